@@ -1,0 +1,60 @@
+# The whole workflow: `snakemake` makes every cube and figure, `snakemake <family>` or `snakemake <figure>` one.
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+from attention_limits.errors import SpecError
+from attention_limits.project import load_project
+
+min_version("9.0")
+
+ROOT = Path(workflow.basedir)
+
+
+configfile: ROOT / "config" / "config.yaml"
+
+
+report: "workflow/report/_workflow.rst"
+
+
+# Everything is validated here, before any job.
+try:
+    PROJECT = load_project(ROOT, config)
+except SpecError as error:
+    sys.exit(f"{error}")
+
+
+wildcard_constraints:
+    family="[a-z][a-z0-9_]*",
+    experiment="[a-z][a-z0-9_]*",
+    estimator="[a-z][a-z0-9_]*",
+    chunk="[A-Za-z0-9_.-]+",
+
+
+localrules:
+    all,
+
+
+rule all:
+    default_target: True
+    input:
+        PROJECT.targets(),
+
+
+# A family that needs rules of its own, such as data shared by several solvers, brings a file.
+for rules in sorted(ROOT.glob("workflow/rules/*.smk")):
+
+    include: rules
+
+
+for family in PROJECT.experiments:
+
+    rule:
+        name:
+            family
+        localrule: True
+        input:
+            PROJECT.family_targets(family),

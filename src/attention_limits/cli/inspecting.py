@@ -1,0 +1,128 @@
+"""Commands that only look: check, list, show."""
+
+import json
+from pathlib import Path
+
+from attention_limits.errors import SpecError
+from attention_limits.files import canonical_json
+from attention_limits.project import Project, load_project
+from attention_limits.spec import SCALES, load_experiment
+
+
+def check_command(files: list[Path]) -> None:
+    """Validate experiment files at every scale; all problems of all files are reported together."""
+    problems = []
+    for path in files:
+        try:
+            sizes = []
+            for scale in SCALES:
+                experiment = load_experiment(path, scale)
+                jobs = sum(len(part.chunks) for part in experiment.estimators.values())
+                points = sum(chunk.size for part in experiment.estimators.values() for chunk in part.chunks)
+                sizes.append(f"{scale} {points} points in {jobs} chunks")
+            print(f"{path}: good; {', '.join(sizes)}")
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(problems)
+
+
+def list_command(project: Path, scale: str, seed: int, stale: bool) -> None:
+    """Print every experiment and figure with the state of its files."""
+    loaded = load_project(project, {"scale": scale, "seed": seed})
+    if stale:
+        for path in _unneeded_chunks(loaded):
+            print(path)
+        return
+    states = {}
+    for (family, name), digest in loaded.cube_jobs().items():
+        path = loaded.cube_path(family, name)
+        states[family, name] = _cube_state(Path(path), digest)
+        chunks = loaded.chunk_paths(family, name)
+        there = sum(Path(chunk).exists() for chunk in chunks)
+        title = loaded.experiments[family][name].title
+        print(f"cube    {states[family, name]:8}  {path}  ({there} of {len(chunks)} chunks)  {title}")
+    for name, figure in loaded.figures.items():
+        files = [Path(path) for path in loaded.figure_paths(name)]
+        sources = [Path(path) for path in loaded.figure_cubes(name)]
+        current = all(states[figure.family, cube] == "complete" for cube in figure.cubes)
+        if not all(path.exists() for path in files):
+            state = "absent"
+        elif current and min(p.stat().st_mtime for p in files) >= max(p.stat().st_mtime for p in sources):
+            state = "complete"
+        else:
+            state = "stale"
+        print(f"figure  {state:8}  {files[0]}  {figure.title}")
+
+
+def _unneeded_chunks(project: Project) -> list[Path]:
+    needed = {
+        Path(path)
+        for family, experiments in project.experiments.items()
+        for name in experiments
+        for path in project.chunk_paths(family, name)
+    }
+    return sorted(path for path in Path(project.results, "chunks").glob("*/*/*/*.nc") if path not in needed)
+
+
+def _cube_state(path: Path, digest: str) -> str:
+    if not path.exists():
+        return "absent"
+    import netCDF4
+
+    try:
+        with netCDF4.Dataset(path) as opened:
+            return "complete" if getattr(opened, "cube_digest", None) == digest else "stale"
+    except OSError:
+        return "damaged"
+
+
+def show_command(cube: Path) -> None:
+    """Print title, specification, coordinates, variables with ranges, and unconverged points of a cube."""
+    from attention_limits.cubes import read
+
+    dataset = read(cube, repair=f"rm -f '{cube}' && snakemake '{cube}'")
+    attributes = dataset.attrs
+    print(f"{attributes['title']}\n{attributes['summary']}\nsource: {attributes['source']}")
+    print(f"root seed {attributes['root_seed']}; " + _pairs(json.loads(attributes["versions"])))
+    spec = json.loads(attributes["spec"])
+    for name, part in spec.get("estimators", {spec.get("estimator"): spec}).items():
+        print(f"estimator {name}: model {canonical_json(part['model'])}, solver {canonical_json(part['solver'])}")
+    print("coordinates")
+    for name, array in dataset.coords.items():
+        values = array.values.tolist()
+        extent = f"{values[0]} … {values[-1]}" if len(values) > 4 else ", ".join(map(str, values))
+        print(f"  {name} ({len(values)}): {extent}; {array.attrs['long_name']}: {array.attrs['definition']}")
+    print("variables")
+    for name, array in dataset.data_vars.items():
+        print(f"  {name} {tuple(array.dims)}: {_extent(array)}")
+        symbol = f"{array.attrs['symbol']}, " if array.attrs["symbol"] else ""
+        print(f"    {symbol}{array.attrs['long_name']}; {array.attrs['normalisation']}; {array.attrs['source']}")
+    if "converged" in dataset:
+        print(_unconverged(dataset["converged"]))
+
+
+def _pairs(values: dict[str, str]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in values.items())
+
+
+def _extent(array) -> str:
+    if array.dtype.kind not in "fiub":
+        return "text"
+    present = array.astype(float).count().item()
+    missing = array.size - present
+    if not present:
+        return "all missing"
+    note = f", {missing} of {array.size} missing" if missing else ""
+    return f"{array.astype(float).min().item():.6g} … {array.astype(float).max().item():.6g}{note}"
+
+
+def _unconverged(converged) -> str:
+    groups = [("", converged)]
+    if "estimator" in converged.dims:
+        groups = [(f" of {name}", converged.sel(estimator=name)) for name in converged["estimator"].values]
+    counts = [
+        f"{int((part == 0).sum())} of {int(part.astype(float).count())} points{name} not converged"
+        for name, part in groups
+    ]
+    return "; ".join(counts)

@@ -1,0 +1,86 @@
+"""Commands that make files: run, merge, draw."""
+
+import importlib
+from pathlib import Path
+
+from attention_limits.errors import CubeError, SpecError
+from attention_limits.files import replacing
+from attention_limits.project import results_folder
+from attention_limits.spec import load_experiment
+
+
+def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | None, scale: str, seed: int) -> None:
+    """Compute one chunk, or every chunk of an estimator whose file is not there yet."""
+    experiment = load_experiment(spec, scale)
+    part = experiment.estimators.get(estimator)
+    if part is None:
+        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.estimators)}"])
+    chosen = [item for item in part.chunks if chunk in (None, item.name)]
+    if not chosen:
+        names = ", ".join(item.name for item in part.chunks)
+        raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"])
+    if output is not None and chunk is None:
+        raise SpecError(["--output: names the file of one chunk; give --chunk too"])
+    _require_module(part.module, f"{spec}: estimators.{estimator}")
+
+    from attention_limits.chunks import run_chunk
+
+    folder = Path(results_folder(scale), "chunks", experiment.family, experiment.name, estimator)
+    for item in chosen:
+        path = output or folder / f"{item.name}.nc"
+        if chunk is None and path.exists():
+            print(f"{path}: is there")
+            continue
+        computed = run_chunk(experiment, part, item, seed, path)
+        print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
+
+
+def merge_command(spec: Path, output: Path | None, scale: str, seed: int) -> None:
+    """Join all chunks of an experiment."""
+    experiment = load_experiment(spec, scale)
+    for name, part in experiment.estimators.items():
+        _require_module(part.module, f"{spec}: estimators.{name}")
+
+    from attention_limits.merge import merge
+
+    results = Path(results_folder(scale))
+    path = output or results / "cubes" / experiment.family / f"{experiment.name}.nc"
+    merge(experiment, seed, results / "chunks" / experiment.family / experiment.name, path)
+    print(f"{path}: {sum(len(part.chunks) for part in experiment.estimators.values())} chunks")
+
+
+class _Cubes(dict):
+    """Cubes by name, which says what to do when a figure asks for one that was not given."""
+
+    def __missing__(self, name: str):
+        raise CubeError([f"this figure needs the cube {name} too; given: {', '.join(self)}"])
+
+
+def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
+    """Draw a figure and write it as PDF and PNG, the same bytes from the same cubes."""
+    if output.suffix != ".pdf":
+        raise SpecError([f"--output: {output}: must end in .pdf"])
+    module = f"attention_limits.figures.{figure}"
+    _require_module(module, "FIGURE")
+
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from attention_limits.cubes import read
+
+    given = _Cubes({path.stem: read(path, repair=f"rm -f '{path}' && snakemake '{path}'") for path in cubes})
+    drawn = importlib.import_module(module).draw(given)
+    for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), {"Software": None})):
+        with replacing(path) as temporary:
+            drawn.savefig(temporary, metadata=metadata)
+    print(f"{output}: drawn")
+
+
+def _require_module(name: str, asked_by: str) -> None:
+    # Looked for, not imported: an import error inside an existing module is a bug and shows its traceback.
+    from attention_limits.provenance import closure
+
+    try:
+        closure(name)
+    except ModuleNotFoundError as error:
+        raise SpecError([f"{asked_by}: {error}"]) from None

@@ -1,0 +1,177 @@
+"""The whole project at one scale and seed: its experiments and figures, where their files are, what they hang on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from attention_limits.digests import chunk_code, cube_digest
+from attention_limits.errors import SpecError
+from attention_limits.files import canonical_json
+from attention_limits.provenance import code_digest
+from attention_limits.schema import complete, load_schema, problems
+from attention_limits.spec import Experiment, load_experiment
+from attention_limits.yaml_reader import read_yaml
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: the module that draws it and the cubes it is drawn from."""
+
+    name: str
+    family: str
+    title: str
+    module: str
+    cubes: tuple[str, ...]
+    caption: Path
+
+    def digest(self) -> str:
+        """Digest of all that decides the figure beside its cubes: the drawing code and the caption."""
+        return code_digest(self.module, extra_files=[self.caption])
+
+
+@dataclass(frozen=True)
+class Project:
+    """Validated experiments (by family, then name) and figures of the selected families."""
+
+    scale: str
+    seed: int
+    experiments: dict[str, dict[str, Experiment]]
+    figures: dict[str, Figure]
+
+    @property
+    def results(self) -> str:
+        """The folder of all results: that of `smoke` is apart, `paper` extends `laptop`."""
+        return results_folder(self.scale)
+
+    def chunk_folder(self, family: str, experiment: str) -> str:
+        """The folder below which the chunks of an experiment lie, one folder per estimator."""
+        return f"{self.results}/chunks/{family}/{experiment}"
+
+    def chunk_paths(self, family: str, experiment: str) -> list[str]:
+        """The files of all chunks of an experiment."""
+        folder = self.chunk_folder(family, experiment)
+        parts = self.experiments[family][experiment].estimators
+        return [f"{folder}/{name}/{chunk.name}.nc" for name, part in parts.items() for chunk in part.chunks]
+
+    def cube_path(self, family: str, experiment: str) -> str:
+        """The file of one cube."""
+        return f"{self.results}/cubes/{family}/{experiment}.nc"
+
+    def figure_paths(self, name: str) -> list[str]:
+        """The two files of one figure, PDF and PNG."""
+        return [f"{self.results}/figures/{self.figures[name].family}/{name}.{kind}" for kind in ("pdf", "png")]
+
+    def figure_cubes(self, name: str) -> list[str]:
+        """The files of the cubes of one figure."""
+        figure = self.figures[name]
+        return [self.cube_path(figure.family, cube) for cube in figure.cubes]
+
+    def family_targets(self, family: str) -> list[str]:
+        """All cubes and figures of one family."""
+        cubes = [self.cube_path(family, name) for name in self.experiments[family]]
+        figures = [name for name, figure in self.figures.items() if figure.family == family]
+        return cubes + [path for name in figures for path in self.figure_paths(name)]
+
+    def targets(self) -> list[str]:
+        """All cubes and figures."""
+        return [path for family in self.experiments for path in self.family_targets(family)]
+
+    def chunk_jobs(self) -> dict[tuple[str, str, str, str], dict[str, str]]:
+        """Specification and code digest of every chunk, by family, experiment, estimator and chunk name."""
+        jobs = {}
+        for experiment in self._all():
+            for name, part in experiment.estimators.items():
+                code = chunk_code(part)
+                for chunk in part.chunks:
+                    key = (experiment.family, experiment.name, name, chunk.name)
+                    jobs[key] = {"spec": canonical_json(part.effective(chunk)), "code": code}
+        return jobs
+
+    def cube_jobs(self) -> dict[tuple[str, str], str]:
+        """The digest of every cube, by family and experiment."""
+        return {(item.family, item.name): cube_digest(item, self.seed) for item in self._all()}
+
+    def figure_spec(self, name: str) -> str:
+        """The specifications of the cubes of a figure as JSON, one line per cube."""
+        figure = self.figures[name]
+        return "\n".join(canonical_json(self.experiments[figure.family][cube].effective()) for cube in figure.cubes)
+
+    def _all(self) -> list[Experiment]:
+        return [item for group in self.experiments.values() for item in group.values()]
+
+
+def results_folder(scale: str) -> str:
+    """The folder of all results of a scale, relative to the working directory."""
+    return "results/smoke" if scale == "smoke" else "results"
+
+
+def load_project(root: Path, config: dict | None = None) -> Project:
+    """Read and validate everything below `root`: `config/`, and the captions in `workflow/report/`.
+
+    `config` replaces the content of `config/config.yaml`. Raises SpecError with all problems of all files.
+    """
+    folder = root / "config"
+    if not folder.is_dir():
+        raise SpecError([f"{folder}: no such folder; name the folder that holds config/ with --project"])
+    source = folder / "config.yaml"
+    config = read_yaml(source) if config is None else config
+    schema = load_schema(folder / "schemas" / "config.json")
+    found = _lines(source, problems(config, schema))
+    if found:
+        raise SpecError(found)
+    config = complete(config, schema)
+
+    experiments: dict[str, dict[str, Experiment]] = {}
+    for path in sorted(folder.glob("experiments/*/*.yaml")):
+        if config["families"] != "all" and path.parent.name not in config["families"]:
+            continue
+        try:
+            experiment = load_experiment(path, config["scale"])
+            experiments.setdefault(experiment.family, {})[experiment.name] = experiment
+            for part in experiment.estimators.values():
+                chunk_code(part)
+        except SpecError as error:
+            found += error.problems
+        except ModuleNotFoundError as error:
+            found.append(f"{path}: {error}")
+    if config["families"] != "all":
+        missing = [name for name in config["families"] if not (folder / "experiments" / name).is_dir()]
+        found += [f"{source}: families: {name!r}: no folder {folder / 'experiments' / name}" for name in missing]
+    figures = {}
+    if not found:
+        figures, found = _load_figures(root, experiments)
+    if found:
+        raise SpecError(found)
+    return Project(config["scale"], config["seed"], experiments, figures)
+
+
+def _load_figures(root: Path, experiments: dict[str, dict[str, Experiment]]) -> tuple[dict[str, Figure], list[str]]:
+    """The figures of the families in `experiments`, and what is wrong with them."""
+    figures, found = {}, []
+    schema = load_schema(root / "config" / "schemas" / "figures.json")
+    for source in sorted((root / "config").glob("figures*.yaml")):
+        document = read_yaml(source)
+        found += _lines(source, problems(document, schema))
+        for name, entry in document.items() if not found else ():
+            if entry["family"] not in experiments:
+                continue
+            known = experiments[entry["family"]]
+            caption = root / "workflow" / "report" / f"{name}.rst"
+            module = f"attention_limits.figures.{entry['module']}"
+            figure = Figure(name, entry["family"], entry["title"], module, tuple(entry["cubes"]), caption)
+            for cube in figure.cubes:
+                if cube not in known:
+                    found.append(f"{source}: {name}.cubes: {cube!r}: allowed: {', '.join(known)}")
+            if name in figures or name in experiments:
+                found.append(f"{source}: {name}: this name is taken by another figure or family")
+            try:
+                figure.digest()
+            except ModuleNotFoundError as error:
+                found.append(f"{source}: {name}.module: {error}")
+            except OSError as error:
+                found.append(f"{source}: {name}: its caption {caption} cannot be read: {error.strerror}")
+            figures[name] = figure
+    return figures, found
+
+
+def _lines(source: Path, found: list[tuple[tuple[str, ...], str]]) -> list[str]:
+    return [f"{source}: {'.'.join(keys) or 'file'}: {message}" for keys, message in found]

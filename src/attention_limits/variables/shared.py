@@ -1,0 +1,15 @@
+"""Coordinates that mean the same in every family."""
+
+from attention_limits.variables.record import Coordinate
+
+COORDINATES = (
+    Coordinate("estimator", "way of computing", "", "name of the estimator in the experiment file"),
+    Coordinate(
+        "replica", "independent repetition", "r", "number of the repetition, from 0; selects the random streams"
+    ),
+    Coordinate("iteration", "iteration of the algorithm", "t", "number of updates done"),
+    Coordinate("layer", "layer of the student", "l", "from 1, in order of application"),
+    Coordinate("layer_star", "layer of the teacher", "k", "from 1, in order of application"),
+    Coordinate("token", "token", "a", "position in the sequence, from 1"),
+    Coordinate("init", "starting point", "", "where the iteration starts"),
+)
