@@ -1,0 +1,198 @@
+"""A project with one tiny family, `toy`, that runs the real machinery in milliseconds.
+
+The kinds write one line for each point they compute into the file named by TOY_LOG, so that a test can tell
+what was computed from what was copied.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+
+EXPERIMENT = """\
+title: Growth of a toy
+description: >
+  A line with noise, by two estimators.
+model: {gain: 2.0}
+estimators:
+  growth:
+    grid: {alpha: {start: 0.0, stop: 0.6, num: 4}}
+    replicas: 3
+    chunk: {alpha: 2, replicas: 2}
+    solver: {steps: 3}
+  counting:
+    grid: {alpha: {values: [0.2, 0.4]}}
+    replicas: 2
+    solver: {tolerance: 1.0e-6}
+scales:
+  paper: {estimators: {growth: {replicas: 5}}}
+  smoke: {estimators: {growth: {grid: {alpha: {num: 2}}}}}
+"""
+
+KIND = '''\
+"""A toy kind."""
+
+import os
+import time
+
+import numpy as np
+import xarray as xr
+
+from attention_limits.progress import progress
+from attention_limits.toy.{module} import {function}
+
+
+def run(spec, streams):
+    """One value per point, with noise from the point's own stream."""
+    alphas, replicas = spec["grid"]["alpha"], spec["replicas"]
+    height = np.zeros((len(alphas), len(replicas)))
+    for i, alpha in enumerate(progress(alphas, len(alphas), "toy")):
+        for j, replica in enumerate(replicas):
+            with open(os.environ["TOY_LOG"], "a") as log:
+                log.write(f"{{spec['estimator']}} {{alpha:g}} {{replica}}\\n")
+            time.sleep(float(os.environ.get("TOY_SLEEP", 0)))
+            noise = streams.generator("noise", replica, alpha=alpha).normal()
+            height[i, j] = {function}(alpha, spec["model"]["gain"], noise)
+    coords = {{"alpha": alphas, "replica": replicas, "iteration": np.arange(3)}}
+    variables = {{
+        "height": (("alpha", "replica"), height),
+        "converged": (("alpha", "replica"), height > 0),
+        {extra}
+    }}
+    return xr.Dataset(variables, coords)
+'''
+
+SOURCES = {
+    "toy/__init__.py": "",
+    "toy/line.py": '"""A line."""\n\n\ndef line(x, gain, noise):\n    """Up."""\n    return gain * x + noise\n',
+    "toy/curve.py": "def curve(x, gain, noise):\n    return gain * x**2 + noise\n",
+    "experiments/toy/__init__.py": "",
+    "experiments/toy/growth.py": KIND.format(
+        module="line",
+        function="line",
+        extra='"trace": (("alpha", "replica", "iteration"), height[..., None] ** np.arange(3)),'
+        '\n        "steps": (("alpha", "replica"), np.full(height.shape, spec["solver"]["steps"])),',
+    ),
+    "experiments/toy/counting.py": KIND.format(module="curve", function="curve", extra=""),
+    "figures/__init__.py": "",
+    "figures/toy_heights.py": """\
+from matplotlib.figure import Figure
+
+
+def draw(cubes):
+    figure = Figure()
+    figure.subplots().plot(cubes["growth_curve"].alpha, cubes["growth_curve"].height.mean("replica").T)
+    return figure
+""",
+    "variables/toy.py": """\
+from attention_limits.variables.record import Coordinate, Variable
+
+SOURCE = "A toy"
+COORDINATES = (Coordinate("alpha", "sample ratio", "α", "samples / dimension"),)
+VARIABLES = (
+    Variable("height", (), "height", "h", "by one", "eq. (1)"),
+    Variable("converged", (), "whether it converged", "", "true or false", "eq. (2)"),
+    Variable("steps", (), "steps done", "t", "count", "eq. (3)"),
+    Variable("trace", ("iteration",), "height by iteration", "h_t", "by one", "eq. (4)"),
+)
+""",
+}
+
+
+def _kind_schema(estimator: str) -> str:
+    solver = {
+        "growth": '"steps": {"type": "integer", "minimum": 1, "maximum": 9, "description": "Steps."}',
+        "counting": '"tolerance": {"type": "number", "exclusiveMinimum": 0, "maximum": 0.1, "default": 0.01,'
+        ' "description": "Largest change."}',
+    }[estimator]
+    required = '"steps"' if estimator == "growth" else ""
+    return f"""{{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "properties": {{
+    "model": {{"type": "object", "additionalProperties": false, "required": ["gain"], "properties": {{
+      "gain": {{"type": "number", "minimum": 0, "description": "Slope."}}}}}},
+    "grid": {{"type": "object", "additionalProperties": false, "required": ["alpha"], "properties": {{
+      "alpha": {{"type": "number", "minimum": 0, "maximum": 10, "description": "Samples per dimension."}},
+      "gain": {{"type": "number", "minimum": 0, "description": "Slope."}}}}}},
+    "solver": {{"type": "object", "additionalProperties": false, "required": [{required}],
+      "properties": {{{solver}}}}}
+  }}
+}}
+"""
+
+
+FIGURES = "toy_heights: {family: toy, title: Heights, module: toy_heights, cubes: [growth_curve]}\n"
+
+
+class Toy:
+    """The toy project in a folder, and ways to run it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.source = folder / "src" / "attention_limits"
+        self.experiment = folder / "config" / "experiments" / "toy" / "growth_curve.yaml"
+        self.log = folder / "computed.log"
+
+        machinery = shutil.ignore_patterns("__pycache__", "experiments", "figures", "numerics", "sequence_*")
+        shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
+        shutil.copytree(REPOSITORY / "workflow", folder / "workflow")
+        shutil.copy(REPOSITORY / "Snakefile", folder)
+        for name in ("config.yaml", "schemas/config.json", "schemas/experiment.json", "schemas/figures.json"):
+            self.write(f"config/{name}", (REPOSITORY / "config" / name).read_text())
+        for name, text in {"experiments/__init__.py": "", **SOURCES}.items():
+            self.write(f"src/attention_limits/{name}", text)
+        for estimator in ("growth", "counting"):
+            self.write(f"config/schemas/toy/{estimator}.json", _kind_schema(estimator))
+        self.write("config/experiments/toy/growth_curve.yaml", EXPERIMENT)
+        self.write("config/figures.yaml", FIGURES)
+        self.write("workflow/report/toy_heights.rst", "Heights of the toy.\n")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.folder / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The environment in which the copied package is the one that is imported."""
+        return {**os.environ, "PYTHONPATH": str(self.folder / "src"), "TOY_LOG": str(self.log), **more}
+
+    def program(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
+        """Run `attention-limits` in the project."""
+        return self._run(["attention_limits", *arguments], cwd or self.folder, environment)
+
+    def snakemake(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
+        """Run Snakemake in the project on two cores, or as `arguments` say."""
+        cores = [] if "--cores" in arguments else ["--cores", "2"]
+        return self._run(["snakemake", *cores, *arguments], cwd or self.folder, environment)
+
+    def _run(self, command: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=cwd,
+            env=self.environment(**environment),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def computed(self) -> list[str]:
+        """The points computed since the last call, sorted: "estimator alpha replica"."""
+        points = sorted(self.log.read_text().splitlines()) if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        return points
+
+    def chunks(self, results: str = "results") -> list[Path]:
+        """All chunk files."""
+        return sorted((self.folder / results / "chunks").rglob("*.nc"))
