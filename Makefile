@@ -1,0 +1,42 @@
+# `make run` computes everything, `make test` checks everything; both set up .venv first when it is not current.
+SCALE ?= laptop
+CORES ?= all
+UV_VERSION := 0.13.8
+STAMP := .venv/.synced
+SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) --config scale=$(SCALE)
+
+.PHONY: run smoke report test lint bench clean
+
+run: $(STAMP)
+	$(SNAKEMAKE)
+
+smoke: SCALE = smoke
+smoke: run
+
+report: $(STAMP)
+	$(SNAKEMAKE) --report $(if $(filter smoke,$(SCALE)),results/smoke,results)/report.html
+
+test: lint
+	.venv/bin/pytest -n 2
+
+lint: $(STAMP)
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+
+bench: $(STAMP)
+	.venv/bin/python benchmarks/run.py
+
+clean:
+	rm -rf results .snakemake
+
+# The stamp is written last, so an environment left half made is made again. Without a uv of one's own, uv is
+# installed into the environment it then fills; --inexact lets it stay there.
+$(STAMP): pyproject.toml uv.lock
+	@if command -v uv > /dev/null; then \
+	    uv sync --locked; \
+	else \
+	    .venv/bin/python -c "" 2> /dev/null || rm -rf .venv; \
+	    test -x .venv/bin/uv || { python3 -m venv .venv && .venv/bin/python -m pip install --quiet uv==$(UV_VERSION); }; \
+	    .venv/bin/uv sync --locked --inexact; \
+	fi
+	@touch $@
