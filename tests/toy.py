@@ -139,7 +139,8 @@ class Toy:
 
         machinery = shutil.ignore_patterns("__pycache__", "experiments", "figures", "numerics", "sequence_*")
         shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
-        shutil.copytree(REPOSITORY / "workflow", folder / "workflow")
+        for name in ("workflow", "profiles"):
+            shutil.copytree(REPOSITORY / name, folder / name)
         shutil.copy(REPOSITORY / "Snakefile", folder)
         for name in ("config.yaml", "schemas/config.json", "schemas/experiment.json", "schemas/figures.json"):
             self.write(f"config/{name}", (REPOSITORY / "config" / name).read_text())
@@ -172,9 +173,8 @@ class Toy:
         return self._run(["attention_limits", *arguments], cwd or self.folder, environment)
 
     def snakemake(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
-        """Run Snakemake in the project on two cores, or as `arguments` say."""
-        cores = [] if "--cores" in arguments else ["--cores", "2"]
-        return self._run(["snakemake", *cores, *arguments], cwd or self.folder, environment)
+        """Run Snakemake in the project."""
+        return self._run(["snakemake", *arguments], cwd or self.folder, environment)
 
     def _run(self, command: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
         return subprocess.run(
