@@ -154,8 +154,9 @@ def _part_problems(name: str, part: dict, model: dict, kind: dict) -> list[tuple
         except (KeyError, TypeError):
             pass  # not the shape of an axis, which the frame has said
     grid_schema = kind["grid"]
-    shape = {**grid_schema, "properties": dict.fromkeys(grid_schema["properties"], True)}
-    found += problems(grid, shape, (*home, "grid"))
+    # The schema is about single values; an axis is asked only for its name.
+    names = {key: {"description": item.get("description", key)} for key, item in grid_schema["properties"].items()}
+    found += problems(grid, {**grid_schema, "properties": names}, (*home, "grid"))
     for key in values.keys() & grid_schema["properties"].keys():
         # One wrong value tells enough of a long axis.
         first = next((p for value in values[key] for p in problems(value, grid_schema["properties"][key])), None)
