@@ -1,6 +1,11 @@
 import pytest
+from hypothesis import settings
 
 from toy import Toy
+
+# Cores are shared with other tests, so one slow example says nothing; the same examples each time.
+settings.register_profile("house", deadline=None, derandomize=True)
+settings.load_profile("house")
 
 
 @pytest.fixture

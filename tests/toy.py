@@ -193,6 +193,6 @@ class Toy:
         self.log.unlink(missing_ok=True)
         return points
 
-    def chunks(self, results: str = "results") -> list[Path]:
-        """All chunk files."""
-        return sorted((self.folder / results / "chunks").rglob("*.nc"))
+    def chunks(self) -> list[Path]:
+        """All chunk files, without those half written."""
+        return sorted(self.folder.glob("results/chunks/*/*/*/[!.]*.nc"))

@@ -1,0 +1,246 @@
+"""The workflow as a whole, on the toy family: what runs, what runs again, and what does not."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+
+from toy import Toy
+
+CUBE = "results/cubes/toy/growth_curve.nc"
+NOTHING = "Nothing to be done"
+DRAW = "draw results/figures/toy/toy_heights.pdf"
+MERGE = "toy/growth_curve: merge"
+GROWTH = "toy/growth_curve: growth"
+COUNTING = "toy/growth_curve: counting"
+
+
+@pytest.fixture(scope="session")
+def finished_once(tmp_path_factory):
+    toy = Toy(tmp_path_factory.mktemp("finished") / "project")
+    done = toy.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stderr
+    return toy
+
+
+@pytest.fixture
+def finished(finished_once, toy):
+    """A toy project after a complete run, to be changed."""
+    shutil.rmtree(toy.folder)
+    shutil.copytree(finished_once.folder, toy.folder)
+    toy.computed()
+    return toy
+
+
+def height(toy, path=CUBE):
+    with xr.open_dataset(toy.folder / path) as cube:
+        return cube.height.load()
+
+
+def planned(toy, *arguments):
+    """The jobs a dry run announces, by the first two words of their messages."""
+    found = toy.snakemake("-n", *arguments)
+    assert found.returncode == 0, found.stderr
+    text = found.stdout + found.stderr
+    jobs = re.findall(r"^Job \d+: (\S+ \S+)", text, flags=re.MULTILINE)
+    assert bool(jobs) != (NOTHING in text)
+    return sorted(jobs)
+
+
+def test_one_command_makes_everything_and_a_second_nothing(finished):
+    assert len(finished.chunks()) == 5
+    for name in (CUBE, "results/figures/toy/toy_heights.pdf", "results/figures/toy/toy_heights.png"):
+        assert (finished.folder / name).stat().st_size > 1000
+    assert planned(finished) == []
+    assert planned(finished, "toy_heights", "toy") == []
+    listed = finished.program("list").stdout
+    assert listed.count(" complete ") == 2
+    assert height(finished).sizes == {"estimator": 2, "alpha": 4, "replica": 3}
+
+
+def test_only_the_dependants_of_an_edit_run_again(finished):
+    finished.edit("src/attention_limits/toy/line.py", '"""Up."""', '"""Along."""  # and a comment')
+    finished.edit("config/experiments/toy/growth_curve.yaml", "title:", "# a comment\ntitle:")
+    assert planned(finished) == []
+    finished.edit("src/attention_limits/toy/line.py", "gain * x", "gain * (x + 1)")
+    assert planned(finished) == [DRAW, GROWTH, GROWTH, GROWTH, GROWTH, MERGE]
+    assert finished.program("list").stdout.count(" stale ") == 2
+
+
+def test_only_the_figure_is_drawn_again_after_an_edit_to_it(finished):
+    finished.edit("src/attention_limits/figures/toy_heights.py", "figure.subplots()", "figure.subplots(1)")
+    assert planned(finished) == [DRAW]
+    finished.write("workflow/report/toy_heights.rst", "Another caption.\n")
+    finished.edit("src/attention_limits/figures/toy_heights.py", "figure.subplots(1)", "figure.subplots()")
+    assert planned(finished) == [DRAW]
+
+
+def test_a_solver_parameter_touches_its_estimator_alone(finished):
+    finished.edit("config/experiments/toy/growth_curve.yaml", "1.0e-6", "1.0e-5")
+    assert planned(finished) == [DRAW, COUNTING, MERGE]
+
+
+def test_another_family_touches_nothing(finished):
+    for name, text in {
+        "src/attention_limits/experiments/other/__init__.py": "",
+        "src/attention_limits/experiments/other/growth.py": "from attention_limits.toy.line import line\n",
+        "src/attention_limits/variables/other.py": "SOURCE = ''\nCOORDINATES = ()\nVARIABLES = ()\n",
+        "src/attention_limits/figures/other_plot.py": "",
+        "config/schemas/other/growth.json": (finished.folder / "config/schemas/toy/growth.json").read_text(),
+        "config/experiments/other/curve.yaml": "title: x\ndescription: x\nmodel: {gain: 1}\n"
+        "estimators: {growth: {grid: {alpha: {values: [1]}}, solver: {steps: 1}}}\n",
+        "config/figures_other.yaml": "other_plot: {family: other, title: x, module: other_plot, cubes: [curve]}\n",
+        "workflow/report/other_plot.rst": "x\n",
+    }.items():
+        finished.write(name, text)
+    assert planned(finished, "toy") == []
+    new = ["draw results/figures/other/other_plot.pdf", "other/curve: growth", "other/curve: merge"]
+    assert planned(finished) == new
+    assert planned(finished, "--config", "families=[toy]") == []
+
+
+def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
+    before = {path: path.read_bytes() for path in finished.chunks()}
+    old = height(finished)
+    done = finished.snakemake(CUBE, "--config", "scale=paper")
+    assert done.returncode == 0, done.stderr
+    assert finished.computed() == sorted(f"growth {alpha} {r}" for alpha in ("0", "0.2", "0.4", "0.6") for r in (3, 4))
+    new = height(finished)
+    xr.testing.assert_identical(new.sel(replica=[0, 1, 2]).drop_attrs(), old.drop_attrs())
+    assert not new.sel(estimator="growth").isnull().any()
+
+    finished.edit("config/experiments/toy/growth_curve.yaml", "num: 4", "num: 7")
+    finished.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2, replicas: 2}", "chunk: {alpha: 3}")
+    done = finished.snakemake(CUBE)
+    assert done.returncode == 0, done.stderr
+    assert finished.computed() == [f"growth {alpha} {r}" for alpha in (0.1, 0.3, 0.5) for r in range(3)]
+    newest = height(finished)
+    xr.testing.assert_identical(newest.sel(alpha=old.alpha).drop_attrs(), old.drop_attrs())
+    assert all(path.read_bytes() == content for path, content in before.items() if path.exists())
+
+    stale = finished.program("list", "--stale").stdout.split()
+    assert stale
+    for path in stale:
+        (finished.folder / path).unlink()
+    assert planned(finished, CUBE) == []
+
+
+def test_the_same_bytes_on_one_core_and_in_other_chunks(finished, tmp_path):
+    other = Toy(tmp_path / "other")
+    other.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2, replicas: 2}", "chunk: {alpha: 3}")
+    done = other.snakemake("--cores", "1", CUBE)
+    assert done.returncode == 0, done.stderr
+    with xr.open_dataset(finished.folder / CUBE) as one, xr.open_dataset(other.folder / CUBE) as two:
+        assert one.attrs["data_digest"] == two.attrs["data_digest"]
+    assert (finished.folder / CUBE).read_bytes() == (other.folder / CUBE).read_bytes()
+
+
+def test_killed_in_the_middle_and_resumed(finished, tmp_path):
+    killed = Toy(tmp_path / "killed")
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", CUBE]
+    running = subprocess.Popen(
+        command,
+        cwd=killed.folder,
+        env=killed.environment(TOY_SLEEP="0.4"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(killed.chunks()) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    kept = killed.chunks()
+    assert 0 < len(kept) < 5
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    killed.computed()
+    unlocked = killed.snakemake("--unlock")
+    assert unlocked.returncode == 0, unlocked.stderr
+    done = killed.snakemake(CUBE)
+    assert done.returncode == 0, done.stderr
+    assert (killed.folder / CUBE).read_bytes() == (finished.folder / CUBE).read_bytes()
+    assert len(killed.computed()) < 16
+    assert any(path.stat().st_mtime_ns == when for path, when in before.items())
+
+
+def test_damaged_chunks_are_named_with_a_repair_that_works(finished):
+    sound = (finished.folder / CUBE).read_bytes()
+    truncated, flipped, foreign, missing, _ = finished.chunks()
+    truncated.write_bytes(truncated.read_bytes()[:-200])
+    with netCDF4.Dataset(flipped, "r+") as opened:
+        opened["height"][0, 0] = np.nextafter(opened["height"][0, 0], 9)
+    foreign.write_bytes(missing.read_bytes())
+    missing.unlink()
+    found = finished.program("merge", "config/experiments/toy/growth_curve.yaml")
+    assert found.returncode == 2
+    lines = dict(zip((truncated, flipped, foreign, missing), found.stderr.splitlines(), strict=True))
+    for path, words in {
+        truncated: "no readable",
+        flipped: "checksum",
+        foreign: "differs",
+        missing: "is missing",
+    }.items():
+        name = str(path.relative_to(finished.folder))
+        assert name in lines[path]
+        assert words in lines[path]
+        assert f"repair: rm -f '{name}' && snakemake '{name}' --config scale=laptop seed=0" in lines[path]
+    assert (finished.folder / CUBE).read_bytes() == sound
+
+    # The workflow notices the damaged files by their dates, stops at the merge and shows the message.
+    stopped = finished.snakemake()
+    assert stopped.returncode == 1
+    assert "is damaged: its data do not have its checksum; repair: rm -f" in stopped.stdout + stopped.stderr
+    for path in (truncated, flipped, foreign):
+        path.unlink()
+    assert finished.snakemake(CUBE).returncode == 0
+    assert (finished.folder / CUBE).read_bytes() == sound
+
+
+def test_a_wrong_specification_stops_before_any_job(toy):
+    toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 3", "steps: 1e3")
+    found = toy.snakemake()
+    assert found.returncode != 0
+    assert "estimators.growth.solver.steps: YAML reads 1e3 as text; write 1.0e+3" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert not (toy.folder / "results").exists()
+    toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 1e3", "steps: 3")
+    found = toy.snakemake("-n", "--config", "scala=paper", "seed=-1")
+    assert found.returncode != 0
+    assert "scala: unknown key; allowed: families, scale, seed" in found.stderr
+    assert "seed: -1: allowed: a whole number ≥ 0" in found.stderr
+
+
+def test_from_another_folder_at_smoke_scale_with_a_report(toy, tmp_path):
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    arguments = ["-s", str(toy.folder / "Snakefile"), "--config", "scale=smoke"]
+    done = toy.snakemake(*arguments, cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (elsewhere / "results").iterdir()] == ["smoke"]
+    assert not (toy.folder / "results").exists()
+    assert height(toy, elsewhere / "results/smoke/cubes/toy/growth_curve.nc").alpha.values.tolist() == [
+        0.0,
+        0.2,
+        0.4,
+        0.6,
+    ]
+    for kind in ("logs", "benchmarks"):
+        assert len([path for path in (elsewhere / "results/smoke" / kind).rglob("*") if path.is_file()]) == 5
+    unreachable = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
+    reported = toy.snakemake(*arguments, "--report", "report.html", cwd=elsewhere, **unreachable)
+    assert reported.returncode == 0, reported.stderr
+    report = (elsewhere / "report.html").read_text()
+    assert "Heights of the toy." in report
+    assert "estimators" in report
+    assert report.count("data:image/png") + report.count("image/png") >= 1
