@@ -21,7 +21,7 @@ estimators:
   growth:
     grid: {alpha: {start: 0.0, stop: 0.6, num: 4}}
     replicas: 3
-    chunk: {alpha: 2, replicas: 2}
+    chunk: {alpha: 2}
     solver: {steps: 3}
   counting:
     grid: {alpha: {values: [0.2, 0.4]}}

@@ -1,6 +1,6 @@
 import pytest
 
-CHUNK = "alpha0-0.2_replicas0-1_b591b4ad"
+CHUNK = "alpha0-0.2_replicas0-2_b8a7d332"
 SPEC = "config/experiments/toy/growth_curve.yaml"
 
 
@@ -23,7 +23,7 @@ def test_help_loads_no_numerics(toy):
 def test_check(toy):
     good = toy.program("check", SPEC)
     assert (good.returncode, good.stderr) == (0, "")
-    assert "laptop 16 points in 5 chunks" in good.stdout
+    assert "laptop 16 points in 3 chunks" in good.stdout
     toy.edit(SPEC, "steps: 3", "steps: 0")
     toy.edit(SPEC, "replicas: 5", "replicas: -5")
     bad = toy.program("check", SPEC, "absent.yaml")
@@ -73,10 +73,10 @@ def test_an_unexpected_error_shows_where(toy):
 
 
 def test_a_kind_that_answers_something_else_is_refused(toy):
-    toy.edit("src/attention_limits/experiments/toy/growth.py", '"replica": replicas', '"replica": [7, 8]')
+    toy.edit("src/attention_limits/experiments/toy/growth.py", '"replica": replicas', '"replica": [7, 8, 9]')
     found = toy.program("run", SPEC, "--estimator", "growth", "--chunk", CHUNK)
     assert found.returncode == 2
-    assert "other values of replica than the [0, 1] asked for" in found.stderr
+    assert "other values of replica than the [0, 1, 2] asked for" in found.stderr
     assert toy.chunks() == []
 
 

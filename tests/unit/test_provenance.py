@@ -114,8 +114,12 @@ def test_further_modules_and_files_count(package, tmp_path):
 
 
 def test_syntax_text_tells_apart_what_python_does():
-    sources = ["f(*a)", "f(a)", "f(a=a)", "x: int", "x: int = None", "{**a}", "{'a': a}", "not a", "-a", "1", "1.0", "'1' + a", "b'1'", "None", "a[1:]", "a[:1]", "a[::1]", "\n        def f(): pass", "async def f(): pass", "def f(x=1): pass", "def f(*, x=1): pass", "def f(x, /): pass", "def f(*x): pass", "\n        def f(**x): pass", "lambda x: x", "lambda *x: x", "def f(*, a, b=1): pass", "def f(*, a=1, b): pass"]
-    texts = {provenance._syntax(ast.parse(source.strip())) for source in sources}
+    expressions = ["f(*a)", "f(a)", "f(a=a)", "{**a}", "{'a': a}", "not a", "-a", "1", "1.0", "b'1'", "None"]
+    slices = ["a[1:]", "a[:1]", "a[::1]"]
+    arguments = ["x", "x=1", "*, x=1", "x, /", "*x", "**x", "*, a, b=1", "*, a=1, b"]
+    functions = [f"{kind} f({a}): pass" for kind in ("def", "async def") for a in arguments]
+    sources = [*expressions, *slices, *functions, "x: int", "x: int = None", *(f"lambda {a}: 1" for a in arguments)]
+    texts = {provenance._syntax(ast.parse(source)) for source in sources}
     assert len(texts) == len(sources)
 
 

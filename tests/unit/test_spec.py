@@ -47,7 +47,7 @@ def test_the_effective_specification(load):
         "estimator": "growth",
         "model": {"gain": 2.0},
         "grid": {"alpha": [0.0, 0.2]},
-        "replicas": [0, 1],
+        "replicas": [0, 1, 2],
         "solver": {"steps": 3},
     }
     assert growth.module == "attention_limits.experiments.toy.growth"
@@ -106,7 +106,7 @@ def test_an_effective_specification_is_a_copy(load):
         (("{values: [0.2, 0.4]}", "0.2"), "estimators.counting.grid.alpha", ["{values: [...]}"]),
         (("{alpha: {values", "{beta: {values"), "estimators.counting.grid.beta", ["unknown key; allowed: alpha, gain"]),
         (("{alpha: {values", "{gain: {values"), "estimators.counting.grid.gain", ["in model too"]),
-        (("chunk: {alpha: 2,", "chunk: {beta: 2,"), "estimators.growth.chunk.beta", ["allowed: alpha, replicas"]),
+        (("chunk: {alpha: 2}", "chunk: {beta: 2}"), "estimators.growth.chunk.beta", ["allowed: alpha, replicas"]),
         (("replicas: 3", "replicas: 0"), "estimators.growth.replicas", ["whole number ≥ 1"]),
         (("  counting:", "  guessing:"), "estimators.guessing", ["no such estimator; allowed: counting, growth"]),
         (("  counting:", "  Counting:"), "estimators.Counting", ["unknown key"]),
@@ -162,7 +162,7 @@ def test_what_a_point_hangs_on(load):
         return load(*edits, scale=scale).estimators["growth"].point_digest(seed, code)
 
     same = digest()
-    assert same == digest(scale="paper") == digest(scale="smoke") == digest(("replicas: 2}", "replicas: 1}"))
+    assert same == digest(scale="paper") == digest(scale="smoke") == digest(("{alpha: 2}", "{alpha: 1}"))
     assert (
         len({same, digest(seed=1), digest(code="d"), digest(("gain: 2.0", "gain: 3")), digest(("s: 3}", "s: 4}"))}) == 5
     )

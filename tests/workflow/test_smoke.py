@@ -1,0 +1,37 @@
+"""The real experiments and figures, at their smallest."""
+
+import subprocess
+import sys
+
+import pytest
+
+from toy import REPOSITORY
+
+EXPERIMENTS = list(REPOSITORY.glob("config/experiments/*/*.yaml"))
+
+
+@pytest.mark.skipif(not EXPERIMENTS, reason="there is no experiment yet")
+def test_every_figure_at_smoke_scale(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "-s",
+        REPOSITORY / "Snakefile",
+        "--config",
+        "scale=smoke",
+        "--cores",
+        "2",
+    ]
+
+    def snakemake(*arguments):
+        return subprocess.run(
+            [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
+        )
+
+    done = snakemake()
+    assert done.returncode == 0, done.stderr
+    cubes = {path.stem for path in tmp_path.glob("results/smoke/cubes/*/*.nc")}
+    assert cubes == {path.stem for path in EXPERIMENTS}
+    again = snakemake("-n")
+    assert "Nothing to be done" in again.stdout + again.stderr
