@@ -5,6 +5,11 @@ UV_VERSION := 0.13.8
 STAMP := .venv/.synced
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) --config scale=$(SCALE)
 
+# An environment whose Python has gone, after an upgrade say, is made again.
+ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
+.PHONY: $(STAMP)
+endif
+
 .PHONY: run smoke report test lint bench clean
 
 run: $(STAMP)
