@@ -13,13 +13,13 @@ class FixedPoint:
     Attributes
     ----------
     value : array
-        Last value F(x).
+        Last value F(x), or what the caller makes of it.
     residual : float
         Largest |F(x) - x| of the last iteration.
     iterations : int
         Number of evaluations of F.
     converged : bool
-        Whether the caller's stopping rule was met (False also after a non-finite value).
+        Whether the residual reached the tolerance (False also after a non-finite value).
     """
 
     value: np.ndarray
@@ -31,10 +31,10 @@ class FixedPoint:
 def iterate(
     step: Callable[[np.ndarray], np.ndarray],
     start,
-    stop: Callable[[np.ndarray, np.ndarray], bool],
+    tolerance: float,
     max_iterations: int,
-    project: Callable[[np.ndarray], np.ndarray] = lambda x: x,
     lookahead: int = 0,
+    longest_jump: float = 1.0,
 ) -> FixedPoint:
     """Iterate x <- F(x), every fourth time jumping ahead along the geometric sequence that the last values form.
 
@@ -45,38 +45,36 @@ def iterate(
     Parameters
     ----------
     step : callable
-        The map F on arrays of the shape of `start`.
-    stop : callable
-        stop(x, F(x)) says whether the iteration has converged.
+        The map F on real vectors.
+    start : array (n,)
+    tolerance : float
+        Converged when no component changes by more than this.
     max_iterations : int
         Largest number of evaluations of F.
-    project : callable
-        Applied after a jump, to bring x back into the domain of F.
     lookahead : int
         Number of terms per jump; 0 is plain iteration.
+    longest_jump : float
+        Largest change of a component by a jump.
     """
     x = np.asarray(start, dtype=float)
     history = [x]
     for iteration in range(1, max_iterations + 1):
         new = step(x)
         residual = float(np.max(np.abs(new - x)))
-        if not np.isfinite(residual):
-            return FixedPoint(new, residual, iteration, False)
-        if stop(x, new):
-            return FixedPoint(new, residual, iteration, True)
-        history = [*history[-3:], new]
+        if not np.isfinite(residual) or residual <= tolerance:
+            return FixedPoint(new, residual, iteration, bool(np.isfinite(residual)))
+        history = [*history[-2:], new]
         x = new
         if lookahead and iteration % 4 == 0:
-            x = project(new + _continuation(history[-3:], lookahead))
+            x = new + np.clip(_continuation(history, lookahead), -longest_jump, longest_jump)
             history = [x]
     return FixedPoint(new, residual, max_iterations, False)
 
 
 def _continuation(values, terms):
-    """Sum of the next terms of the geometric sequence of differences of three values, zero where there is none."""
+    """Sum of the next terms of the geometric sequence of differences of three vectors, zero where there is none."""
     before, last = values[1] - values[0], values[2] - values[1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = last / before
-    # A ratio far above one is the transient of a jump, and an alternating sequence needs no help.
-    ratio = np.where(np.isfinite(ratio) & (ratio > 0.0) & (ratio < 1.5), np.minimum(ratio, 1.1), 0.0)
-    return last * np.sum(ratio[..., None] ** np.arange(1, terms + 1), axis=-1)
+    ratio = np.divide(last, before, out=np.zeros_like(last), where=before != 0)
+    # An alternating sequence needs no help, and a ratio far above one is the transient of the previous jump.
+    ratio = np.where((ratio > 0.0) & (ratio < 1.5), np.minimum(ratio, 1.0), 0.0)
+    return last * np.sum(ratio[:, None] ** np.arange(1, terms + 1), axis=1)

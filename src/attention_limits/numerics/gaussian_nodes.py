@@ -1,12 +1,40 @@
 """Gaussian expectations on scrambled Sobol nodes."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
 
-def gaussian_nodes(dimension, count, generator):
-    """Owen-scrambled Sobol nodes mapped to the standard normal distribution.
+@dataclass(frozen=True)
+class GaussianNodes:
+    """Nodes and weights with E f(x) = mean over nodes of weights * f(points), x standard normal.
+
+    Attributes
+    ----------
+    points : array (n, dimension)
+    weights : array (n,)
+        Ratio of the standard normal density to that of the nodes; its expectation is 1.
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+
+    def mean(self, values):
+        """Weighted mean over the nodes of an array (n, ...)."""
+        return np.tensordot(self.weights, values, axes=1) / len(self.weights)
+
+    def __len__(self):
+        return len(self.weights)
+
+
+def gaussian_nodes(dimension, count, generator, widening=1.15) -> GaussianNodes:
+    """Owen-scrambled Sobol nodes mapped to a normal distribution of standard deviation `widening`, with importance weights.
+
+    The integrands of state evolution grow like the fourth power of the fields: their tails carry much of the expectation, and
+    nodes at unit width underestimate both it and its error. Widening by 1.15 in eight dimensions raises the variance of a
+    constant by 0.28 and lowers that of the channel averages by a factor of two to four.
 
     Parameters
     ----------
@@ -16,10 +44,8 @@ def gaussian_nodes(dimension, count, generator):
     generator : numpy.random.Generator
         Source of the scrambling: independent scramblings give independent, unbiased estimates of an expectation, whose
         spread is its error.
-
-    Returns
-    -------
-    array (count, dimension)
+    widening : float
+        Standard deviation of the nodes, >= 1.
 
     Raises
     ------
@@ -30,4 +56,6 @@ def gaussian_nodes(dimension, count, generator):
         raise ValueError(f"the number of Sobol nodes must be a power of two, got {count}")
     uniform = qmc.Sobol(dimension, scramble=True, rng=generator).random(count)
     # Scrambled nodes have 30 bits: zero can occur, and would map to -infinity.
-    return ndtri(np.clip(uniform, 2.0**-31, 1.0 - 2.0**-31))
+    standard = ndtri(np.clip(uniform, 2.0**-31, 1.0 - 2.0**-31))
+    log_weights = dimension * np.log(widening) - 0.5 * (widening**2 - 1.0) * np.sum(standard**2, axis=1)
+    return GaussianNodes(widening * standard, np.exp(log_weights))

@@ -204,9 +204,7 @@ def _moments(total, cells, omega, v11, v12, v22, u_s, u_d, skip, beta, resolutio
         for j in range(rows):
             # For c = 0 the matrix A is singular at d = 0 exactly; the weight vanishes there.
             d = scale * math.sinh(t_first + (j + 0.5) * CELL * t_step) + 1e-14
-            best = max(
-                best, _scan_row(grid[j], s_first, CELL * s_step, d, omega, precision, u_s, u_d, skip, beta)
-            )
+            best = max(best, _scan_row(grid[j], s_first, CELL * s_step, d, omega, precision, u_s, u_d, skip, beta))
         cut = best - CUTOFF
         total[:] = 0.0
         for j in range(rows):
@@ -232,7 +230,9 @@ def _moments(total, cells, omega, v11, v12, v22, u_s, u_d, skip, beta, resolutio
     for k in range(1, 16):
         total[k] /= total[0]
     # dz_1 dz_2 = ds dd / 2, det A = (1 + c)(c + delta), and the Gaussian normalisation (2 pi)^-2 det(V)^-1.
-    total[0] = math.log(total[0] * s_step * t_step / (2.0 * (1.0 + skip) * det_v)) + best - 2.0 * math.log(2.0 * math.pi)
+    total[0] = (
+        math.log(total[0] * s_step * t_step / (2.0 * (1.0 + skip) * det_v)) + best - 2.0 * math.log(2.0 * math.pi)
+    )
     return resolved
 
 

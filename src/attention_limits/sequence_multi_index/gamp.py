@@ -1,0 +1,167 @@
+"""Generalised approximate message passing (GAMP) for two-layer attention on one data set.
+
+Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - V g_mu,prev (the Onsager term, from the exact derivative),
+
+    g_mu = g_out(y_mu, omega_mu, V),   A = -1/D sum_mu sum_a dg_mu,aa,   b = sum_mu g_mu X_mu / sqrt(D) + A W_hat,
+    C_hat = (I + A)^-1,   W_hat = C_hat b,   V = C_hat
+
+(Gaussian prior of unit variance; Troiani et al. 2025, arXiv:2502.00901). Side information S = sqrt(lambda) W + sqrt(1-lambda) N
+adds lambda / (1 - lambda) I to the precision and sqrt(lambda) / (1 - lambda) S to b.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.channel import denoiser, posterior
+from attention_limits.sequence_multi_index.state_evolution import clip_spectrum
+
+# Recovery counts as exact, and the iteration stops, once an eigenvalue of V falls to this: the channel is a delta function.
+SMALLEST_VARIANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Sequences X (N, M, D), standard normal; teacher weights W (P, D), standard normal; score roots u (N, M) of the outputs."""
+
+    sequences: np.ndarray
+    teacher: np.ndarray
+    roots: np.ndarray
+
+
+def gaussian_dataset(model, dimension, samples, generator) -> Dataset:
+    """Draw a teacher and its data: h = W x / sqrt(D), u = `model.preactivation(h)`.
+
+    Parameters
+    ----------
+    dimension : int
+        D.
+    samples : int
+        N = alpha D.
+    """
+    teacher = generator.standard_normal((model.layers, dimension))
+    sequences = generator.standard_normal((samples, model.tokens, dimension))
+    fields = np.einsum("pd,nad->npa", teacher, sequences, optimize=True) / np.sqrt(dimension)
+    return Dataset(sequences, teacher, model.preactivation(fields))
+
+
+@dataclass(frozen=True)
+class GampRun:
+    """Trajectory of GAMP over T iterations (the start is not included).
+
+    Attributes
+    ----------
+    overlap : array (T, P, P)
+        W_hat W^T / D (estimate, teacher).
+    norm : array (T, P, P)
+        W_hat W_hat^T / D.
+    cosine : array (T, P)
+        Cosine similarity of each layer's estimate and teacher, signed.
+    variance : array (T, P, P)
+        V, the covariance of the weights' posterior as GAMP predicts it: Bayes-optimally, I - V = norm.
+    weights : array (P, D)
+        Last W_hat.
+    residual : float
+        Root mean square change of W_hat in the last iteration.
+    converged : bool
+        Whether the residual reached the tolerance, or the recovery became exact.
+    resolved : float
+        Smallest fraction, over iterations, of samples whose channel quadrature met its check.
+    """
+
+    overlap: np.ndarray
+    norm: np.ndarray
+    cosine: np.ndarray
+    variance: np.ndarray
+    weights: np.ndarray
+    residual: float
+    converged: bool
+    resolved: float
+
+
+def run(
+    model,
+    data: Dataset,
+    generator,
+    iterations=60,
+    damping=0.0,
+    start_overlap=1e-3,
+    side_information=0.0,
+    regularization=0.0,
+    resolution=1.0,
+    tolerance=1e-4,
+) -> GampRun:
+    """Run GAMP from a small random estimate.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        For the initial estimate and the side information.
+    iterations : int
+        Largest number of iterations.
+    damping : float
+        Weight of the OLD W_hat and V, in [0, 1).
+    start_overlap : float
+        q_0: W_hat starts as sqrt(q_0) N(0, 1) and V as (1 - q_0) I; the finite size breaks the symmetry.
+    side_information : float
+        lambda in [0, 1).
+    regularization : float
+        epsilon >= 0, added to the diagonal of V in the channel.
+    resolution : float
+        Accuracy of the channel quadrature.
+    tolerance : float
+        Stop when the root mean square change of W_hat falls below it.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+    if not (0 <= damping < 1 and 0 < start_overlap < 1 and 0 <= side_information < 1 and regularization >= 0):
+        raise ValueError(
+            "need 0 <= damping < 1, 0 < start_overlap < 1, 0 <= side_information < 1, regularization >= 0; got "
+            f"{damping}, {start_overlap}, {side_information}, {regularization}"
+        )
+    dimension = data.teacher.shape[1]
+    size = model.layers
+    identity = np.eye(size)
+    # One matrix of all tokens: both products with the data are plain matrix products.
+    tokens = data.sequences.reshape(-1, dimension) / np.sqrt(dimension)
+    estimate = np.sqrt(start_overlap) * generator.standard_normal((size, dimension))
+    variance = (1.0 - start_overlap) * identity
+    precision = identity + side_information / (1.0 - side_information) * identity
+    hint = np.zeros((size, dimension))
+    if side_information > 0:
+        noise = generator.standard_normal((size, dimension))
+        side = np.sqrt(side_information) * data.teacher + np.sqrt(1.0 - side_information) * noise
+        hint = np.sqrt(side_information) / (1.0 - side_information) * side
+    previous = np.zeros((len(data.roots), size, model.tokens))
+    overlaps, norms, variances = [], [], []
+    residual, resolved, converged = np.inf, 1.0, False
+    for _ in range(iterations):
+        V = variance + regularization * identity
+        fields = (tokens @ estimate.T).reshape(-1, model.tokens, size).transpose(0, 2, 1)
+        omega = fields - np.einsum("pq,nqa->npa", V, previous)
+        moments = posterior(model, data.roots, omega, V, resolution)
+        resolved = min(resolved, float(moments.resolved.mean()))
+        previous, derivative = denoiser(moments, V)
+        information = -derivative.sum(axis=0) / dimension
+        # On a finite sample the information may be slightly indefinite; V must stay positive with eigenvalues below one.
+        information = clip_spectrum(information, 0.0, 1.0 / SMALLEST_VARIANCE)
+        target = previous.transpose(1, 0, 2).reshape(size, -1) @ tokens + information @ estimate + hint
+        covariance = np.linalg.inv(precision + information)
+        new = (1.0 - damping) * covariance @ target + damping * estimate
+        variance = clip_spectrum((1.0 - damping) * covariance + damping * variance, 0.5 * SMALLEST_VARIANCE, 1.0)
+        residual = float(np.sqrt(np.mean((new - estimate) ** 2)))
+        estimate = new
+        overlaps.append(estimate @ data.teacher.T / dimension)
+        norms.append(estimate @ estimate.T / dimension)
+        variances.append(variance)
+        recovered = np.linalg.eigvalsh(variance)[0] <= SMALLEST_VARIANCE
+        converged = bool(recovered or residual <= tolerance)
+        if converged or not np.isfinite(residual):
+            break
+    overlap, norm = np.array(overlaps), np.array(norms)
+    lengths = np.einsum("tpp->tp", norm) * np.mean(data.teacher**2, axis=1)
+    cosine = np.einsum("tpp->tp", overlap) / np.sqrt(lengths)
+    return GampRun(overlap, norm, cosine, np.array(variances), estimate, residual, converged, resolved)

@@ -1,0 +1,197 @@
+"""Bayes-optimal state evolution of two-layer attention.
+
+With the overlap Q = W_hat W^T / D (P x P) and V = I - Q, one step is
+
+    Q_hat = alpha E sum_a g_a g_a^T,   Q <- Q_hat (I + Q_hat)^-1,
+
+the expectation over omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y = g(h) (Troiani et al. 2025, arXiv:2502.00901). By the
+Nishimori identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attention_limits.numerics.estimators import combine_unbiased
+from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.sequence_multi_index.channel import denoiser, posterior
+from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+
+# Largest eigenvalue of Q that is still integrated: beyond it recovery is exact for every purpose.
+LARGEST_OVERLAP = 1.0 - 1e-6
+
+
+def node_dimension(model: DeepAttention):
+    """Number of Gaussian variables per node: omega and h given omega, each (P, M)."""
+    return 2 * model.layers * model.tokens
+
+
+def symmetric_root(matrix):
+    """Symmetric square root of a positive semi-definite matrix (P, P); rounding errors below zero are clipped."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
+def clip_spectrum(matrix, low, high):
+    """Symmetric part of a matrix (P, P) with its eigenvalues clipped to [low, high]."""
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    clipped = (vectors * np.clip(values, low, high)) @ vectors.T
+    return 0.5 * (clipped + clipped.T)
+
+
+def sample_fields(model: DeepAttention, overlap, V, points):
+    """Local fields of the estimate and of the teacher.
+
+    Parameters
+    ----------
+    overlap, V : array (P, P)
+        omega_a ~ N(0, overlap) and h_a | omega_a ~ N(omega_a, V), independent over tokens.
+    points : array (n, k P M) with k >= 2
+        Standard normal variables: the first block makes omega, each further one a copy of h, independent given omega.
+
+    Returns
+    -------
+    omega, h, ... : arrays (n, P, M)
+    """
+    blocks = points.reshape(len(points), -1, model.layers, model.tokens)
+    omega = np.einsum("pq,nqa->npa", symmetric_root(overlap), blocks[:, 0])
+    spread = np.linalg.cholesky(V)
+    return omega, *(omega + np.einsum("pq,nqa->npa", spread, blocks[:, k]) for k in range(1, blocks.shape[1]))
+
+
+@dataclass(frozen=True)
+class ChannelAverages:
+    """Averages over the channel at an overlap Q; see `channel_averages`.
+
+    Attributes
+    ----------
+    information : array (P, P)
+        E sum_a g_a g_a^T, the two estimators combined.
+    log_z : float
+        Psi(Q) = E log Z_out, with Z_out as a density of u.
+    resolved : float
+        Fraction of nodes whose quadrature met its check.
+    """
+
+    information: np.ndarray
+    log_z: float
+    resolved: float
+
+
+def channel_averages(model, overlap, nodes, regularization=0.0, resolution=1.0) -> ChannelAverages:
+    """Averages over omega, h and y at a given overlap, on the given nodes.
+
+    Parameters
+    ----------
+    model : DeepAttention
+    overlap : array (P, P)
+        Q, symmetric, eigenvalues in [0, 1).
+    nodes : GaussianNodes
+        From `numerics.gaussian_nodes.gaussian_nodes(node_dimension(model), n, rng)`.
+    regularization : float
+        epsilon >= 0 added to the diagonal of V: the channel then carries a residual field noise that no amount of data
+        removes (epsilon = 1e-3 reproduces the saturation of the published curves; 0 is the model itself).
+    resolution : float
+        Accuracy of the channel quadrature, see `channel.posterior`.
+    """
+    V = np.eye(len(overlap)) - overlap + regularization * np.eye(len(overlap))
+    omega, h = sample_fields(model, overlap, V, nodes.points)
+    moments = posterior(model, model.preactivation(h), omega, V, resolution)
+    g, dg = denoiser(moments, V)
+    weights = nodes.weights[:, None, None]
+    information = combine_unbiased(weights * np.einsum("npa,nqa->npq", g, g), -weights * dg).mean(axis=0)
+    return ChannelAverages(information, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
+
+
+def overlap_from_precision(q_hat):
+    """Q = Q_hat (I + Q_hat)^-1 for Gaussian weights; q_hat (P, P) positive semi-definite."""
+    values, vectors = np.linalg.eigh(q_hat)
+    return clip_spectrum((vectors * (values / (1.0 + values))) @ vectors.T, 0.0, LARGEST_OVERLAP)
+
+
+def _to_coordinates(q_hat, seed_overlap):
+    """Logarithms of the diagonal of Q_hat, clipped to [log seed, log largest], and the correlations above the diagonal.
+
+    Growth out of zero, convergence and the approach to exact recovery are all geometric in these coordinates.
+    """
+    diagonal = np.clip(np.diag(q_hat), seed_overlap, 1.0 / (1.0 - LARGEST_OVERLAP))
+    upper = np.triu_indices(len(q_hat), 1)
+    return np.concatenate([np.log(diagonal), (q_hat / np.sqrt(np.outer(diagonal, diagonal)))[upper]])
+
+
+def _from_coordinates(coordinates, size):
+    """Inverse of `_to_coordinates`, projected on the positive semi-definite matrices."""
+    correlation = np.eye(size)
+    upper = np.triu_indices(size, 1)
+    correlation[upper] = coordinates[size:]
+    correlation = clip_spectrum(correlation + np.triu(correlation, 1).T, 0.0, np.inf)
+    scale = np.exp(0.5 * coordinates[:size])
+    return correlation * np.outer(scale, scale)
+
+
+def solve(
+    model,
+    alpha,
+    nodes,
+    start,
+    side_information=0.0,
+    regularization=0.0,
+    resolution=1.0,
+    tolerance=1e-4,
+    max_iterations=500,
+    seed_overlap=1e-4,
+    lookahead=8,
+) -> FixedPoint:
+    """Fixed point of the state evolution at one alpha, on fixed nodes.
+
+    Parameters
+    ----------
+    alpha : float
+        n / d, samples per dimension.
+    nodes : GaussianNodes
+        Kept fixed, so that the iteration is a deterministic map with its own fixed point; independent sets of nodes give
+        independent fixed points, and their spread the error.
+    start : float
+        Initial Q = start * I with 0 < start < 1: near 0 is uninformed, near 1 informed.
+    side_information : float
+        lambda in [0, 1): the weights are also observed as sqrt(lambda) W + sqrt(1 - lambda) noise.
+    regularization, resolution
+        See `channel_averages`.
+    tolerance : float
+        Largest accepted relative change of Q_hat per iteration (of its diagonal; of its correlations, absolute).
+    seed_overlap : float
+        Smallest diagonal of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
+        A diagonal overlap that the map sends below it is zero, and returned as 0.
+    lookahead : int
+        Geometric acceleration, see `numerics.fixed_point.iterate`; 0 is the plain iteration.
+
+    Returns
+    -------
+    FixedPoint
+        value is Q (P, P); residual the last change in the units of `tolerance`.
+
+    Raises
+    ------
+    ValueError
+        For alpha < 0, lambda outside [0, 1), epsilon < 0 or a start outside (0, 1).
+    """
+    if alpha < 0 or not 0 <= side_information < 1 or regularization < 0 or not 0 < start < 1:
+        raise ValueError(
+            "need alpha >= 0, 0 <= side_information < 1, regularization >= 0 and 0 < start < 1; got "
+            f"{alpha}, {side_information}, {regularization}, {start}"
+        )
+    size = model.layers
+    prior = side_information / (1.0 - side_information) * np.eye(size)
+
+    def step(coordinates):
+        overlap = overlap_from_precision(_from_coordinates(coordinates, size))
+        averages = channel_averages(model, overlap, nodes, regularization, resolution)
+        return _to_coordinates(clip_spectrum(alpha * averages.information, 0.0, np.inf) + prior, seed_overlap)
+
+    first = _to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap)
+    outcome = iterate(step, first, tolerance, max_iterations, lookahead)
+    overlap = overlap_from_precision(_from_coordinates(outcome.value, size))
+    unlearnt = outcome.value[:size] <= np.log(seed_overlap)
+    overlap[unlearnt, :] = 0.0
+    overlap[:, unlearnt] = 0.0
+    return replace(outcome, value=overlap)
