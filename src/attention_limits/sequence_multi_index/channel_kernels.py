@@ -191,8 +191,8 @@ def _moments(total, cells, omega, v11, v12, v22, u_s, u_d, skip, beta, resolutio
     step = STEP / resolution
     resolved = False
     for _ in range(REFINEMENTS + 1):
-        cols = int(math.ceil(2.0 * reach / (CELL * step * width_s)))
-        rows = int(math.ceil((t_last - t_first) / (CELL * step * width_t)))
+        cols = math.ceil(2.0 * reach / (CELL * step * width_s))
+        rows = math.ceil((t_last - t_first) / (CELL * step * width_t))
         if cols * rows > MAX_CELLS:
             shrink = math.sqrt(MAX_CELLS / (cols * rows))
             cols = max(1, int(cols * shrink))

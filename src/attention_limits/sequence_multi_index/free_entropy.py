@@ -15,7 +15,7 @@ def prior_free_entropy(overlap):
     return 0.5 * (np.trace(overlap) + np.linalg.slogdet(np.eye(len(overlap)) - overlap)[1])
 
 
-def free_entropy(overlap, alpha, log_z):
+def free_entropy(overlap, alpha, log_z, side_information=0.0):
     """Phi(Q) per dimension, up to alpha times a constant in Q (the Jacobian of u -> y).
 
     Parameters
@@ -25,5 +25,9 @@ def free_entropy(overlap, alpha, log_z):
         n / d.
     log_z : float
         Psi(Q), from `state_evolution.channel_averages`.
+    side_information : float
+        lambda in [0, 1): the weights are also observed with signal-to-noise ratio lambda / (1 - lambda), which adds
+        half of it times tr Q.
     """
-    return prior_free_entropy(overlap) + alpha * log_z
+    hint = 0.5 * side_information / (1.0 - side_information) * np.trace(overlap)
+    return prior_free_entropy(overlap) + hint + alpha * log_z

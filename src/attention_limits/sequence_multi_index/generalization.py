@@ -1,8 +1,8 @@
-"""Generalisation errors on a fresh sequence, as functions of the overlap alone.
+"""Generalisation errors on a fresh sequence, as functions of the overlaps alone.
 
-For a new sequence the estimate's fields are omega ~ N(0, Q) and the teacher's h ~ N(omega, I - Q), per token. Two errors,
+On a new sequence the teacher's fields h and the student's are jointly Gaussian, independent over tokens. Two errors,
 
-    plug-in:  E ||g(h) - g(omega)||_F^2          (the network with the weights W_hat)
+    plug-in:  E ||g(h) - g(omega)||_F^2          (the network with the weights W_hat; omega = W_hat x / sqrt(D))
     Bayes:    E ||g(h) - E[g(h) | omega]||_F^2   (the posterior mean of the output, the least possible)
 
 summed over the M x M entries of the output. The published curves (Troiani et al. 2025, arXiv:2502.00901) are plug-in errors
@@ -11,21 +11,34 @@ in this normalisation.
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.state_evolution import sample_fields
+from attention_limits.sequence_multi_index.state_evolution import symmetric_root
 
 
-def error_dimension(model):
-    """Number of Gaussian variables per node: omega and two copies of h given omega, each (P, M)."""
-    return 3 * model.layers * model.tokens
+def _squared_distance(model, first, cross, second, nodes):
+    """E ||g(h) - g(h')||_F^2 for fields of covariances `first`, `second` and cross-covariance `cross` = E h h'^T, (P, P) each."""
+    size = model.layers
+    root = symmetric_root(np.block([[first, cross], [cross.T, second]]))
+    points = nodes.points.reshape(len(nodes), 2 * size, model.tokens)
+    fields = np.einsum("pq,nqa->npa", root, points)
+    return float(
+        nodes.mean(np.sum((model.forward(fields[:, :size]) - model.forward(fields[:, size:])) ** 2, axis=(1, 2)))
+    )
 
 
-def generalization_errors(model, overlap, nodes):
-    """(plug-in error, Bayes error) at the overlap Q (P, P), on nodes in `error_dimension(model)` dimensions.
+def plug_in_error(model, teacher_norm, overlap, norm, nodes):
+    """Error of the network with the weights W_hat.
 
-    The Bayes error is half the squared distance of two independent posterior draws.
+    Parameters
+    ----------
+    teacher_norm, overlap, norm : array (P, P)
+        W W^T / D, W_hat W^T / D (estimate, teacher) and W_hat W_hat^T / D. Under state evolution: I, Q and Q.
+    nodes : GaussianNodes
+        In 2 P M dimensions.
     """
-    omega, h, copy = sample_fields(model, overlap, np.eye(len(overlap)) - overlap, nodes.points)
-    y = model.forward(h)
-    plug_in = np.sum((y - model.forward(omega)) ** 2, axis=(1, 2))
-    bayes = 0.5 * np.sum((y - model.forward(copy)) ** 2, axis=(1, 2))
-    return float(nodes.mean(plug_in)), float(nodes.mean(bayes))
+    return _squared_distance(model, teacher_norm, overlap.T, norm, nodes)
+
+
+def bayes_error(model, overlap, nodes):
+    """Least error at the overlap Q (P, P): half the squared distance of two posterior draws, of cross-covariance Q."""
+    identity = np.eye(model.layers)
+    return 0.5 * _squared_distance(model, identity, overlap, identity, nodes)
