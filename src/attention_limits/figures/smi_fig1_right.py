@@ -1,0 +1,42 @@
+"""Weak-recovery thresholds of two-layer attention against the skip strength."""
+
+import numpy as np
+
+from attention_limits.figures.style import LAYER_COLORS, PHASE_COLORS, PUBLISHED, new_figure
+from attention_limits.numerics.estimators import mean_and_error
+
+# Troiani et al. 2025, published file alpha_critical.csv: skip, alpha_1, alpha_2.
+PUBLISHED_THRESHOLDS = np.array(
+    [
+        [0.0001, 0.318, 0.195], [0.1, 0.422, 0.191], [0.5, 0.755, 0.186], [1.0, 0.794, 0.144], [1.5, 0.658, 0.124],
+        [2.0, 0.513, 0.112], [3.0, 0.304, 0.094], [4.0, 0.196, 0.083],
+    ]
+)  # fmt: skip
+
+
+def draw(cubes):
+    """Phase diagram from the cube fig1_thresholds."""
+    cube = cubes["fig1_thresholds"]
+    figure, axes = new_figure(1, 1, 5.2, 3.8)
+    skip = cube.skip.values
+    lines = {layer: mean_and_error(cube[f"alpha_{layer}"].values, axis=1) for layer in (1, 2)}
+    edges = [np.zeros_like(skip), lines[2][0], lines[1][0], np.full_like(skip, 1.0)]
+    names = ("nothing is learnt", "layer 2 is learnt", "both layers are learnt")
+    for low, high, color, name in zip(edges[:-1], edges[1:], PHASE_COLORS, names, strict=True):
+        axes.fill_between(skip, low, high, color=color, linewidth=0, zorder=0)
+        axes.text(2.6, 0.5 * (low[-1] + high[-1]), name, ha="center", va="center", fontsize=8)
+    for layer, (mean, error) in lines.items():
+        axes.errorbar(
+            skip, mean, error, color=LAYER_COLORS[layer], marker="o", markersize=3, capsize=2,
+            label=rf"$\alpha_{layer}$: layer {layer} becomes learnable",
+        )  # fmt: skip
+        axes.plot(
+            PUBLISHED_THRESHOLDS[:, 0],
+            PUBLISHED_THRESHOLDS[:, layer],
+            **PUBLISHED,
+            label="published" if layer == 2 else None,
+        )
+    axes.axhline(1 / 6, color="0.3", linewidth=0.8, linestyle=":", label=r"$\alpha_2 \to 1/6$ for $c \to \infty$")
+    axes.set(xlabel="skip strength $c$", ylabel=r"samples per dimension $\alpha = n/d$", xlim=(0, 4), ylim=(0, 1.0))
+    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 1.02), ncols=2)
+    return figure

@@ -1,0 +1,76 @@
+"""One look for all figures, and the few ways in which they show numbers with errors."""
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from attention_limits.numerics.estimators import mean_and_error
+
+# Okabe and Ito's palette: told apart by readers with any colour vision. One colour per layer, everywhere.
+LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73"}
+ERROR_COLORS = {"plug_in": "#000000", "bayes": "#CC79A7"}
+PUBLISHED = {"marker": "x", "markersize": 4, "linestyle": "none", "color": "0.55", "markeredgewidth": 0.8, "zorder": 1}
+PHASE_COLORS = ("#f2f2f2", "#e2edf6", "#fbe9dc")
+
+_SETTINGS = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.5,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+}
+
+
+def new_figure(rows, columns, width, height, **subplots):
+    """A figure and its axes in the house style; width and height in inches."""
+    with mpl.rc_context(_SETTINGS):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplots(rows, columns, **subplots)
+
+
+def curve(axes, x, replicas, color, label, linestyle="-"):
+    """Mean over replicas as a line, plus and minus one standard error as a band.
+
+    Parameters
+    ----------
+    x : array (n,)
+    replicas : array (n, replicas)
+        Missing values are NaN.
+    """
+    mean, error = mean_and_error(replicas, axis=1)
+    axes.plot(x, mean, color=color, label=label, linestyle=linestyle)
+    axes.fill_between(x, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
+
+
+def points(axes, x, replicas, converged, color, label, marker="o"):
+    """Mean over replicas as a marker with its standard error as a bar; hollow where not all replicas have converged.
+
+    Parameters
+    ----------
+    replicas : array (n, replicas)
+        Missing values are NaN.
+    converged : array (n, replicas) of 0, 1 and NaN
+    """
+    mean, error = mean_and_error(replicas, axis=1)
+    complete = np.nanmin(np.where(np.isnan(converged), 1.0, converged), axis=1) > 0
+    for chosen, face, name in ((complete, color, label), (~complete, "white", None)):
+        if np.any(chosen):
+            axes.errorbar(
+                x[chosen], mean[chosen], error[chosen], color=color, markerfacecolor=face, label=name,
+                linestyle="none", marker=marker, markersize=4, capsize=2, elinewidth=1, zorder=3,
+            )  # fmt: skip
+
+
+def shade_phases(axes, boundaries, labels, low, high):
+    """Shade the intervals between the boundaries of the x axis and write a label at the top of each."""
+    edges = [low, *boundaries, high]
+    for left, right, color, label in zip(edges[:-1], edges[1:], PHASE_COLORS, labels, strict=True):
+        axes.axvspan(left, right, color=color, linewidth=0, zorder=0)
+        axes.annotate(
+            label, (0.5 * (left + right), 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
+            textcoords="offset points", ha="center", va="bottom", fontsize=7.5,
+        )  # fmt: skip
