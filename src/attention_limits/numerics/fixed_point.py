@@ -19,7 +19,7 @@ class FixedPoint:
     iterations : int
         Number of evaluations of F.
     converged : bool
-        Whether the residual reached the tolerance (False also after a non-finite value).
+        Whether the residual reached the tolerance or the caller's edge (False also after a non-finite value).
     """
 
     value: np.ndarray
@@ -35,6 +35,7 @@ def iterate(
     max_iterations: int,
     lookahead: int = 0,
     longest_jump: float = 1.0,
+    arrived: Callable[[np.ndarray], bool] = lambda x: False,
 ) -> FixedPoint:
     """Iterate x <- F(x), every fourth time jumping ahead along the geometric sequence that the last values form.
 
@@ -55,13 +56,15 @@ def iterate(
         Number of terms per jump; 0 is plain iteration.
     longest_jump : float
         Largest change of a component by a jump.
+    arrived : callable
+        arrived(F(x)) ends the iteration as converged, for fixed points at the edge of the domain of F.
     """
     x = np.asarray(start, dtype=float)
     history = [x]
     for iteration in range(1, max_iterations + 1):
         new = step(x)
         residual = float(np.max(np.abs(new - x)))
-        if not np.isfinite(residual) or residual <= tolerance:
+        if not np.isfinite(residual) or residual <= tolerance or arrived(new):
             return FixedPoint(new, residual, iteration, bool(np.isfinite(residual)))
         history = [*history[-2:], new]
         x = new
