@@ -1,7 +1,7 @@
 """What the tests of the theory share: statistical decisions fixed in advance, sampled channels, independent nodes.
 
 Every stochastic comparison is a t-test over independent replicas (or plain samples) with a Bonferroni-corrected threshold: the
-probability that a correct program fails it for a random seed is at most FALSE_ALARM per call, whatever the number of
+probability that a correct program fails it for a random seed is FALSE_ALARM per call (unless said otherwise), whatever the number of
 comparisons. The seeds are fixed, so a pass stays a pass.
 """
 
@@ -14,12 +14,12 @@ from attention_limits.sequence_multi_index.state_evolution import node_dimension
 FALSE_ALARM = 1e-4
 
 
-def t_threshold(comparisons, degrees):
-    """Two-sided Student threshold at which `comparisons` tests together raise a false alarm with probability FALSE_ALARM."""
-    return float(stats.t.isf(0.5 * FALSE_ALARM / comparisons, degrees))
+def t_threshold(comparisons, degrees, false_alarm=FALSE_ALARM):
+    """Two-sided Student threshold at which `comparisons` tests together raise a false alarm with this probability."""
+    return float(stats.t.isf(0.5 * false_alarm / comparisons, degrees))
 
 
-def assert_mean(values, expected=0.0, allowance=0.0, error=0.0):
+def assert_mean(values, expected=0.0, allowance=0.0, error=0.0, false_alarm=FALSE_ALARM):
     """Assert that the mean over the first axis of independent replicas agrees with `expected`, entry by entry.
 
     Parameters
@@ -36,7 +36,7 @@ def assert_mean(values, expected=0.0, allowance=0.0, error=0.0):
     standard_error = np.hypot(values.std(axis=0, ddof=1) / np.sqrt(replicas), error)
     deviation = np.abs(values.mean(axis=0) - expected)
     # Rounding: a quantity that vanishes identically has neither deviation nor error.
-    limit = t_threshold(deviation.size, replicas - 1) * standard_error + allowance + 1e-13
+    limit = t_threshold(deviation.size, replicas - 1, false_alarm) * standard_error + allowance + 1e-13
     assert np.all(deviation <= limit), f"deviation {deviation}, limit {limit}, mean {values.mean(axis=0)}"
 
 

@@ -34,10 +34,10 @@ def iterate(
     tolerance: float,
     max_iterations: int,
     lookahead: int = 0,
-    longest_jump: float = 1.0,
+    longest_jump: float = 2.0,
     arrived: Callable[[np.ndarray], bool] = lambda x: False,
 ) -> FixedPoint:
-    """Iterate x <- F(x), every fourth time jumping ahead along the geometric sequence that the last values form.
+    """Iterate x <- F(x), every third time jumping ahead along the geometric sequence that the last values form.
 
     Near a continuous transition F approaches its fixed point, or leaves an unstable one, geometrically with a ratio close to
     one. Three successive values give the ratio r of each component; the jump adds the next `lookahead` terms of the sequence,
@@ -68,7 +68,7 @@ def iterate(
             return FixedPoint(new, residual, iteration, bool(np.isfinite(residual)))
         history = [*history[-2:], new]
         x = new
-        if lookahead and iteration % 4 == 0:
+        if lookahead and iteration % 3 == 0:
             x = new + np.clip(_continuation(history, lookahead), -longest_jump, longest_jump)
             history = [x]
     return FixedPoint(new, residual, max_iterations, False)
