@@ -1,0 +1,45 @@
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numba import njit
+
+from attention_limits.numerics.fast_math import exp
+
+
+@given(st.floats(-700, 700))
+@example(0.0)
+@example(-0.0)
+@example(700.0)
+@example(-700.0)
+@example(5e-324)
+@example(np.log(2) / 2)
+def test_exponential_to_one_part_in_1e14(x):
+    np.testing.assert_allclose(exp(x), np.exp(x), rtol=1e-14)
+
+
+def test_exponential_on_a_dense_grid_and_at_the_joints_of_the_reduction():
+    """Half-odd multiples of log 2 are where the reduced argument jumps."""
+    joints = (np.arange(-1009, 1010) + 0.5) * np.log(2)
+    joints = np.concatenate([np.nextafter(joints, -np.inf), joints, np.nextafter(joints, np.inf)])
+    x = np.concatenate([np.linspace(-700, 700, 20_001), joints[np.abs(joints) < 700]])
+    np.testing.assert_allclose([exp(value) for value in x], np.exp(x), rtol=1e-14)
+
+
+@given(st.floats(700, 1e300))
+def test_exponential_is_clamped(x):
+    assert exp(x) == exp(700.0)
+    assert exp(-x) == exp(-700.0)
+
+
+def test_exponential_is_as_accurate_in_a_vectorised_loop():
+    """Fast-math flags of the surrounding loop must not reassociate the rounding trick."""
+
+    @njit(fastmath={"nnan", "nsz", "arcp", "contract", "reassoc"})
+    def loop(x, out):
+        for i in range(x.size):
+            out[i] = exp(x[i])
+
+    x = np.random.default_rng(1).uniform(-700, 700, 10_000)
+    out = np.empty_like(x)
+    loop(x, out)
+    np.testing.assert_allclose(out, np.exp(x), rtol=1e-14)
