@@ -1,0 +1,144 @@
+"""Promises of `posterior`: accuracy by resolution, independence of batch and threads, refusal of impossible input."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from attention_limits.sequence_multi_index.channel import posterior
+from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+
+MODEL = DeepAttention(1.0)
+
+
+def typical(model, overlap, count, seed):
+    """Outputs of the model at a diagonal overlap, with their priors."""
+    rng = np.random.default_rng(seed)
+    q = np.asarray(overlap)[:, None]
+    omega = np.sqrt(q) * rng.standard_normal((count, 2, 2))
+    h = omega + np.sqrt(1.0 - q) * rng.standard_normal((count, 2, 2))
+    return model.preactivation(h), omega, np.diag(1.0 - q[:, 0])
+
+
+def largest_error(model, case, resolution, reference):
+    u, omega, V = case
+    found = posterior(model, u, omega, V, resolution)
+    deviations = np.sqrt(np.diag(V))[:, None] * np.ones(2)
+    return max(
+        np.abs(found.log_z - reference.log_z).max(),
+        np.abs((found.mean - reference.mean) / deviations).max(),
+        np.abs((found.covariance - reference.covariance) / (deviations[:, :, None, None] * deviations)).max(),
+    )
+
+
+@pytest.mark.parametrize("overlap", [(0.0, 0.0), (0.3, 0.6), (0.1, 0.97), (0.95, 0.99)])
+@pytest.mark.parametrize(
+    ("skip", "bounds"),
+    [(0.0, {1.0: 4e-4, 0.75: 1e-3}), (0.5, {1.0: 4e-6, 0.75: 3e-4}), (1.0, {1.0: 4e-6, 0.75: 3e-4}),
+     (4.0, {1.0: 4e-6, 0.75: 3e-4})],
+)  # fmt: skip
+def test_documented_accuracy(skip, bounds, overlap):
+    """The bounds of the docstring, against three times the resolution, 200 prior-typical outputs each."""
+    model = DeepAttention(skip)
+    case = typical(model, overlap, 200, 101)
+    reference = posterior(model, *case, 3.0)
+    for resolution, bound in bounds.items():
+        assert largest_error(model, case, resolution, reference) < bound
+
+
+def test_quadrature_reports_that_it_met_its_check():
+    for skip in (0.0, 0.5, 4.0):
+        model = DeepAttention(skip)
+        assert np.all(posterior(model, *typical(model, (0.3, 0.9), 100, 102)).resolved)
+
+
+def test_a_coarse_rule_is_refined_or_reported():
+    """At a tenth of the resolution the check must trigger refinement: errors stay far below those of the first step."""
+    case = typical(MODEL, (0.3, 0.6), 100, 103)
+    reference = posterior(MODEL, *case, 2.0)
+    found = posterior(MODEL, *case, 0.2)
+    error = np.abs(found.log_z - reference.log_z)
+    assert np.all((error < 1e-2) | ~found.resolved)
+
+
+def fields_of(result):
+    return result.log_z, result.mean, result.covariance, result.resolved
+
+
+def test_result_of_a_sample_does_not_depend_on_its_batch():
+    """Bitwise; blocks of 64 share work space, so the batch spans several of them."""
+    u, omega, V = typical(MODEL, (0.3, 0.6), 150, 104)
+    whole = posterior(MODEL, u, omega, V)
+    order = np.random.default_rng(105).permutation(150)
+    shuffled = posterior(MODEL, u[order], omega[order], V)
+    for all_of_them, some in zip(fields_of(whole), fields_of(shuffled), strict=True):
+        np.testing.assert_array_equal(all_of_them[order], some)
+    for k in (0, 63, 64, 149):
+        single = posterior(MODEL, u[k : k + 1], omega[k : k + 1], V)
+        for all_of_them, one in zip(fields_of(whole), fields_of(single), strict=True):
+            np.testing.assert_array_equal(all_of_them[k : k + 1], one)
+
+
+PROGRAM = """
+import hashlib, numpy as np
+from attention_limits.sequence_multi_index.channel import posterior
+from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+rng = np.random.default_rng(106)
+model = DeepAttention(1.0)
+found = posterior(model, model.preactivation(rng.standard_normal((300, 2, 2))), np.zeros((300, 2, 2)), np.eye(2))
+print(hashlib.sha256(found.log_z.tobytes() + found.mean.tobytes() + found.covariance.tobytes()).hexdigest())
+"""
+
+
+def test_result_does_not_depend_on_the_number_of_threads():
+    """Bitwise, in fresh processes: numba fixes the number of threads when it starts."""
+    digests = set()
+    for threads in ("1", "2"):
+        environment = {**os.environ, "NUMBA_NUM_THREADS": threads}
+        result = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+        )
+        digests.add(result.stdout)
+    assert len(digests) == 1
+
+
+def test_covariance_is_symmetric_and_positive():
+    found = posterior(MODEL, *typical(MODEL, (0.3, 0.9), 100, 107))
+    matrices = found.covariance.reshape(-1, 4, 4)
+    np.testing.assert_array_equal(matrices, matrices.transpose(0, 2, 1))
+    assert np.linalg.eigvalsh(matrices).min() > 0
+
+
+def test_empty_batch():
+    found = posterior(MODEL, np.empty((0, 2)), np.empty((0, 2, 2)), np.eye(2))
+    assert found.mean.shape == (0, 2, 2)
+
+
+GOOD = {"u": np.ones((3, 2)), "omega": np.zeros((3, 2, 2)), "V": np.eye(2)}
+BAD = {
+    "roots of three tokens": {"u": np.ones((3, 3))},
+    "another number of samples": {"omega": np.zeros((4, 2, 2))},
+    "one layer": {"V": np.eye(1)},
+    "not a number": {"u": np.full((3, 2), np.nan)},
+    "infinite mean": {"omega": np.full((3, 2, 2), np.inf)},
+    "asymmetric": {"V": np.array([[1.0, 0.1], [0.2, 1.0]])},
+    "singular": {"V": np.ones((2, 2))},
+    "indefinite": {"V": np.array([[1.0, 2.0], [2.0, 1.0]])},
+    "negative": {"V": -np.eye(2)},
+    "zero": {"V": np.zeros((2, 2))},
+    "not finite": {"V": np.diag([1.0, np.nan])},
+}
+
+
+@pytest.mark.parametrize("wrong", BAD.values(), ids=BAD)
+def test_impossible_input_is_refused(wrong):
+    with pytest.raises(ValueError):
+        posterior(MODEL, **{**GOOD, **wrong})
+
+
+@pytest.mark.parametrize("size", [{"layers": 3}, {"tokens": 3}, {"layers": 1}])
+def test_models_without_an_exact_channel_are_refused(size):
+    with pytest.raises(ValueError, match="2 layers and 2 tokens"):
+        posterior(DeepAttention(1.0, **size), **GOOD)

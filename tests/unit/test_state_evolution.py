@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution import (
+    LARGEST_OVERLAP,
+    channel_averages,
+    clip_spectrum,
+    node_dimension,
+    overlap_from_precision,
+    sample_fields,
+    solve,
+    symmetric_root,
+)
+
+MODEL = DeepAttention(1.0)
+NODES = gaussian_nodes(8, 32, np.random.default_rng(1))
+matrices = st.lists(st.floats(-2, 2), min_size=4, max_size=4).map(lambda x: np.reshape(x, (2, 2)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"alpha": -0.1}, {"alpha": 0.5, "side_information": 1.0}, {"alpha": 0.5, "side_information": -0.1},
+     {"alpha": 0.5, "regularization": -1e-3}, {"alpha": 0.5, "start": 0.0}, {"alpha": 0.5, "start": 1.0}],
+)  # fmt: skip
+def test_parameters_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError):
+        solve(MODEL, nodes=NODES, **{"start": 0.1, **wrong})
+
+
+def test_not_converging_is_reported():
+    found = solve(MODEL, 0.5, NODES, 0.01, max_iterations=2)
+    assert not found.converged
+    assert found.iterations == 2
+    assert found.value.shape == (2, 2)
+
+
+@given(matrices)
+def test_symmetric_root(root):
+    matrix = root @ root.T
+    found = symmetric_root(matrix)
+    np.testing.assert_allclose(found @ found, matrix, atol=1e-12)
+    np.testing.assert_allclose(found, found.T, atol=1e-12)
+
+
+@given(matrices)
+def test_clipped_spectrum_is_clipped_and_otherwise_kept(matrix):
+    symmetric = 0.5 * (matrix + matrix.T)
+    values = np.linalg.eigvalsh(clip_spectrum(matrix, 0.0, 1.0))
+    np.testing.assert_allclose(values, np.clip(np.linalg.eigvalsh(symmetric), 0.0, 1.0), atol=1e-12)
+    np.testing.assert_allclose(clip_spectrum(matrix, -100.0, 100.0), symmetric, atol=1e-12)
+
+
+@given(matrices)
+def test_overlap_of_a_precision(root):
+    q_hat = root @ root.T
+    found = overlap_from_precision(q_hat)
+    np.testing.assert_allclose(found, q_hat @ np.linalg.inv(np.eye(2) + q_hat), atol=1e-12)
+
+
+def test_overlap_stays_below_one():
+    assert np.linalg.eigvalsh(overlap_from_precision(1e12 * np.eye(2))).max() == pytest.approx(
+        LARGEST_OVERLAP, abs=1e-12
+    )
+
+
+def test_sampled_fields_have_the_covariances_asked_for():
+    """Exactly, on nodes whose second moments are exact: the corners of a cross of half-width sqrt(dimension)."""
+    overlap = np.array([[0.4, 0.1], [0.1, 0.7]])
+    V = np.eye(2) - overlap
+    size = 3 * node_dimension(MODEL) // 2
+    points = np.sqrt(size) * np.concatenate([np.eye(size), -np.eye(size)])
+    omega, h, copy = sample_fields(MODEL, overlap, V, points)
+
+    def covariance(x, y):
+        return np.einsum("npa,nqb->paqb", x, y) / len(points)
+
+    tokens = np.eye(2)
+    np.testing.assert_allclose(covariance(omega, omega), np.einsum("pq,ab->paqb", overlap, tokens), atol=1e-12)
+    for field in (h, copy):
+        np.testing.assert_allclose(covariance(field, field), np.einsum("pq,ab->paqb", np.eye(2), tokens), atol=1e-12)
+        np.testing.assert_allclose(covariance(field, omega), np.einsum("pq,ab->paqb", overlap, tokens), atol=1e-12)
+    np.testing.assert_allclose(covariance(h, copy), np.einsum("pq,ab->paqb", overlap, tokens), atol=1e-12)
+
+
+def test_averages_at_zero_overlap_carry_no_information():
+    """E[h | y] = 0 by the two signs and the evenness of the attention in the first layer."""
+    found = channel_averages(MODEL, np.zeros((2, 2)), NODES)
+    np.testing.assert_allclose(found.information, 0.0, atol=1e-12)
+    assert found.resolved == 1.0
