@@ -22,30 +22,35 @@ def typical(model, overlap, count, seed):
     return model.preactivation(h), omega, np.diag(1.0 - q[:, 0])
 
 
-def largest_error(model, case, resolution, reference):
+def errors(model, case, resolution, reference):
+    """Largest error of each output: of log Z, and of the moments in units of the prior standard deviations."""
     u, omega, V = case
     found = posterior(model, u, omega, V, resolution)
     deviations = np.sqrt(np.diag(V))[:, None] * np.ones(2)
-    return max(
-        np.abs(found.log_z - reference.log_z).max(),
-        np.abs((found.mean - reference.mean) / deviations).max(),
-        np.abs((found.covariance - reference.covariance) / (deviations[:, :, None, None] * deviations)).max(),
+    mean = np.abs((found.mean - reference.mean) / deviations)
+    covariance = np.abs((found.covariance - reference.covariance) / (deviations[:, :, None, None] * deviations))
+    return np.maximum.reduce(
+        [np.abs(found.log_z - reference.log_z), mean.max(axis=(1, 2)), covariance.max(axis=(1, 2, 3, 4))]
     )
 
 
 @pytest.mark.parametrize("overlap", [(0.0, 0.0), (0.3, 0.6), (0.1, 0.97), (0.95, 0.99)])
 @pytest.mark.parametrize(
-    ("skip", "bounds"),
+    ("skip", "largest"),
     [(0.0, {1.0: 4e-4, 0.75: 1e-3}), (0.5, {1.0: 4e-6, 0.75: 3e-4}), (1.0, {1.0: 4e-6, 0.75: 3e-4}),
      (4.0, {1.0: 4e-6, 0.75: 3e-4})],
 )  # fmt: skip
-def test_documented_accuracy(skip, bounds, overlap):
-    """The bounds of the docstring, against three times the resolution, 200 prior-typical outputs each."""
+def test_documented_accuracy(skip, largest, overlap):
+    """The figures of the docstring, against three times the resolution, over 200 prior-typical outputs. They are the largest
+    errors met in one sample; rare outputs dominate them, so that another sample's may be larger, by a factor 3 here."""
     model = DeepAttention(skip)
     case = typical(model, overlap, 200, 101)
     reference = posterior(model, *case, 3.0)
-    for resolution, bound in bounds.items():
-        assert largest_error(model, case, resolution, reference) < bound
+    for resolution, bound in largest.items():
+        found = errors(model, case, resolution, reference)
+        assert found.max() < 3 * bound
+        if resolution == 1.0:
+            assert np.median(found) < 1e-5
 
 
 def test_quadrature_reports_that_it_met_its_check():

@@ -34,7 +34,7 @@ def test_acceleration_saves_iterations_near_marginality():
     plain, fast = (iterate(step, [1.0], 1e-8, 10_000, lookahead) for lookahead in (0, 8))
     assert plain.converged
     assert fast.converged
-    # Three plain steps and a jump of eight more: 12 steps' progress for 4 evaluations.
+    # A jump of eight terms after every three steps: eleven steps' progress for three evaluations.
     assert fast.iterations < 0.4 * plain.iterations
 
 
@@ -60,7 +60,8 @@ def test_jump_is_limited_in_length():
     iterate(step, [0.0], 1e-9, 20, lookahead=100, longest_jump=2.5)
     jumps = np.diff(visited)
     assert jumps.max() == pytest.approx(1.0 + 2.5)
-    assert np.sum(jumps > 1.5) == 4
+    # One jump every third step, and none after the last.
+    assert np.sum(jumps > 1.5) == 6
 
 
 def test_alternating_sequence_is_not_extrapolated():
@@ -94,3 +95,10 @@ def test_start_is_not_modified():
     start = np.zeros(2)
     iterate(lambda x: x + 1.0, start, 1e-3, 10, 8)
     np.testing.assert_array_equal(start, 0.0)
+
+
+def test_arriving_at_the_edge_ends_the_iteration_as_converged():
+    found = iterate(lambda x: x + 1.0, [0.0, 5.0], 1e-3, 100, arrived=lambda x: x.max() >= 8.0)
+    assert found.converged
+    assert found.iterations == 3
+    np.testing.assert_array_equal(found.value, [3.0, 8.0])
