@@ -1,0 +1,107 @@
+"""Benchmarks of the output channel: the denoiser against its naive peer, and how its cost grows as V shrinks."""
+
+import time
+
+import numpy as np
+
+import naive
+from attention_limits.sequence_multi_index.channel import denoiser, posterior
+from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution import sample_fields
+from table import Growth, Row, Spread
+
+# (skip, Q_11, Q_22): the start of the learning, the phase of one learnt layer, the onset of the other, no skip connection.
+CASES = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.5), (1.0, 0.3, 0.985), (0.0, 0.0, 0.5))
+# The setting of the experiments, the default of the library, and one at which nothing is less accurate than the naive peer.
+RESOLUTIONS = (0.75, 1.0, 2.0)
+REFERENCE_RESOLUTION = 3.0
+# The kernel works in blocks of 64 outputs per thread: one call with a full block is its normal use.
+BLOCK = 64
+
+
+def typical_outputs(model, V, count, seed):
+    """(u, omega) of `count` outputs drawn from the model at V = I - Q."""
+    points = np.random.default_rng(seed).standard_normal((count, 8))
+    omega, h = sample_fields(model, np.eye(2) - V, V, points)
+    return model.preactivation(h), omega
+
+
+def our_denoiser(model, u, omega, V, resolution):
+    """(g, dg) of all given samples."""
+    return denoiser(posterior(model, u, omega, V, resolution), V)
+
+
+def compile_seconds():
+    """Seconds of the first call, which compiles the kernel; later calls in this process are warm."""
+    start = time.perf_counter()
+    our_denoiser(DeepAttention(skip=1.0), np.ones((1, 2)), np.zeros((1, 2, 2)), np.eye(2), 1.0)
+    return time.perf_counter() - start
+
+
+def seconds_per_sample(model, u, omega, V, resolution, repeats):
+    """Median over repeats of the time of one call, divided by its number of samples."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        our_denoiser(model, u, omega, V, resolution)
+        times.append(time.perf_counter() - start)
+    return float(np.median(times)) / len(u)
+
+
+def _errors(found, reference, V):
+    """Largest errors of g and of dg over the components of one sample, fields in units of the prior standard deviation."""
+    scale = np.sqrt(np.diag(V))
+    return (
+        float(np.max(np.abs(found[0] - reference[0]) * scale[:, None])),
+        float(np.max(np.abs(found[1] - reference[1]) * np.outer(scale, scale))),
+    )
+
+
+def denoiser_rows(samples):
+    """Naive against ours, sample by sample in turns: one Row for each case and resolution."""
+    rows = []
+    for case, (skip, *overlap) in enumerate(CASES):
+        model, V = DeepAttention(skip=skip), np.eye(2) - np.diag(overlap)
+        outputs = typical_outputs(model, V, samples, seed=case)
+        naive_seconds, naive_errors = [], []
+        our_seconds, our_errors = {r: [] for r in RESOLUTIONS}, {r: [] for r in RESOLUTIONS}
+        for u, omega in zip(*outputs, strict=True):
+            start = time.perf_counter()
+            found = naive.denoiser(model, u, omega, V)
+            naive_seconds.append(time.perf_counter() - start)
+            block = np.tile(u, (BLOCK, 1)), np.tile(omega, (BLOCK, 1, 1))
+            g, dg = our_denoiser(model, u[None], omega[None], V, REFERENCE_RESOLUTION)
+            naive_errors.append(_errors(found, (g[0], dg[0]), V))
+            for resolution in RESOLUTIONS:
+                our_seconds[resolution].append(seconds_per_sample(model, *block, V, resolution, repeats=5))
+                ours = our_denoiser(model, u[None], omega[None], V, resolution)
+                our_errors[resolution].append(_errors((ours[0][0], ours[1][0]), (g[0], dg[0]), V))
+        for resolution in RESOLUTIONS:
+            rows.append(
+                Row(
+                    f"denoiser, c = {skip:g}, Q = diag({overlap[0]:g}, {overlap[1]:g}), resolution {resolution:g}",
+                    ours=Spread.of(our_seconds[resolution]),
+                    baseline=Spread.of(naive_seconds),
+                    ratio=Spread.of(np.divide(naive_seconds, our_seconds[resolution])),
+                    baseline_errors=_named(naive_errors),
+                    our_errors=_named(our_errors[resolution]),
+                    note=f"one evaluation with all moments, {samples} outputs",
+                )
+            )
+    return rows
+
+
+def _named(errors):
+    """Spreads of the pairs of errors of (g, dg)."""
+    return {name: Spread.of(values) for name, values in zip(("g", "∂g"), np.transpose(errors), strict=True)}
+
+
+def variance_growth(count, sizes, repeats):
+    """Growth of the time of one evaluation with 1 - Q_22, at c = 1, Q_11 = 0.3 and resolution 1."""
+    model = DeepAttention(skip=1.0)
+    spreads = []
+    for size in sizes:
+        V = np.diag([0.7, size])
+        u, omega = typical_outputs(model, V, count, seed=100)
+        spreads.append(Spread.of([seconds_per_sample(model, u, omega, V, 1.0, 1) for _ in range(repeats)]))
+    return Growth.fit("denoiser, c = 1, Q₁₁ = 0.3, per evaluation", "1 − Q₂₂", sizes, spreads)

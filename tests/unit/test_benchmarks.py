@@ -1,0 +1,65 @@
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attention_limits.sequence_multi_index.channel import denoiser, posterior
+from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution import sample_fields
+
+# The benchmarks are scripts beside the package, not part of it.
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+naive, table = importlib.import_module("naive"), importlib.import_module("table")
+
+
+@pytest.mark.parametrize(("skip", "seed"), [(1.0, 3), (0.5, 4)])
+def test_the_naive_peer_computes_the_same_quantities(skip, seed, monkeypatch):
+    # At its usual settings the truncation of the forward differences is larger than the agreement asked for here.
+    monkeypatch.setattr(naive, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(naive, "DIFFERENCE", 1e-5)
+    model = DeepAttention(skip=skip)
+    V = np.array([[0.8, -0.1], [-0.1, 0.4]])
+    omega, h = sample_fields(model, np.eye(2) - V, V, np.random.default_rng(seed).standard_normal((1, 8)))
+    u = model.preactivation(h)
+    ours = posterior(model, u, omega, V)
+    g, dg = denoiser(ours, V)
+    log_z, mean = naive.posterior_mean(model, u[0], omega[0], V)
+    naive_g, naive_dg = naive.denoiser(model, u[0], omega[0], V)
+    assert log_z == pytest.approx(ours.log_z[0], abs=1e-4)
+    np.testing.assert_allclose(mean, ours.mean[0], atol=1e-4)
+    np.testing.assert_allclose(naive_g, g[0], atol=1e-4)
+    np.testing.assert_allclose(naive_dg, dg[0], atol=1e-4)
+
+
+def test_ratios_are_shown_as_median_and_range():
+    Spread = table.Spread
+    assert table.spread_text(Spread.of([2100.0, 12345.0, 45678.0])) == "12 300 (2 100–45 700)"
+    assert table.spread_text(Spread.of([0.5])) == "0.500"
+    assert table.amount_text(Spread.of([2.5e-5]), "s") == "25.0 µs"
+    assert table.amount_text(Spread.of([30.0, 60.0, 90.0]), "iterations") == "60.0 (30.0–90.0) iterations"
+    assert table.amount_text(Spread.of([5.0]).scaled(3600.0), "s") == "5.00 h"
+    assert table.amount_text(None, "s") == ""
+
+
+def test_a_row_becomes_a_line_of_the_table_and_of_the_data():
+    row = table.Row(
+        "denoiser",
+        ours=table.Spread.of([1e-5, 2e-5]),
+        baseline=table.Spread.of([0.1, 0.3]),
+        ratio=table.Spread.of([10000.0, 15000.0]),
+        our_errors={"g": table.Spread.of([1e-9, 3e-9])},
+    )
+    fit = table.Growth.fit("cost", "D", [10, 100, 1000], [table.Spread.of([1e-6 * d**2]) for d in (10, 100, 1000)])
+    assert fit.exponent == pytest.approx(2.0)
+    text = table.markdown([row], [fit], {"sizes": "quick"})
+    assert (
+        "| denoiser | 200 (100–300) ms | 15.0 (10.0–20.0) µs | 12 500 (10 000–15 000) |  | g 2.0e-09 (max 3.0e-09) |"
+        in text
+    )
+    assert "| 2.00 ± 0.00 |" in text
+    assert "- sizes: quick" in text
+    data = table.plain([row], [fit], {"sizes": "quick"})
+    assert data["rows"][0]["ratio"] == {"median": 12500.0, "low": 10000.0, "high": 15000.0, "count": 2}
+    assert data["growth"][0]["sizes"] == [10.0, 100.0, 1000.0]
