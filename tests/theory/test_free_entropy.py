@@ -16,10 +16,15 @@ DIRECTIONS = {
 REPLICAS = 16
 
 
-def psi_derivative(model, overlap, direction, nodes, step):
-    """Derivative of Psi along a direction on common nodes, central differences of fourth order."""
-    values = [channel_averages(model, overlap + k * step * direction, nodes).log_z for k in (-2, -1, 1, 2)]
+def derivative(function, step):
+    """At 0, by central differences of fourth order."""
+    values = [function(k * step) for k in (-2, -1, 1, 2)]
     return (values[0] - 8.0 * values[1] + 8.0 * values[2] - values[3]) / (12.0 * step)
+
+
+def psi_derivative(model, overlap, direction, nodes, step):
+    """Derivative of Psi along a direction on common nodes."""
+    return derivative(lambda t: channel_averages(model, overlap + t * direction, nodes).log_z, step)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS.values(), ids=DIRECTIONS)
@@ -62,13 +67,14 @@ def test_prior_part_is_the_extremum_over_the_precision(overlap):
 
 def free_entropy_slope(model, overlap, direction, alpha, nodes, side_information=0.0):
     """d Phi / dQ along a direction; a hint of signal-to-noise ratio s adds 1/2 s tr Q to the free entropy."""
-    step = 1e-4
-    prior = (prior_free_entropy(overlap + step * direction) - prior_free_entropy(overlap - step * direction)) / (
-        2.0 * step
-    )
+
+    def value(t):
+        shifted = overlap + t * direction
+        return free_entropy(shifted, alpha, channel_averages(model, shifted, nodes).log_z)
+
     hint = 0.5 * side_information / (1.0 - side_information) * np.trace(direction)
     margin = min(np.linalg.eigvalsh(np.eye(2) - overlap)[0], 0.1)
-    return prior + hint + alpha * psi_derivative(model, overlap, direction, nodes, margin / 20.0)
+    return derivative(value, margin / 20.0) + hint
 
 
 @pytest.mark.parametrize("alpha", [0.35, 0.6])
