@@ -2,30 +2,17 @@
 
 import numpy as np
 
+from attention_limits.figures.published import SMI_FIG1_ERRORS, SMI_FIG1_OVERLAPS
 from attention_limits.figures.style import (
     ERROR_COLORS,
     LAYER_COLORS,
     PUBLISHED,
     curve,
+    house_style,
     new_figure,
     points,
     shade_phases,
 )
-
-# Troiani et al. 2025, published curve BO_2w.csv (computed with 1e-3 added to V): alpha, Q_11, Q_22.
-PUBLISHED_OVERLAPS = np.array(
-    [
-        [0.3, 0.0, 0.218], [0.5, 0.0, 0.773], [0.7, 0.0, 0.964], [0.8333, 0.187, 0.992], [0.9, 0.451, 0.993],
-        [1.0, 0.614, 0.995], [1.2, 0.823, 0.998], [1.4, 0.911, 1.0], [1.6, 0.920, 0.999],
-    ]
-)  # fmt: skip
-# The same, gen_error_BO_2w.csv: alpha, error.
-PUBLISHED_ERRORS = np.array(
-    [
-        [0.1, 0.3865], [0.3, 0.3493], [0.5, 0.1829], [0.7, 0.0636], [0.8, 0.0466], [0.9, 0.0290], [1.0, 0.0222],
-        [1.2, 0.0120], [1.4, 0.0055], [1.6, 0.0062],
-    ]
-)  # fmt: skip
 
 
 def _present(array):
@@ -33,6 +20,7 @@ def _present(array):
     return array.dropna("alpha", how="all")
 
 
+@house_style
 def draw(cubes):
     """Overlaps of both layers (top) and generalisation errors (bottom) from the cubes fig1_learning_curve and fig1_onset."""
     cube, onset = cubes["fig1_learning_curve"], cubes["fig1_onset"]
@@ -43,7 +31,15 @@ def draw(cubes):
     for layer in (2, 1):
         color = LAYER_COLORS[layer]
         overlap = _present(theory.overlap.sel(layer=layer, layer_star=layer))
-        curve(top, overlap.alpha, overlap.values, color, f"$Q_{{{layer}{layer}}}$, state evolution")
+        reached = theory.converged.sel(alpha=overlap.alpha).values
+        curve(
+            top,
+            overlap.alpha.values,
+            overlap.values,
+            color,
+            f"$Q_{{{layer}{layer}}}$, state evolution",
+            converged=reached,
+        )
         # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
         norm = cube.teacher_norm.sel(layer=layer, layer_star=layer)
         relative = _present(gamp.overlap.sel(layer=layer, layer_star=layer) / norm)
@@ -59,11 +55,11 @@ def draw(cubes):
         mean = _present(informed.overlap.sel(layer=layer, layer_star=layer)).mean("replica")
         top.plot(
             mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
-            alpha=0.6, label="informed start" if layer == 2 else None,
+            alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
         )  # fmt: skip
         top.plot(
-            PUBLISHED_OVERLAPS[:, 0],
-            PUBLISHED_OVERLAPS[:, layer],
+            SMI_FIG1_OVERLAPS[:, 0],
+            SMI_FIG1_OVERLAPS[:, layer],
             **PUBLISHED,
             label="published" if layer == 1 else None,
         )
@@ -81,7 +77,7 @@ def draw(cubes):
         ERROR_COLORS["plug_in"],
         "plug-in error, GAMP",
     )
-    bottom.plot(*PUBLISHED_ERRORS.T, **PUBLISHED, label="published")
+    bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(onset.alpha_2.mean()), float(onset.alpha_1.mean())]
     shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), 0.0, 1.6)
     shade_phases(bottom, boundaries, ("", "", ""), 0.0, 1.6)
@@ -89,6 +85,6 @@ def draw(cubes):
     bottom.set(
         xlabel=r"samples per dimension $\alpha = n/d$", ylabel="generalisation error", yscale="log", ylim=(1e-4, 1)
     )
-    top.legend(loc="lower right", bbox_to_anchor=(1.0, 0.08))
+    top.legend(loc="lower right", bbox_to_anchor=(1.01, 0.02))
     bottom.legend(loc="lower left")
     return figure

@@ -2,18 +2,12 @@
 
 import numpy as np
 
-from attention_limits.figures.style import LAYER_COLORS, PHASE_COLORS, PUBLISHED, new_figure
+from attention_limits.figures.published import SMI_FIG1_THRESHOLDS
+from attention_limits.figures.style import LAYER_COLORS, PHASE_COLORS, PUBLISHED, house_style, new_figure
 from attention_limits.numerics.estimators import mean_and_error
 
-# Troiani et al. 2025, published file alpha_critical.csv: skip, alpha_1, alpha_2.
-PUBLISHED_THRESHOLDS = np.array(
-    [
-        [0.0001, 0.318, 0.195], [0.1, 0.422, 0.191], [0.5, 0.755, 0.186], [1.0, 0.794, 0.144], [1.5, 0.658, 0.124],
-        [2.0, 0.513, 0.112], [3.0, 0.304, 0.094], [4.0, 0.196, 0.083],
-    ]
-)  # fmt: skip
 
-
+@house_style
 def draw(cubes):
     """Phase diagram from the cube fig1_thresholds."""
     cube = cubes["fig1_thresholds"]
@@ -31,8 +25,8 @@ def draw(cubes):
             label=rf"$\alpha_{layer}$: layer {layer} becomes learnable",
         )  # fmt: skip
         axes.plot(
-            PUBLISHED_THRESHOLDS[:, 0],
-            PUBLISHED_THRESHOLDS[:, layer],
+            SMI_FIG1_THRESHOLDS[:, 0],
+            SMI_FIG1_THRESHOLDS[:, layer],
             **PUBLISHED,
             label="published" if layer == 2 else None,
         )

@@ -14,36 +14,43 @@ PHASE_COLORS = ("#f2f2f2", "#e2edf6", "#fbe9dc")
 
 _SETTINGS = {
     "font.size": 9,
+    "figure.dpi": 200,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": 9,
     "legend.frameon": False,
-    "legend.fontsize": 8,
+    "legend.fontsize": 7.5,
     "lines.linewidth": 1.5,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
 }
+
+# Decorates every draw(): labels and legends take their settings when they are made.
+house_style = mpl.rc_context(_SETTINGS)
 
 
 def new_figure(rows, columns, width, height, **subplots):
-    """A figure and its axes in the house style; width and height in inches."""
-    with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        return figure, figure.subplots(rows, columns, **subplots)
+    """A figure and its axes; width and height in inches, further arguments as for `Figure.subplots`."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, **subplots)
 
 
-def curve(axes, x, replicas, color, label, linestyle="-"):
-    """Mean over replicas as a line, plus and minus one standard error as a band.
+def curve(axes, x, replicas, color, label, linestyle="-", converged=None):
+    """Mean over replicas as a line, plus and minus one standard error as a band, with a square where one has not converged.
 
     Parameters
     ----------
     x : array (n,)
     replicas : array (n, replicas)
         Missing values are NaN.
+    converged : array (n, replicas) of 0, 1 and NaN, optional
     """
     mean, error = mean_and_error(replicas, axis=1)
     axes.plot(x, mean, color=color, label=label, linestyle=linestyle)
     axes.fill_between(x, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
+    if converged is not None:
+        open_points = np.any(converged == 0, axis=1)
+        axes.plot(
+            x[open_points], mean[open_points], "s", color=color, markerfacecolor="white", markersize=5, zorder=2.5
+        )
 
 
 def points(axes, x, replicas, converged, color, label, marker="o"):

@@ -62,7 +62,7 @@ def posterior(model: DeepAttention, u, omega, V, resolution=1.0) -> Posterior:
     resolution : float
         Quadrature nodes per narrowest width, in units of the default. Largest error met over 400 prior-typical outputs, of log Z
         and of the moments in units of the prior standard deviations: for c >= 0.5 below 4e-6 at 1, 3e-4 at 0.75; for c = 0,
-        4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate; medians are below 1e-5).
+        1e-3 and 4e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate; medians are below 1e-5 and 5e-5).
 
     Returns
     -------
@@ -85,7 +85,7 @@ def posterior(model: DeepAttention, u, omega, V, resolution=1.0) -> Posterior:
         raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
     result = Posterior(np.empty(n), np.empty((n, 2, 2)), np.empty((n, 2, 2, 2, 2)), np.empty(n, dtype=bool))
     two_layer_moments(
-        u, omega, V, model.skip, model.beta, resolution,
+        u, omega, V, float(model.skip), float(model.beta), float(resolution),
         result.log_z, result.mean, result.covariance, result.resolved,
     )  # fmt: skip
     return result

@@ -277,6 +277,6 @@ def two_layer_moments(u, omega, V, skip, beta, resolution, log_z, mean, covarian
             for p in range(2):
                 for q in range(p, 2):
                     for a in range(2):
-                        for b in range(2):
+                        for b in range(a if p == q else 0, 2):
                             cov[p, a, q, b] -= mean[i, p, a] * mean[i, q, b]
                             cov[q, b, p, a] = cov[p, a, q, b]

@@ -1,6 +1,6 @@
 """Generalised approximate message passing (GAMP) for two-layer attention on one data set.
 
-Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - V g_mu,prev (the Onsager term, from the exact derivative),
+Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu,prev (the last is the Onsager term),
 
     g_mu = g_out(y_mu, omega_mu, V),   A = -1/D sum_mu sum_a dg_mu,aa,   b = sum_mu g_mu X_mu / sqrt(D) + A W_hat,
     C_hat = (I + A)^-1,   W_hat = C_hat b,   V = C_hat
@@ -18,6 +18,8 @@ from attention_limits.sequence_multi_index.state_evolution import clip_spectrum
 
 # Recovery counts as exact, and the iteration stops, once an eigenvalue of V falls to this: the channel is a delta function.
 SMALLEST_VARIANCE = 1e-7
+# A layer whose estimate is smaller than this, in root mean square, is zero.
+NEGLIGIBLE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,10 @@ def gaussian_dataset(model, dimension, samples, generator) -> Dataset:
     dimension : int
         D.
     samples : int
-        N = alpha D.
+        N = alpha D, at least one.
     """
+    if dimension < 1 or samples < 1:
+        raise ValueError(f"need at least one dimension and one sample, got {dimension} and {samples}")
     teacher = generator.standard_normal((model.layers, dimension))
     sequences = generator.standard_normal((samples, model.tokens, dimension))
     fields = np.einsum("pd,nad->npa", teacher, sequences, optimize=True) / np.sqrt(dimension)
@@ -62,7 +66,7 @@ class GampRun:
     weights : array (P, D)
         Last W_hat.
     residual : float
-        Root mean square change of W_hat in the last iteration.
+        Largest change of a layer of W_hat in the last iteration, relative to its size (root mean squares).
     converged : bool
         Whether the residual reached the tolerance, or the recovery became exact.
     resolved : float
@@ -89,7 +93,7 @@ def run(
     side_information=0.0,
     regularization=0.0,
     resolution=1.0,
-    tolerance=1e-4,
+    tolerance=1e-2,
 ) -> GampRun:
     """Run GAMP from a small random estimate.
 
@@ -100,7 +104,7 @@ def run(
     iterations : int
         Largest number of iterations.
     damping : float
-        Weight of the OLD W_hat and V, in [0, 1).
+        Weight of the OLD W_hat, V and Onsager term, in [0, 1).
     start_overlap : float
         q_0: W_hat starts as sqrt(q_0) N(0, 1) and V as (1 - q_0) I; the finite size breaks the symmetry.
     side_information : float
@@ -110,7 +114,7 @@ def run(
     resolution : float
         Accuracy of the channel quadrature.
     tolerance : float
-        Stop when the root mean square change of W_hat falls below it.
+        Stop when the relative change of every layer of W_hat falls below it.
 
     Raises
     ------
@@ -135,24 +139,28 @@ def run(
         noise = generator.standard_normal((size, dimension))
         side = np.sqrt(side_information) * data.teacher + np.sqrt(1.0 - side_information) * noise
         hint = np.sqrt(side_information) / (1.0 - side_information) * side
-    previous = np.zeros((len(data.roots), size, model.tokens))
+    reaction = np.zeros((len(data.roots), size, model.tokens))
     overlaps, norms, variances = [], [], []
     residual, resolved, converged = np.inf, 1.0, False
     for _ in range(iterations):
         V = variance + regularization * identity
         fields = (tokens @ estimate.T).reshape(-1, model.tokens, size).transpose(0, 2, 1)
-        omega = fields - np.einsum("pq,nqa->npa", V, previous)
+        omega = fields - reaction
         moments = posterior(model, data.roots, omega, V, resolution)
         resolved = min(resolved, float(moments.resolved.mean()))
-        previous, derivative = denoiser(moments, V)
+        g, derivative = denoiser(moments, V)
         information = -derivative.sum(axis=0) / dimension
         # On a finite sample the information may be slightly indefinite; V must stay positive with eigenvalues below one.
         information = clip_spectrum(information, 0.0, 1.0 / SMALLEST_VARIANCE)
-        target = previous.transpose(1, 0, 2).reshape(size, -1) @ tokens + information @ estimate + hint
+        target = g.transpose(1, 0, 2).reshape(size, -1) @ tokens + information @ estimate + hint
         covariance = np.linalg.inv(precision + information)
         new = (1.0 - damping) * covariance @ target + damping * estimate
         variance = clip_spectrum((1.0 - damping) * covariance + damping * variance, 0.5 * SMALLEST_VARIANCE, 1.0)
-        residual = float(np.sqrt(np.mean((new - estimate) ** 2)))
+        # What each sample contributed to the (damped) estimate, to be taken out of its own field.
+        reaction = (1.0 - damping) * np.einsum("pq,nqa->npa", covariance, g) + damping * reaction
+        # Relative, layer by layer: a small layer that still grows is an instability in its making, not convergence.
+        change = np.sqrt(np.mean((new - estimate) ** 2, axis=1))
+        residual = float(np.max(change / np.maximum(np.sqrt(np.mean(new**2, axis=1)), NEGLIGIBLE)))
         estimate = new
         overlaps.append(estimate @ data.teacher.T / dimension)
         norms.append(estimate @ estimate.T / dimension)

@@ -62,7 +62,7 @@ VARIABLES = (
         (),
         "last change per iteration",
         "",
-        "relative change of Q_hat (state evolution); root mean square change of W_hat (GAMP)",
+        "relative change of Q_hat (state evolution); largest relative change of a layer of W_hat (GAMP)",
         "stopping rule of the iteration",
     ),
     Variable("iterations", (), "iterations done", "", "count", "stopping rule of the iteration"),
