@@ -25,6 +25,10 @@ class GaussianNodes:
         """Weighted mean over the nodes of an array (n, ...)."""
         return np.tensordot(self.weights, values, axes=1) / len(self.weights)
 
+    def head(self, count):
+        """The first `count` nodes; a power of two of Sobol nodes is balanced in itself."""
+        return GaussianNodes(self.points[:count], self.weights[:count])
+
     def __len__(self):
         return len(self.weights)
 

@@ -142,6 +142,7 @@ def solve(
     max_iterations=500,
     seed_overlap=1e-4,
     lookahead=8,
+    warm_up=1,
 ) -> FixedPoint:
     """Fixed point of the state evolution at one alpha, on fixed nodes.
 
@@ -165,11 +166,14 @@ def solve(
         A diagonal overlap that the map sends below it is zero, and returned as 0.
     lookahead : int
         Geometric acceleration, see `numerics.fixed_point.iterate`; 0 is the plain iteration.
+    warm_up : int
+        Iterate first on the first n / warm_up nodes, and on all of them from there; 1 is none. The start keeps its meaning
+        unless a discontinuous transition lies between the thresholds of the two node sets.
 
     Returns
     -------
     FixedPoint
-        value is Q (P, P); residual the last change in the units of `tolerance`.
+        value is Q (P, P); residual the last change in the units of `tolerance`; iterations without the warm-up.
 
     Raises
     ------
@@ -184,18 +188,23 @@ def solve(
     size = model.layers
     prior = side_information / (1.0 - side_information) * np.eye(size)
 
-    def step(coordinates):
-        overlap = overlap_from_precision(_from_coordinates(coordinates, size))
-        averages = channel_averages(model, overlap, nodes, regularization, resolution)
-        return _to_coordinates(clip_spectrum(alpha * averages.information, 0.0, np.inf) + prior, seed_overlap)
-
-    first = _to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap)
     edge = np.log(1.0 / (1.0 - LARGEST_OVERLAP))
 
     def exact(coordinates):
         return bool(np.max(coordinates[:size]) >= edge)
 
-    outcome = iterate(step, first, tolerance, max_iterations, lookahead, arrived=exact)
+    def iterate_on(used, first):
+        def step(coordinates):
+            overlap = overlap_from_precision(_from_coordinates(coordinates, size))
+            averages = channel_averages(model, overlap, used, regularization, resolution)
+            return _to_coordinates(clip_spectrum(alpha * averages.information, 0.0, np.inf) + prior, seed_overlap)
+
+        return iterate(step, first, tolerance, max_iterations, lookahead, arrived=exact)
+
+    first = _to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap)
+    if warm_up > 1:
+        first = iterate_on(nodes.head(len(nodes) // warm_up), first).value
+    outcome = iterate_on(nodes, first)
     overlap = overlap_from_precision(_from_coordinates(outcome.value, size))
     unlearnt = outcome.value[:size] <= np.log(seed_overlap)
     overlap[unlearnt, :] = 0.0

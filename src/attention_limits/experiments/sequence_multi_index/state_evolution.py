@@ -35,6 +35,7 @@ def run(spec, streams):
             model, alphas[i], nodes, solver["start"],
             side_information=solver["side_information"], regularization=solver["regularization"],
             resolution=solver["resolution"], tolerance=solver["tolerance"], max_iterations=solver["max_iterations"],
+            warm_up=solver["warm_up"],
         )  # fmt: skip
         Q = overlap[i, j] = point.value
         residual[i, j], iterations[i, j], converged[i, j] = point.residual, point.iterations, point.converged
