@@ -28,5 +28,5 @@ def draw(cubes):
         xlim=(0, 1.6),
         ylim=(-0.03, 1.05),
     )
-    axes.legend(loc="center left", bbox_to_anchor=(0.0, 0.62))
+    axes.legend(loc="lower right")
     return figure

@@ -57,12 +57,9 @@ def draw(cubes):
             mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
             alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
         )  # fmt: skip
-        top.plot(
-            SMI_FIG1_OVERLAPS[:, 0],
-            SMI_FIG1_OVERLAPS[:, layer],
-            **PUBLISHED,
-            label="published" if layer == 1 else None,
-        )
+    for layer in (1, 2):
+        label = "published" if layer == 1 else None
+        top.plot(SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
     for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
         error = _present(theory[f"error_{name}"])
         floor = np.maximum(error.values, 1e-5)

@@ -14,11 +14,11 @@ def draw(cubes):
     figure, axes = new_figure(1, 1, 5.2, 3.8)
     skip = cube.skip.values
     lines = {layer: mean_and_error(cube[f"alpha_{layer}"].values, axis=1) for layer in (1, 2)}
-    edges = [np.zeros_like(skip), lines[2][0], lines[1][0], np.full_like(skip, 1.0)]
+    edges = [np.zeros_like(skip), lines[2][0], lines[1][0], np.ones_like(skip)]
     names = ("nothing is learnt", "layer 2 is learnt", "both layers are learnt")
     for low, high, color, name in zip(edges[:-1], edges[1:], PHASE_COLORS, names, strict=True):
         axes.fill_between(skip, low, high, color=color, linewidth=0, zorder=0)
-        axes.text(2.6, 0.5 * (low[-1] + high[-1]), name, ha="center", va="center", fontsize=8)
+        axes.text(2.5, 0.5 * (low[-1] + high[-1]), name, ha="center", va="center", fontsize=8)
     for layer, (mean, error) in lines.items():
         axes.errorbar(
             skip, mean, error, color=LAYER_COLORS[layer], marker="o", markersize=3, capsize=2,

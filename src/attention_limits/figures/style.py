@@ -9,7 +9,15 @@ from attention_limits.numerics.estimators import mean_and_error
 # Okabe and Ito's palette: told apart by readers with any colour vision. One colour per layer, everywhere.
 LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73"}
 ERROR_COLORS = {"plug_in": "#000000", "bayes": "#CC79A7"}
-PUBLISHED = {"marker": "x", "markersize": 4, "linestyle": "none", "color": "0.55", "markeredgewidth": 0.8, "zorder": 1}
+PUBLISHED = {
+    "marker": "x",
+    "markersize": 4,
+    "linestyle": "none",
+    "color": "0.55",
+    "markeredgewidth": 0.8,
+    "zorder": 1,
+    "clip_on": False,
+}
 PHASE_COLORS = ("#f2f2f2", "#e2edf6", "#fbe9dc")
 
 _SETTINGS = {

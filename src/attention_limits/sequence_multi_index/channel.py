@@ -62,7 +62,7 @@ def posterior(model: DeepAttention, u, omega, V, resolution=1.0) -> Posterior:
     resolution : float
         Quadrature nodes per narrowest width, in units of the default. Largest error met over 400 prior-typical outputs, of log Z
         and of the moments in units of the prior standard deviations: for c >= 0.5 below 4e-6 at 1, 3e-4 at 0.75; for c = 0,
-        1e-3 and 4e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate; medians are below 1e-5 and 5e-5).
+        4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate; medians are below 1e-5 and 5e-5).
 
     Returns
     -------

@@ -23,9 +23,11 @@ from attention_limits.numerics.fast_math import exp
 CELL = 4
 # Runs of nodes are widened to multiples of this, which the compiler sums without a scalar remainder.
 VECTOR = 16
-# Cells whose centre's log-weight is this far below the largest are left out. A centre lies up to 1.4 * CELL * STEP / 2 = 2
-# widths from the cell's corner, so that what is left out is below exp(-(sqrt(2 * 40) - 2)^2 / 2) ~ 4e-11 of the maximum.
-CUTOFF = 40.0
+# Cells are left out if the log-weight at their centre, and at those of the rows above and below, is this far below the
+# largest. In s a centre lies CELL * STEP / 2 = 1.4 widths from the edge: what is left out is below
+# exp(-(sqrt(2 * 34) - 1.4)^2 / 2) ~ 7e-11 of the maximum. In d the weight can fall off a cliff inside a cell, where A becomes
+# singular: hence the other rows.
+CUTOFF = 34.0
 # Half width of the integration range in prior standard deviations of s and of d.
 RANGE = 6.5
 # Step in units of the estimated narrowest width, at resolution 1.
@@ -146,6 +148,13 @@ def _sum_row(total, begin, end, parity, s_first, s_step, d, jacobian, shift, ome
 
 
 @njit(error_model="numpy")
+def _is_active(grid, j, i, cut):
+    """Whether a cell, or its neighbour in the row above or below, reaches the cutoff."""
+    rows = grid.shape[0]
+    return grid[j, i] > cut or (j > 0 and grid[j - 1, i] > cut) or (j + 1 < rows and grid[j + 1, i] > cut)
+
+
+@njit(error_model="numpy")
 def _widths(omega, v11, v12, v22, u_d, skip, beta):
     """(scale, width_s, width_t): scale of the asinh map and narrowest width of the integrand in s and in t = asinh(d / scale)."""
     sd1 = math.sqrt(2.0 * v11)
@@ -179,7 +188,6 @@ def _moments(total, cells, omega, v11, v12, v22, u_s, u_d, skip, beta, resolutio
     precision = (v22 / det_v, -v12 / det_v, v11 / det_v)
     scale, width_s, width_t = _widths(omega, v11, v12, v22, u_d, skip, beta)
     reach = RANGE * math.sqrt(2.0 * v11)
-    s_first = omega[0] - reach
     t_first = math.asinh((omega[1] - reach) / scale)
     t_last = math.asinh((omega[1] + reach) / scale)
     step = STEP / resolution
@@ -190,9 +198,13 @@ def _moments(total, cells, omega, v11, v12, v22, u_s, u_d, skip, beta, resolutio
         if cols * rows > MAX_CELLS:
             shrink = math.sqrt(MAX_CELLS / (cols * rows))
             cols = max(1, int(cols * shrink))
-            rows = min(max(1, int(rows * shrink)), MAX_CELLS // cols)
-        grid = cells[: rows * cols].reshape((rows, cols))
+            rows = max(1, int(rows * shrink))
         s_step = 2.0 * reach / (cols * CELL)
+        # Whole vectors on both sides of the centre: the nodes keep the symmetry of the prior, and unlearnt layers stay at zero.
+        cols = (cols * CELL + VECTOR - 1) // VECTOR * (VECTOR // CELL)
+        s_first = omega[0] - 0.5 * cols * CELL * s_step
+        rows = min(rows, MAX_CELLS // cols)
+        grid = cells[: rows * cols].reshape((rows, cols))
         t_step = (t_last - t_first) / (rows * CELL)
         best = -1e300
         for j in range(rows):
@@ -205,7 +217,7 @@ def _moments(total, cells, omega, v11, v12, v22, u_s, u_d, skip, beta, resolutio
             i = summed = 0
             while i < cols:
                 first = i
-                while i < cols and grid[j, i] > cut:
+                while i < cols and _is_active(grid, j, i, cut):
                     i += 1
                 if i > first:
                     begin = max(summed, CELL * first // VECTOR * VECTOR)
