@@ -62,7 +62,7 @@ def curve(axes, x, replicas, color, label, linestyle="-", converged=None):
 
 
 def points(axes, x, replicas, converged, color, label, marker="o"):
-    """Mean over replicas as a marker with its standard error as a bar; hollow where not all replicas have converged.
+    """Mean over replicas as a marker with its standard error as a bar; hollow where fewer than half have converged.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def points(axes, x, replicas, converged, color, label, marker="o"):
     converged : array (n, replicas) of 0, 1 and NaN
     """
     mean, error = mean_and_error(replicas, axis=1)
-    complete = np.nanmin(np.where(np.isnan(converged), 1.0, converged), axis=1) > 0
-    for chosen, face, name in ((complete, color, label), (~complete, "white", None)):
+    settled = np.nanmean(converged, axis=1) >= 0.5
+    for chosen, face, name in ((settled, color, label), (~settled, "white", None)):
         if np.any(chosen):
             axes.errorbar(
                 x[chosen], mean[chosen], error[chosen], color=color, markerfacecolor=face, label=name,
