@@ -131,11 +131,8 @@ def second_instability(model, nodes, resolution=1.0, tolerance=1e-4):
     Returns
     -------
     alpha, overlap : float
-
-    Raises
-    ------
-    ValueError
-        If the growth does not cross one for Q_22 <= 0.99999.
+        NaN, NaN if the growth does not cross one for 0.001 <= Q_22 <= 0.99999: layer 1 is then not learnt on this branch, or
+        before layer 2.
     """
 
     def log_growth(log_precision):
@@ -145,12 +142,12 @@ def second_instability(model, nodes, resolution=1.0, tolerance=1e-4):
     low, high = -np.log(0.3), -np.log(1e-3)
     while log_growth(low) > 0:
         low *= 0.5
+        if low < 1e-3:
+            return np.nan, np.nan
     while log_growth(high) < 0:
         high += np.log(10.0)
-        if high > -np.log(1e-5):
-            raise ValueError(
-                "the first layer has no weak-recovery threshold on the branch Q_11 = 0 for Q_22 <= 0.99999"
-            )
+        if high > -np.log(0.99e-5):
+            return np.nan, np.nan
     root = brentq(log_growth, low, high, xtol=tolerance)
     overlap = -np.expm1(-root)
     return unlearnt_first_layer(model, overlap, nodes, resolution).alpha, overlap

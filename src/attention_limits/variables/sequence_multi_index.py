@@ -127,7 +127,7 @@ VARIABLES = (
         (),
         "weak-recovery threshold of the first layer",
         "α_1",
-        "samples per dimension, n / d",
+        "samples per dimension, n / d; missing where layer 1 has no threshold on the branch Q_11 = 0",
         "alpha_1 f_11(Q_22*(alpha_1)) = 1, f_11 = E ||E[z_1 z_1^T | y, omega_2] - I||_F^2",
     ),
     Variable(
