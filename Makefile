@@ -42,7 +42,8 @@ $(STAMP): pyproject.toml uv.lock
 	    uv sync --locked; \
 	else \
 	    .venv/bin/python -c "" 2> /dev/null || rm -rf .venv; \
-	    test -x .venv/bin/uv || { python3 -m venv .venv && .venv/bin/python -m pip install --quiet uv==$(UV_VERSION); }; \
+	    test -x .venv/bin/uv || { { python3 -m venv .venv || { echo 'python3 cannot make environments; on Debian: apt install python3-venv' >&2; exit 1; }; } \
+	        && .venv/bin/python -m pip install --quiet uv==$(UV_VERSION); }; \
 	    .venv/bin/uv sync --locked --inexact; \
 	fi
 	@touch $@

@@ -1,6 +1,6 @@
 """Speed and memory side by side with naive peers, as a table: `python benchmarks/run.py [--quick] [--output FOLDER]`.
 
-Everything that is compared runs in the same session, one thread per process. No number is asserted: machines differ.
+Everything that is compared runs in one run, one thread per process. No number is asserted: machines differ.
 """
 
 import argparse

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attention_limits.errors import SpecError
 from attention_limits.files import canonical_json
-from attention_limits.project import Project, load_project
+from attention_limits.project import Project, load_project, results_folder
 from attention_limits.spec import SCALES, load_experiment
 
 
@@ -31,7 +31,7 @@ def list_command(project: Path, scale: str, seed: int, stale: bool) -> None:
     """Print every experiment and figure with the state of its files."""
     loaded = load_project(project, {"scale": scale, "seed": seed})
     if stale:
-        for path in _unneeded_chunks(loaded):
+        for path in _unneeded_chunks(loaded, project):
             print(path)
         return
     states = {}
@@ -55,12 +55,15 @@ def list_command(project: Path, scale: str, seed: int, stale: bool) -> None:
         print(f"figure  {state:8}  {files[0]}  {figure.title}")
 
 
-def _unneeded_chunks(project: Project) -> list[Path]:
+def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
+    """Chunks that no scale sharing the results folder needs: laptop and paper are parts of one another."""
+    sharing = [scale for scale in SCALES if results_folder(scale) == project.results]
     needed = {
         Path(path)
-        for family, experiments in project.experiments.items()
+        for loaded in (load_project(root, {"scale": scale, "seed": project.seed}) for scale in sharing)
+        for family, experiments in loaded.experiments.items()
         for name in experiments
-        for path in project.chunk_paths(family, name)
+        for path in loaded.chunk_paths(family, name)
     }
     return sorted(path for path in Path(project.results, "chunks").glob("*/*/*/*.nc") if path not in needed)
 

@@ -1,7 +1,10 @@
 """Learning curve of two-layer attention: overlaps and error against samples per dimension."""
 
+import json
+
 import numpy as np
 
+from attention_limits.errors import CubeError
 from attention_limits.figures.published import SMI_FIG1_ERRORS, SMI_FIG1_OVERLAPS
 from attention_limits.figures.style import (
     ERROR_COLORS,
@@ -24,6 +27,19 @@ def _present(array):
 def draw(cubes):
     """Overlaps of both layers (top) and generalisation errors (bottom) from the cubes fig1_learning_curve and fig1_onset."""
     cube, onset = cubes["fig1_learning_curve"], cubes["fig1_onset"]
+    parts = json.loads(cube.attrs["spec"])["estimators"]
+    model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
+    onset_beta = json.loads(onset.attrs["spec"])["estimators"]["weak_recovery"]["model"]["beta"]
+    if model["skip"] not in onset.skip.values or model["beta"] != onset_beta:
+        raise CubeError(
+            [
+                f"fig1_onset.yaml computes the thresholds at skip {onset.skip.values.tolist()} and beta {onset_beta}, the "
+                f"learning curve is at skip {model['skip']} and beta {model['beta']}: give both files the same values"
+            ]
+        )
+    onset = onset.sel(skip=model["skip"])
+    # The published curves are for this model alone.
+    published = model["skip"] == 1.0 and model["beta"] == 1.0
     figure, (top, bottom) = new_figure(2, 1, 5.2, 5.6, sharex=True, height_ratios=(3, 2))
     theory, informed, gamp = (
         cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed", "gamp")
@@ -50,14 +66,14 @@ def draw(cubes):
             relative.values,
             converged.values,
             color,
-            f"$Q_{{{layer}{layer}}}$, GAMP $D=1000$",
+            f"$Q_{{{layer}{layer}}}$, GAMP $D={dimension}$",
         )
         mean = _present(informed.overlap.sel(layer=layer, layer_star=layer)).mean("replica")
         top.plot(
             mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
             alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
         )  # fmt: skip
-    for layer in (1, 2):
+    for layer in (1, 2) if published else ():
         label = "published" if layer == 1 else None
         top.plot(SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
     for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
@@ -74,7 +90,8 @@ def draw(cubes):
         ERROR_COLORS["plug_in"],
         "plug-in error, GAMP",
     )
-    bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
+    if published:
+        bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(onset.alpha_2.mean()), float(onset.alpha_1.mean())]
     shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), 0.0, 1.6)
     shade_phases(bottom, boundaries, ("", "", ""), 0.0, 1.6)

@@ -40,6 +40,11 @@ def gaussian_dataset(model, dimension, samples, generator) -> Dataset:
         D.
     samples : int
         N = alpha D, at least one.
+
+    Raises
+    ------
+    ValueError
+        If dimension or samples is below one.
     """
     if dimension < 1 or samples < 1:
         raise ValueError(f"need at least one dimension and one sample, got {dimension} and {samples}")
@@ -126,6 +131,8 @@ def run(
             "need 0 <= damping < 1, 0 < start_overlap < 1, 0 <= side_information < 1, regularization >= 0; got "
             f"{damping}, {start_overlap}, {side_information}, {regularization}"
         )
+    if iterations < 1 or not tolerance >= 0:
+        raise ValueError(f"need iterations >= 1 and tolerance >= 0, got {iterations} and {tolerance}")
     dimension = data.teacher.shape[1]
     size = model.layers
     identity = np.eye(size)

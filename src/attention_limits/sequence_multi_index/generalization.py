@@ -39,6 +39,9 @@ def plug_in_error(model, teacher_norm, overlap, norm, nodes):
 
 
 def bayes_error(model, overlap, nodes):
-    """Least error at the overlap Q (P, P): half the squared distance of two posterior draws, of cross-covariance Q."""
+    """Least error at the overlap Q (P, P): half the squared distance of two posterior draws, of cross-covariance Q.
+
+    nodes are in 2 P M dimensions.
+    """
     identity = np.eye(model.layers)
     return 0.5 * _squared_distance(model, identity, overlap, identity, nodes)

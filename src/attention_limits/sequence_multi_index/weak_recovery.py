@@ -63,6 +63,11 @@ def first_instability(model, nodes, resolution=1.0) -> Instability:
         In `state_evolution.node_dimension(model)` dimensions.
     resolution : float
         Accuracy of the channel quadrature.
+
+    Raises
+    ------
+    ValueError
+        If the exact channel does not cover the model (see `channel.posterior`).
     """
     size = model.layers
     omega, h = sample_fields(model, np.zeros((size, size)), np.eye(size), nodes.points)

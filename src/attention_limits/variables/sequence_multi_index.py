@@ -39,7 +39,7 @@ VARIABLES = (
         "replica free entropy at the fixed point",
         "Φ",
         "per dimension, natural logarithm, up to alpha times a constant in Q (Jacobian of u -> y)",
-        "Phi(Q) = 1/2 tr Q + 1/2 log det(I - Q) + alpha E log Z_out",
+        "Phi(Q) = 1/2 tr Q + 1/2 log det(I - Q) + lambda / (2 (1 - lambda)) tr Q + alpha E log Z_out",
     ),
     Variable(
         "error_plug_in",
@@ -65,11 +65,18 @@ VARIABLES = (
         "relative change of Q_hat (state evolution); largest relative change of a layer of W_hat (GAMP)",
         "stopping rule of the iteration",
     ),
-    Variable("iterations", (), "iterations done", "", "count", "stopping rule of the iteration"),
+    Variable(
+        "iterations",
+        (),
+        "iterations done",
+        "",
+        "count, without the warm-up of the state evolution",
+        "stopping rule of the iteration",
+    ),
     Variable(
         "converged",
         (),
-        "whether the residual reached the tolerance",
+        "whether the residual reached the tolerance, or recovery became exact",
         "",
         "true or false",
         "stopping rule of the iteration",
@@ -104,7 +111,7 @@ VARIABLES = (
         "posterior variance per iteration, as GAMP predicts it",
         "V_t",
         _PRIOR,
-        "V = (I + A)^-1",
+        "V = (I + A + lambda / (1 - lambda) I)^-1, damped like the weights",
     ),
     Variable(
         "cosine_trajectory",
