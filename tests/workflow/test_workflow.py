@@ -116,6 +116,8 @@ def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
     new = height(finished)
     xr.testing.assert_identical(new.sel(replica=[0, 1, 2]).drop_attrs(), old.drop_attrs())
     assert not new.sel(estimator="growth").isnull().any()
+    # The two scales share their chunks: none of either is stale.
+    assert finished.program("list", "--stale").stdout == ""
 
     finished.edit("config/experiments/toy/growth_curve.yaml", "num: 4", "num: 7")
     finished.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {alpha: 5, replicas: 2}")
