@@ -21,8 +21,8 @@ def run(spec, streams):
     architecture = classifier.Architecture(
         **{key: model[key] for key in ("layers", "embedding", "hidden", "skip", "initial_std", "embedding_std")}
     )
-    questions = _corpus(model, streams)
-    tokenizer = tokens.words if model["vocabulary"] == tokens.WORDS else tokens.word_pieces(Path(model["vocabulary"]))
+    questions = _corpus(spec, streams)
+    tokenizer = _tokenizer(spec)
     shape, times = (len(rates), len(replicas)), solver["epochs"] + 1
     of_weights, of_products = np.empty((2, *shape, times, architecture.layers))
     train_accuracy, test_accuracy, train_loss = np.empty((3, *shape, times))
@@ -71,9 +71,15 @@ def run(spec, streams):
     )  # fmt: skip
 
 
-def _corpus(model, streams):
+def _corpus(spec, streams):
     """The questions, the same for all replicas."""
+    model = spec["model"]
     if model["corpus"] == "generated":
         lines = generate_questions(model["questions"], streams.generator("corpus", 0))
         return corpus.parse_questions(lines, "generated corpus")
-    return corpus.read_corpus(Path(model["corpus"]))
+    return corpus.read_corpus(Path(spec["project"], model["corpus"]))
+
+
+def _tokenizer(spec):
+    vocabulary = spec["model"]["vocabulary"]
+    return tokens.words if vocabulary == "words" else tokens.word_pieces(Path(spec["project"], vocabulary))
