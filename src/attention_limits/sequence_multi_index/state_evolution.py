@@ -107,7 +107,7 @@ def channel_averages(channel: Channel, overlap, nodes, regularization=0.0) -> Ch
     weights = nodes.weights[:, None, None]
     product = np.einsum("npa,nqa->npq", first, second)
     squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
-    information = symmetrized(channel.link, combine_unbiased(squares, -weights * dg).mean(axis=0))
+    information = combine_unbiased(squares, -weights * dg).mean(axis=0)
     return ChannelAverages(information, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
 
 
@@ -205,7 +205,8 @@ def solve(
             averages = channel_averages(channel, overlap, used, regularization)
             if not np.all(np.isfinite(averages.information)):
                 return np.full_like(coordinates, np.nan)
-            return to_coordinates(clip_spectrum(alpha * averages.information, 0.0, np.inf) + prior, seed_overlap)
+            information = symmetrized(channel.link, averages.information)
+            return to_coordinates(clip_spectrum(alpha * information, 0.0, np.inf) + prior, seed_overlap)
 
         return iterate(step, first, tolerance, max_iterations, lookahead, arrived=exact)
 
