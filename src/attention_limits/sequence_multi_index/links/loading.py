@@ -20,7 +20,8 @@ def load_link(model: dict, project: Path) -> Link:
     ----------
     model : dict
         `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
-        `noise`: variance of Gaussian output noise, 0 or absent for none; everything else goes to the link as keyword arguments.
+        `noise`: variance of Gaussian output noise, 0 or absent for none; everything else, and what is in the mapping
+        `parameters`, goes to the link as keyword arguments.
     project : Path
         Folder that relative paths start from.
 
@@ -30,7 +31,11 @@ def load_link(model: dict, project: Path) -> Link:
         If there is no such link, if it does not take these parameters, or refuses their values.
     """
     parameters = dict(model)
-    name, noise = parameters.pop("link"), parameters.pop("noise", 0.0)
+    name, noise, more = parameters.pop("link"), parameters.pop("noise", 0.0), parameters.pop("parameters", {})
+    twice = sorted(set(parameters) & set(more))
+    if twice:
+        raise ValueError(f"{', '.join(twice)}: given twice, in parameters too")
+    parameters |= more
     make = _maker(name, Path(project))
     allowed = inspect.signature(make).parameters
     if not any(item.kind is inspect.Parameter.VAR_KEYWORD for item in allowed.values()):
