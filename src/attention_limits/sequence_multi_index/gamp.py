@@ -155,6 +155,12 @@ def run(
         resolved = min(resolved, float(moments.resolved.mean()))
         estimates, derivative = denoiser(moments, V)
         g = estimates.mean(axis=0)
+        if not (np.all(np.isfinite(g)) and np.all(np.isfinite(derivative))):
+            # Recorded as it is: the trajectory ends with missing values.
+            missing = np.full((size, size), np.nan)
+            overlaps.append(missing), norms.append(missing), variances.append(missing)
+            estimate, residual = np.full_like(estimate, np.nan), np.nan
+            break
         information = -derivative.sum(axis=0) / dimension
         # On a finite sample the information may be slightly indefinite; V must stay positive with eigenvalues below one.
         information = clip_spectrum(information, 0.0, 1.0 / SMALLEST_VARIANCE)

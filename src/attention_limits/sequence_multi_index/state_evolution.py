@@ -149,6 +149,7 @@ def solve(
     seed_overlap=1e-4,
     lookahead=8,
     warm_up=1,
+    held=None,
 ) -> FixedPoint:
     """Fixed point of the state evolution at one alpha, on fixed nodes.
 
@@ -175,6 +176,9 @@ def solve(
     warm_up : int
         Iterate first on the first n / warm_up nodes, and on all of them from there; 1 is none. The start keeps its meaning
         unless a discontinuous transition lies between the thresholds of the two node sets.
+    held : array (P,) or None
+        Overlaps in [0, 1] that are held fixed on the diagonal of Q, NaN for the rows that are free; only for links in which
+        every row's sign is free, so that Q is diagonal.
 
     Returns
     -------
@@ -184,20 +188,32 @@ def solve(
     Raises
     ------
     ValueError
-        For alpha < 0, lambda outside [0, 1), epsilon < 0 or a start outside (0, 1).
+        For alpha < 0, lambda outside [0, 1), epsilon < 0, a start outside (0, 1), or overlaps held in a link without the
+        symmetry.
     """
     if alpha < 0 or not 0 <= side_information < 1 or regularization < 0 or not 0 < start < 1:
         raise ValueError(
             "need alpha >= 0, 0 <= side_information < 1, regularization >= 0 and 0 < start < 1; got "
             f"{alpha}, {side_information}, {regularization}, {start}"
         )
+    if held is not None and channel.link.sign_symmetry != "rows":
+        raise ValueError("overlaps can be held only where every row's sign is free, so that Q is diagonal")
     size = channel.link.rows
+    held = np.full(size, np.nan) if held is None else np.asarray(held, dtype=float)
+    fixed = np.flatnonzero(~np.isnan(held))
+    # Zero is a limit of the logarithmic coordinates: 1e-12 is zero to rounding.
+    kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
+    free = np.setdiff1d(np.arange(size), fixed)
     prior = side_information / (1.0 - side_information) * np.eye(size)
 
     edge = np.log(1.0 / (1.0 - LARGEST_OVERLAP))
 
+    def hold(coordinates):
+        coordinates[fixed] = kept
+        return coordinates
+
     def exact(coordinates):
-        return bool(np.max(coordinates[:size]) >= edge)
+        return bool(np.max(coordinates[free], initial=-np.inf) >= edge)
 
     def iterate_on(used, first):
         def step(coordinates):
@@ -206,11 +222,11 @@ def solve(
             if not np.all(np.isfinite(averages.information)):
                 return np.full_like(coordinates, np.nan)
             information = symmetrized(channel.link, averages.information)
-            return to_coordinates(clip_spectrum(alpha * information, 0.0, np.inf) + prior, seed_overlap)
+            return hold(to_coordinates(clip_spectrum(alpha * information, 0.0, np.inf) + prior, seed_overlap))
 
         return iterate(step, first, tolerance, max_iterations, lookahead, arrived=exact)
 
-    first = to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap)
+    first = hold(to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap))
     if warm_up > 1:
         warm = iterate_on(nodes.head(len(nodes) // warm_up), first)
         if not np.all(np.isfinite(warm.value)):

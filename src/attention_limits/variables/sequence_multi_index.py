@@ -16,6 +16,9 @@ COORDINATES = (
     Coordinate("step", "step of the staircase", "k", "number of the threshold, from 1"),
     Coordinate("held", "held overlap", "Q_kk", "overlap at which a layer is held, in units of the prior variance"),
     Coordinate("held_layer", "held layer", "k", "layer whose overlap is held, from 1"),
+    Coordinate("sample", "sequence", "μ", "number of the sequence in its data set, from 0"),
+    Coordinate("dimension", "dimension", "i", "component of a token, from 0"),
+    Coordinate("batch", "batches drawn", "b", "number of batches that gradient descent has used so far"),
 )
 
 _STATE_EVOLUTION = "Q = Q_hat (I + Q_hat)^-1, Q_hat = alpha E sum_a g_a g_a^T (state evolution); W_hat W^T / D (GAMP)"
@@ -274,4 +277,45 @@ VARIABLES += (
         "count over training and held-out questions, with padding and unknown",
         "size of the embedding",
     ),
+    Variable(
+        "sequences",
+        ("sample", "token", "dimension"),
+        "tokens of the sequences",
+        "x",
+        "standard normal, single precision",
+        "data of the sequence multi-index model",
+    ),
+    Variable(
+        "teacher",
+        ("layer", "dimension"),
+        "true weights",
+        "W",
+        "standard normal",
+        "data of the sequence multi-index model, h = W x / sqrt(D)",
+    ),
+    Variable(
+        "cosine_by_batch",
+        ("batch", "layer"),
+        "cosine similarity of student and teacher along gradient descent, signed",
+        "cos_b",
+        "-1 to 1; missing once the weights have diverged",
+        "W_l . W*_l / (|W_l| |W*_l|)",
+    ),
+    Variable(
+        "norm_by_batch",
+        ("batch", "layer"),
+        "size of the student's weights along gradient descent",
+        "|W_l|",
+        "root mean square over the dimension, 1 for a teacher",
+        "|W_l| / sqrt(D)",
+    ),
+    Variable(
+        "training_loss",
+        ("batch",),
+        "squared error on the batches before their own steps",
+        "",
+        "summed over the entries of the output matrix, mean over the sequences since the last record",
+        "E ||y - g(h)||_F^2",
+    ),
+    Variable("finite", (), "whether the weights stayed finite", "", "true or false", "gradient descent"),
 )
