@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.channel import denoiser, posterior
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
-from theory.tools import draw_channels
+from attention_limits.sequence_multi_index.channel import denoiser
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from theory.tools import channel_of, draw_channels
 
 COVARIANCES = [
     np.array([[0.6, 0.15], [0.15, 0.3]]),
@@ -36,7 +36,8 @@ def gradient_and_hessian(model, u, omega, h, V):
     points = omega + shifts.reshape(9, len(pairs), len(u), 2, 2)
     shape = points.shape[:3]
     roots = np.broadcast_to(u, (*shape, 2))
-    log_z = posterior(model, roots.reshape(-1, 2), points.reshape(-1, 2, 2), V, RESOLUTION).log_z.reshape(shape)
+    found = channel_of(model, RESOLUTION).posterior(roots.reshape(-1, 2), points.reshape(-1, 2, 2), V)
+    log_z = found.log_z.reshape(shape)
     gradient = np.tensordot(FIRST, log_z[:, :4], axes=1).T / steps[:, None]
     second = np.tensordot(SECOND, log_z, axes=1) / steps**2
     hessian = np.empty((len(u), 4, 4))
@@ -52,7 +53,7 @@ def test_posterior_moments_are_derivatives_of_log_z(skip, beta, V):
     """In units of the prior standard deviations, for all pairs of layers and tokens."""
     model = DeepAttention(skip, beta)
     u, omega, h = draw_channels(model, V, 12, seed=3)
-    moments = posterior(model, u, omega, V, RESOLUTION)
+    moments = channel_of(model, RESOLUTION).posterior(u, omega, V)
     gradient, hessian = gradient_and_hessian(model, u, omega, h, V)
     scale = np.repeat(np.sqrt(np.diag(V)), 2)
     prior = np.kron(V, np.eye(2))
@@ -69,9 +70,10 @@ def test_denoiser_is_gradient_and_trace_of_the_hessian():
     model = DeepAttention(1.0)
     V = COVARIANCES[0]
     u, omega, h = draw_channels(model, V, 12, seed=4)
-    g, dg = denoiser(posterior(model, u, omega, V, RESOLUTION), V)
+    g, dg = denoiser(channel_of(model, RESOLUTION).posterior(u, omega, V), V)
     gradient, hessian = gradient_and_hessian(model, u, omega, h, V)
     scale = np.sqrt(np.diag(V))
-    np.testing.assert_allclose(g * scale[:, None], gradient.reshape(-1, 2, 2), atol=GRADIENT_TOLERANCE)
+    np.testing.assert_array_equal(g[0], g[1])
+    np.testing.assert_allclose(g[0] * scale[:, None], gradient.reshape(-1, 2, 2), atol=GRADIENT_TOLERANCE)
     same_token = np.einsum("npaqa->npq", hessian.reshape(-1, 2, 2, 2, 2))
     np.testing.assert_allclose(dg * np.outer(scale, scale), same_token, atol=2 * HESSIAN_TOLERANCE)

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_limits.sequence_multi_index.channel import posterior
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from theory.tools import channel_of
 
 # Symmetries move the nodes onto each other, except at the ends of the range of 6.5 prior standard deviations, where the
 # density is exp(-21) = 7e-10 of its maximum; second moments weigh it by up to 6.5^2.
@@ -31,7 +31,7 @@ def channels(draw):
 
 
 def moments_of(model, u, omega, V):
-    found = posterior(model, u, omega, V, RESOLUTION)
+    found = channel_of(model, RESOLUTION).posterior(u, omega, V)
     return found.log_z, found.mean, found.covariance
 
 

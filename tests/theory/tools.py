@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 FALSE_ALARM = 1e-4
@@ -40,18 +41,24 @@ def assert_mean(values, expected=0.0, allowance=0.0, error=0.0, false_alarm=FALS
     assert np.all(deviation <= limit), f"deviation {deviation}, limit {limit}, mean {values.mean(axis=0)}"
 
 
-def node_sets(model, count, replicas, seed, dimension=None):
+def channel_of(link, resolution=1.0, seed=0):
+    """The channel of a link; the seed scrambles the nodes of the methods that have any."""
+    return Channel(link, resolution, np.random.default_rng(seed))
+
+
+def node_sets(link, count, replicas, seed, dimension=None):
     """Independent scramblings of the Gaussian nodes of state evolution."""
-    size = node_dimension(model) if dimension is None else dimension
+    size = node_dimension(link) if dimension is None else dimension
     return [gaussian_nodes(size, count, child) for child in np.random.default_rng(seed).spawn(replicas)]
 
 
-def draw_channels(model, V, count, seed, overlap=None):
-    """(u, omega, h) of `count` outputs of the model, omega_a ~ N(0, overlap) (default I - V), h_a ~ N(omega_a, V)."""
+def draw_channels(link, V, count, seed, overlap=None):
+    """(observed, omega, h) of `count` outputs of a link, omega_a ~ N(0, overlap) (default I - V), h_a ~ N(omega_a, V)."""
     rng = np.random.default_rng(seed)
-    overlap = np.eye(2) - V if overlap is None else overlap
+    size = link.rows
+    overlap = np.eye(size) - V if overlap is None else overlap
     # Adding a tiny multiple of the identity lets a singular overlap have a Cholesky factor.
-    prior = np.linalg.cholesky(overlap + 1e-300 * np.eye(2)) if np.any(overlap) else overlap
-    omega = np.einsum("pq,nqa->npa", prior, rng.standard_normal((count, 2, 2)))
-    h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), rng.standard_normal((count, 2, 2)))
-    return model.preactivation(h), omega, h
+    prior = np.linalg.cholesky(overlap + 1e-300 * np.eye(size)) if np.any(overlap) else overlap
+    omega = np.einsum("pq,nqa->npa", prior, rng.standard_normal((count, size, link.tokens)))
+    h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), rng.standard_normal((count, size, link.tokens)))
+    return link.observe(h, rng.standard_normal((count, link.noise_dimension))), omega, h
