@@ -21,6 +21,7 @@ def measure(quick):
     # numba and BLAS read their number of threads when they are imported, here and in the processes started from here.
     import channel_cases
     import learning_cases
+    import sgd_cases
 
     started = time.perf_counter()
 
@@ -55,6 +56,8 @@ def measure(quick):
         dimensions = [200, 400, 800] if quick else [250, 500, 1000, 2000]
         growths.append(learning_cases.gamp_growth(pool, dimensions, repeats=2 if quick else 5))
     rows.append(gamp)
+    tell("gradient descent")
+    rows.append(sgd_cases.step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
     tell("done")
     conditions = {
         "sizes": "quick" if quick else "full",
