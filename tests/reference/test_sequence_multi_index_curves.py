@@ -9,8 +9,8 @@ quoted as approximate, plus our own error: t-statistics over independent scrambl
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import solve
 from theory.tools import assert_mean, channel_of, node_sets
 

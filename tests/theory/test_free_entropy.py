@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.free_entropy import free_entropy, prior_free_entropy
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import channel_averages, solve
 from theory.tools import assert_mean, channel_of, node_sets, t_threshold
 
