@@ -17,7 +17,7 @@ def draw(cubes):
         label = f"$Q_{{{free}{free}}}$ with $Q_{{{held}{held}}}$ held"
         curve(
             axes, cube.held.values, part.layer_overlap.sel(layer=free).values, LAYER_COLORS[free], label,
-            converged=part.converged.values,
+            converged=part.held_converged.values,
         )  # fmt: skip
     skip = json.loads(cube.attrs["spec"])["estimators"]["held_overlap"]["model"]["skip"]
     axes.set(

@@ -15,7 +15,7 @@ def run(spec, streams):
     grid_shape = (*shape(spec), size)
     overlap = np.full((*grid_shape, size), np.nan)
     residual = np.full(grid_shape, np.nan)
-    iterations, converged = np.empty(grid_shape, int), np.empty(grid_shape, bool)
+    converged = np.empty(grid_shape, bool)
     for at, values, replica in points(spec):
         link = link_at(spec, **values)
         channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
@@ -28,15 +28,13 @@ def run(spec, streams):
                 max_iterations=solver["max_iterations"], warm_up=solver["warm_up"], held=held,
             )  # fmt: skip
             overlap[(*at, row)] = np.diag(point.value)
-            where = (*at, row)
-            residual[where], iterations[where], converged[where] = point.residual, point.iterations, point.converged
+            residual[(*at, row)], converged[(*at, row)] = point.residual, point.converged
     grid = (*spec["grid"], "replica", "held_layer")
     return xr.Dataset(
         {
             "layer_overlap": ((*grid, "layer"), overlap),
-            "residual": (grid, residual),
-            "iterations": (grid, iterations),
-            "converged": (grid, converged),
+            "held_residual": (grid, residual),
+            "held_converged": (grid, converged),
         },
         {**coordinates(spec, link_at(spec)), "held_layer": np.arange(1, size + 1)},
     ).drop_vars("layer_star")

@@ -31,8 +31,8 @@ def run(spec, streams):
             "threshold": (grid, alpha),
             "direction": ((*grid, "layer", "layer_star"), direction),
             "overlap_at_threshold": ((*grid, "layer", "layer_star"), overlap),
-            "converged": (grid, converged),
-            "resolved": (grid, resolved),
+            "step_converged": (grid, converged),
+            "step_resolved": (grid, resolved),
         },
         {**coordinates(spec, link_at(spec)), "step": np.arange(1, size + 1)},
     )
