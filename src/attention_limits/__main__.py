@@ -123,7 +123,12 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if "threads" in options:
         # These are read once, when numpy and numba are first imported, hence the late imports below.
-        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(options.pop("threads"))))
+        threads = options.pop("threads")
+        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
+        if threads == 1:
+            # JAX takes all cores unless told not to; it cannot be told another number.
+            flags = os.environ.get("XLA_FLAGS", "")
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
     command = options.pop("command")
     module = _MODULES[command]
     try:

@@ -1,4 +1,4 @@
-"""GAMP on independent data sets; one replica is one teacher with its data."""
+"""GAMP on independent data sets, drawn here or read; one replica is one teacher with its data."""
 
 import numpy as np
 import xarray as xr
@@ -7,6 +7,7 @@ from attention_limits.experiments.sequence_multi_index.points import coordinates
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.gaussian_sequences import local_fields
 from attention_limits.sequence_multi_index.generalization import plug_in_error
 
 # The test error is an expectation over fresh sequences given the overlaps: this many nodes make it exact to about 1e-3 of itself.
@@ -16,7 +17,7 @@ ERROR_NODES = 8192
 def run(spec, streams):
     """Final overlaps and trajectories of GAMP (see `variables`); iterations after the last are missing."""
     solver, size = spec["solver"], link_at(spec).rows
-    dimension, steps = solver["dimension"], solver["iterations"]
+    steps = solver["iterations"]
     square = (size, size)
     overlap = np.full((*shape(spec), steps, *square), np.nan)
     norm, variance = np.full_like(overlap, np.nan), np.full_like(overlap, np.nan)
@@ -26,9 +27,7 @@ def run(spec, streams):
     iterations, converged = np.empty(shape(spec), int), np.empty(shape(spec), bool)
     for at, values, replica in points(spec):
         link, alpha = link_at(spec, **values), values["alpha"]
-        data = gamp.gaussian_dataset(
-            link, dimension, max(1, round(alpha * dimension)), streams.generator("data", replica, alpha=alpha)
-        )
+        data = _data_set(spec, streams, link, replica, values)
         outcome = gamp.run(
             Channel(link, solver["resolution"], streams.generator("channel", replica)),
             data, streams.generator("start", replica, alpha=alpha),
@@ -40,7 +39,7 @@ def run(spec, streams):
         overlap[at][:done], norm[at][:done] = outcome.overlap, outcome.norm
         variance[at][:done], cosine[at][:done] = outcome.variance, outcome.cosine
         final[at] = towards_teacher(link, outcome.overlap[-1])
-        teacher_norm[at] = data.teacher @ data.teacher.T / dimension
+        teacher_norm[at] = data.teacher @ data.teacher.T / data.teacher.shape[1]
         residual[at], converged[at], resolved[at] = outcome.residual, outcome.converged, outcome.resolved
         if np.all(np.isfinite(outcome.overlap[-1])):
             nodes = gaussian_nodes(
@@ -66,6 +65,20 @@ def run(spec, streams):
         },
         {**coordinates(spec, link_at(spec)), "iteration": np.arange(1, steps + 1)},
     )
+
+
+def _data_set(spec, streams, link, replica, values):
+    """The data set of a point: read when the specification says so, drawn otherwise."""
+    alpha = values["alpha"]
+    if "reads" in spec:
+        read = spec["data"](replica, **values)
+        sequences, teacher = read.sequences.values, read.teacher.values
+        generator = streams.generator("output noise", replica, alpha=alpha)
+        noise = generator.standard_normal((len(sequences), link.noise_dimension))
+        return gamp.Dataset(sequences, teacher, link.observe(local_fields(sequences, teacher), noise))
+    dimension = spec["solver"]["dimension"]
+    samples = max(1, round(alpha * dimension))
+    return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha))
 
 
 def towards_teacher(link, overlap):
