@@ -5,11 +5,34 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 
+from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth, LargeDepth, RescaledAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
+from attention_limits.sequence_multi_index.links.multi_index import (
+    Committee,
+    Monomial,
+    SignProduct,
+    SumOfSquares,
+    phase_retrieval,
+    product,
+)
+from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
 
 PROVIDED: dict[str, Callable[..., Link]] = {
     "deep_attention": DeepAttention,
+    "untied": UntiedAttention,
+    "multi_head": MultiHeadAttention,
+    "sequence_output": SequenceOutput,
+    "rescaled_attention": RescaledAttention,
+    "committee_depth": CommitteeDepth,
+    "large_depth": LargeDepth,
+    "phase_retrieval": phase_retrieval,
+    "product": product,
+    "monomial": Monomial,
+    "sum_of_squares": SumOfSquares,
+    "sign_product": SignProduct,
+    "committee": Committee,
 }
 
 
@@ -75,7 +98,10 @@ def _maker(name: str, project: Path) -> Callable[..., Link]:
     # Executed each time anew: the module is nobody else's to import.
     spec = importlib.util.spec_from_file_location(f"user_link_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}") from error
     attribute = name.rpartition(":")[2]
     if not callable(getattr(module, attribute, None)):
         raise ValueError(f"{path} defines no class or function {attribute!r}")
