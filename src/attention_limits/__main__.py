@@ -21,7 +21,7 @@ _THREAD_VARIABLES = (
 _MODULES = {
     **dict.fromkeys(("run", "merge", "draw"), "making"),
     **dict.fromkeys(("check", "list", "show"), "inspecting"),
-    "threshold": "asking",
+    **dict.fromkeys(("threshold", "check_link"), "asking"),
 }
 
 
@@ -107,6 +107,16 @@ def _parser() -> argparse.ArgumentParser:
     threshold.add_argument("--resolution", type=_positive, default=0.75, help="accuracy of the channel (default: 0.75)")
     threshold.add_argument("--seed", type=_whole(0), default=0, help="root seed of the nodes (default: 0)")
 
+    link = commands.add_parser(
+        "check-link",
+        help="whether a link is what it says, on random fields",
+        epilog="Parameters of the link follow by name: --skip 1 --depth 2.",
+    )
+    link.add_argument("link", metavar="FILE.py:NAME", help="a link of your own, or the name of a provided one")
+    link.add_argument("--outputs", type=_whole(64), default=1024, help="outputs of each test (default: 1024)")
+    link.add_argument("--resolution", type=_positive, default=0.75, help="accuracy of the channel (default: 0.75)")
+    link.add_argument("--seed", type=_whole(0), default=0, help="seed of the fields (default: 0)")
+
     show = commands.add_parser("show", help="summarise a cube as text")
     show.add_argument("cube", type=Path, metavar="CUBE")
     return parser
@@ -117,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     known, rest = parser.parse_known_args(arguments)
     options = vars(known)
-    if options["command"] == "threshold":
+    if options["command"] in ("threshold", "check-link"):
         options["parameters"] = _link_parameters(parser, rest)
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -129,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
             # JAX takes all cores unless told not to; it cannot be told another number.
             flags = os.environ.get("XLA_FLAGS", "")
             os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
-    command = options.pop("command")
+    command = options.pop("command").replace("-", "_")
     module = _MODULES[command]
     try:
         getattr(import_module(f"attention_limits.cli.{module}"), f"{command}_command")(**options)

@@ -1,4 +1,4 @@
-"""Commands that answer a person directly, without an experiment file: threshold."""
+"""Commands that answer a person directly, without an experiment file: threshold, check-link."""
 
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.progress import progress
 from attention_limits.rng import Streams
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.links.checking import check_link, problems_of
+from attention_limits.sequence_multi_index.links.link import inference
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
@@ -43,6 +45,30 @@ def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, re
     resolved = min(step.resolved for steps in runs for step in steps)
     if resolved < MOSTLY:
         print(f"warning: the channel met its check on only {resolved:.0%} of the outputs; raise --resolution")
+
+
+def check_link_command(link: str, parameters: dict, outputs: int, resolution: float, seed: int) -> None:
+    """Print what a link is and that it passed every check; SpecError with all problems otherwise."""
+    try:
+        model = load_link({"link": link, **parameters}, Path())
+    except ValueError as error:
+        raise SpecError([str(error)]) from None
+    found = problems_of(model, seed=seed)
+    if found:
+        raise SpecError([f"{link}: {problem}" for problem in found])
+    print(f"{link}: {model.rows} rows, {model.tokens} tokens, sign symmetry {model.sign_symmetry}")
+    try:
+        form = inference(model)
+    except ValueError as error:
+        print(f"good for simulations only: {error}")
+        return
+    print(f"output, symmetry and {form} agree with each other")
+    checks = check_link(model, outputs, resolution, seed)
+    for check in checks:
+        print(f"{check.name}: {check.report}")
+    failed = [f"{link}: {check.name} violated: {check.report}" for check in checks if not check.passed]
+    if failed:
+        raise SpecError(failed)
 
 
 def _line(number, steps, replicas):
