@@ -6,7 +6,8 @@ Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu
     C_hat = (I + A)^-1,   W_hat = C_hat b,   V = C_hat
 
 (Gaussian prior of unit variance; Troiani et al. 2025, arXiv:2502.00901). Side information S = sqrt(lambda) W + sqrt(1-lambda) N
-adds lambda / (1 - lambda) I to the precision and sqrt(lambda) / (1 - lambda) S to b.
+adds lambda / (1 - lambda) I to the precision and sqrt(lambda) / (1 - lambda) S to b. In an iteration, outputs whose channel
+does not meet its check are left out of the sums; `GampRun.resolved` says how many were not.
 """
 
 from dataclasses import dataclass
@@ -154,7 +155,9 @@ def run(
         moments = channel.posterior(data.observed, omega, V)
         resolved = min(resolved, float(moments.resolved.mean()))
         estimates, derivative = denoiser(moments, V)
-        g = estimates.mean(axis=0)
+        # An output whose sampling has collapsed would throw the estimate anywhere: this time it says nothing.
+        g = np.where(moments.resolved[:, None, None], estimates.mean(axis=0), 0.0)
+        derivative = np.where(moments.resolved[:, None, None], derivative, 0.0)
         if not (np.all(np.isfinite(g)) and np.all(np.isfinite(derivative))):
             # Recorded as it is: the trajectory ends with missing values.
             missing = np.full((size, size), np.nan)
