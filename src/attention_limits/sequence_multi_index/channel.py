@@ -99,7 +99,9 @@ class Channel:
     def __init__(self, link: Link, resolution: float, generator: np.random.Generator):
         form = inference(link)
         self.link, self.resolution = link, float(resolution)
-        self._two_tokens = isinstance(link, DeepAttention) and (link.tokens, link.activation) == (2, "softmax")
+        self._two_tokens = (
+            isinstance(link, DeepAttention) and link.depth > 1 and (link.tokens, link.activation) == (2, "softmax")
+        )
         dimension = link.free_rows * link.tokens + link.angles if form == "fibre" else link.rows * link.tokens
         self._nodes = (np.zeros((1, 0)),)
         if self._two_tokens and link.depth == 2:
