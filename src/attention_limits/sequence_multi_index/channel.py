@@ -173,7 +173,7 @@ class Channel:
         log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
         by_row = np.ascontiguousarray(nodes.reshape(-1, free, 2).transpose(1, 2, 0))
         deep_moments(
-            observed, omega, proposal.order, proposal.fixed, proposal.innovation, proposal.mix, proposal.regression[0],
+            observed, omega, proposal.shift, proposal.spread, proposal.whitening, proposal.regression[0],
             1.0 / proposal.rest[0, 0] ** 2, by_row, float(self.link.skip), float(self.link.beta),
             log_z, mean, second, effective,
         )  # fmt: skip

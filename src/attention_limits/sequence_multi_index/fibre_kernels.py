@@ -65,41 +65,33 @@ def _last_layer(u_s, u_d, kappa, tau, skip, v_1, v_2, factor):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _whiten(fixed, nodes, omega, innovation, xi, log_weight):
-    """Write the whitened deviations xi (F, 2, PASS) of nodes (F, 2, PASS); omega (F, 2), all in the order of the proposal.
+def _draw(nodes, omega, shift, spread, deviation):
+    """Write the deviations shift omega + spread x of the free rows from omega; nodes x and deviation are (F, 2, PASS)."""
+    for k in range(nodes.shape[0]):
+        for a in range(2):
+            out = deviation[k, a]
+            moved = shift[k] * omega[k, a]
+            for i in range(PASS):
+                out[i] = moved
+            for j in range(k + 1):
+                for i in range(PASS):
+                    out[i] += spread[k, j] * nodes[j, a, i]
 
-    log_weight (PASS,) becomes 1/2 sum over the fixed rows of x^2 - xi^2.
-    """
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _compare(nodes, deviation, whitening, xi, log_weight):
+    """Write log_weight = 1/2 sum (x^2 - xi^2), xi = whitening (deviation); xi is a work space (PASS,)."""
     for i in range(PASS):
         log_weight[i] = 0.0
     for k in range(nodes.shape[0]):
         for a in range(2):
-            x = nodes[k, a]
-            out = xi[k, a]
-            if k >= fixed:
-                for i in range(PASS):
-                    out[i] = x[i]
-                continue
             for i in range(PASS):
-                out[i] = 0.0
+                xi[i] = 0.0
             for j in range(k + 1):
-                factor = innovation[k, j]
-                other = nodes[j, a]
-                centre = omega[j, a]
                 for i in range(PASS):
-                    out[i] += factor * (other[i] - centre)
+                    xi[i] += whitening[k, j] * deviation[j, a, i]
             for i in range(PASS):
-                log_weight[i] += 0.5 * (x[i] * x[i] - out[i] * out[i])
-
-
-@njit(fastmath=_FAST, error_model="numpy")
-def _combine(factors, xi, out):
-    """Write sum_k factors[k] xi[k] to out (2, PASS)."""
-    out[:] = 0.0
-    for k in range(xi.shape[0]):
-        for a in range(2):
-            for i in range(PASS):
-                out[a, i] += factors[k] * xi[k, a, i]
+                log_weight[i] += 0.5 * (nodes[k, a, i] * nodes[k, a, i] - xi[i] * xi[i])
 
 
 @njit(fastmath=_FAST, error_model="numpy")
@@ -173,46 +165,44 @@ def _tokens(omega, deviation, w_s, w_d, mu_1, mu_2, regression):
 
 
 @njit(error_model="numpy")
-def _moments(u, omega, order, fixed, innovation, mix, regression, precision, nodes, skip, beta, work, mean, second):
+def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, skip, beta, work, mean, second):
     """Moments of one output; returns log Z and the effective sample size (sum w)^2 / sum w^2.
 
-    u (2,); omega (L, 2); order ... regression (L-1,) as in `fibre_sampling.Proposal`; precision of the last layer given the
-    others; nodes (L-1, 2, S); work (6 L + 4, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) =
+    u (2,); omega (L, 2); shift ... regression (L-1,) as in `fibre_sampling.Proposal`; precision of the last layer given the
+    others; nodes (L-1, 2, S); work (4 L + 6, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) =
     E[(h - omega)(h - omega)^T].
     """
-    free = mix.shape[0]
+    free = spread.shape[0]
     bound = 2 * free
     fields = work[:bound]
+    deviation = fields.reshape((free, 2, PASS))
     kappa, tau = work[bound : bound + free], work[bound + free : 2 * bound]
-    xi = work[2 * bound : 3 * bound].reshape((free, 2, PASS))
-    w_s, w_d, v_1, v_2, mu_1, mu_2, plus, minus, factor, log_weight = work[3 * bound : 3 * bound + 10]
-    centres = omega[order]
+    w_s, w_d, v_1, v_2, mu_1, mu_2, plus, minus, factor, log_weight = work[2 * bound : 2 * bound + 10]
     sums = np.zeros(5)
-    shift = -1e300
+    top = -1e300
     mean[:] = 0.0
     second[:] = 0.0
     for first in range(0, nodes.shape[2], PASS):
         here = nodes[:, :, first : first + PASS]
-        _whiten(fixed, here, centres, innovation, xi, log_weight)
+        _draw(here, omega, shift, spread, deviation)
+        _compare(here, deviation, whitening, w_s, log_weight)
         mu_1[:] = omega[free, 0]
         mu_2[:] = omega[free, 1]
         for layer in range(free):
-            deviation = fields[2 * layer : 2 * layer + 2]
-            _combine(mix[layer], xi, deviation)
-            _tokens(omega[layer], deviation, w_s, w_d, mu_1, mu_2, regression[layer])
+            _tokens(omega[layer], deviation[layer], w_s, w_d, mu_1, mu_2, regression[layer])
             for before in range(layer):
                 _pass_on(w_s, w_d, kappa[before], tau[before], skip)
             _attend(w_s, w_d, kappa[layer], tau[layer], skip, beta)
         _last_layer(u[0] + u[1], u[0] - u[1], kappa, tau, skip, v_1, v_2, factor)
         best = _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus)
-        if best > shift:
-            scale = math.exp(max(shift - best, -700.0))
+        if best > top:
+            scale = math.exp(max(top - best, -700.0))
             sums *= scale
             sums[1] *= scale
             mean *= scale
             second *= scale
-            shift = best
-        _last_moments(v_1, v_2, plus, minus, factor, shift, omega[free], w_s, w_d, sums)
+            top = best
+        _last_moments(v_1, v_2, plus, minus, factor, top, omega[free], w_s, w_d, sums)
         mean[bound] += _sum_products(w_s, fields, bound, second[bound])
         mean[bound + 1] += _sum_products(w_d, fields, bound, second[bound + 1])
         for j in range(bound):
@@ -226,14 +216,14 @@ def _moments(u, omega, order, fixed, innovation, mix, regression, precision, nod
             second[j, k] /= sums[0]
             second[k, j] = second[j, k]
     log_z = (
-        math.log(sums[0] / nodes.shape[2]) + shift + math.log(precision / (2.0 * math.pi)) - free * math.log(1.0 + skip)
+        math.log(sums[0] / nodes.shape[2]) + top + math.log(precision / (2.0 * math.pi)) - free * math.log(1.0 + skip)
     )
     return log_z, sums[0] * sums[0] / sums[1]
 
 
 @njit(parallel=True, error_model="numpy")
 def deep_moments(
-    u, omega, order, fixed, innovation, mix, regression, precision, nodes, skip, beta, log_z, mean, second, effective
+    u, omega, shift, spread, whitening, regression, precision, nodes, skip, beta, log_z, mean, second, effective
 ):
     """`_moments` of n outputs: u (n, 2) and omega (n, L, 2) are read, the rest shared.
 
@@ -242,9 +232,9 @@ def deep_moments(
     """
     n = u.shape[0]
     for block in prange((n + BLOCK - 1) // BLOCK):
-        work = np.empty((6 * mix.shape[0] + 10, PASS))
+        work = np.empty((4 * spread.shape[0] + 10, PASS))
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
             log_z[i], effective[i] = _moments(
-                u[i], omega[i], order, fixed, innovation, mix, regression, precision, nodes, skip, beta,
+                u[i], omega[i], shift, spread, whitening, regression, precision, nodes, skip, beta,
                 work, mean[i], second[i],
             )  # fmt: skip

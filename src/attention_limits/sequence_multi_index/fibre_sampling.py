@@ -15,30 +15,29 @@ from attention_limits.sequence_multi_index.links.link import Link, inference
 FIELDS_AT_ONCE = 6_000_000
 
 
-# Rows of which less than this is known are drawn from N(0, 1) whatever omega is, and reweighted.
-KNOWN = 0.2
+# Rows of which less than the first fraction is known are drawn wherever omega is; from the second on they follow it.
+UNKNOWN, KNOWN = 0.1, 0.3
 
 
 @dataclass(frozen=True)
 class Proposal:
     """How the free rows are drawn from standard normal nodes x, for one prior covariance V of all P rows.
 
-    Rows that are hardly known (V_ll > 1 - KNOWN) come first and are the nodes themselves, h = x, at any omega: their posterior
-    mean then responds to omega through the weights alone, as the exact one does. (Moving the nodes with omega is unbiased too,
-    but near zero overlap its noise is several times the signal.) The other free rows follow from their prior given these. In
-    whitened deviations, V_ff = mix mix^T and h - omega = mix xi:
+    A row follows omega by a factor s that rises from 0, for rows that are hardly known, to 1:
 
-        xi = innovation (x - omega)  for the first `fixed` of them,   xi = x  for the others,
-        prior / proposal = exp(log_scale + 1/2 sum_fixed (x^2 - xi^2)).
+        h = s omega + spread x,   spread spread^T = V + (1 - s) (I - V) (1 - s),
+
+    which is the prior N(omega, V) for s = 1 and N(0, I) for s = 0. With h = x the posterior mean responds to omega through the
+    weights alone, as the exact one does. (Moving the nodes with omega is unbiased too, but near zero overlap its noise is
+    several times the signal.) With xi = whitening (h - omega),
+
+        prior / proposal = exp(log_scale + 1/2 sum (x^2 - xi^2)).
 
     Attributes
     ----------
-    order : int array (F,)
-        The free rows, those with fixed nodes first; xi and x are in this order.
-    fixed : int
-    innovation : array (fixed, fixed)
-    mix : array (F, F)
-        Rows in the link's order, columns in `order`.
+    shift : array (F,)
+        s - 1.
+    spread, whitening : arrays (F, F), lower triangular
     regression : array (P - F, F)
         Of the other rows on the free ones.
     rest : array (P - F, P - F)
@@ -46,10 +45,9 @@ class Proposal:
     log_scale : float
     """
 
-    order: np.ndarray
-    fixed: int
-    innovation: np.ndarray
-    mix: np.ndarray
+    shift: np.ndarray
+    spread: np.ndarray
+    whitening: np.ndarray
     regression: np.ndarray
     rest: np.ndarray
     log_scale: float
@@ -57,28 +55,24 @@ class Proposal:
 
 def propose(V, free, tokens) -> Proposal:
     """The proposal for the first `free` rows of fields with covariance V (P, P) and `tokens` columns."""
-    known = np.diag(V)[:free] < 1.0 - KNOWN
-    order = np.concatenate([np.flatnonzero(~known), np.flatnonzero(known)])
-    fixed = int(np.sum(~known))
-    everything = np.concatenate([order, np.arange(free, len(V))])
-    lower = np.linalg.cholesky(V[np.ix_(everything, everything)])
-    mix = np.empty((free, free))
-    mix[order] = lower[:free, :free]
-    innovation = np.linalg.inv(lower[:fixed, :fixed])
+    lower = np.linalg.cholesky(V)
+    prior = V[:free, :free]
+    shift = np.clip((1.0 - np.diag(prior) - UNKNOWN) / (KNOWN - UNKNOWN), 0.0, 1.0) - 1.0
+    spread = np.linalg.cholesky(prior + shift[:, None] * (np.eye(free) - prior) * shift)
+    whitening = np.linalg.inv(lower[:free, :free])
     # The lower right block of a Cholesky factor is that of the Schur complement.
-    regression = np.linalg.solve(mix.T, lower[free:, :free].T).T
-    log_scale = -tokens * float(np.sum(np.log(np.diag(lower)[:fixed])))
-    return Proposal(order, fixed, innovation, mix, regression, lower[free:, free:], log_scale)
+    regression = lower[free:, :free] @ whitening
+    log_scale = tokens * float(np.sum(np.log(np.diag(spread) * np.diag(whitening))))
+    return Proposal(shift, spread, whitening, regression, lower[free:, free:], log_scale)
 
 
 def _draw(proposal, omega, nodes):
     """Deviations (n, S, F, M) of the free rows from omega (n, P, M), and their log-weights (n, S), from nodes (S, F, M)."""
-    n, fixed = len(omega), proposal.fixed
-    xi = np.broadcast_to(nodes, (n, *nodes.shape)).copy()
-    moved = nodes[:, :fixed] - omega[:, None, proposal.order[:fixed]]
-    xi[:, :, :fixed] = np.einsum("pq,nsqa->nspa", proposal.innovation, moved)
-    excess = np.sum(nodes[:, :fixed] ** 2, axis=(1, 2)) - np.sum(xi[:, :, :fixed] ** 2, axis=(2, 3))
-    return np.einsum("pq,nsqa->nspa", proposal.mix, xi), proposal.log_scale + 0.5 * excess
+    moved = np.einsum("p,npa->npa", proposal.shift, omega[:, : nodes.shape[1]])
+    deviation = moved[:, None] + np.einsum("pq,sqa->spa", proposal.spread, nodes)
+    xi = np.einsum("pq,nsqa->nspa", proposal.whitening, deviation)
+    excess = np.sum(nodes**2, axis=(1, 2)) - np.sum(xi**2, axis=(2, 3))
+    return deviation, proposal.log_scale + 0.5 * excess
 
 
 def _weigh(link, observed, omega, V, nodes):
@@ -123,7 +117,8 @@ def fibre_moments(link: Link, observed, omega, V, nodes):
     Returns
     -------
     log_z (n,), mean (n, P M), second (n, P M, P M), effective (n,)
-        log Z_out; first and second moments of h - omega; effective sample size (sum w)^2 / sum w^2, infinite for a finite sum.
+        log Z_out; first and second moments of h - omega; effective sample size (sum w)^2 / sum w^2, infinite for a finite sum. An
+        output that no node explains keeps the moments of the prior, with log Z -inf and sample size zero.
     """
     n, size = len(observed), link.rows * link.tokens
     log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
@@ -142,6 +137,8 @@ def fibre_moments(link: Link, observed, omega, V, nodes):
             weight /= total[:, None, None]
         flat = deviation.reshape(len(total), -1, size)
         weighted = weight.reshape(len(total), -1, 1) * flat
-        mean[part] = weighted.sum(axis=1)
-        second[part] = np.einsum("nki,nkj->nij", weighted, flat, optimize=True)
+        unexplained = total == 0
+        mean[part] = np.where(unexplained[:, None], 0.0, weighted.sum(axis=1))
+        moments = np.einsum("nki,nkj->nij", weighted, flat, optimize=True)
+        second[part] = np.where(unexplained[:, None, None], np.kron(V, np.eye(link.tokens)), moments)
     return log_z, mean, second, effective

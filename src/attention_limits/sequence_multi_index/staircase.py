@@ -76,7 +76,7 @@ def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3
     start : array (k, k)
         Q_hat to start from, any level; its shape alone is iterated.
     tolerance : float
-        Largest accepted relative change of Q_hat per iteration.
+        Largest accepted relative change of Q_hat per iteration, which is damped by one half.
     """
     size = subspace.shape[1]
     last = {}
@@ -99,10 +99,11 @@ def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3
             return np.full_like(coordinates, np.nan)
         alpha = _alpha_at_level(np.linalg.eigvalsh(information), level)
         last.update(alpha=alpha, moments=moments, V=V)
-        return to_coordinates(alpha * information, SEED)
+        # At a fixed level what one direction gains another loses: without damping the shape would swing.
+        return 0.5 * (coordinates + to_coordinates(alpha * information, SEED))
 
     scale = _alpha_at_level(np.linalg.eigvalsh(start), level)
-    outcome = iterate(step, to_coordinates(scale * start, SEED), tolerance, 1 if size == 1 else 60, lookahead=4)
+    outcome = iterate(step, to_coordinates(scale * start, SEED), tolerance, 1 if size == 1 else 200, lookahead=4)
     if not last or not np.all(np.isfinite(outcome.value)):
         empty = np.full((len(subspace), len(subspace)), np.nan)
         return BranchPoint(np.nan, np.full((size, size), np.nan), np.nan, empty, False, 0.0)
@@ -220,18 +221,17 @@ def _next_threshold(channel, nodes, learnt, start, begin, tolerance):
         point = branch_point(channel, nodes, learnt, level, precision)
         if not np.isfinite(point.growth):
             return None
-        if point.growth >= 1.0:
+        if point.growth > 1.0:
             break
         largest, precision, below = max(largest, point.alpha), point.precision, level
         length *= 1.6
 
-    reached = {}
-
     def log_growth(at):
-        reached["point"] = branch_point(channel, nodes, learnt, at, precision)
-        return np.log(reached["point"].growth)
+        # Sampling noise can make the growth of what hardly grows negative.
+        return np.log(max(branch_point(channel, nodes, learnt, at, precision).growth, 1e-3))
 
-    # At the very beginning of a branch nothing is known below; the growth there is that of the previous branch, below one.
-    root = brentq(log_growth, below, level, xtol=tolerance) if below > begin else level
+    # At the very beginning of a branch the growth is that of the previous one, below one.
+    below = max(below, begin + 1e-3)
+    root = brentq(log_growth, below, level, xtol=tolerance) if log_growth(below) < 0 else below
     point = branch_point(channel, nodes, learnt, root, precision)
     return point, max(largest, point.alpha), root

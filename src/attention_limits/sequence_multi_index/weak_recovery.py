@@ -16,12 +16,17 @@ import numpy as np
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 
-# E g g^T at zero overlap counts as different from zero above this many of its standard errors over the nodes.
-SIGNIFICANT = 5.0
+# Numbers count as different above this many standard errors, over the nodes, of their difference.
+SIGNIFICANT = 4.0
+# E g g^T at zero overlap below this is the error of the shared sampling nodes, squared, not knowledge of a sign.
+SMALLEST_INFORMATION = 0.02
+# Eigenvalues closer than the first fraction are taken for one, since the sampling nodes that all outputs share put an error of
+# this order on each; those further apart than the second never are, however few the nodes.
+SAME, DIFFERENT = 0.03, 0.05
 
 
-def linear_response(moments, V, subspace, weights, directions):
-    """F on symmetric matrices of a subspace of unlearnt rows.
+def excess_moments(moments, V, subspace):
+    """T_ab of a subspace of unlearnt rows, in the two estimates of the posterior.
 
     Perturbing omega by rows W m gives W^T g_a = sum_b T_ab m_b with T_ab = W^T (V^-1 Cov(h_a, h_b | y) V^-1 - delta_ab V^-1) W.
 
@@ -33,6 +38,24 @@ def linear_response(moments, V, subspace, weights, directions):
         The identity on the subspace.
     subspace : array (P, k)
         W, orthonormal columns.
+
+    Returns
+    -------
+    array (2, n, M, M, k, k)
+    """
+    tokens = moments.means.shape[3]
+    projection = np.linalg.solve(V, subspace)
+    covariance = np.einsum("pi,enpaqb,qj->enabij", projection, moments.covariances, projection, optimize=True)
+    return covariance - np.einsum("pi,pj,ab->abij", projection, subspace, np.eye(tokens))
+
+
+def linear_response(excess, weights, directions):
+    """F on symmetric matrices of a subspace of unlearnt rows.
+
+    Parameters
+    ----------
+    excess : array (2, n, M, M, k, k)
+        From `excess_moments`.
     weights : array (n,)
         Importance weights of the outputs.
     directions : array (j, k, k)
@@ -42,12 +65,8 @@ def linear_response(moments, V, subspace, weights, directions):
     array (j, k, k)
         F applied to each, symmetric.
     """
-    tokens = moments.means.shape[3]
-    projection = np.linalg.solve(V, subspace)
-    first, second = np.einsum("pi,enpaqb,qj->enabij", projection, moments.covariances, projection, optimize=True)
-    rest = np.einsum("pi,pj,ab->abij", projection, subspace, np.eye(tokens))
-    weighted = weights[:, None, None, None, None] * (first - rest)
-    image = np.einsum("nabij,djk,nablk->dil", weighted, directions, second - rest, optimize=True) / len(weights)
+    weighted = weights[:, None, None, None, None] * excess[0]
+    image = np.einsum("nabij,djk,nablk->dil", weighted, directions, excess[1], optimize=True) / len(weights)
     return 0.5 * (image + image.transpose(0, 2, 1))
 
 
@@ -62,20 +81,33 @@ def symmetric_basis(size, diagonal=False):
 
 @dataclass(frozen=True)
 class Instability:
-    """Leading eigenvalue of F and its eigenmatrix (k, k), positive semi-definite up to sampling noise, of unit trace."""
+    """Leading eigenvalue of F and the matrix (k, k) that grows, positive semi-definite up to sampling noise, of unit trace.
+
+    If several eigenvalues cannot be told apart it is the projection of the identity on their eigenmatrices.
+    """
 
     eigenvalue: float
     direction: np.ndarray
 
 
 def leading_instability(moments, V, subspace, weights, diagonal) -> Instability:
-    """Largest eigenvalue of `linear_response`, same parameters; on the diagonal matrices alone if `diagonal`."""
+    """Largest eigenvalue of F on a subspace; parameters as of `excess_moments` and `linear_response`.
+
+    diagonal : restrict F to the diagonal matrices, for links in which every row's sign is free.
+    """
     basis = symmetric_basis(subspace.shape[1], diagonal)
-    images = linear_response(moments, V, subspace, weights, basis)
+    excess = excess_moments(moments, V, subspace)
+    images = linear_response(excess, weights, basis)
     matrix = np.einsum("jpq,kpq->jk", basis, images)
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    direction = np.einsum("k,kpq->pq", vectors[:, -1], basis)
-    return Instability(float(values[-1]), direction / np.trace(direction))
+    found = np.einsum("kj,kpq->jpq", vectors, basis)
+    # What each output contributes to every eigenvalue: differences from the largest have an error of their own.
+    share = np.einsum("nabij,djk,nablk,dil->nd", excess[0], found, excess[1], found, optimize=True) * weights[:, None]
+    lag = share[:, -1:] - share
+    noise = SIGNIFICANT * lag.std(axis=0) / np.sqrt(len(lag))
+    same = lag.mean(axis=0) <= np.clip(noise, SAME * abs(values[-1]), DIFFERENT * abs(values[-1]))
+    direction = np.einsum("j,jpp,jqr->qr", same.astype(float), found, found)
+    return Instability(float(values[same].mean()), direction / np.trace(direction))
 
 
 @dataclass(frozen=True)
@@ -108,7 +140,7 @@ def first_threshold(channel: Channel, nodes) -> FirstThreshold:
         products = nodes.weights[:, None, None] * np.einsum("npa,nqa->npq", first, second)
         values, vectors = np.linalg.eigh(products.mean(axis=0) + products.mean(axis=0).T)
         along = np.einsum("p,npq,q->n", vectors[:, -1], products, vectors[:, -1])
-        if 0.5 * values[-1] > SIGNIFICANT * along.std() / np.sqrt(len(along)) + 1e-12:
+        if 0.5 * values[-1] > max(SIGNIFICANT * along.std() / np.sqrt(len(along)), SMALLEST_INFORMATION):
             known = (vectors * (values > 1e-3 * values[-1]) * values) @ vectors.T
             return FirstThreshold(0.0, known / np.trace(known), resolved)
     found = leading_instability(moments, identity, identity, nodes.weights, channel.link.sign_symmetry == "rows")
