@@ -10,7 +10,8 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.progress import progress
 from attention_limits.rng import Streams
 from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.links.checking import check_link, problems_of
+from attention_limits.sequence_multi_index.links.checking import problems_of
+from attention_limits.sequence_multi_index.links.density import check_link
 from attention_limits.sequence_multi_index.links.link import inference
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.staircase import staircase

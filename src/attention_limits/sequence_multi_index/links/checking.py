@@ -1,19 +1,16 @@
-"""Whether a link is what it says: output, symmetry, candidates, and the weights of a density.
+"""Whether a link is what it says: output, symmetry, candidates.
 
-`problems_of` looks at seeded random fields and is quick, without numba or scipy; `check_link` also tests statistically that the
-channel of the link is a probability density.
+This looks at seeded random fields and is quick, without numba or scipy; that the channel is a density is tested statistically
+in `density`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.link import Link, inference
 
 SYMMETRIES = ("rows", "all", "none")
-# A correct link fails one statistical test with this probability, over the seeds.
-FALSE_ALARM = 1e-4
 # Fields beyond this many standard deviations carry no probability; candidates there may be inaccurate.
 FAR = 8.0
 # Largest accepted error of an output that a candidate reproduces, relative to the output and its typical size.
@@ -127,6 +124,8 @@ def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
     if not np.any(np.isfinite(log_weight)):
         yield "the fibre has no candidate of finite weight"
         return
+    if link.sign_symmetry != "none":
+        yield from _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weight)
     whole = np.broadcast_to(free[:, :, None], (*log_weight.shape, free_rows, link.tokens))
     whole = np.concatenate([whole, candidates], axis=3)
     there = np.isfinite(log_weight) & np.all(np.abs(whole) < FAR, axis=(3, 4))
@@ -151,6 +150,24 @@ def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
             )
 
 
+def _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weight) -> Iterator[str]:
+    """With all signs changed, also of what is sampled, the same output must leave the same candidates with changed signs."""
+    mirrored, weights = (np.asarray(x) for x in link.fibre(observed, -free, -angles))
+    distance = np.abs(candidates[:, :, :, None] + mirrored[:, :, None]).max(axis=(4, 5))
+    there = np.isfinite(log_weight)
+    same = np.isfinite(weights)[:, :, None] & there[..., None]
+    with np.errstate(invalid="ignore"):
+        same &= np.abs(log_weight[..., None] - weights[:, :, None]) < ACCURACY
+    scale = 1.0 + np.abs(candidates).max(axis=(3, 4))
+    alone = there & ~np.any(same & (distance < ACCURACY * scale[..., None]), axis=3)
+    if np.any(alone):
+        n, s, k = np.argwhere(alone)[0]
+        yield (
+            f"sign_symmetry = {link.sign_symmetry!r}, but the fibre has the candidate {_text(candidates[n, s, k])} and not the "
+            f"one with all signs changed, for the output {_text(observed[n])}"
+        )
+
+
 def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
     fields = np.concatenate([h[:, None], rng.standard_normal((len(h), 8, *h.shape[1:]))], axis=1)
     values = np.asarray(link.log_likelihood(observed, fields))
@@ -160,6 +177,8 @@ def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
     if np.any(np.isnan(values)) or np.any(values == np.inf):
         yield "log_likelihood is NaN or +inf somewhere"
         return
+    if link.sign_symmetry != "none" and not np.allclose(values, link.log_likelihood(observed, -fields)):
+        yield f"log_likelihood changes with the sign of all fields, against sign_symmetry = {link.sign_symmetry!r}"
     impossible = np.flatnonzero(values[:, 0] == -np.inf)
     if len(impossible):
         first = impossible[0]
@@ -180,93 +199,3 @@ def _text(values):
 
 def _example(h, y):
     return f"h = {_text(h)} gave {_text(y)}"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One statistical check: what was tested, whether it passed, and the numbers."""
-
-    name: str
-    passed: bool
-    report: str
-
-
-def check_link(link: Link, outputs=1024, resolution=1.0, seed=0) -> list[Check]:
-    """Whether the channel of a link is a probability density, on random outputs.
-
-    Normalisation: for y drawn at (omega, V) = (0, I) the mean of Z(y; omega', V') / Z(y; 0, I) over y is 1 for any omega', V';
-    factors of the density that depend on y alone cancel, and no posterior hangs on them. Nishimori identity: with m the
-    posterior mean of the deviation h - omega, E[m (h - omega - m)^T] = 0. Each is a two-sided test at FALSE_ALARM. Sampled
-    channels have a bias of the order of the inverse effective sample size, which is allowed for.
-
-    Parameters
-    ----------
-    link : Link
-        Without `problems_of`.
-    outputs : int
-        Number of outputs of each test.
-    resolution : float
-        See `channel.Channel`.
-
-    Raises
-    ------
-    ValueError
-        If the link has no channel.
-    """
-    from attention_limits.sequence_multi_index.channel import Channel
-
-    rng = np.random.default_rng([seed, 1])
-    channel = Channel(link, resolution, rng)
-    return [_normalisation(channel, outputs, rng), _nishimori(channel, outputs, rng)]
-
-
-def _threshold(comparisons):
-    from scipy.stats import norm
-
-    return float(norm.isf(0.5 * FALSE_ALARM / comparisons))
-
-
-def _draw(link, omega, V, rng):
-    """Fields N(omega, V) and what is observed of them."""
-    h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), rng.standard_normal(omega.shape))
-    return h, link.observe(h, rng.standard_normal((len(h), link.noise_dimension)))
-
-
-def _normalisation(channel, outputs, rng):
-    link, q = channel.link, 0.3
-    identity = np.eye(link.rows)
-    zero = np.zeros((outputs, link.rows, link.tokens))
-    _, observed = _draw(link, zero, identity, rng)
-    wide = channel.posterior(observed, zero, identity)
-    narrow = channel.posterior(observed, np.sqrt(q) * rng.standard_normal(zero.shape), (1.0 - q) * identity)
-    settled = np.isfinite(narrow.log_z) & np.isfinite(wide.log_z)
-    ratio = np.ones(outputs)
-    ratio[settled] = np.exp((narrow.log_z - wide.log_z)[settled])
-    error = float(ratio.std() / np.sqrt(outputs))
-    # Where no node hits a candidate the effective sample size is zero.
-    bias = float(2.0 * np.mean(ratio / np.maximum(wide.effective, 1.0)))
-    deviation = abs(float(ratio.mean()) - 1.0)
-    passed = bool(deviation <= _threshold(1) * error + bias + 1e-6)
-    report = f"E[Z'/Z] = {ratio.mean():.4f} ± {error:.4f}, must be 1"
-    return Check("normalisation", passed, report + (f" within {bias:.4f} for sampling" if bias > 1e-6 else ""))
-
-
-def _nishimori(channel, outputs, rng):
-    link, q = channel.link, 0.5
-    V = (1.0 - q) * np.eye(link.rows)
-    omega = np.sqrt(q) * rng.standard_normal((outputs, link.rows, link.tokens))
-    h, observed = _draw(link, omega, V, rng)
-    moments = channel.posterior(observed, omega, V)
-    first, second = moments.means.reshape(2, outputs, -1)
-    rest = (h - omega).reshape(outputs, -1)
-    products = np.einsum("ni,nj->nij", first, rest - second)
-    products[~np.isfinite(moments.log_z)] = 0.0
-    error = products.std(axis=0) / np.sqrt(outputs)
-    bias = float(2.0 * np.mean((1.0 - q) / np.maximum(moments.effective, 1.0)))
-    excess = np.abs(products.mean(axis=0)) - bias - 1e-6
-    limit = _threshold(products[0].size)
-    worst = np.unravel_index(np.argmax(np.nan_to_num(excess - limit * error, nan=np.inf)), error.shape)
-    value, spread = products.mean(axis=0)[worst], error[worst]
-    passed = bool(excess[worst] <= limit * spread)
-    report = f"largest entry of E[m (h - omega - m)^T]: {value:.4f} ± {spread:.4f}, must be 0"
-    return Check("Nishimori identity", passed, report + (f" within {bias:.4f} for sampling" if bias > 1e-6 else ""))

@@ -22,7 +22,7 @@ from attention_limits.sequence_multi_index.links.layers import apply, layer_prod
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Nodes of the average over h, and tolerance of the solution in t.
-NODES = 2**14
+NODES = 2**12
 TOLERANCE = 1e-6
 
 
