@@ -351,3 +351,27 @@ VARIABLES += (
     ),
     Variable("finite", (), "whether the weights stayed finite", "", "true or false", "gradient descent"),
 )
+
+# Limit of many layers (depth_limit).
+COORDINATES += (
+    Coordinate("ratio", "depth over skip strength", "κ", "L / c"),
+    Coordinate("depth", "number of attention layers", "L", "count"),
+)
+VARIABLES += (
+    Variable(
+        "committee_error",
+        (),
+        "mean squared error of the first order in 1 / c",
+        "",
+        "per entry of the output, mean over random fields",
+        "E ||y - y_committee||_F^2 / M^2, u = (I + (1/c) sum_{l<L} S(h_l)) h_L",
+    ),
+    Variable(
+        "large_depth_error",
+        (),
+        "mean squared error of the limit of infinitely many layers",
+        "",
+        "per entry of the output, mean over random fields",
+        "E ||y - y_limit||_F^2 / M^2, u = B(L/c)^T h_L, dB/dt = B Sbar(B)^T",
+    ),
+)
