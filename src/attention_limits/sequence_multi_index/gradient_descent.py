@@ -77,7 +77,7 @@ class Descent:
 
 @dataclass(frozen=True)
 class Block:
-    """Batches that come one after the other, for S data sets at once.
+    """Batches that come one after the other, for S data sets at once; arrays of NumPy, or of JAX where blocks share them.
 
     Attributes
     ----------

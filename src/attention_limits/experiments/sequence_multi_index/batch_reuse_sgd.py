@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import jax
 import numpy as np
 import xarray as xr
 
@@ -18,6 +19,8 @@ def run(spec, streams):
 
     def blocks(link, alpha, sequences, teachers):
         outputs = np.stack([_outputs(link, *pair) for pair in zip(sequences, teachers, strict=True)])
+        # Handed to JAX once, not with every block.
+        sequences, outputs = jax.device_put(sequences), jax.device_put(outputs)
         orders = [
             drawn_batches(
                 sequences.shape[1],
