@@ -1,19 +1,19 @@
-"""Checked of sequence multi-index experiments before any job: their link exists, is sound, and can be inferred from."""
+"""Checked before any job: the link of an experiment exists, is sound, and can be inferred from; text files are required."""
 
 from pathlib import Path
 
 from attention_limits.sequence_multi_index.links.checking import problems_of
 from attention_limits.sequence_multi_index.links.link import inference
-from attention_limits.sequence_multi_index.links.loading import code_file, load_link
+from attention_limits.sequence_multi_index.links.loading import NOT_OF_THE_LINK, code_file, load_link
 
 # Kinds that only run the link forward; all others with a link infer from its output.
 FORWARD_ONLY = frozenset({"gaussian_sequences", "batch_reuse_sgd", "online_sgd"})
-# Keys of a grid that are no parameters of the link.
-NOT_OF_THE_LINK = frozenset({"alpha", "held"})
 
 
 def problems(estimator) -> list[tuple[tuple[str, ...], str]]:
     """What is wrong with the link of an estimator, at every value of each of its parameters that is scanned."""
+    if estimator.name == "trec":
+        return _unrequired_files(estimator)
     if "link" not in estimator.model:
         return []
     scanned = {key: values for key, values in estimator.grid.items() if key not in NOT_OF_THE_LINK}
@@ -43,3 +43,13 @@ def _link_problems(estimator, parameters, keys, look):
     except ValueError as error:
         return [(keys, str(error))]
     return [(keys, problem) for problem in found]
+
+
+def _unrequired_files(estimator):
+    """Files of a text corpus that the experiment does not require, so that an edit to them would go unseen."""
+    found = []
+    for key, built_in in (("corpus", "generated"), ("vocabulary", "words")):
+        name = estimator.model[key]
+        if name != built_in and name not in estimator.requires:
+            found.append((("model", key), f"{name!r}: allowed: {built_in}, or a file that is listed under `requires`"))
+    return found

@@ -5,10 +5,7 @@ from pathlib import Path
 
 from attention_limits.progress import progress
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.links.loading import load_link
-
-# Grid keys that are no parameters of a link.
-OF_THE_SOLVER = frozenset({"alpha", "held"})
+from attention_limits.sequence_multi_index.links.loading import NOT_OF_THE_LINK, load_link
 
 
 def shape(spec):
@@ -28,7 +25,7 @@ def points(spec):
 def link_at(spec, **values) -> Link:
     """The link of the specification at one grid point; without values, at the first one."""
     values = values or {key: axis[0] for key, axis in spec["grid"].items()}
-    parameters = {key: value for key, value in values.items() if key not in OF_THE_SOLVER}
+    parameters = {key: value for key, value in values.items() if key not in NOT_OF_THE_LINK}
     return load_link({**spec["model"], **parameters}, Path(spec["project"]))
 
 

@@ -166,7 +166,7 @@ class CommitteeDepth(Link):
 
 @cache
 def average_transfer(ratio, beta, tokens):
-    """B(kappa) of the limit c -> infinity, array (M, M), symmetric, on fixed nodes: to a relative 1e-5 at kappa = 1, 2e-3 at 4."""
+    """B(kappa) of the limit c -> infinity, array (M, M), symmetric; fixed nodes: relative error 1e-5 at kappa = 1, 2e-3 at 4."""
     from scipy.integrate import solve_ivp
 
     from attention_limits.numerics.gaussian_nodes import gaussian_nodes

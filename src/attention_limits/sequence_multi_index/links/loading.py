@@ -19,6 +19,9 @@ from attention_limits.sequence_multi_index.links.multi_index import (
 )
 from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
 
+# Keys of a grid that are no parameters of a link.
+NOT_OF_THE_LINK = frozenset({"alpha", "held"})
+
 PROVIDED: dict[str, Callable[..., Link]] = {
     "deep_attention": DeepAttention,
     "untied": UntiedAttention,
