@@ -74,7 +74,7 @@ def fit(
         start[: sites**2 : sites + 1] = 0.0
     outcome = minimize(
         objective, start, args=(sequences, colors, attention, ridge), jac=True, method="L-BFGS-B",
-        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": tolerance, "ftol": 1e-12, "maxcor": 20},
+        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": tolerance, "ftol": 0.0, "maxcor": 20},
     )  # fmt: skip
     weights, transposed = _unpacked(outcome.x, sites, colors)
     gradient = float(np.abs(outcome.jac).max())
@@ -85,8 +85,7 @@ def fit(
         objective=float(outcome.fun),
         gradient_norm=gradient,
         iterations=int(outcome.nit),
-        # A search that ends since the objective no longer falls has converged to what its rounding lets it tell.
-        converged=bool(outcome.status == 0),
+        converged=gradient <= tolerance,
     )
 
 
@@ -115,6 +114,14 @@ def losses(attention, values, sequences) -> np.ndarray:
         np.ascontiguousarray(attention, dtype=float), np.ascontiguousarray(values.T, dtype=float), sequences, out
     )
     return out
+
+
+def independent_losses(training, test, colors: int) -> np.ndarray:
+    """-log f_i(s_i) of test sequences (n, L) under the site frequencies f of the training ones, half a count added: (n, L)."""
+    training, test = _checked(training, colors), _checked(test, colors)
+    counts = np.stack([np.count_nonzero(training == color, axis=0) for color in range(colors)], axis=1)
+    frequency = (counts + 0.5) / (len(training) + 0.5 * colors)
+    return -np.log(frequency[np.arange(test.shape[1]), test])
 
 
 def site_error(attention, J) -> float:

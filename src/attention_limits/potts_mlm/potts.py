@@ -33,11 +33,8 @@ class Potts:
     U: np.ndarray
 
     def __post_init__(self):
-        J, U = _symmetric(self.J, "J"), _symmetric(self.U, "U")
-        if np.any(np.diag(J) != 0):
-            raise ValueError(f"J[{int(np.flatnonzero(np.diag(J))[0])}, ...]: the diagonal of J must be zero")
-        object.__setattr__(self, "J", J)
-        object.__setattr__(self, "U", U)
+        object.__setattr__(self, "J", symmetric(self.J, "J", hollow=True))
+        object.__setattr__(self, "U", symmetric(self.U, "U"))
 
     @property
     def sites(self) -> int:
@@ -88,20 +85,22 @@ class Potts:
         return states, weights / weights.sum()
 
 
-def _symmetric(matrix, name: str) -> np.ndarray:
+def symmetric(matrix, name: str, hollow: bool = False) -> np.ndarray:
+    """`matrix` in double precision, exactly symmetric. Raises ValueError, with `name` and the first wrong entry, when it is not
+    square, at least 2 x 2, finite and symmetric, and, if `hollow`, zero on its diagonal.
+    """
     matrix = np.array(matrix, dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
-        raise ValueError(f"{name} of shape {matrix.shape}: must be square, at least 2 x 2")
-    if not np.all(np.isfinite(matrix)):
-        raise ValueError(f"{name}[{_first(~np.isfinite(matrix))}]: must be finite")
-    odd = np.abs(matrix - matrix.T) > SYMMETRY * np.abs(matrix).max()
-    if odd.any():
-        raise ValueError(f"{name}[{_first(odd)}]: {name} must be symmetric")
+        raise ValueError(f"{name}: shape {matrix.shape}: must be square, at least 2 x 2")
+    for wrong, rule in (
+        (~np.isfinite(matrix), "finite"),
+        (np.abs(matrix - matrix.T) > SYMMETRY * np.abs(matrix).max(), "symmetric"),
+        (np.diag(np.diag(matrix) != 0) & hollow, "zero on the diagonal"),
+    ):
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise ValueError(f"{name}: entry [{row}, {column}] = {matrix[row, column]:g}: the matrix must be {rule}")
     return 0.5 * (matrix + matrix.T)
-
-
-def _first(mask) -> str:
-    return ", ".join(map(str, np.argwhere(mask)[0]))
 
 
 def site_couplings(kind: str, sites: int, rng, rank: int = 1, density: float = 0.1) -> np.ndarray:

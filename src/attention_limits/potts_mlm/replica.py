@@ -74,8 +74,9 @@ def closed_form(gamma, ridge, alpha) -> Errors:
         error = np.where(bounded, regular, noise * alpha / (alpha - 1.0))
         variance = np.where(bounded, r / ridge, 1.0 / (alpha - 1.0))
         overlap = rho - np.where(bounded, tau, 0.0)
-    # Exactly at the divergence training stops at zero, as just below.
-    training = np.where(np.isinf(variance), 0.0, error / (1.0 + variance) ** 2)
+    # An infinite response fits the data exactly; at alpha = 1 without ridge the error diverges as well.
+    with np.errstate(invalid="ignore"):
+        training = np.where(np.isinf(variance), 0.0, error / (1.0 + variance) ** 2)
     return Errors(error, training, overlap, error - rho - noise + 2.0 * overlap, variance)
 
 

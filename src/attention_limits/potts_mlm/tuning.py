@@ -1,6 +1,5 @@
-"""Inverse temperatures: a ladder with a wanted swap rate, and the beta at which the mean Hamming distance is a target."""
+"""Inverse temperatures: a ladder with a wanted swap rate, up to the beta at which the mean Hamming distance is a target."""
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,108 +19,97 @@ class UnreachableError(ValueError):
 
 @dataclass(frozen=True)
 class Tuning:
-    """A ladder that contains the inverse temperatures at which the distance is each target.
+    """A ladder whose top is the inverse temperature at which the mean Hamming distance is the target.
 
     Attributes
     ----------
     betas : array (K,)
-    index : array of whole numbers (targets,)
-        Where each target's beta is in `betas`.
-    error : array (targets,)
-        Standard error of each target's beta: that of the distance over the slope.
-    distance, distance_error : arrays (targets,)
-        As measured at the betas found.
+        From 0 to the beta found.
+    error : float
+        Standard error of the beta found: that of the distance over the slope.
+    distance, distance_error : float
+        As measured at the beta found.
     """
 
     betas: np.ndarray
-    index: np.ndarray
-    error: np.ndarray
-    distance: np.ndarray
-    distance_error: np.ndarray
+    error: float
+    distance: float
+    distance_error: float
 
 
-def spaced(betas, rejection, anchors, swap_rate: float) -> np.ndarray:
-    """A ladder from 0 through all `anchors` (increasing, > 0) at which neighbours exchange at about `swap_rate` or more.
+def spaced(betas, rejection, top: float, swap_rate: float) -> np.ndarray:
+    """A ladder from 0 to `top` at which neighbours exchange at about `swap_rate` or more.
 
     The rejection rates (K - 1,) measured on `betas` (K,) add up along the ladder to a barrier that does not depend on the
-    ladder when it is fine (Syed, Bouchard-Cote, Deligiannidis, Doucet 2022); each stretch between anchors is cut evenly in it.
+    ladder when it is fine (Syed, Bouchard-Cote, Deligiannidis, Doucet 2022), and which is cut evenly here.
     """
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejection, 1e-3))])
-    ends = np.concatenate([[0.0], anchors])
-    heights = np.interp(ends, betas, barrier)
-    ladder = [0.0]
-    for low, high, end in zip(heights[:-1], heights[1:], anchors, strict=True):
-        pieces = max(1, int(np.ceil((high - low) / (1.0 - swap_rate))))
-        inner = np.linspace(low, high, pieces + 1)[1:-1]
-        ladder += [*np.interp(inner, barrier, betas), end]
-    return np.array(ladder)
+    height = np.interp(top, betas, barrier)
+    pieces = max(1, int(np.ceil(height / (1.0 - swap_rate) - 1e-9)))
+    ladder = np.interp(np.linspace(0.0, height, pieces + 1), barrier, betas)
+    # Beyond the measured ladder the last step of the new one is longer.
+    ladder[-1] = top
+    return ladder
 
 
 def tune(
-    model: Potts, targets, rng: np.random.Generator, *, tolerance: float, swap_rate: float, beta_max: float, samples: int,
-    gap: int, rounds: int,
+    model: Potts, target: float, rng: np.random.Generator, *, tolerance: float, swap_rate: float, beta_max: float,
+    samples: int, gap: int, rounds: int,
 ) -> Tuning:  # fmt: skip
-    """Find the inverse temperatures at which the mean Hamming distance is each of `targets` (decreasing).
+    """Find the inverse temperature at which the mean Hamming distance is `target`.
 
-    Two independent tempered runs of `samples` configurations estimate the distance along a ladder; each target is bracketed
-    and interpolated, the ladder is laid through the betas found and measured again with twice the samples, until every
-    distance is within `tolerance` (plus its error) of its target or the rounds are over.
-    Raises UnreachableError when a target is not reached below `beta_max`.
+    Two independent tempered runs of `samples` configurations, `gap` sweeps apart, estimate the distance along a ladder that grows
+    until it brackets the target. The target is interpolated, the ladder laid anew and measured with twice the samples, until
+    the distance at its top is within `tolerance` plus its standard error of the target, or the rounds are over.
+    Raises UnreachableError when the target is not reached below `beta_max`.
     """
-    targets = np.asarray(targets, dtype=float)
-    top, betas = FIRST_TOP, np.linspace(0.0, FIRST_TOP, 6)
+    betas = np.linspace(0.0, FIRST_TOP, 6)
     while True:
         distance, error, rejection = _measure(model, betas, rng, samples, gap)
-        if distance[-1] < targets[-1] - 2.0 * error[-1]:
+        top = betas[-1]
+        if distance[-1] < target - 2.0 * error[-1]:
             break
         if top >= beta_max:
             raise UnreachableError(
                 f"the mean Hamming distance is {distance[-1]:.3f} ± {error[-1]:.3f} at beta = {beta_max:g}, the largest allowed; "
-                f"the target is {targets[-1]:g}"
+                f"the target is {target:g}"
             )
         # The next stretch is at first as fine as the last one.
-        betas = spaced(betas, rejection, [top], swap_rate)
+        betas = spaced(betas, rejection, top, swap_rate)
         grown = min(top * GROWTH, beta_max)
         pieces = max(1, round((grown - top) / (betas[-1] - betas[-2])))
         betas = np.append(betas[:-1], np.linspace(top, grown, pieces + 1))
-        top = grown
-    for turn in itertools.count(1):
-        found, slope = _crossings(betas, distance, targets)
+    for turn in range(1, rounds + 1):
+        found, slope = _crossing(betas, distance, target)
         betas = spaced(betas, rejection, found, swap_rate)
-        index = np.searchsorted(betas, found)
         distance, error, rejection = _measure(model, betas, rng, samples * 2**turn, gap)
-        missed = np.abs(distance[index] - targets)
-        if np.all(missed <= tolerance + error[index]) or turn == rounds:
-            return Tuning(betas, index, error[index] / slope, distance[index], error[index])
-        # A distance just above the last target at the top of the ladder leaves nothing to interpolate to.
-        betas, distance, rejection = _beyond(betas, distance, rejection, slope[-1], targets[-1])
+        if abs(distance[-1] - target) <= tolerance + error[-1]:
+            break
+    return Tuning(betas, error[-1] / slope, distance[-1], error[-1])
 
 
 def _measure(model, betas, rng, samples, gap):
+    """Distance and its error (K,) and rejection rates (K - 1,) on a ladder, from two independent runs."""
     runs = []
     for stream in rng.spawn(2):
         ladder = Ladder(model, betas, stream)
         ladder.sample(int(np.ceil(WARM_UP * samples)), gap)
         runs.append(ladder.sample(samples, gap))
     agreement = compare(*runs, model.colors)
-    within = agreement.distance.mean(axis=1)
     # What the runs disagree by beyond their own errors counts too.
     spread = np.abs(agreement.distance[:, 0] - agreement.distance[:, 1]) / 2.0
     error = np.maximum(np.hypot(*agreement.distance_error.T) / 2.0, spread)
-    return within, error, 1.0 - (runs[0].swap_rate + runs[1].swap_rate) / 2.0
+    return agreement.distance.mean(axis=1), error, 1.0 - (runs[0].swap_rate + runs[1].swap_rate) / 2.0
 
 
-def _crossings(betas, distance, targets):
-    """Where the decreasing hull of the distance first meets each target, and -d distance / d beta there."""
+def _crossing(betas, distance, target):
+    """Where the decreasing hull of the distance first meets the target, and -d distance / d beta there.
+
+    A ladder that ends just above the target is continued with its last slope.
+    """
     hull = np.minimum.accumulate(distance)
-    upper = np.array([int(np.argmax(hull < target)) for target in targets])
-    slope = (hull[upper - 1] - hull[upper]) / (betas[upper] - betas[upper - 1])
-    return betas[upper] - (targets - hull[upper]) / slope, slope
-
-
-def _beyond(betas, distance, rejection, slope, target):
-    """The measured ladder with one more rung, extrapolated with the last slope, when its top has not passed the target."""
-    if distance[-1] < target:
-        return betas, distance, rejection
-    step = 2.0 * (distance[-1] - target) / slope + 0.01 * betas[-1]
-    return np.append(betas, betas[-1] + step), np.append(distance, 2.0 * target - distance[-1] - 1e-3), np.append(rejection, 0.1)
+    below = np.flatnonzero(hull < target)
+    upper = below[0] if len(below) else len(betas) - 1
+    lower = np.flatnonzero(hull[:upper] > hull[upper])[-1]
+    slope = (hull[lower] - hull[upper]) / (betas[upper] - betas[lower])
+    return betas[upper] - (target - hull[upper]) / slope, slope
