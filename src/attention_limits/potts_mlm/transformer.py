@@ -135,56 +135,54 @@ def evaluate(parameters, sequences) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([np.asarray(losses) for losses, _ in parts]), looks
 
 
-@functools.partial(jax.jit, static_argnames=("optimizer", "batch"), donate_argnums=(0, 1))
-def _epoch(parameters, state, key, sequences, optimizer, batch):
-    order_key, mask_key = jax.random.split(key)
-    count, sites = sequences.shape
-    steps = count // batch
-    order = jax.random.permutation(order_key, count)[: steps * batch].reshape(steps, batch)
-    masked = jax.random.randint(mask_key, (steps, batch), 0, sites)
+# The learning rate is an argument of the step, so that one compilation serves all schedules and sample sizes.
+_METHODS = {"sgd": optax.sgd(1.0), "adam": optax.adam(1.0)}
 
-    def step(carry, chosen):
-        parameters, state = carry
-        rows, sites_masked = chosen
-        loss, gradient = jax.value_and_grad(masked_loss)(parameters, sequences[rows], sites_masked)
-        updates, state = optimizer.update(gradient, state, parameters)
-        return (optax.apply_updates(parameters, updates), state), loss
 
-    (parameters, state), losses = jax.lax.scan(step, (parameters, state), (order, masked))
-    return parameters, state, losses.mean()
+@functools.partial(jax.jit, static_argnames="optimizer", donate_argnums=(0, 1))
+def _step(parameters, state, batch, masked, rate, optimizer):
+    loss, gradient = jax.value_and_grad(masked_loss)(parameters, batch, masked)
+    updates, state = _METHODS[optimizer].update(gradient, state)
+    return jax.tree.map(lambda value, update: value + rate * update, parameters, updates), state, loss
 
 
 def train(
-    shape: Shape, sequences, test, seed: int, *, optimizer: str, rate: float, batch: int, epochs: int, evaluations: int
-) -> Training:
+    shape: Shape, sequences, test, rng: np.random.Generator, *, optimizer: str, rate: float, batch: int, epochs: int,
+    evaluations: int,
+) -> Training:  # fmt: skip
     """Train on sequences (M, L) with cosine annealing from `rate` to 0, evaluating at evenly spaced epochs.
 
     Parameters
     ----------
+    test : array (n, L)
+        Sequences of the test loss, which masks every site in turn.
     optimizer : "sgd" (no momentum, as in the paper) or "adam"
     batch : int
-        Sequences per step, at most M.
+        Sequences per step; all of them when there are fewer. What is left over at the end of an epoch is not used in it.
     evaluations : int
-        Number of evaluations on the test sequences (n, L); the last is after the last epoch. At most `epochs`.
+        Number of evaluations, the last after the last epoch; at most `epochs`.
 
     Raises ValueError for another optimizer.
     """
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"optimizer {optimizer!r}: allowed: {', '.join(OPTIMIZERS)}")
-    sequences, test = (jnp.asarray(array, jnp.int32) for array in (sequences, test))
+    sequences, test = np.asarray(sequences, np.int32), jnp.asarray(test, jnp.int32)
     batch = min(batch, len(sequences))
-    schedule = optax.cosine_decay_schedule(rate, epochs * (len(sequences) // batch))
-    method = (optax.sgd if optimizer == "sgd" else optax.adam)(schedule)
-    start_key, key = jax.random.split(jax.random.key(seed))
-    parameters = initial(shape, start_key)
-    state = method.init(parameters)
+    steps = len(sequences) // batch
+    parameters = initial(shape, jax.random.key(int(rng.integers(2**31))))
+    state = _METHODS[optimizer].init(parameters)
     wanted = np.unique(np.linspace(epochs / evaluations, epochs, evaluations).round().astype(int))
     training, tested = [], []
-    for epoch in range(1, epochs + 1):
-        key, epoch_key = jax.random.split(key)
-        parameters, state, loss = _epoch(parameters, state, epoch_key, sequences, method, batch)
-        if epoch in wanted:
-            losses, looks = evaluate(parameters, test)
-            training.append(float(loss))
-            tested.append(float(losses.mean()))
+    for epoch in range(epochs):
+        order = rng.permutation(len(sequences))[: steps * batch].reshape(steps, batch)
+        masked = rng.integers(0, shape.sites, (steps, batch), dtype=np.int32)
+        losses = []
+        for step in range(steps):
+            now = 0.5 * rate * (1.0 + np.cos(np.pi * (epoch * steps + step) / (epochs * steps)))
+            parameters, state, loss = _step(parameters, state, sequences[order[step]], masked[step], now, optimizer)
+            losses.append(loss)
+        if epoch + 1 in wanted:
+            tested_losses, looks = evaluate(parameters, test)
+            training.append(float(np.mean(losses)))
+            tested.append(float(tested_losses.mean()))
     return Training(wanted, np.array(training), np.array(tested), looks)

@@ -24,11 +24,10 @@ def run(spec, streams):
         data = spec["data"](replica, **point)
         sequences = training_set(streams, data, replica, point, int(samples))
         shape = Shape(sequences.shape[1], data.sizes["color"], int(layers), solver["width"], solver["hidden"])
-        seed = int(streams.generator("training", replica).integers(2**31))
         done = [
             train(
-                shape, sequences, data.test_states.values[: solver["test_sequences"]], seed,
-                optimizer=optimizer, rate=solver[f"{optimizer}_rate"],
+                shape, sequences, data.test_states.values[: solver["test_sequences"]],
+                streams.generator("training", replica), optimizer=optimizer, rate=solver[f"{optimizer}_rate"],
                 **{key: solver[key] for key in ("batch", "epochs", "evaluations")},
             )
             for optimizer in OPTIMIZERS
