@@ -1,4 +1,4 @@
-"""Factored and mixed attention: identity with the pseudo-likelihood, gradients, gauge, and the excess loss of maximum likelihood."""
+"""Factored and mixed attention: identity with the pseudo-likelihood, gradients, gauge, excess loss of maximum likelihood."""
 
 import numpy as np
 import pytest
@@ -90,9 +90,9 @@ def exact_sample(probability, states, count, rng):
 
 
 def test_excess_loss_is_that_of_maximum_pseudo_likelihood():
-    """M L times the mean excess loss tends to tr(H^+ S) / 2, H the Hessian of the expected loss per sequence and S the covariance of
-    its gradient, both from a population of 20 000 (their error, and the next order in 1/M, are allowed with 6 %); 24 data sets of
-    M = 2000, false-alarm rate 1e-4. Without the correlations between sites the trace would be the number of parameters,
+    """M L times the mean excess loss tends to tr(H^+ S) / 2, H the Hessian of the expected loss per sequence and S the covariance
+    of its gradient, both from a population of 20 000 (their error, and the next order in 1/M, are allowed with 6 %); 24 data sets
+    of M = 2000, false-alarm rate 1e-4. Without the correlations between sites the trace would be the number of parameters,
     P = L (L - 1) + C^2 - C - 1, which is within a third of it."""
     sites, colors, count, beta = 5, 3, 2000, 0.5
     rng = np.random.default_rng(4)
@@ -106,7 +106,10 @@ def test_excess_loss_is_that_of_maximum_pseudo_likelihood():
 
     step = 1e-4
     hessian = np.array(
-        [gradient(truth + step * unit, population) - gradient(truth - step * unit, population) for unit in np.eye(len(truth))]
+        [
+            gradient(truth + step * unit, population) - gradient(truth - step * unit, population)
+            for unit in np.eye(len(truth))
+        ]
     ) / (2 * step)
     scores = np.array([gradient(truth, population[m : m + 1]) for m in range(len(population))])
     # Directions that the gauge leaves free, and the diagonal, have no curvature.
@@ -134,7 +137,8 @@ def test_fit_recovers_contacts_with_softmax_attention():
     errors = []
     for count in (500, 8000):
         fits = [
-            fit(exact_sample(probability, states, count, rng), 3, rng, attention="softmax", ridge=1e-8) for _ in range(2)
+            fit(exact_sample(probability, states, count, rng), 3, rng, attention="softmax", ridge=1e-8)
+            for _ in range(2)
         ]
         best = min(fits, key=lambda item: item.objective)
         assert np.all(best.attention >= 0)
@@ -174,7 +178,9 @@ def test_mixed_attention_at_one_does_not_know_the_positions(softmax):
     parameters = {"scores": scores, "values": values.astype(np.float32)}
     order = [3, 0, 4, 1, 2]
     found = mixed_attention.losses(parameters, sequences, 1.0, softmax)
-    np.testing.assert_allclose(mixed_attention.losses(parameters, sequences[:, order], 1.0, softmax), found[:, order], atol=1e-5)
+    np.testing.assert_allclose(
+        mixed_attention.losses(parameters, sequences[:, order], 1.0, softmax), found[:, order], atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("mixing", [0.0, 0.4, 1.0])

@@ -32,7 +32,7 @@ def test_closed_form_solves_the_general_saddle_point(gamma, log_ridge, log_alpha
 
 @given(st.floats(2.01, 10.0), st.floats(-8.0, 2.0), st.floats(-3.0, 2.0))
 def test_root_satisfies_its_equation(gamma, log_ridge, log_alpha):
-    """With z = r ridge^-1 ... the training error obeys e_train = e_g / (1 + V)^2, and V ridge = g(gamma + alpha / (ridge (1 + V)))."""
+    """In terms of V alone: V ridge = g(gamma + alpha / (ridge (1 + V))); and e_train = e_g / (1 + V)^2."""
     ridge, alpha = 10.0**log_ridge, 10.0**log_alpha
     closed = closed_form(gamma, ridge, alpha)
     V = float(closed.variance)
@@ -115,7 +115,9 @@ def test_simulation_agrees_with_the_saddle_point_of_its_own_matrix():
     assert_mean(found, expected, allowance=2.0 / sites * expected)
 
 
-@pytest.mark.parametrize(("arguments", "message"), [((2.0, 0.1, 1.0), "gamma 2"), ((2.5, -0.1, 1.0), "ridge"), ((2.5, 0.1, 0.0), "alpha")])
+@pytest.mark.parametrize(
+    ("arguments", "message"), [((2.0, 0.1, 1.0), "gamma 2"), ((2.5, -0.1, 1.0), "ridge"), ((2.5, 0.1, 0.0), "alpha")]
+)
 def test_bad_parameters_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         closed_form(*arguments)

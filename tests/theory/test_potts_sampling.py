@@ -151,7 +151,15 @@ def test_tuned_temperature_has_the_wanted_distance_exactly(target):
     its own estimate, which is off by its error again: 5 errors are allowed (false-alarm rate below 1e-4)."""
     model = random_model(5, 4, seed=13)
     found = tune(
-        model, target, np.random.default_rng(14), tolerance=0.005, swap_rate=0.4, beta_max=20.0, samples=1000, gap=10, rounds=3
+        model,
+        target,
+        np.random.default_rng(14),
+        tolerance=0.005,
+        swap_rate=0.4,
+        beta_max=20.0,
+        samples=1000,
+        gap=10,
+        rounds=3,
     )
     states, probability = model.enumerate(found.betas[-1])
     frequency = np.stack([(states == color).T @ probability for color in range(model.colors)])
@@ -164,5 +172,13 @@ def test_a_distance_that_symmetry_forbids_is_named():
     model = Potts(site_couplings("contact", 4, np.random.default_rng(15)), np.eye(3))
     with pytest.raises(UnreachableError, match=r"largest allowed; the target is 0\.3"):
         tune(
-            model, 0.3, np.random.default_rng(16), tolerance=0.01, swap_rate=0.4, beta_max=2.0, samples=200, gap=5, rounds=2
+            model,
+            0.3,
+            np.random.default_rng(16),
+            tolerance=0.01,
+            swap_rate=0.4,
+            beta_max=2.0,
+            samples=200,
+            gap=5,
+            rounds=2,
         )

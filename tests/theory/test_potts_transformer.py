@@ -67,7 +67,17 @@ def test_training_ends_between_independent_sites_and_the_optimum(optimizer):
 
 def test_training_is_reproducible_and_depends_on_the_stream(sequences):
     runs = [
-        train(SHAPE, sequences, sequences, np.random.default_rng(seed), optimizer="adam", rate=0.01, batch=20, epochs=2, evaluations=1)
+        train(
+            SHAPE,
+            sequences,
+            sequences,
+            np.random.default_rng(seed),
+            optimizer="adam",
+            rate=0.01,
+            batch=20,
+            epochs=2,
+            evaluations=1,
+        )
         for seed in (3, 3, 4)
     ]
     assert runs[0].test_loss == runs[1].test_loss != runs[2].test_loss
@@ -75,4 +85,14 @@ def test_training_is_reproducible_and_depends_on_the_stream(sequences):
 
 def test_another_optimizer_is_refused(sequences):
     with pytest.raises(ValueError, match="allowed: sgd, adam"):
-        train(SHAPE, sequences, sequences, np.random.default_rng(0), optimizer="lion", rate=1.0, batch=1, epochs=1, evaluations=1)
+        train(
+            SHAPE,
+            sequences,
+            sequences,
+            np.random.default_rng(0),
+            optimizer="lion",
+            rate=1.0,
+            batch=1,
+            epochs=1,
+            evaluations=1,
+        )

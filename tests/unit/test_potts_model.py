@@ -37,7 +37,11 @@ def test_bad_matrices_are_named(sites, colors, message):
 
 @pytest.mark.parametrize(
     ("states", "message"),
-    [([[0, 1, 2]], "state 0, site 2: colour 2: allowed: 0 to 1"), ([[0, 1]], r"must be \(n, 3\)"), ([[0, -1, 0]], "site 1: colour -1")],
+    [
+        ([[0, 1, 2]], "state 0, site 2: colour 2: allowed: 0 to 1"),
+        ([[0, 1]], r"must be \(n, 3\)"),
+        ([[0, -1, 0]], "site 1: colour -1"),
+    ],
 )
 def test_bad_states_are_named(states, message):
     with pytest.raises(ValueError, match=message):

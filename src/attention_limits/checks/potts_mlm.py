@@ -16,7 +16,9 @@ def problems(estimator):
         found += _size_problems(estimator)
     solver = estimator.solver
     if solver.get("evaluations", 0) > solver.get("epochs", 0):
-        found.append((("solver", "evaluations"), f"{solver['evaluations']}: more than solver.epochs, {solver['epochs']}"))
+        found.append(
+            (("solver", "evaluations"), f"{solver['evaluations']}: more than solver.epochs, {solver['epochs']}")
+        )
     return found
 
 
@@ -68,5 +70,7 @@ def _size_problems(estimator):
     asked += [(("solver", "samples"), estimator.solver.get("samples", 0), "samples")]
     asked += [(("solver", "test_sequences"), estimator.solver.get("test_sequences", 0), "test_samples")]
     return [
-        (keys, f"{count}: the data have {there[name]}, their solver.{name}") for keys, count, name in asked if count > there[name]
+        (keys, f"{count}: the data have {there[name]}, their solver.{name}")
+        for keys, count, name in asked
+        if count > there[name]
     ]

@@ -3,7 +3,10 @@
 from attention_limits.figures.potts_parts import DISTANCE_LABEL, of_chosen
 from attention_limits.figures.style import house_style, new_figure, points
 
-_LOOKS = {"distance_map_gaussian": ("#0072B2", "o", "Gaussian J"), "distance_map_contact": ("#D55E00", "s", "contact J")}
+_LOOKS = {
+    "distance_map_gaussian": ("#0072B2", "o", "Gaussian J"),
+    "distance_map_contact": ("#D55E00", "s", "contact J"),
+}
 
 
 @house_style
@@ -15,9 +18,13 @@ def draw(cubes):
         cube = cube.isel(ridge=0, attention=0, samples=-1).transpose("distance", "replica", ...)
         x = cube.hamming.mean(("run", "replica")).values
         agreed = (cube.sample_converged * of_chosen(cube, "converged")).transpose("distance", "replica").values
-        site, full = (of_chosen(cube, kind).transpose("distance", "replica").values for kind in ("site_error", "full_error"))
+        site, full = (
+            of_chosen(cube, kind).transpose("distance", "replica").values for kind in ("site_error", "full_error")
+        )
         points(errors, x, site, agreed, color, rf"$\mathrm{{err}}_J$, {label}", marker)
-        points(errors, x, full, agreed, color, rf"$\mathrm{{err}}_\mathrm{{full}}$, {label}", "^" if marker == "o" else "v")
+        points(
+            errors, x, full, agreed, color, rf"$\mathrm{{err}}_\mathrm{{full}}$, {label}", "^" if marker == "o" else "v"
+        )
         sites, colors, samples = cube.sizes["site"], cube.sizes["color"], float(cube.samples)
         expected = (sites * (sites - 1) + colors**2 - colors - 1) / (2.0 * samples * sites)
         excess.errorbar(

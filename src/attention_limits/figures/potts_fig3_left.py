@@ -21,7 +21,12 @@ def draw(cubes):
                 one = part.sel(ridge=ridge)
                 theory = one[f"{kind}_error"].mean("replica").dropna("alpha")
                 # Infinite at the divergence: the line is broken there.
-                axes.plot(theory.alpha, np.where(np.isfinite(theory), theory, np.nan), color=color, label=rf"$\lambda = {ridge:g}$")
+                axes.plot(
+                    theory.alpha,
+                    np.where(np.isfinite(theory), theory, np.nan),
+                    color=color,
+                    label=rf"$\lambda = {ridge:g}$",
+                )
                 simulated = one[f"simulated_{kind}_error"].dropna("alpha", how="all").transpose("alpha", "replica")
                 if simulated.size:
                     values = simulated.values

@@ -24,7 +24,9 @@ def of_chosen(cube, name, chosen="chosen"):
 def series(axes, array, converged, dim, color, label, **style):
     """Mean over replicas of `array` along `dim` as a line with markers and error bars, hollow where fewer than half converged."""
     array = array.dropna(dim, how="all")
-    converged = np.ones(array.shape) if converged is None else converged.sel({dim: array[dim]}).transpose(*array.dims).values
+    converged = (
+        np.ones(array.shape) if converged is None else converged.sel({dim: array[dim]}).transpose(*array.dims).values
+    )
     x = array[dim].values
     curve(axes, x, array.values, color, label, **style)
     points(axes, x, array.values, converged, color, None)
@@ -41,4 +43,6 @@ def equilibrium_note(cube, distance):
     mean = float(part.hamming.mean())
     error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
     agreed = bool((part.sample_converged == 1).all())
-    return rf"$d_H = {mean:.3f} \pm {error:.3f}$, $\beta = {float(part.beta.mean()):.3f}$" + ("" if agreed else ", runs disagree")
+    return rf"$d_H = {mean:.3f} \pm {error:.3f}$, $\beta = {float(part.beta.mean()):.3f}$" + (
+        "" if agreed else ", runs disagree"
+    )

@@ -36,7 +36,9 @@ def read_alignment(path: Path, alphabet: str) -> Alignment:
             lines.append(number)
             rows.append([])
         elif text and not rows:
-            raise ValueError(f"{path}: line {number}: a header, which begins with >, must come before the first sequence")
+            raise ValueError(
+                f"{path}: line {number}: a header, which begins with >, must come before the first sequence"
+            )
         elif text:
             unknown = next((column for column, letter in enumerate(text) if letter not in code), None)
             if unknown is not None:

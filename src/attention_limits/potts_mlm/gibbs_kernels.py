@@ -57,7 +57,9 @@ def _recolor(J, difference, fields, site):
 
 
 @njit
-def temper(rng, J, U, betas, order, states, fields, energies, random_sites, gap, colors_out, energies_out, accepted, tried):
+def temper(
+    rng, J, U, betas, order, states, fields, energies, random_sites, gap, colors_out, energies_out, accepted, tried
+):
     """Sweep K replicas, exchange neighbours on the ladder after every sweep, and save every `gap` sweeps.
 
     Parameters

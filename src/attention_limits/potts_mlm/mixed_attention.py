@@ -1,9 +1,9 @@
 """Single attention layers between factored and position-free: x_j = a s_j + (1 - a) p_j (Rende et al. 2024, Fig. 2d).
 
 Colours s_j and positions p_j are one-hot in one space of max(C, L) directions, the mask in one more. Scores are
-e_ij = x_i^T Q^T K x_j with the mask for s_i, logits are sum_{j != i} A_ij V s_j, with A = e (raw) or its softmax over j, where the
-masked site has value zero. a = 0 is factored attention; at a = 1 the scores do not know the positions. Which attention the paper
-uses here, and how colours and positions share the space, are inferred.
+e_ij = x_i^T Q^T K x_j with the mask for s_i, logits are sum_{j != i} A_ij V s_j, with A = e (raw) or its softmax over j, where
+the masked site has value zero. a = 0 is factored attention; at a = 1 the scores do not know the positions. Which attention the
+paper uses here, and how colours and positions share the space, are inferred.
 """
 
 import functools
@@ -54,7 +54,9 @@ def site_losses(parameters, sequences, mixing, softmax: bool):
     own = jnp.eye(sites, dtype=bool)
     if softmax:
         # The key of the masked site is the mask, which has no column of its own: only its position scores.
-        attention = jax.nn.softmax(jnp.where(own, (1.0 - mixing) * jnp.diag(queries[:, :sites])[:, None], attention), axis=-1)
+        attention = jax.nn.softmax(
+            jnp.where(own, (1.0 - mixing) * jnp.diag(queries[:, :sites])[:, None], attention), axis=-1
+        )
     logits = jnp.where(own, 0.0, attention) @ values.T[sequences]
     return optax.softmax_cross_entropy_with_integer_labels(logits, sequences)
 
@@ -113,5 +115,7 @@ def fit(
 def losses(parameters, sequences, mixing: float, softmax: bool) -> np.ndarray:
     """-log p(s_i | s_-i) of sequences (n, L) at every site in nats: array (n, L)."""
     tokens = jnp.asarray(sequences, jnp.int32)
-    parts = [_losses(parameters, tokens[k : k + TEST_BATCH], mixing, softmax) for k in range(0, len(tokens), TEST_BATCH)]
+    parts = [
+        _losses(parameters, tokens[k : k + TEST_BATCH], mixing, softmax) for k in range(0, len(tokens), TEST_BATCH)
+    ]
     return np.concatenate([np.asarray(part, dtype=float) for part in parts])

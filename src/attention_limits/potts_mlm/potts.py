@@ -54,9 +54,7 @@ class Potts:
         outside = np.argwhere((states < 0) | (states >= self.colors))
         if len(outside):
             row, site = outside[0]
-            raise ValueError(
-                f"state {row}, site {site}: colour {states[row, site]}: allowed: 0 to {self.colors - 1}"
-            )
+            raise ValueError(f"state {row}, site {site}: colour {states[row, site]}: allowed: 0 to {self.colors - 1}")
         return states.astype(np.int8)
 
     def fields(self, states) -> np.ndarray:

@@ -38,7 +38,9 @@ def draw_instance(gamma: float, sites: int, rng: np.random.Generator) -> Instanc
     try:
         factor = cholesky(K)
     except np.linalg.LinAlgError:
-        raise ValueError(f"gamma {gamma:g} at {sites} sites: the precision matrix drawn is not positive definite") from None
+        raise ValueError(
+            f"gamma {gamma:g} at {sites} sites: the precision matrix drawn is not positive definite"
+        ) from None
     inverse = solve_triangular(factor, np.eye(sites))
     covariance = inverse @ inverse.T
     return Instance(factor, -K[1:, 0] / K[0, 0], covariance[1:, 1:], 1.0 / K[0, 0])

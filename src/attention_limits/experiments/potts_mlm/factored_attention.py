@@ -5,7 +5,16 @@ import numpy as np
 from attention_limits.experiments.potts_mlm.points import collect, training_set
 from attention_limits.potts_mlm.factored_attention import fit, full_error, independent_losses, losses, site_error
 
-_PER_START = ("objective", "training_loss", "test_loss", "site_error", "full_error", "gradient_norm", "iterations", "converged")
+_PER_START = (
+    "objective",
+    "training_loss",
+    "test_loss",
+    "site_error",
+    "full_error",
+    "gradient_norm",
+    "iterations",
+    "converged",
+)
 _DIMS = {
     **dict.fromkeys(_PER_START, ("attention", "restart")),
     **dict.fromkeys(("chosen", "excess_loss", "excess_error"), ("attention",)),

@@ -47,7 +47,9 @@ def run(spec, streams):
         for rng in streams.generator("samples", replica, distance=distance).spawn(2):
             ladder = Ladder(model, tuned.betas, rng, random_sites=solver["sweep"] == "random")
             ladder.sample(solver["warm_up"], solver["gap"])
-            runs.append(ladder.sample(max(solver["samples"], solver["test_samples"]), solver["gap"], f"run {len(runs) + 1}"))
+            runs.append(
+                ladder.sample(max(solver["samples"], solver["test_samples"]), solver["gap"], f"run {len(runs) + 1}")
+            )
         # Only the top of the ladder is data.
         tops = [Sampled(item.states[:, -1:], item.energies[:, -1:], item.swap_rate) for item in runs]
         agreement = compare(*tops, model.colors)
