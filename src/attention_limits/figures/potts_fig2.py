@@ -14,7 +14,7 @@ def draw(cubes):
     cube = cubes["fig2"]
     solver = json.loads(cube.attrs["spec"])["estimators"]["mixed_attention"]["solver"]
     largest = int(cube.transformer_test_loss.dropna("samples", how="all").samples.max())
-    figure, rows = new_figure(len(cube.distance), 3, 10.0, 2.9 * len(cube.distance) + 0.6, squeeze=False)
+    figure, rows = new_figure(len(cube.distance), 3, 10.0, 2.9 * len(cube.distance) + 0.8, squeeze=False)
     for distance, (left, middle, right) in zip(cube.distance.values, rows, strict=True):
         part = cube.sel(distance=distance)
         ridge = part.ridge.values[0]
@@ -43,8 +43,8 @@ def draw(cubes):
         level(left, float(part.independent_loss.sel(samples=largest).mean()), "independent sites", linestyle="-.")
         left.set(xlabel=f"epochs (M = {largest})", ylabel="test loss per site (nats)")
         left.set_title(equilibrium_note(cube, distance), loc="left")
-        middle.set(xlabel="training sequences $M$", xscale="log")
-        right.set(xlabel=f"weight $a$ of the colour in the attention's input (M = {solver['samples']})")
-    rows[0][0].legend(ncols=2)
+        middle.set(xlabel="training sequences $M$", xscale="log", yscale="log")
+        right.set(xlabel=f"weight $a$ of the colour (M = {solver['samples']})")
+    figure.legend(*rows[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=8)
     rows[0][2].legend()
     return figure

@@ -38,6 +38,6 @@ def draw(cubes):
         column[0].set_title(rf"$\gamma = {gamma:g}$")
         column[1].set_xlabel(r"samples per input $\alpha = M/(L-1)$")
     rows[0][0].set(ylabel="generalisation error", yscale="log", ylim=(0.2, 20))
-    rows[1][0].set(ylabel="training error", ylim=(0, 0.6), xlim=(0, float(cube.alpha.max())))
+    rows[1][0].set(ylabel="training error", ylim=(0, 0.45), xlim=(0, float(cube.alpha.max())))
     rows[0][-1].legend(title=rf"points: simulation, $L = {sites}$", title_fontsize=7.5)
     return figure

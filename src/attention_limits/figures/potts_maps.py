@@ -8,9 +8,9 @@ from attention_limits.figures.style import house_style, new_figure
 
 @house_style
 def draw(cubes):
-    """One row per distance and one column per learner, from the only cube given: its first replica, the most sequences."""
+    """The smallest and the largest distance, one column per learner, from the only cube given: first replica, most sequences."""
     (cube,) = cubes.values()
-    cube = cube.isel(replica=0, samples=-1)
+    cube = cube.isel(replica=0, samples=-1, distance=sorted({0, cube.sizes["distance"] - 1}))
     rows = [_panels(cube.sel(distance=distance)) for distance in cube.distance.values]
     width, height = 2.0 * len(rows[0]) + 0.6, 2.35 * len(rows)
     figure, grid = new_figure(len(rows), len(rows[0]), width, height, squeeze=False, sharex=True, sharey=True)
@@ -21,7 +21,13 @@ def draw(cubes):
         scale = float(np.quantile(np.abs(J[~np.eye(sites, dtype=bool)]), 0.98))
         for axes, (name, matrix) in zip(axes_row, panels, strict=True):
             edges = (0.5, sites + 0.5)
-            image = axes.imshow(_like(matrix, J), cmap="RdBu_r", vmin=-scale, vmax=scale, extent=(*edges, *edges[::-1]))
+            image = axes.imshow(
+                matrix * (np.linalg.norm(J) / np.linalg.norm(matrix)),
+                cmap="RdBu_r",
+                vmin=-scale,
+                vmax=scale,
+                extent=(*edges, *edges[::-1]),
+            )
             axes.set_title(name, fontsize=7.5)
             axes.set(xticks=[1, sites], yticks=[1, sites])
         axes_row[0].set_ylabel(equilibrium_note(cube, distance).replace(", ", "\n", 1) + "\nsite $i$", fontsize=7.5)
@@ -39,7 +45,9 @@ def _panels(part):
     error = of_chosen(part, "site_error")
     for kind in part.attention.values:
         title = f"factored, {kind}\n" + rf"$\mathrm{{err}}_J$ = {float(error.sel(attention=kind)):.2f}"
-        panels.append((title, part.attention_map.sel(attention=kind).values))
+        # The sign is free too, since it may be moved to the values.
+        attention = part.attention_map.sel(attention=kind).values
+        panels.append((title, attention if np.sum(attention * panels[0][1]) >= 0 else -attention))
     if "transformer_map" in part:
         for layers in part.layers.values:
             matrix = part.transformer_map.sel(layers=layers, optimizer="adam").values.copy()
@@ -47,9 +55,3 @@ def _panels(part):
             np.fill_diagonal(matrix, 0.0)
             panels.append((f"transformer, Adam\n{layers:g} layer{'s' if layers > 1 else ''}", matrix))
     return panels
-
-
-def _like(matrix, J):
-    """`matrix` times the number that gives it the norm of J and a positive overlap with it: attention is free up to that."""
-    sign = 1.0 if np.sum(matrix * J) >= 0 else -1.0
-    return matrix * sign * np.linalg.norm(J) / np.linalg.norm(matrix)

@@ -12,7 +12,7 @@ LEARNER_COLORS = {
     ("transformer", 3): "#0072B2",
 }
 RIDGE_COLORS = ("#000000", "#0072B2", "#009E73", "#D55E00")
-DISTANCE_LABEL = r"mean Hamming distance $d_H$ (fraction of sites)"
+DISTANCE_LABEL = r"mean Hamming distance $d_H$"
 
 
 def of_chosen(cube, name, chosen="chosen"):
@@ -34,7 +34,7 @@ def series(axes, array, converged, dim, color, label, **style):
 
 def level(axes, value, label, **style):
     """A horizontal line at `value` with its name."""
-    axes.axhline(value, linewidth=1.0, label=label, **{"color": "0.4", "zorder": 1.5, **style})
+    axes.axhline(value, label=label, **{"color": "0.4", "linewidth": 1.0, "zorder": 1.5, **style})
 
 
 def equilibrium_note(cube, distance):

@@ -139,12 +139,6 @@ def full_error(attention, values, J, U, beta: float) -> float:
     return float(np.sqrt(max(0.0, (square - 2.0 * product + truth) / truth)))
 
 
-def like(attention, J) -> np.ndarray:
-    """`attention` times the number that gives it the norm of J and a positive overlap with it, for drawing beside J."""
-    overlap = np.sum(attention * J)
-    return attention * (np.linalg.norm(J) / np.linalg.norm(attention) * (1.0 if overlap >= 0 else -1.0))
-
-
 def _unpacked(parameters, sites, colors):
     return parameters[: sites**2].reshape(sites, sites), parameters[sites**2 :].reshape(colors, colors)
 
