@@ -25,6 +25,8 @@ try:
     PROJECT = load_project(ROOT, config)
 except SpecError as error:
     sys.exit(f"{error}")
+for note in PROJECT.notes():
+    print(note, file=sys.stderr)
 
 
 wildcard_constraints:

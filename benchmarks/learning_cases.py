@@ -13,7 +13,8 @@ from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.rng import Streams
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.state_evolution import node_dimension, solve
 from attention_limits.spec import load_experiment
 from table import Growth, Row, Spread
@@ -37,14 +38,14 @@ def run_replica(experiment, name, grid, replica):
     """(CPU seconds, variables {name: array}) of one replica of an estimator on a grid, as its workflow job computes them."""
     start = time.process_time()
     part = estimator(experiment, name)
-    spec = {**part.effective(part.chunks[0]), "grid": grid, "replicas": [replica]}
+    spec = {**part.effective(part.chunks[0]), "project": part.project, "grid": grid, "replicas": [replica]}
     dataset = importlib.import_module(part.module).run(spec, Streams(0, part.family, part.experiment))
     return time.process_time() - start, {name: variable.values for name, variable in dataset.items()}
 
 
 def _warm_up():
     """Import the experiments and compile what they use."""
-    run_replica("fig1_thresholds", "weak_recovery", {"skip": [4.0]}, 0)
+    run_replica("fig1_thresholds", "staircase", {"skip": [4.0]}, 0)
     run_replica("fig1_learning_curve", "state_evolution", {"alpha": [0.1]}, 0)
 
 
@@ -82,29 +83,31 @@ def learning_curve_row(pool, every, replicas):
     )
 
 
-def threshold_row(pool, replicas):
-    """The pair of weak-recovery thresholds at skip 1."""
-    part = estimator("fig1_thresholds", "weak_recovery")
+def staircase_row(pool, experiment, replicas):
+    """All thresholds of an experiment at skip 1."""
+    part = estimator(experiment, "staircase")
     replicas = min(replicas, part.replicas)
-    seconds, cpu, results = timed_replicas(pool, "fig1_thresholds", "weak_recovery", {"skip": [1.0]}, replicas)
-    values = {}
-    for name in ("alpha_1", "alpha_2"):
-        mean, error = mean_and_error([result[name].item() for result in results])
-        values[name] = f"{name} = {mean:.4f} ± {error:.4f}"
+    seconds, cpu, results = timed_replicas(pool, experiment, "staircase", {"skip": [1.0]}, replicas)
+    mean, error = mean_and_error([result["threshold"][0, 0] for result in results])
+    # The layer of each step is the same in all scramblings but for ties: the first one names it; missing steps have none.
+    directions = [found for found in results[0]["direction"][0, 0] if np.isfinite(found).all()]
+    layers = [1 + int(np.argmax(np.diag(direction))) for direction in directions]
+    values = [f"alpha_{n} = {m:.4f} ± {e:.4f}" for n, m, e in zip(layers, mean, error, strict=False)]
     return Row(
-        f"threshold pair, c = 1, {replicas} scramblings, {PROCESSES} processes",
+        f"staircase of {part.model['depth']} layers, c = 1, {replicas} scramblings, {PROCESSES} processes",
         ours=Spread.of([seconds]),
-        note=f"{', '.join(values.values())}; {cpu:.3g} s of CPU per process",
+        note=f"{part.solver['nodes']} nodes; {', '.join(values)}; {cpu:.3g} s of CPU per process",
     )
 
 
 def _iterations(alpha, seed, lookahead, tolerance):
     """(iterations, Q, whether converged) of the state evolution at one alpha with the settings of the learning curve."""
     part = estimator("fig1_learning_curve", "state_evolution")
-    model, solver = DeepAttention(**part.model), part.solver
-    nodes = gaussian_nodes(node_dimension(model), solver["nodes"], np.random.default_rng(seed))
+    solver, generator = part.solver, np.random.default_rng(seed)
+    channel = Channel(load_link(part.model, part.project), solver["resolution"], generator)
+    nodes = gaussian_nodes(node_dimension(channel.link), solver["nodes"], generator)
     outcome = solve(
-        model, alpha, nodes, solver["start"], resolution=solver["resolution"],
+        channel, alpha, nodes, solver["start"],
         tolerance=tolerance or solver["tolerance"], max_iterations=2000, lookahead=lookahead,
     )  # fmt: skip
     return outcome.iterations, outcome.value, outcome.converged
@@ -146,18 +149,15 @@ def acceleration_rows(pool, alphas, seeds):
 def _timed_gamp(dimension, seed, iterations):
     """(seconds, iterations done, diagonal of |overlap|, peak memory in MB) of GAMP, data and compilation not in the time."""
     part = estimator("fig1_learning_curve", "gamp")
-    model = DeepAttention(**part.model)
-    settings = {
-        key: part.solver[key]
-        for key in ("damping", "start_overlap", "side_information", "regularization", "resolution")
-    }
+    link, generator = load_link(part.model, part.project), np.random.default_rng(seed)
+    channel = Channel(link, part.solver["resolution"], generator)
+    settings = {key: part.solver[key] for key in ("damping", "start_overlap", "side_information", "regularization")}
     warm = np.random.default_rng(0)
-    gamp.run(model, gamp.gaussian_dataset(model, 10, 10, warm), warm, iterations=1, **settings)
-    generator = np.random.default_rng(seed)
-    data = gamp.gaussian_dataset(model, dimension, round(ALPHA * dimension), generator)
+    gamp.run(channel, gamp.gaussian_dataset(link, 10, 10, warm), warm, iterations=1, **settings)
+    data = gamp.gaussian_dataset(link, dimension, round(ALPHA * dimension), generator)
     start = time.perf_counter()
     # No early stop on small changes: the iterations are what is measured.
-    outcome = gamp.run(model, data, generator, iterations=iterations, tolerance=0.0, **settings)
+    outcome = gamp.run(channel, data, generator, iterations=iterations, tolerance=0.0, **settings)
     seconds = time.perf_counter() - start
     # Linux counts the peak in KiB; interpreter, libraries and compiler are in it.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -21,6 +21,7 @@ def measure(quick):
     # numba and BLAS read their number of threads when they are imported, here and in the processes started from here.
     import channel_cases
     import learning_cases
+    import sgd_cases
 
     started = time.perf_counter()
 
@@ -40,6 +41,9 @@ def measure(quick):
     tell("cost of the denoiser as V shrinks")
     sizes = [0.3, 0.1, 0.03, 0.01] if quick else [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4]
     growths = [channel_cases.variance_growth(64 if quick else 512, sizes, repeats=3 if quick else 5)]
+    tell("importance sampling; one token")
+    rows += [channel_cases.sampling_row(depth, 64 if quick else 256, repeats=2 if quick else 5) for depth in (3, 4)]
+    rows.append(channel_cases.one_token_row(16384, replicas=2 if quick else 8))
     tell("GAMP")
     gamp = learning_cases.gamp_row(1000, 1 if quick else 3, 60, naive_evaluation)
     with learning_cases.fresh_processes(learning_cases.PROCESSES) as pool:
@@ -49,12 +53,16 @@ def measure(quick):
         tell("state evolution: plain iteration against lookahead")
         alphas = [0.25] if quick else [0.2, 0.25, 0.5, 0.75, 0.8, 1.0, 1.2]
         rows += learning_cases.acceleration_rows(pool, alphas, seeds=1 if quick else 2)
-        tell("threshold pair")
-        rows.append(learning_cases.threshold_row(pool, replicas=2 if quick else 8))
+        tell("staircases of two and of three layers")
+        rows.append(learning_cases.staircase_row(pool, "fig1_thresholds", replicas=2 if quick else 8))
+        if not quick:
+            rows.append(learning_cases.staircase_row(pool, "fig3_staircase", replicas=2))
         tell("cost of GAMP against D")
         dimensions = [200, 400, 800] if quick else [250, 500, 1000, 2000]
         growths.append(learning_cases.gamp_growth(pool, dimensions, repeats=2 if quick else 5))
     rows.append(gamp)
+    tell("gradient descent")
+    rows.append(sgd_cases.step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
     tell("done")
     conditions = {
         "sizes": "quick" if quick else "full",

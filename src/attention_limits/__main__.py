@@ -1,6 +1,7 @@
 """The command line: what the rules of the workflow call, and what a person can call."""
 
 import argparse
+import json
 import os
 import sys
 from importlib import import_module
@@ -17,6 +18,13 @@ _THREAD_VARIABLES = (
 )
 
 
+_MODULES = {
+    **dict.fromkeys(("run", "merge", "draw"), "making"),
+    **dict.fromkeys(("check", "list", "show"), "inspecting"),
+    **dict.fromkeys(("threshold", "check_link"), "asking"),
+}
+
+
 def _whole(minimum: int):
     def number(text: str) -> int:
         value = int(text)
@@ -26,6 +34,29 @@ def _whole(minimum: int):
 
     number.__name__ = f"whole number ≥ {minimum}"
     return number
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError
+    return value
+
+
+_positive.__name__ = "number > 0"
+
+
+def _link_parameters(parser: argparse.ArgumentParser, rest: list[str]) -> dict:
+    """Arguments `--name value` that no option took, as parameters of a link; numbers are read as such."""
+    if len(rest) % 2 or not all(name.startswith("--") for name in rest[::2]):
+        parser.error(f"parameters of a link are written --name value, got: {' '.join(rest)}")
+    parameters = {}
+    for name, text in zip(rest[::2], rest[1::2], strict=True):
+        try:
+            parameters[name[2:]] = json.loads(text)
+        except ValueError:
+            parameters[name[2:]] = text
+    return parameters
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,6 +96,27 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
     listing.add_argument("--stale", action="store_true", help="print only chunk files nothing needs any more")
 
+    threshold = commands.add_parser(
+        "threshold",
+        help="thresholds of weak recovery of a link, with errors",
+        epilog="Parameters of the link follow by name: --skip 1 --depth 2.",
+    )
+    threshold.add_argument("--link", default="deep_attention", help="name of a link, or FILE.py:NAME")
+    threshold.add_argument("--replicas", type=_whole(2), default=4, help="scramblings of the nodes (default: 4)")
+    threshold.add_argument("--nodes", type=_whole(16), default=1024, help="nodes per replica, a power of two")
+    threshold.add_argument("--resolution", type=_positive, default=0.75, help="accuracy of the channel (default: 0.75)")
+    threshold.add_argument("--seed", type=_whole(0), default=0, help="root seed of the nodes (default: 0)")
+
+    link = commands.add_parser(
+        "check-link",
+        help="whether a link is what it says, on random fields",
+        epilog="Parameters of the link follow by name: --skip 1 --depth 2.",
+    )
+    link.add_argument("link", metavar="FILE.py:NAME", help="a link of your own, or the name of a provided one")
+    link.add_argument("--outputs", type=_whole(64), default=1024, help="outputs of each test (default: 1024)")
+    link.add_argument("--resolution", type=_positive, default=0.75, help="accuracy of the channel (default: 0.75)")
+    link.add_argument("--seed", type=_whole(0), default=0, help="seed of the fields (default: 0)")
+
     show = commands.add_parser("show", help="summarise a cube as text")
     show.add_argument("cube", type=Path, metavar="CUBE")
     return parser
@@ -72,12 +124,23 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return the exit code: 0, or 2 for wrong input. Unexpected exceptions pass through."""
-    options = vars(_parser().parse_args(arguments))
+    parser = _parser()
+    known, rest = parser.parse_known_args(arguments)
+    options = vars(known)
+    if options["command"] in ("threshold", "check-link"):
+        options["parameters"] = _link_parameters(parser, rest)
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if "threads" in options:
         # These are read once, when numpy and numba are first imported, hence the late imports below.
-        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(options.pop("threads"))))
-    command = options.pop("command")
-    module = "inspecting" if command in ("check", "list", "show") else "making"
+        threads = options.pop("threads")
+        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
+        if threads == 1:
+            # JAX takes all cores unless told not to; it cannot be told another number.
+            flags = os.environ.get("XLA_FLAGS", "")
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    command = options.pop("command").replace("-", "_")
+    module = _MODULES[command]
     try:
         getattr(import_module(f"attention_limits.cli.{module}"), f"{command}_command")(**options)
     except (SpecError, CubeError) as error:

@@ -17,9 +17,11 @@ from attention_limits.variables.record import registry_module
 def chunk_code(estimator: Estimator) -> str:
     """Digest of all code that decides the numbers of an estimator: its kind, the random streams, the data it reads.
 
-    Raises ModuleNotFoundError when the kind has no module.
+    The bytes of required files belong to it. Raises ModuleNotFoundError when the kind has no module, and OSError when a
+    required file is missing.
     """
-    own = code_digest(estimator.module, f"{PACKAGE}.rng", extra_files=family_code_files(estimator))
+    files = [*family_code_files(estimator), *(estimator.project / name for name in estimator.requires)]
+    own = code_digest(estimator.module, f"{PACKAGE}.rng", extra_files=files)
     return own if estimator.reads is None else digest([own, chunk_code(estimator.reads)])
 
 

@@ -30,12 +30,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Project:
-    """Validated experiments (by family, then name) and figures of the selected families."""
+    """Validated experiments (by family, then name) and figures of the selected families.
+
+    `left_out` are the experiments that require a file that is missing; they and their figures are nowhere else.
+    """
 
     scale: str
     seed: int
     experiments: dict[str, dict[str, Experiment]]
     figures: dict[str, Figure]
+    left_out: tuple[Experiment, ...]
 
     @property
     def results(self) -> str:
@@ -94,6 +98,10 @@ class Project:
         """All cubes and figures."""
         return [path for family in self.experiments for path in self.family_targets(family)]
 
+    def notes(self) -> list[str]:
+        """One line for each experiment that is left out, for people: what is missing, and where to put it."""
+        return [f"{item.path}: left out, with its figures: {'; '.join(item.missing())}" for item in self.left_out]
+
     def chunk_jobs(self) -> dict[tuple[str, str, str, str], dict[str, str]]:
         """Specification and code digest of every chunk, by family, experiment, estimator and chunk name; data included."""
         jobs = {}
@@ -145,12 +153,17 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     config = complete(config, schema)
 
     experiments: dict[str, dict[str, Experiment]] = {}
+    left_out = []
     for path in sorted(folder.glob("experiments/*/*.yaml")):
         if config["families"] != "all" and path.parent.name not in config["families"]:
             continue
         try:
             experiment = load_experiment(path, config["scale"])
-            experiments.setdefault(experiment.family, {})[experiment.name] = experiment
+            known = experiments.setdefault(experiment.family, {})
+            if experiment.missing():
+                left_out.append(experiment)
+                continue
+            known[experiment.name] = experiment
             for part in (*experiment.data.values(), *experiment.estimators.values()):
                 chunk_code(part)
         except SpecError as error:
@@ -162,15 +175,18 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         found += [f"{source}: families: {name!r}: no folder {folder / 'experiments' / name}" for name in missing]
     figures = {}
     if not found:
-        figures, found = _load_figures(root, experiments)
+        figures, found = _load_figures(root, experiments, left_out)
     if found:
         raise SpecError(found)
-    return Project(config["scale"], config["seed"], experiments, figures)
+    return Project(config["scale"], config["seed"], experiments, figures, tuple(left_out))
 
 
-def _load_figures(root: Path, experiments: dict[str, dict[str, Experiment]]) -> tuple[dict[str, Figure], list[str]]:
-    """The figures of the families in `experiments`, and what is wrong with them."""
+def _load_figures(
+    root: Path, experiments: dict[str, dict[str, Experiment]], left_out: list[Experiment]
+) -> tuple[dict[str, Figure], list[str]]:
+    """The figures of the families in `experiments` that no experiment is left out of, and what is wrong with any."""
     figures, found = {}, []
+    absent = {(item.family, item.name) for item in left_out}
     schema = load_schema(root / "config" / "schemas" / "figures.json")
     for source in sorted((root / "config").glob("figures*.yaml")):
         document = read_yaml(source)
@@ -178,7 +194,7 @@ def _load_figures(root: Path, experiments: dict[str, dict[str, Experiment]]) -> 
         for name, entry in document.items() if not found else ():
             if entry["family"] not in experiments:
                 continue
-            known = experiments[entry["family"]]
+            known = [*experiments[entry["family"]], *(name for family, name in absent if family == entry["family"])]
             caption = root / "workflow" / "report" / f"{name}.rst"
             module = f"attention_limits.figures.{entry['module']}"
             figure = Figure(name, entry["family"], entry["title"], module, tuple(entry["cubes"]), caption)
@@ -194,7 +210,8 @@ def _load_figures(root: Path, experiments: dict[str, dict[str, Experiment]]) -> 
             except OSError as error:
                 found.append(f"{source}: {name}: its caption {caption} cannot be read: {error.strerror}")
             figures[name] = figure
-    return figures, found
+    drawn = {name: item for name, item in figures.items() if not absent & {(item.family, cube) for cube in item.cubes}}
+    return drawn, found
 
 
 def _lines(source: Path, found: list[tuple[tuple[str, ...], str]]) -> list[str]:

@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parent
 # Modules that cannot change a number: an edit to them must not rerun anything.
 INERT = frozenset({f"{PACKAGE}.progress"})
 
-_RECORDED = ("numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "optax")
+_RECORDED = ("numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "optax", "tokenizers")
 
 
 def closure(module: str) -> list[Path]:

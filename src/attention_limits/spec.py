@@ -18,7 +18,8 @@ from attention_limits.yaml_reader import read_yaml
 class Estimator:
     """One way to compute the experiment, or one kind of data it reads: all that its jobs need, defaults filled in.
 
-    `project` is the folder that holds `config/`; it enters no digest. `reads` is the data that its jobs read.
+    `project` is the folder that holds `config/`; it enters no digest. `reads` is the data that its jobs read, `requires`
+    the files, relative to `project`, whose bytes belong to the code.
     """
 
     family: str
@@ -32,6 +33,7 @@ class Estimator:
     chunks: tuple[Chunk, ...]
     project: Path
     reads: "Estimator | None" = None
+    requires: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -88,8 +90,19 @@ class Experiment:
     scale: str
     title: str
     description: str
+    requires: dict[str, str]
     data: dict[str, Estimator]
     estimators: dict[str, Estimator]
+
+    @property
+    def project(self) -> Path:
+        """The folder that holds `config/`."""
+        return _project(self.path)
+
+    def missing(self) -> list[str]:
+        """One line for each required file that is not there: its path, what it is and where to get it."""
+        there = {self.project / name: what for name, what in self.requires.items()}
+        return [f"{path} is missing: save there {what}" for path, what in there.items() if not path.is_file()]
 
     def effective(self) -> dict:
         """The whole specification as plain data, for the attributes of the merged cube."""
@@ -127,6 +140,10 @@ def load_experiment(path: Path, scale: str = "laptop") -> Experiment:
     if found:
         raise SpecError([f"{path}: {'.'.join(keys) or 'file'}: {message}" for keys, message in dict.fromkeys(found)])
     return experiments[scale]
+
+
+def _project(path: Path) -> Path:
+    return path.absolute().parents[3]
 
 
 def _expanded_problems(experiment: Experiment) -> list[Problem]:
@@ -185,8 +202,9 @@ def _expand(path: Path, scale: str, document: dict, frame: dict, kinds: dict[str
             solver=complete(part["solver"], kind["solver"]),
             resources=part["resources"],
             chunks=tuple(cut(grid, part["replicas"], blocks)),
-            project=path.absolute().parents[3],
+            project=_project(path),
             reads=data[part["reads"]] if "reads" in part else None,
+            requires=tuple(document["requires"]),
         )
 
     data = {name: expanded(name, written, None) for name, written in document["data"].items()}
@@ -197,6 +215,7 @@ def _expand(path: Path, scale: str, document: dict, frame: dict, kinds: dict[str
         scale=scale,
         title=document["title"],
         description=" ".join(document["description"].split()),
+        requires=document["requires"],
         data=data,
         estimators={name: expanded(name, written, data) for name, written in document["estimators"].items()},
     )

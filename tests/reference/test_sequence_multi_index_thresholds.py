@@ -8,9 +8,10 @@ recorded, else one unit of the last digit); `published`, alpha_critical.csv rele
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.weak_recovery import first_instability, second_instability
-from theory.tools import assert_mean, node_sets
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.staircase import staircase
+from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from theory.tools import assert_mean, channel_of, node_sets
 
 # skip: (own value, its error)
 SECOND_LAYER = {
@@ -34,12 +35,13 @@ def second_layer_thresholds(skip):
     model = DeepAttention(skip)
     # Without a skip the channel needs ten times as many quadrature nodes: fewer outputs.
     count = 2048 if skip == 0 else 8192
-    return [first_instability(model, nodes).alpha for nodes in node_sets(model, count, 8, seed=111)]
+    return [first_threshold(channel_of(model), nodes).alpha for nodes in node_sets(model, count, 8, seed=111)]
 
 
 def first_layer_thresholds(skip):
     model = DeepAttention(skip)
-    return [second_instability(model, nodes, tolerance=1e-3)[0] for nodes in node_sets(model, 512, 8, seed=112)]
+    # One set of nodes does for both steps: only the second is read here.
+    return [staircase(channel_of(model), nodes, nodes)[1].alpha for nodes in node_sets(model, 512, 8, seed=112)]
 
 
 @pytest.mark.parametrize("skip", SECOND_LAYER)

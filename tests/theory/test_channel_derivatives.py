@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.channel import denoiser, posterior
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
-from theory.tools import draw_channels
+from attention_limits.sequence_multi_index.channel import denoiser
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from theory.tools import channel_of, draw_channels, gradient_and_hessian
 
 COVARIANCES = [
     np.array([[0.6, 0.15], [0.15, 0.3]]),
     np.array([[0.9, -0.05], [-0.05, 0.05]]),
     np.array([[0.3, 0.1], [0.1, 0.7]]),
 ]
-# Central differences of eighth order, truncation errors step^8 f^(9) / 630 and step^8 f^(10) / 3150.
-OFFSETS = np.arange(-4, 5)
-FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
-SECOND = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560])
 RESOLUTION = 3.0
 # The sharpest feature of log Z is the competition of the two signs of z_2, log cosh(k omega_2) with k = |z_2| / deviation:
 # steps of 0.1 / k keep the truncation errors below 12 k 0.1^8 and 16 k^2 0.1^8, and the largest k met is 15. At this
@@ -24,26 +20,18 @@ GRADIENT_TOLERANCE = 3e-6
 HESSIAN_TOLERANCE = 1e-4
 
 
-def gradient_and_hessian(model, u, omega, h, V):
-    """Of log Z_out in the four numbers omega_pa / sqrt(V_pp), by finite differences along axes and pairs of axes."""
-    pairs = [(i, i) for i in range(4)] + [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    directions = np.zeros((len(pairs), 4))
-    for k, (i, j) in enumerate(pairs):
-        directions[k, [i, j]] = 1.0
-    steps = 0.1 / np.maximum(np.abs(h[:, 1]).sum(axis=1) / np.sqrt(V[1, 1]), 2.0)
-    directions *= np.repeat(np.sqrt(np.diag(V)), 2)
-    shifts = OFFSETS[:, None, None, None] * steps[:, None] * directions[:, None, :]
-    points = omega + shifts.reshape(9, len(pairs), len(u), 2, 2)
-    shape = points.shape[:3]
-    roots = np.broadcast_to(u, (*shape, 2))
-    log_z = posterior(model, roots.reshape(-1, 2), points.reshape(-1, 2, 2), V, RESOLUTION).log_z.reshape(shape)
-    gradient = np.tensordot(FIRST, log_z[:, :4], axes=1).T / steps[:, None]
-    second = np.tensordot(SECOND, log_z, axes=1) / steps**2
-    hessian = np.empty((len(u), 4, 4))
-    for k, (i, j) in enumerate(pairs):
-        mixed = second[k] if i == j else 0.5 * (second[k] - second[i] - second[j])
-        hessian[:, i, j] = hessian[:, j, i] = mixed
-    return gradient, hessian
+def differences(model, u, omega, h, V):
+    """Gradient and Hessian of log Z of the two-layer channel, with steps as above."""
+
+    def log_z(index, points):
+        return channel_of(model, RESOLUTION).posterior(u[index], points, V).log_z
+
+    return gradient_and_hessian(log_z, omega, V, 0.1 / sharpness(h, V))
+
+
+def sharpness(h, V):
+    """k of the above, at least two."""
+    return np.maximum(np.abs(h[:, -1]).sum(axis=1) / np.sqrt(V[-1, -1]), 2.0)
 
 
 @pytest.mark.parametrize("V", COVARIANCES, ids=["wide", "narrow-last", "narrow-first"])
@@ -52,8 +40,8 @@ def test_posterior_moments_are_derivatives_of_log_z(skip, beta, V):
     """In units of the prior standard deviations, for all pairs of layers and tokens."""
     model = DeepAttention(skip, beta)
     u, omega, h = draw_channels(model, V, 12, seed=3)
-    moments = posterior(model, u, omega, V, RESOLUTION)
-    gradient, hessian = gradient_and_hessian(model, u, omega, h, V)
+    moments = channel_of(model, RESOLUTION).posterior(u, omega, V)
+    gradient, hessian = differences(model, u, omega, h, V)
     scale = np.repeat(np.sqrt(np.diag(V)), 2)
     prior = np.kron(V, np.eye(2))
     # The same prior in units of its standard deviations; derivatives in those units are already scaled.
@@ -69,9 +57,10 @@ def test_denoiser_is_gradient_and_trace_of_the_hessian():
     model = DeepAttention(1.0)
     V = COVARIANCES[0]
     u, omega, h = draw_channels(model, V, 12, seed=4)
-    g, dg = denoiser(posterior(model, u, omega, V, RESOLUTION), V)
-    gradient, hessian = gradient_and_hessian(model, u, omega, h, V)
+    g, dg = denoiser(channel_of(model, RESOLUTION).posterior(u, omega, V), V)
+    gradient, hessian = differences(model, u, omega, h, V)
     scale = np.sqrt(np.diag(V))
-    np.testing.assert_allclose(g * scale[:, None], gradient.reshape(-1, 2, 2), atol=GRADIENT_TOLERANCE)
+    np.testing.assert_array_equal(g[0], g[1])
+    np.testing.assert_allclose(g[0] * scale[:, None], gradient.reshape(-1, 2, 2), atol=GRADIENT_TOLERANCE)
     same_token = np.einsum("npaqa->npq", hessian.reshape(-1, 2, 2, 2, 2))
     np.testing.assert_allclose(dg * np.outer(scale, scale), same_token, atol=2 * HESSIAN_TOLERANCE)

@@ -1,11 +1,12 @@
 """Exact symmetries of the channel, and exact rescalings of its parameters."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_limits.sequence_multi_index.channel import posterior
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from theory.tools import channel_of, draw_channels
 
 # Symmetries move the nodes onto each other, except at the ends of the range of 6.5 prior standard deviations, where the
 # density is exp(-21) = 7e-10 of its maximum; second moments weigh it by up to 6.5^2.
@@ -31,7 +32,7 @@ def channels(draw):
 
 
 def moments_of(model, u, omega, V):
-    found = posterior(model, u, omega, V, RESOLUTION)
+    found = channel_of(model, RESOLUTION).posterior(u, omega, V)
     return found.log_z, found.mean, found.covariance
 
 
@@ -105,3 +106,75 @@ def test_second_layer_is_linear(channel, factor):
     model, u, _, _ = channel
     log_z, mean, covariance = rescaled(channel, np.array([1.0, factor]), model, factor * u)
     assert_same(moments_of(*channel), (log_z + 2.0 * np.log(factor), mean, covariance), channel[-1])
+
+
+# Importance sampling keeps the symmetries on its own nodes, of which the set is closed under the signs of the rows: to rounding.
+DEEP = DeepAttention(0.7, 1.3, 3)
+ROUNDING = 1e-10
+# Variances above and below the limit 0.8 under which the nodes of a row move with omega.
+DEEP_V = {
+    "unknown": np.array([[1.0, 0.1, -0.1], [0.1, 0.9, 0.1], [-0.1, 0.1, 0.3]]),
+    "mixed": np.array([[0.3, 0.1, 0.05], [0.1, 0.9, -0.2], [0.05, -0.2, 0.4]]),
+    "known": np.array([[0.5, 0.1, 0.05], [0.1, 0.3, 0.05], [0.05, 0.05, 0.2]]),
+}
+
+
+def deep_moments_of(model, u, omega, V):
+    found = channel_of(model, 0.25, seed=1).posterior(u, omega, V)
+    return found.log_z, found.means, found.covariances
+
+
+def deep_case(V):
+    u, omega, _ = draw_channels(DEEP, V, 10, seed=221, overlap=0.5 * np.eye(3))
+    return u, omega, V
+
+
+def assert_equal(first, second):
+    for left, right in zip(first, second, strict=True):
+        np.testing.assert_allclose(left, right, rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("V", DEEP_V.values(), ids=DEEP_V)
+def test_sign_of_the_output_root_is_irrelevant_to_sampling(V):
+    u, omega, V = deep_case(V)
+    assert_equal(deep_moments_of(DEEP, u, omega, V), deep_moments_of(DEEP, -u, omega, V))
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+@pytest.mark.parametrize("V", DEEP_V.values(), ids=DEEP_V)
+def test_sign_of_every_layer_is_a_gauge_of_sampling(V, layer):
+    u, omega, V = deep_case(V)
+    sign = np.ones(3)
+    sign[layer] = -1.0
+    log_z, means, covariances = deep_moments_of(DEEP, u, sign[:, None] * omega, V * np.outer(sign, sign))
+    covariances = sign[:, None, None, None] * covariances * sign[:, None]
+    assert_equal(deep_moments_of(DEEP, u, omega, V), (log_z, sign[:, None] * means, covariances))
+
+
+def test_temperature_is_a_scale_of_all_but_the_last_layer():
+    """At fixed u; exact where all nodes move with the prior. 1.3 times the variances are still below 0.8."""
+    u, omega, V = deep_case(DEEP_V["known"])
+    factors = np.sqrt([DEEP.beta, DEEP.beta, 1.0])
+    warm = DeepAttention(DEEP.skip, 1.0, 3)
+    log_z, means, covariances = deep_moments_of(warm, u, factors[:, None] * omega, V * np.outer(factors, factors))
+    covariances = covariances / (factors[:, None, None, None] * factors[:, None])
+    assert_equal(deep_moments_of(DEEP, u, omega, V), (log_z, means / factors[:, None], covariances))
+
+
+@pytest.mark.parametrize("V", DEEP_V.values(), ids=DEEP_V)
+def test_last_of_three_layers_is_linear(V):
+    u, omega, V = deep_case(V)
+    factors = np.array([1.0, 1.0, 1.7])
+    log_z, means, covariances = deep_moments_of(DEEP, 1.7 * u, factors[:, None] * omega, V * np.outer(factors, factors))
+    covariances = covariances / (factors[:, None, None, None] * factors[:, None])
+    assert_equal(deep_moments_of(DEEP, u, omega, V), (log_z + 2.0 * np.log(1.7), means / factors[:, None], covariances))
+
+
+@pytest.mark.parametrize("unknown", [[0], [1], [2], [0, 2], [0, 1, 2]])
+def test_layers_of_unknown_sign_have_mean_zero(unknown):
+    """In each estimate, whatever is known of the other layers."""
+    V = np.diag([0.3, 0.5, 0.4])
+    V[unknown, unknown] = 1.0
+    u, omega, _ = draw_channels(DEEP, V, 10, seed=222)
+    _, means, _ = deep_moments_of(DEEP, u, omega, V)
+    np.testing.assert_allclose(means[:, :, unknown], 0.0, atol=ROUNDING)

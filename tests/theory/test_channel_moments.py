@@ -5,9 +5,8 @@ import pytest
 from scipy.integrate import cubature
 from scipy.special import expit
 
-from attention_limits.sequence_multi_index.channel import posterior
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
-from theory.tools import draw_channels, t_threshold
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from theory.tools import channel_of, draw_channels, t_threshold
 
 ROWS, COLUMNS = np.triu_indices(4)
 
@@ -40,7 +39,7 @@ def test_moments_and_log_z_agree_with_importance_sampling(skip, beta):
     model = DeepAttention(skip, beta)
     V = np.array([[0.7, -0.2], [-0.2, 0.4]])
     u, omega, _ = draw_channels(model, V, 6, seed=21)
-    found = posterior(model, u, omega, V)
+    found = channel_of(model).posterior(u, omega, V)
     rng = np.random.default_rng(22)
     limit = t_threshold(len(u) * 15, np.inf)
     for k in range(len(u)):
@@ -70,7 +69,7 @@ def test_moments_and_log_z_agree_with_adaptive_cubature(skip, beta):
     model = DeepAttention(skip, beta)
     V = np.array([[0.5, 0.2], [0.2, 0.4]])
     u, omega, _ = draw_channels(model, V, 2, seed=23)
-    found = posterior(model, u, omega, V, 2.0)
+    found = channel_of(model, 2.0).posterior(u, omega, V)
     for k in range(len(u)):
 
         def integrand(z, k=k):
@@ -100,7 +99,7 @@ def test_small_variance_limit_is_linear_gaussian_conditioning(skip):
     scale = 1e-8
     V = scale * np.array([[1.0, 0.3], [0.3, 0.5]])
     u, omega, _ = draw_channels(model, V, 5, seed=24, overlap=np.eye(2))
-    found = posterior(model, u, omega, V)
+    found = channel_of(model).posterior(u, omega, V)
     prior = np.kron(V, np.eye(2))
     for k in range(len(u)):
         step = 1e-5 * np.eye(4).reshape(4, 2, 2)
@@ -137,5 +136,5 @@ def test_large_beta_limit_is_hard_attention(beta):
     """Soft attention is left where |z_1a (z_11 - z_12)| < 1/beta, of probability of order log(beta)/beta."""
     u = np.array([[0.7, -0.4], [1.5, 0.3], [0.2, 2.0]])
     expected = [hard_attention_log_z(row, 1.0) for row in u]
-    found = posterior(DeepAttention(1.0, beta), u, np.zeros((3, 2, 2)), np.eye(2), 2.0)
+    found = channel_of(DeepAttention(1.0, beta), 2.0).posterior(u, np.zeros((3, 2, 2)), np.eye(2))
     np.testing.assert_allclose(found.log_z, expected, atol=np.log(beta) / beta)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.free_entropy import free_entropy, prior_free_entropy
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import channel_averages, solve
-from theory.tools import assert_mean, node_sets, t_threshold
+from theory.tools import assert_mean, channel_of, node_sets, t_threshold
 
 DIRECTIONS = {
     "first layer": np.diag([1.0, 0.0]),
@@ -22,9 +22,9 @@ def derivative(function, step):
     return (values[0] - 8.0 * values[1] + 8.0 * values[2] - values[3]) / (12.0 * step)
 
 
-def psi_derivative(model, overlap, direction, nodes, step):
+def psi_derivative(channel, overlap, direction, nodes, step):
     """Derivative of Psi along a direction on common nodes."""
-    return derivative(lambda t: channel_averages(model, overlap + t * direction, nodes).log_z, step)
+    return derivative(lambda t: channel_averages(channel, overlap + t * direction, nodes).log_z, step)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS.values(), ids=DIRECTIONS)
@@ -40,13 +40,13 @@ def psi_derivative(model, overlap, direction, nodes, step):
 def test_derivative_of_psi_is_half_the_information(skip, overlap, direction):
     """False-alarm rate 1e-4 per case, over independent scramblings. With steps of a twentieth of the distance to the
     boundary of the positive matrices the truncation error of the difference is below 1e-3 of the derivative's scale."""
-    model = DeepAttention(skip)
+    channel = channel_of(DeepAttention(skip))
     margin = min(np.linalg.eigvalsh(overlap)[0], np.linalg.eigvalsh(np.eye(2) - overlap)[0])
     excess, scale = [], []
-    for nodes in node_sets(model, 512, REPLICAS, seed=41):
-        information = channel_averages(model, overlap, nodes).information
+    for nodes in node_sets(channel.link, 512, REPLICAS, seed=41):
+        information = channel_averages(channel, overlap, nodes).information
         half = 0.5 * np.sum(information * direction)
-        excess.append(psi_derivative(model, overlap, direction, nodes, margin / 20.0) - half)
+        excess.append(psi_derivative(channel, overlap, direction, nodes, margin / 20.0) - half)
         scale.append(0.5 * np.trace(information @ direction @ direction))
     assert_mean(excess, allowance=1e-3 * np.mean(scale))
 
@@ -65,12 +65,12 @@ def test_prior_part_is_the_extremum_over_the_precision(overlap):
             assert value(best + step * direction) > prior_free_entropy(overlap) + 1e-7
 
 
-def free_entropy_slope(model, overlap, direction, alpha, nodes, side_information=0.0):
+def free_entropy_slope(channel, overlap, direction, alpha, nodes, side_information=0.0):
     """d Phi / dQ along a direction; a hint of signal-to-noise ratio s adds 1/2 s tr Q to the free entropy."""
 
     def value(t):
         shifted = overlap + t * direction
-        return free_entropy(shifted, alpha, channel_averages(model, shifted, nodes).log_z)
+        return free_entropy(shifted, alpha, channel_averages(channel, shifted, nodes).log_z)
 
     hint = 0.5 * side_information / (1.0 - side_information) * np.trace(direction)
     margin = min(np.linalg.eigvalsh(np.eye(2) - overlap)[0], 0.1)
@@ -84,13 +84,13 @@ def test_fixed_point_with_one_layer_learnt_is_stationary(alpha):
     False-alarm rate 1e-4 per case; the allowance covers the second-order bias that the scatter (below 3 %) of the fixed
     point leaves in the slope, relative to the two terms of size 1/2 / (1 - Q) that cancel.
     """
-    model = DeepAttention(1.0)
-    sets = node_sets(model, 512, 2 * REPLICAS, seed=42)
+    channel = channel_of(DeepAttention(1.0))
+    sets = node_sets(channel.link, 512, 2 * REPLICAS, seed=42)
     slopes, scale = [], []
     for first, second in zip(sets[::2], sets[1::2], strict=True):
-        overlap = solve(model, alpha, first, 0.01).value
+        overlap = solve(channel, alpha, first, 0.01).value
         assert overlap[0, 0] == 0
-        slopes.append(free_entropy_slope(model, overlap, DIRECTIONS["second layer"], alpha, second))
+        slopes.append(free_entropy_slope(channel, overlap, DIRECTIONS["second layer"], alpha, second))
         scale.append(0.5 / (1.0 - overlap[1, 1]))
     assert_mean(slopes, allowance=3e-3 * np.mean(scale))
 
@@ -98,11 +98,11 @@ def test_fixed_point_with_one_layer_learnt_is_stationary(alpha):
 @pytest.mark.parametrize("alpha", [0.5, 0.85])
 def test_learning_raises_the_free_entropy(alpha):
     """Q = 0 is a fixed point at every alpha: beyond weak recovery the other one must win, here by more than the t-threshold."""
-    model = DeepAttention(1.0)
+    channel = channel_of(DeepAttention(1.0))
     gains = []
-    for nodes in node_sets(model, 256, 8, seed=44):
-        overlap = solve(model, alpha, nodes, 0.01, tolerance=1e-3).value
-        values = [free_entropy(q, alpha, channel_averages(model, q, nodes).log_z) for q in (overlap, 0.0 * overlap)]
+    for nodes in node_sets(channel.link, 256, 8, seed=44):
+        overlap = solve(channel, alpha, nodes, 0.01, tolerance=1e-3).value
+        values = [free_entropy(q, alpha, channel_averages(channel, q, nodes).log_z) for q in (overlap, 0.0 * overlap)]
         gains.append(values[0] - values[1])
     assert np.mean(gains) > t_threshold(1, len(gains) - 1) * np.std(gains, ddof=1) / np.sqrt(len(gains))
 
@@ -110,12 +110,12 @@ def test_learning_raises_the_free_entropy(alpha):
 @pytest.mark.parametrize("direction", DIRECTIONS.values(), ids=DIRECTIONS)
 def test_fixed_point_with_side_information_is_stationary_in_every_direction(direction):
     """With both layers known in part the fixed point has three free numbers. Errors and allowance as above."""
-    model = DeepAttention(1.0)
+    channel = channel_of(DeepAttention(1.0))
     alpha, side_information = 0.5, 0.3
-    sets = node_sets(model, 512, 2 * REPLICAS, seed=43)
+    sets = node_sets(channel.link, 512, 2 * REPLICAS, seed=43)
     slopes = []
     for first, second in zip(sets[::2], sets[1::2], strict=True):
-        overlap = solve(model, alpha, first, 0.01, side_information=side_information).value
+        overlap = solve(channel, alpha, first, 0.01, side_information=side_information).value
         assert overlap[0, 0] > side_information
-        slopes.append(free_entropy_slope(model, overlap, direction, alpha, second, side_information))
+        slopes.append(free_entropy_slope(channel, overlap, direction, alpha, second, side_information))
     assert_mean(slopes, allowance=3e-3 * np.trace(0.5 * np.linalg.inv(np.eye(2) - overlap) @ direction @ direction))

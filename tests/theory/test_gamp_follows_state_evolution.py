@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import channel_averages, overlap_from_precision
-from theory.tools import assert_mean, node_sets
+from theory.tools import assert_mean, channel_of, node_sets
 
 DIMENSION = 500
 SEEDS = 24
@@ -16,14 +16,14 @@ ITERATIONS = 4
 ALLOWANCE = ITERATIONS / DIMENSION
 
 
-def predicted_overlaps(model, alpha, side_information):
+def predicted_overlaps(channel, alpha, side_information):
     """Q after each iteration, from Q = 0, averaged over scramblings (their spread is far below that of the data sets)."""
     hint = side_information / (1.0 - side_information) * np.eye(2)
     paths = []
-    for nodes in node_sets(model, 1024, 4, seed=81):
+    for nodes in node_sets(channel.link, 1024, 4, seed=81):
         overlap, path = np.zeros((2, 2)), []
         for _ in range(ITERATIONS):
-            q_hat = alpha * channel_averages(model, overlap, nodes).information + hint
+            q_hat = alpha * channel_averages(channel, overlap, nodes).information + hint
             overlap = overlap_from_precision(q_hat)
             path.append(overlap)
         paths.append(path)
@@ -34,17 +34,17 @@ def predicted_overlaps(model, alpha, side_information):
 def comparison(request):
     """(runs, predicted Q per iteration, its error): the hint starts both layers, so that the trajectory is defined."""
     alpha, side_information = request.param
-    model = DeepAttention(1.0)
+    channel = channel_of(DeepAttention(1.0))
     runs = []
     for generator in np.random.default_rng(82).spawn(SEEDS):
-        data = gamp.gaussian_dataset(model, DIMENSION, int(alpha * DIMENSION), generator)
+        data = gamp.gaussian_dataset(channel.link, DIMENSION, int(alpha * DIMENSION), generator)
         runs.append(
             gamp.run(
-                model, data, generator, iterations=ITERATIONS, start_overlap=1e-8,
+                channel, data, generator, iterations=ITERATIONS, start_overlap=1e-8,
                 side_information=side_information, tolerance=0.0,
             )
         )  # fmt: skip
-    return runs, *predicted_overlaps(model, alpha, side_information)
+    return runs, *predicted_overlaps(channel, alpha, side_information)
 
 
 def test_overlap_with_the_teacher_follows_state_evolution(comparison):
@@ -82,20 +82,20 @@ def test_error_of_the_weights_is_the_predicted_variance(comparison):
 def test_both_layers_are_recovered_from_a_random_start():
     """alpha = 1.2, beyond the counting bound: state evolution goes to Q = I. Of 3 fixed seeds at least 2 must reach |cosine|
     > 0.98 in both layers (finite size keeps some near the first layer's threshold for long)."""
-    model = DeepAttention(1.0)
+    channel = channel_of(DeepAttention(1.0), 0.75)
     recovered = 0
     for generator in np.random.default_rng(83).spawn(3):
-        data = gamp.gaussian_dataset(model, 500, 600, generator)
-        run = gamp.run(model, data, generator, iterations=60, resolution=0.75)
+        data = gamp.gaussian_dataset(channel.link, 500, 600, generator)
+        run = gamp.run(channel, data, generator, iterations=60)
         recovered += bool(np.all(np.abs(run.cosine[-1]) > 0.98))
     assert recovered >= 2
 
 
 def test_last_layer_alone_is_learnt_between_the_thresholds():
     """alpha = 0.5: Q_22 = 0.77 and Q_11 = 0; at D = 1000 the first cosine is noise of size 1/sqrt(D), 5 sigma allowed."""
-    model = DeepAttention(1.0)
+    channel = channel_of(DeepAttention(1.0))
     generator = np.random.default_rng(84)
-    data = gamp.gaussian_dataset(model, 1000, 500, generator)
-    run = gamp.run(model, data, generator, iterations=40)
+    data = gamp.gaussian_dataset(channel.link, 1000, 500, generator)
+    run = gamp.run(channel, data, generator, iterations=40)
     assert abs(run.cosine[-1, 0]) < 5 / np.sqrt(1000)
     assert 0.7 < run.cosine[-1, 1] ** 2 < 0.85

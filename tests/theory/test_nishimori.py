@@ -7,9 +7,9 @@ Plain Monte Carlo, so that nothing is shared with the nodes of state evolution: 
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.channel import denoiser, posterior
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
-from theory.tools import assert_mean, draw_channels
+from attention_limits.sequence_multi_index.channel import denoiser
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from theory.tools import assert_mean, channel_of, draw_channels
 
 CASES = [
     (1.0, np.array([[0.0, 0.0], [0.0, 0.5]])),
@@ -25,14 +25,14 @@ def sample(request):
     model = DeepAttention(skip)
     V = np.eye(2) - overlap
     u, omega, h = draw_channels(model, V, 6000, seed=31, overlap=overlap)
-    return V, h - omega, posterior(model, u, omega, V)
+    return V, h - omega, channel_of(model).posterior(u, omega, V)
 
 
 def test_information_is_minus_the_derivative_of_the_denoiser(sample):
     """E sum_a g_a g_a^T = -E sum_a dg_aa."""
     V, _, moments = sample
     g, dg = denoiser(moments, V)
-    assert_mean(np.einsum("npa,nqa->npq", g, g) + dg)
+    assert_mean(np.einsum("npa,nqa->npq", *g) + dg)
 
 
 def test_posterior_mean_averages_to_the_prior_mean(sample):

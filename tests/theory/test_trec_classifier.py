@@ -119,7 +119,7 @@ def test_first_step_is_that_of_adamw(parameters):
 
 
 def test_records_are_those_of_the_weights(parameters):
-    order = classifier.batches(3, 3, 2, np.random.default_rng(0))
+    order = classifier.batches(3, 3, 2, 1, np.random.default_rng(0))
     path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[1:], LABELS[1:]), order, 1e-3, 0.0, SKIP)
     scores = reference_logits(parameters, TOKENS)
     right = scores.argmax(axis=1) == LABELS
@@ -143,17 +143,18 @@ def test_similarity_of_products_is_that_of_the_matrices():
 
 def test_half_time_is_where_half_of_the_way_is_done():
     curve = np.array([[0.2, 0.5], [0.4, 0.9], [0.8, 0.7], [1.0, 1.0]])
-    np.testing.assert_allclose(classifier.half_time(curve), [1.5, 0.625])
+    times = np.array([0.0, 2.0, 4.0, 6.0])
+    np.testing.assert_allclose(classifier.half_time(times, curve), [3.0, 1.25])
     curve[1, 0] = np.nan
-    np.testing.assert_allclose(classifier.half_time(curve), [np.nan, 0.625])
-    assert np.isnan(classifier.half_time(np.ones((3, 1)))).all()
+    np.testing.assert_allclose(classifier.half_time(times, curve), [np.nan, 1.25])
+    assert np.isnan(classifier.half_time(times, np.ones((4, 1)))).all()
 
 
 def test_batches_are_permutations():
-    order = classifier.batches(23, 5, 40, np.random.default_rng(6))
-    assert order.shape == (40, 4, 5)
-    for epoch in order:
-        assert len(set(epoch.ravel())) == 20
+    order = classifier.batches(23, 5, 40, 2, np.random.default_rng(6))
+    assert order.shape == (80, 2, 5)
+    for epoch in order.reshape(40, 20):
+        assert len(set(epoch)) == 20
     assert set(order.ravel()) == set(range(23))
-    with pytest.raises(ValueError, match="batch of 24"):
-        classifier.batches(23, 24, 1, np.random.default_rng(6))
+    with pytest.raises(ValueError, match="need as many samples, got 23"):
+        classifier.batches(23, 12, 1, 2, np.random.default_rng(6))

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.channel import denoiser, posterior
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import sample_fields
+from attention_limits.sequence_multi_index.channel import denoiser
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution import sample_outputs
+from theory.tools import channel_of
 
 # The benchmarks are scripts beside the package, not part of it.
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -21,15 +22,14 @@ def test_the_naive_peer_computes_the_same_quantities(skip, seed, monkeypatch):
     monkeypatch.setattr(naive, "DIFFERENCE", 1e-5)
     model = DeepAttention(skip=skip)
     V = np.array([[0.8, -0.1], [-0.1, 0.4]])
-    omega, h = sample_fields(model, np.eye(2) - V, V, np.random.default_rng(seed).standard_normal((1, 8)))
-    u = model.preactivation(h)
-    ours = posterior(model, u, omega, V)
+    omega, u = sample_outputs(model, np.eye(2) - V, V, np.random.default_rng(seed).standard_normal((1, 8)))
+    ours = channel_of(model).posterior(u, omega, V)
     g, dg = denoiser(ours, V)
     log_z, mean = naive.posterior_mean(model, u[0], omega[0], V)
     naive_g, naive_dg = naive.denoiser(model, u[0], omega[0], V)
     assert log_z == pytest.approx(ours.log_z[0], abs=1e-4)
     np.testing.assert_allclose(mean, ours.mean[0], atol=1e-4)
-    np.testing.assert_allclose(naive_g, g[0], atol=1e-4)
+    np.testing.assert_allclose(naive_g, g[0, 0], atol=1e-4)
     np.testing.assert_allclose(naive_dg, dg[0], atol=1e-4)
 
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention, softmax_rows
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention, softmax_rows
 
 
 def simulate(model, weights, tokens):
     """Tokens x (M, D) through the layers W (L, D): x_a <- c x_a + sum_b S_ab x_b with S = softmax(beta scores scores^T)."""
     dimension = tokens.shape[1]
-    for layer in range(model.layers):
+    for layer in range(model.depth):
         scores = [weights[layer] @ token / np.sqrt(dimension) for token in tokens]
         attention = np.empty((model.tokens, model.tokens))
         for a in range(model.tokens):
@@ -97,5 +97,5 @@ def test_impossible_models_are_refused(arguments):
 
 
 def test_fields_of_the_wrong_shape_are_refused():
-    with pytest.raises(ValueError, match="layers, tokens"):
+    with pytest.raises(ValueError, match="depth, tokens"):
         DeepAttention(1.0).preactivation(np.zeros((5, 3, 2)))

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from theory.tools import channel_of
 
 MODEL = DeepAttention(1.0)
+CHANNEL = channel_of(MODEL)
 
 
 @pytest.fixture(scope="module")
@@ -15,13 +17,13 @@ def data():
 
 
 def run(data, seed=92, **options):
-    return gamp.run(MODEL, data, np.random.default_rng(seed), **{"iterations": 5, **options})
+    return gamp.run(CHANNEL, data, np.random.default_rng(seed), **{"iterations": 5, **options})
 
 
 def test_data_set_is_the_model_applied_to_its_sequences(data):
     assert data.sequences.shape == (60, 2, 80)
     assert data.teacher.shape == (2, 80)
-    for sequence, root in zip(data.sequences, data.roots, strict=True):
+    for sequence, root in zip(data.sequences, data.observed, strict=True):
         h = data.teacher @ sequence.T / np.sqrt(80)
         np.testing.assert_allclose(MODEL.preactivation(h), root, atol=1e-12)
 
@@ -51,20 +53,20 @@ def test_same_seed_gives_the_same_run(data):
 def test_order_of_the_samples_is_irrelevant(data):
     """Up to rounding, amplified over five iterations of an expanding map."""
     order = np.random.default_rng(94).permutation(60)
-    shuffled = gamp.Dataset(data.sequences[order], data.teacher, data.roots[order])
+    shuffled = gamp.Dataset(data.sequences[order], data.teacher, data.observed[order])
     np.testing.assert_allclose(run(shuffled).weights, run(data).weights, atol=1e-8)
 
 
 def test_sign_of_the_roots_is_irrelevant(data):
     signs = np.where(np.arange(60) % 3 == 0, -1.0, 1.0)[:, None]
     np.testing.assert_allclose(
-        run(gamp.Dataset(data.sequences, data.teacher, signs * data.roots)).weights, run(data).weights, atol=1e-8
+        run(gamp.Dataset(data.sequences, data.teacher, signs * data.observed)).weights, run(data).weights, atol=1e-8
     )
 
 
 def test_teacher_enters_only_through_the_outputs_and_the_hint(data):
     """The estimate must not see the truth: another teacher with the same roots gives the same run without a hint."""
-    other = gamp.Dataset(data.sequences, np.ones((2, 80)), data.roots)
+    other = gamp.Dataset(data.sequences, np.ones((2, 80)), data.observed)
     np.testing.assert_array_equal(run(other).weights, run(data).weights)
 
 
@@ -95,9 +97,3 @@ def test_iteration_stops_at_the_tolerance(data):
 def test_parameters_out_of_range_are_refused(data, options):
     with pytest.raises(ValueError):
         run(data, **options)
-
-
-def test_models_without_an_exact_channel_are_refused(data):
-    deep = DeepAttention(1.0, layers=3)
-    with pytest.raises(ValueError, match="2 layers"):
-        gamp.run(deep, gamp.gaussian_dataset(deep, 20, 10, np.random.default_rng(0)), np.random.default_rng(1), 2)

@@ -4,19 +4,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.state_evolution import (
     LARGEST_OVERLAP,
     channel_averages,
     clip_spectrum,
     node_dimension,
     overlap_from_precision,
-    sample_fields,
+    sample_outputs,
     solve,
     symmetric_root,
 )
+from theory.tools import channel_of
 
 MODEL = DeepAttention(1.0)
+CHANNEL = channel_of(MODEL)
 NODES = gaussian_nodes(8, 32, np.random.default_rng(1))
 matrices = st.lists(st.floats(-2, 2), min_size=4, max_size=4).map(lambda x: np.reshape(x, (2, 2)))
 
@@ -28,11 +31,11 @@ matrices = st.lists(st.floats(-2, 2), min_size=4, max_size=4).map(lambda x: np.r
 )  # fmt: skip
 def test_parameters_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError):
-        solve(MODEL, nodes=NODES, **{"start": 0.1, **wrong})
+        solve(CHANNEL, nodes=NODES, **{"start": 0.1, **wrong})
 
 
 def test_not_converging_is_reported():
-    found = solve(MODEL, 0.5, NODES, 0.01, max_iterations=2)
+    found = solve(CHANNEL, 0.5, NODES, 0.01, max_iterations=2)
     assert not found.converged
     assert found.iterations == 2
     assert found.value.shape == (2, 2)
@@ -67,27 +70,39 @@ def test_overlap_stays_below_one():
     )
 
 
+class Transparent(Link):
+    """Shows its fields and its noise."""
+
+    rows, tokens, noise_dimension = 2, 2, 3
+
+    def observe(self, h, noise=None):
+        return np.concatenate([h.reshape(len(h), -1), noise], axis=1)
+
+
 def test_sampled_fields_have_the_covariances_asked_for():
-    """Exactly, on nodes whose second moments are exact: the corners of a cross of half-width sqrt(dimension)."""
+    """Exactly, on nodes whose second moments are exact: the corners of a cross of half-width sqrt(dimension). The link shows
+    the fields themselves, and the noise."""
     overlap = np.array([[0.4, 0.1], [0.1, 0.7]])
     V = np.eye(2) - overlap
-    size = 3 * node_dimension(MODEL) // 2
+    link = Transparent()
+    size = node_dimension(link)
     points = np.sqrt(size) * np.concatenate([np.eye(size), -np.eye(size)])
-    omega, h, copy = sample_fields(MODEL, overlap, V, points)
+    omega, observed = sample_outputs(link, overlap, V, points)
+    h, noise = observed[:, :4].reshape(-1, 2, 2), observed[:, 4:]
 
     def covariance(x, y):
         return np.einsum("npa,nqb->paqb", x, y) / len(points)
 
     tokens = np.eye(2)
     np.testing.assert_allclose(covariance(omega, omega), np.einsum("pq,ab->paqb", overlap, tokens), atol=1e-12)
-    for field in (h, copy):
-        np.testing.assert_allclose(covariance(field, field), np.einsum("pq,ab->paqb", np.eye(2), tokens), atol=1e-12)
-        np.testing.assert_allclose(covariance(field, omega), np.einsum("pq,ab->paqb", overlap, tokens), atol=1e-12)
-    np.testing.assert_allclose(covariance(h, copy), np.einsum("pq,ab->paqb", overlap, tokens), atol=1e-12)
+    np.testing.assert_allclose(covariance(h, h), np.einsum("pq,ab->paqb", np.eye(2), tokens), atol=1e-12)
+    np.testing.assert_allclose(covariance(h, omega), np.einsum("pq,ab->paqb", overlap, tokens), atol=1e-12)
+    np.testing.assert_allclose(noise.T @ noise / len(points), np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(noise.T @ h.reshape(-1, 4), 0.0, atol=1e-10)
 
 
 def test_averages_at_zero_overlap_carry_no_information():
     """E[h | y] = 0 by the two signs and the evenness of the attention in the first layer."""
-    found = channel_averages(MODEL, np.zeros((2, 2)), NODES)
+    found = channel_averages(CHANNEL, np.zeros((2, 2)), NODES)
     np.testing.assert_allclose(found.information, 0.0, atol=1e-12)
     assert found.resolved == 1.0

@@ -1,6 +1,7 @@
 """Commands that only look: check, list, show."""
 
 import json
+import sys
 from pathlib import Path
 
 from attention_limits.document import SCALES
@@ -21,7 +22,7 @@ def check_command(files: list[Path]) -> None:
                 jobs = sum(len(part.chunks) for part in experiment.estimators.values())
                 points = sum(chunk.size for part in experiment.estimators.values() for chunk in part.chunks)
                 sizes.append(f"{scale} {points} points in {jobs} chunks")
-            print(f"{path}: good; {', '.join(sizes)}")
+            print("; ".join([f"{path}: good", ", ".join(sizes), *experiment.missing()]))
         except SpecError as error:
             problems += error.problems
     if problems:
@@ -35,6 +36,8 @@ def list_command(project: Path, scale: str, seed: int, stale: bool) -> None:
         for path in _unneeded_chunks(loaded, project):
             print(path)
         return
+    for note in loaded.notes():
+        print(note, file=sys.stderr)
     states = {}
     for (family, name), digest in loaded.cube_jobs().items():
         path = loaded.cube_path(family, name)
@@ -57,7 +60,10 @@ def list_command(project: Path, scale: str, seed: int, stale: bool) -> None:
 
 
 def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
-    """Chunks that no scale sharing the results folder needs: laptop and paper are parts of one another."""
+    """Chunks that no scale sharing the results folder needs: laptop and paper are parts of one another.
+
+    Those of an experiment that is left out stay needed: its file may come back.
+    """
     sharing = [scale for scale in SCALES if results_folder(scale) == project.results]
     needed = {
         Path(path)
@@ -66,7 +72,9 @@ def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
         for name in experiments
         for path in loaded.chunk_paths(family, name)
     }
-    return sorted(path for path in Path(project.results, "chunks").glob("*/*/*/*.nc") if path not in needed)
+    kept = {Path(project.chunk_folder(item.family, item.name)) for item in project.left_out}
+    found = Path(project.results, "chunks").glob("*/*/*/*.nc")
+    return sorted(path for path in found if path not in needed and path.parents[1] not in kept)
 
 
 def _cube_state(path: Path, digest: str) -> str:

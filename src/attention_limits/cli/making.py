@@ -22,7 +22,7 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
         raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"])
     if output is not None and chunk is None:
         raise SpecError(["--output: names the file of one chunk; give --chunk too"])
-    _require_modules(experiment)
+    _require_parts(experiment)
 
     from attention_limits.chunks import run_chunk
 
@@ -40,7 +40,7 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
 def merge_command(spec: Path, output: Path | None, scale: str, seed: int) -> None:
     """Join all chunks of an experiment."""
     experiment = load_experiment(spec, scale)
-    _require_modules(experiment)
+    _require_parts(experiment)
 
     from attention_limits.merge import merge
 
@@ -77,7 +77,10 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
     print(f"{output}: drawn")
 
 
-def _require_modules(experiment: Experiment) -> None:
+def _require_parts(experiment: Experiment) -> None:
+    """Raise SpecError when a required file or the module of a kind is missing."""
+    if missing := experiment.missing():
+        raise SpecError([f"{experiment.path}: requires: {line}" for line in missing])
     for section, parts in (("data", experiment.data), ("estimators", experiment.estimators)):
         for name, part in parts.items():
             _require_module(part.module, f"{experiment.path}: {section}.{name}")

@@ -14,13 +14,10 @@ from attention_limits.figures.style import (
     house_style,
     new_figure,
     points,
+    present,
     shade_phases,
 )
-
-
-def _present(array):
-    """Drop the grid values at which this estimator has nothing."""
-    return array.dropna("alpha", how="all")
+from attention_limits.figures.thresholds import at_one_point, layer_threshold
 
 
 @house_style
@@ -29,15 +26,15 @@ def draw(cubes):
     cube, onset = cubes["fig1_learning_curve"], cubes["fig1_onset"]
     parts = json.loads(cube.attrs["spec"])["estimators"]
     model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
-    onset_beta = json.loads(onset.attrs["spec"])["estimators"]["weak_recovery"]["model"]["beta"]
-    if model["skip"] not in onset.skip.values or model["beta"] != onset_beta:
+    onset_beta = json.loads(onset.attrs["spec"])["estimators"]["staircase"]["model"]["beta"]
+    here = at_one_point(onset, skip=model["skip"])
+    if here is None or model["beta"] != onset_beta:
         raise CubeError(
             [
                 f"fig1_onset.yaml computes the thresholds at skip {onset.skip.values.tolist()} and beta {onset_beta}, the "
                 f"learning curve is at skip {model['skip']} and beta {model['beta']}: give both files the same values"
             ]
         )
-    onset = onset.sel(skip=model["skip"])
     # The published curves are for this model alone.
     published = model["skip"] == 1.0 and model["beta"] == 1.0
     figure, (top, bottom) = new_figure(2, 1, 5.2, 5.6, sharex=True, height_ratios=(3, 2))
@@ -46,7 +43,7 @@ def draw(cubes):
     )
     for layer in (2, 1):
         color = LAYER_COLORS[layer]
-        overlap = _present(theory.overlap.sel(layer=layer, layer_star=layer))
+        overlap = present(theory.overlap.sel(layer=layer, layer_star=layer))
         reached = theory.converged.sel(alpha=overlap.alpha).values
         curve(
             top,
@@ -58,7 +55,7 @@ def draw(cubes):
         )
         # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
         norm = cube.teacher_norm.sel(layer=layer, layer_star=layer)
-        relative = _present(gamp.overlap.sel(layer=layer, layer_star=layer) / norm)
+        relative = present(gamp.overlap.sel(layer=layer, layer_star=layer) / norm)
         converged = gamp.converged.sel(alpha=relative.alpha)
         points(
             top,
@@ -68,7 +65,7 @@ def draw(cubes):
             color,
             f"$Q_{{{layer}{layer}}}$, GAMP $D={dimension}$",
         )
-        mean = _present(informed.overlap.sel(layer=layer, layer_star=layer)).mean("replica")
+        mean = present(informed.overlap.sel(layer=layer, layer_star=layer)).mean("replica")
         top.plot(
             mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
             alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
@@ -77,10 +74,10 @@ def draw(cubes):
         label = "published" if layer == 1 else None
         top.plot(SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
     for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
-        error = _present(theory[f"error_{name}"])
+        error = present(theory[f"error_{name}"])
         floor = np.maximum(error.values, 1e-5)
         curve(bottom, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution")
-    simulated = _present(gamp.error_plug_in)
+    simulated = present(gamp.error_plug_in)
     converged = gamp.converged.sel(alpha=simulated.alpha)
     points(
         bottom,
@@ -92,7 +89,7 @@ def draw(cubes):
     )
     if published:
         bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
-    boundaries = [float(onset.alpha_2.mean()), float(onset.alpha_1.mean())]
+    boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
     shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), 0.0, 1.6)
     shade_phases(bottom, boundaries, ("", "", ""), 0.0, 1.6)
     top.set(ylabel=r"overlap with the teacher $Q$", ylim=(-0.03, 1.08), xlim=(0, 1.6))

@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.figures.published import SMI_FIG1_THRESHOLDS
 from attention_limits.figures.style import LAYER_COLORS, PHASE_COLORS, PUBLISHED, house_style, new_figure
+from attention_limits.figures.thresholds import layer_threshold
 from attention_limits.numerics.estimators import mean_and_error
 
 
@@ -13,10 +14,10 @@ def draw(cubes):
     cube = cubes["fig1_thresholds"]
     figure, axes = new_figure(1, 1, 5.2, 3.8)
     skip = cube.skip.values
-    lines = {layer: mean_and_error(cube[f"alpha_{layer}"].values, axis=1) for layer in (1, 2)}
+    lines = {layer: mean_and_error(layer_threshold(cube, layer).values, axis=1) for layer in (1, 2)}
     edges = [np.zeros_like(skip), lines[2][0], lines[1][0], np.ones_like(skip)]
     names = ("nothing is learnt", "layer 2 is learnt", "both layers are learnt")
-    for low, high, color, name in zip(edges[:-1], edges[1:], PHASE_COLORS, names, strict=True):
+    for low, high, color, name in zip(edges[:-1], edges[1:], PHASE_COLORS[:3], names, strict=True):
         axes.fill_between(skip, low, high, color=color, linewidth=0, zorder=0)
         axes.text(2.5, 0.5 * (low[-1] + high[-1]), name, ha="center", va="center", fontsize=8)
     for layer, (mean, error) in lines.items():

@@ -1,5 +1,6 @@
 """Which attention layer of a question classifier settles first: similarity with the end, and accuracy, by epoch."""
 
+import itertools
 import json
 
 import numpy as np
@@ -13,24 +14,24 @@ _TRAIN, _TEST = "0.55", "black"
 
 @house_style
 def draw(cubes):
-    """Similarities (top) and accuracies (bottom), one column per learning rate, from the one cube given."""
+    """Similarities (top) and accuracies (bottom) from the one cube given; a column for each scale of the embedding and rate."""
     (cube,) = cubes.values()
     model = json.loads(cube.attrs["spec"])["estimators"]["trec"]["model"]
-    rates = cube.learning_rate.values
+    columns = list(itertools.product(cube.embedding_std.values, cube.learning_rate.values))
     figure, axes = new_figure(
-        2, len(rates), 2.45 * len(rates) + 0.9, 4.9, sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2)
-    )
-    for rate, (top, bottom) in zip(rates, axes.T, strict=True):
-        part = cube.sel(learning_rate=rate)
-        top.set_title(f"learning rate {rate:g}")
+        2, len(columns), 2.3 * len(columns) + 0.7, 4.9,
+        sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2),
+    )  # fmt: skip
+    for (scale, rate), (top, bottom) in zip(columns, axes.T, strict=True):
+        part = cube.sel(embedding_std=scale, learning_rate=rate)
+        top.set_title(f"embedding std {scale:g}, rate {rate:g}")
         for layer in cube.layer.values:
             _similarities(top, part.sel(layer=layer), LAYER_COLORS[int(layer)], int(layer))
         for name, color in (("train", _TRAIN), ("test", _TEST)):
             accuracy = part[f"{name}_accuracy"].transpose("epoch", "replica")
             curve(bottom, cube.epoch.values, accuracy.values, color, f"{name} questions")
-        bottom.axhline(
-            float(part.majority_accuracy.mean()), color="0.4", linestyle="--", linewidth=1, label="most frequent class"
-        )
+        majority = float(part.majority_accuracy.mean())
+        bottom.axhline(majority, color="0.4", linestyle="--", linewidth=1, label="most frequent class")
         bottom.axhline(1 / 6, color="0.4", linestyle=":", linewidth=1, label="chance, 1/6")
         # Most happens in the first epochs: linear up to 1, logarithmic after.
         bottom.set_xscale("symlog", linthresh=1, linscale=0.5)
@@ -41,7 +42,7 @@ def draw(cubes):
     axes[0, 0].set(ylabel="similarity of layer $l$ with its end", ylim=(0, 1.03))
     axes[1, 0].set(ylabel="share of right answers", ylim=(0, 1.03))
     axes[0, -1].legend(loc="lower right")
-    axes[1, -1].legend(loc="center right")
+    axes[1, min(1, len(columns) - 1)].legend(loc="center right")
     figure.suptitle(_corpus_title(model, cube), fontsize=9.5)
     return figure
 

@@ -18,7 +18,7 @@ PUBLISHED = {
     "zorder": 1,
     "clip_on": False,
 }
-PHASE_COLORS = ("#f2f2f2", "#e2edf6", "#fbe9dc")
+PHASE_COLORS = ("#f2f2f2", "#e2edf6", "#fbe9dc", "#e1f2ec")
 
 _SETTINGS = {
     "font.size": 9,
@@ -39,6 +39,11 @@ def new_figure(rows, columns, width, height, **subplots):
     """A figure and its axes; width and height in inches, further arguments as for `Figure.subplots`."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **subplots)
+
+
+def present(array, dimension="alpha"):
+    """Drop the grid values at which an estimator has nothing."""
+    return array.dropna(dimension, how="all")
 
 
 def curve(axes, x, replicas, color, label, linestyle="-", converged=None):
@@ -83,7 +88,7 @@ def points(axes, x, replicas, converged, color, label, marker="o"):
 def shade_phases(axes, boundaries, labels, low, high):
     """Shade the intervals between the boundaries of the x axis and write a label at the top of each."""
     edges = [low, *boundaries, high]
-    for left, right, color, label in zip(edges[:-1], edges[1:], PHASE_COLORS, labels, strict=True):
+    for left, right, color, label in zip(edges[:-1], edges[1:], PHASE_COLORS[: len(labels)], labels, strict=True):
         axes.axvspan(left, right, color=color, linewidth=0, zorder=0)
         axes.annotate(
             label, (0.5 * (left + right), 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),

@@ -1,94 +1,220 @@
-"""Output channel of two-layer, two-token attention: exact posterior moments and the denoiser of GAMP.
+"""Output channel: posterior moments of the local fields given an output, and the denoiser of GAMP.
 
-    Z_out(y, omega, V) = int dh prod_a N(h_a; omega_a, V) delta(y - g(h))
+    Z_out(y, omega, V) = int dh prod_a N(h_a; omega_a, V) p(y | h)
     g_out = V^-1 E[h - omega | y],   d g_aa = V^-1 Cov(h_a | y) V^-1 - V^-1
 
-(the channel of generalised AMP, Rangan 2011, for sequence models: Troiani et al. 2025, arXiv:2502.00901). Moments are exact
-up to the quadrature: nothing is differentiated numerically.
+(the channel of generalised AMP, Rangan 2011, for sequence models: Troiani et al. 2025, arXiv:2502.00901). Nothing is
+differentiated numerically. Three methods, chosen by the link alone:
+
+trapezoid           two softmax attention layers reading two tokens: a deterministic quadrature, exact to its stated error;
+finite sum          links whose output leaves finitely many fields (no free rows, no angles): exact;
+quasi-Monte Carlo   everything else: importance sampling on two independent scramblings of Sobol nodes. Each gives its own
+                    estimate, so that products of two posterior means are free of the squared sampling error.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.channel_kernels import two_layer_moments
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_multi_index.fibre_kernels import deep_moments
+from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments, propose
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.link import Link, inference
+from attention_limits.sequence_multi_index.trapezoid_kernels import two_layer_moments
+
+# Nodes of each of the two scramblings at resolution 1.
+SAMPLING_NODES = 2048
+# Above this number of sampled rows their signs are changed all at once only: the nodes would be too few.
+MOST_SIGNED_ROWS = 4
+# An output whose effective sample size is below this is not resolved.
+SMALLEST_SAMPLE = 20.0
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Moments of the local fields h given one output each, for n outputs, P layers and M tokens.
+    """Moments of the local fields h given one output each, for n outputs, P rows and M tokens, in two estimates.
+
+    The two estimates are independent for quasi-Monte Carlo and the same array for the exact methods.
 
     Attributes
     ----------
     log_z : array (n,)
-        log of the density of u (both signs added), y = softmax_rows(beta u u^T). It differs from log Z_out by the log-Jacobian
-        of u -> y, which depends neither on omega nor on V.
-    mean : array (n, P, M)
+        log Z_out, in the density of `link.observe` (for deep attention that of u, with both signs added: it differs from that of
+        y by the log-Jacobian of u -> y, which depends neither on omega nor on V).
+    means : array (2, n, P, M)
         E[h - omega | y].
-    covariance : array (n, P, M, P, M)
+    covariances : array (2, n, P, M, P, M)
         Covariance of h_pa and h_qb given y.
+    effective : array (n,)
+        Effective sample size, infinite for the exact methods.
     resolved : bool array (n,)
-        Whether the quadrature met its own check (see `posterior`).
+        Whether the quadrature met its own check, or the effective sample size reached SMALLEST_SAMPLE.
     """
 
     log_z: np.ndarray
-    mean: np.ndarray
-    covariance: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+    effective: np.ndarray
     resolved: np.ndarray
 
+    @property
+    def mean(self):
+        """E[h - omega | y], array (n, P, M)."""
+        return self.means.mean(axis=0)
 
-def require_two_layers(model: DeepAttention):
-    """Raise ValueError unless the exact channel covers the model: two rank-one layers, two tokens."""
-    if (model.layers, model.tokens) != (2, 2):
-        raise ValueError(
-            f"the exact channel covers 2 layers and 2 tokens, not {model.layers} layers and {model.tokens} tokens"
-        )
+    @property
+    def covariance(self):
+        """Covariance of h given y, array (n, P, M, P, M)."""
+        return self.covariances.mean(axis=0)
 
 
-def posterior(model: DeepAttention, u, omega, V, resolution=1.0) -> Posterior:
-    """Posterior moments of the local fields, by an adaptive two-dimensional trapezoid rule per sample.
+class Channel:
+    """The channel of one link at one accuracy.
 
     Parameters
     ----------
-    model : DeepAttention
-        Two layers, two tokens; any skip c >= 0 and beta > 0.
-    u : array (n, 2)
-        Score roots of the outputs (`DeepAttention.preactivation` or `.invert`); the global sign of each row does not matter.
-    omega : array (n, 2, 2)
-        Prior means (sample, layer, token) of h.
-    V : array (2, 2)
-        Prior covariance over layers, positive definite, the same for every token and sample.
+    link : Link
     resolution : float
-        Quadrature nodes per narrowest width, in units of the default. Largest error met over 400 prior-typical outputs, of log Z
-        and of the moments in units of the prior standard deviations: for c >= 0.5 below 4e-6 at 1, 3e-4 at 0.75; for c = 0,
-        4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate; medians are below 1e-5 and 5e-5).
+        Accuracy. Trapezoid: quadrature nodes per narrowest width in units of the default; largest error met over 400
+        prior-typical outputs, of log Z and of the moments in units of the prior standard deviations: for c >= 0.5 below 4e-6
+        at 1, 3e-4 at 0.75; for c = 0, 4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate; medians
+        are below 1e-5 and 5e-5). Quasi-Monte Carlo: 2048 resolution^2 nodes in each of two scramblings, rounded to a power of
+        two. Not read by finite sums.
+    generator : numpy.random.Generator
+        Scrambles the nodes of quasi-Monte Carlo; the other methods draw nothing from it.
 
-    Returns
-    -------
-    Posterior
-        `resolved` is False where the two halves of the node checkerboard still disagree by more than 1e-4 at the finest step.
+    Attributes
+    ----------
+    method : str
+        "trapezoid", "finite sum" or "quasi-Monte Carlo".
 
     Raises
     ------
     ValueError
-        For another number of layers or tokens, wrong shapes, non-finite input, or V not positive definite.
+        If the link has no channel at these parameters (`links.link.inference`).
     """
-    require_two_layers(model)
-    u, omega, V = (np.ascontiguousarray(x, dtype=float) for x in (u, omega, V))
-    n = len(u)
-    if u.shape != (n, 2) or omega.shape != (n, 2, 2) or V.shape != (2, 2):
-        raise ValueError(f"need u (n, 2), omega (n, 2, 2), V (2, 2); got {u.shape}, {omega.shape}, {V.shape}")
-    if not all(np.all(np.isfinite(x)) for x in (u, omega, V)):
-        raise ValueError("u, omega and V must be finite")
-    if V[0, 1] != V[1, 0] or V[0, 0] <= 0 or V[0, 0] * V[1, 1] - V[0, 1] ** 2 <= 0:
-        raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
-    result = Posterior(np.empty(n), np.empty((n, 2, 2)), np.empty((n, 2, 2, 2, 2)), np.empty(n, dtype=bool))
-    two_layer_moments(
-        u, omega, V, float(model.skip), float(model.beta), float(resolution),
-        result.log_z, result.mean, result.covariance, result.resolved,
-    )  # fmt: skip
-    return result
+
+    def __init__(self, link: Link, resolution: float, generator: np.random.Generator):
+        form = inference(link)
+        self.link, self.resolution = link, float(resolution)
+        self._two_tokens = (
+            isinstance(link, DeepAttention) and link.depth > 1 and (link.tokens, link.activation) == (2, "softmax")
+        )
+        dimension = link.free_rows * link.tokens + link.angles if form == "fibre" else link.rows * link.tokens
+        self._nodes = (np.zeros((1, 0)),)
+        if self._two_tokens and link.depth == 2:
+            self.method = "trapezoid"
+        elif dimension == 0:
+            self.method = "finite sum"
+        else:
+            self.method = "quasi-Monte Carlo"
+            count = 2 ** round(np.log2(SAMPLING_NODES * self.resolution**2))
+            signs = _sign_changes(dimension, link)
+            # Unit width: the nodes stand for the prior, and their weights must not depend on the node.
+            halves = (
+                gaussian_nodes(dimension, max(count, 128) // len(signs), child, 1.0) for child in generator.spawn(2)
+            )
+            self._nodes = tuple((signs[:, None, :] * half.points).reshape(-1, dimension) for half in halves)
+
+    def posterior(self, observed, omega, V) -> Posterior:
+        """Posterior moments of the local fields.
+
+        Parameters
+        ----------
+        observed : array (n, ...)
+            Outputs as `link.observe` gives them; for deep attention the score roots u (n, M), of which the global sign of each
+            row does not matter.
+        omega : array (n, P, M)
+            Prior means (sample, row, token) of h.
+        V : array (P, P)
+            Prior covariance over rows, positive definite, the same for every token and sample.
+
+        Raises
+        ------
+        ValueError
+            For wrong shapes, non-finite input, or V not positive definite.
+        """
+        rows, tokens = self.link.rows, self.link.tokens
+        observed, omega, V = (np.ascontiguousarray(x, dtype=float) for x in (observed, omega, V))
+        n = len(observed)
+        if omega.shape != (n, rows, tokens) or V.shape != (rows, rows):
+            raise ValueError(
+                f"need omega {(n, rows, tokens)} and V {(rows, rows)} for {n} outputs; got {omega.shape}, {V.shape}"
+            )
+        if not all(np.all(np.isfinite(x)) for x in (observed, omega, V)):
+            raise ValueError("outputs, omega and V must be finite")
+        if not np.array_equal(V, V.T) or np.linalg.eigvalsh(V)[0] <= 0:
+            raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
+        if self.method == "trapezoid":
+            return self._trapezoid(observed, omega, V)
+        return self._sampled([self._sample(observed, omega, V, nodes) for nodes in self._nodes])
+
+    def _trapezoid(self, u, omega, V) -> Posterior:
+        n = len(u)
+        log_z, mean, covariance, resolved = (
+            np.empty(n),
+            np.empty((n, 2, 2)),
+            np.empty((n, 2, 2, 2, 2)),
+            np.empty(n, bool),
+        )
+        two_layer_moments(
+            u, omega, V, float(self.link.skip), float(self.link.beta), self.resolution,
+            log_z, mean, covariance, resolved,
+        )  # fmt: skip
+        return Posterior(log_z, _pair(mean[None]), _pair(covariance[None]), np.full(n, np.inf), resolved)
+
+    def _sample(self, observed, omega, V, nodes):
+        if not self._two_tokens:
+            return fibre_moments(self.link, observed, omega, V, nodes)
+        n, free, size = len(observed), self.link.free_rows, 2 * self.link.depth
+        proposal = propose(V, free, 2)
+        log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
+        by_row = np.ascontiguousarray(nodes.reshape(-1, free, 2).transpose(1, 2, 0))
+        deep_moments(
+            observed, omega, proposal.shift, proposal.spread, proposal.whitening, proposal.regression[0],
+            1.0 / proposal.rest[0, 0] ** 2, by_row, float(self.link.skip), float(self.link.beta),
+            log_z, mean, second, effective,
+        )  # fmt: skip
+        log_z += proposal.log_scale
+        return log_z, mean, second, effective
+
+    def _sampled(self, halves) -> Posterior:
+        rows, tokens = self.link.rows, self.link.tokens
+        log_z, means, seconds, effective = (np.stack(values) for values in zip(*halves, strict=True))
+        # The two sets of nodes together; both have the same number.
+        pooled = np.logaddexp.reduce(log_z, axis=0) - np.log(len(log_z))
+        product = np.einsum("ni,nj->nij", means[0], means[-1])
+        covariances = seconds - 0.5 * (product + product.transpose(0, 2, 1))
+        n = means.shape[1]
+        total = effective.sum(axis=0)
+        return Posterior(
+            pooled,
+            _pair(means.reshape(-1, n, rows, tokens)),
+            _pair(covariances.reshape(-1, n, rows, tokens, rows, tokens)),
+            total,
+            (total >= SMALLEST_SAMPLE) & np.isfinite(pooled),
+        )
+
+
+def _sign_changes(dimension, link):
+    """Signs (k, dimension) by which the nodes are multiplied, so that they are closed under the symmetry of the link.
+
+    A field of which the sign is unknown then has the posterior mean zero exactly, not up to sampling noise: otherwise overlaps
+    below the noise would neither grow nor shrink as they should.
+    """
+    if link.sign_symmetry == "none":
+        return np.ones((1, dimension))
+    rows = dimension // link.tokens
+    if link.sign_symmetry == "rows" and link.angles == 0 and rows <= MOST_SIGNED_ROWS:
+        return np.repeat(list(itertools.product((1.0, -1.0), repeat=rows)), link.tokens, axis=1)
+    return np.stack([np.ones(dimension), -np.ones(dimension)])
+
+
+def _pair(estimates):
+    """One or two estimates of a quantity, array (1 or 2, ...), as two."""
+    return np.broadcast_to(estimates, (2, *estimates.shape[1:]))
 
 
 def denoiser(moments: Posterior, V):
@@ -96,15 +222,15 @@ def denoiser(moments: Posterior, V):
 
     Returns
     -------
-    g : array (n, P, M)
-        g_out = V^-1 E[h - omega | y], the gradient of log Z_out with respect to omega.
+    g : array (2, n, P, M)
+        g_out = V^-1 E[h - omega | y], the gradient of log Z_out with respect to omega, in two estimates.
     dg : array (n, P, P)
         Sum over tokens a of d g_a / d omega_a = V^-1 Cov(h_a | y) V^-1 - V^-1.
     """
     inverse = np.linalg.inv(V)
-    tokens = moments.mean.shape[2]
+    tokens = moments.means.shape[3]
     same_token = np.einsum("npaqa->npq", moments.covariance)
     return (
-        np.einsum("pq,nqa->npa", inverse, moments.mean),
+        np.einsum("pq,knqa->knpa", inverse, moments.means),
         inverse @ same_token @ inverse - tokens * inverse,
     )

@@ -1,4 +1,4 @@
-"""Generalised approximate message passing (GAMP) for two-layer attention on one data set.
+"""Generalised approximate message passing (GAMP) for sequence multi-index models on one data set.
 
 Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu,prev (the last is the Onsager term),
 
@@ -6,14 +6,15 @@ Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu
     C_hat = (I + A)^-1,   W_hat = C_hat b,   V = C_hat
 
 (Gaussian prior of unit variance; Troiani et al. 2025, arXiv:2502.00901). Side information S = sqrt(lambda) W + sqrt(1-lambda) N
-adds lambda / (1 - lambda) I to the precision and sqrt(lambda) / (1 - lambda) S to b.
+adds lambda / (1 - lambda) I to the precision and sqrt(lambda) / (1 - lambda) S to b. In an iteration, outputs whose channel
+does not meet its check are left out of the sums; `GampRun.resolved` says how many were not.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.channel import denoiser, posterior
+from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.state_evolution import clip_spectrum
 
 # Recovery counts as exact, and the iteration stops, once an eigenvalue of V falls to this: the channel is a delta function.
@@ -24,15 +25,15 @@ NEGLIGIBLE = 1e-5
 
 @dataclass(frozen=True)
 class Dataset:
-    """Sequences X (N, M, D), standard normal; teacher weights W (P, D), standard normal; score roots u (N, M) of the outputs."""
+    """Sequences X (N, M, D) and teacher weights W (P, D), standard normal; outputs (N, ...) as `link.observe` gives them."""
 
     sequences: np.ndarray
     teacher: np.ndarray
-    roots: np.ndarray
+    observed: np.ndarray
 
 
-def gaussian_dataset(model, dimension, samples, generator) -> Dataset:
-    """Draw a teacher and its data: h = W x / sqrt(D), u = `model.preactivation(h)`.
+def gaussian_dataset(link, dimension, samples, generator) -> Dataset:
+    """Draw a teacher and its data: h = W x / sqrt(D), outputs from `link.observe(h)`.
 
     Parameters
     ----------
@@ -48,10 +49,11 @@ def gaussian_dataset(model, dimension, samples, generator) -> Dataset:
     """
     if dimension < 1 or samples < 1:
         raise ValueError(f"need at least one dimension and one sample, got {dimension} and {samples}")
-    teacher = generator.standard_normal((model.layers, dimension))
-    sequences = generator.standard_normal((samples, model.tokens, dimension))
+    teacher = generator.standard_normal((link.rows, dimension))
+    sequences = generator.standard_normal((samples, link.tokens, dimension))
     fields = np.einsum("pd,nad->npa", teacher, sequences, optimize=True) / np.sqrt(dimension)
-    return Dataset(sequences, teacher, model.preactivation(fields))
+    noise = generator.standard_normal((samples, link.noise_dimension))
+    return Dataset(sequences, teacher, link.observe(fields, noise))
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class GampRun:
     converged : bool
         Whether the residual reached the tolerance, or the recovery became exact.
     resolved : float
-        Smallest fraction, over iterations, of samples whose channel quadrature met its check.
+        Smallest fraction, over iterations, of samples whose channel met its check.
     """
 
     overlap: np.ndarray
@@ -89,7 +91,7 @@ class GampRun:
 
 
 def run(
-    model,
+    channel: Channel,
     data: Dataset,
     generator,
     iterations=60,
@@ -97,7 +99,6 @@ def run(
     start_overlap=1e-3,
     side_information=0.0,
     regularization=0.0,
-    resolution=1.0,
     tolerance=1e-2,
 ) -> GampRun:
     """Run GAMP from a small random estimate.
@@ -116,8 +117,6 @@ def run(
         lambda in [0, 1).
     regularization : float
         epsilon >= 0, added to the diagonal of V in the channel.
-    resolution : float
-        Accuracy of the channel quadrature.
     tolerance : float
         Stop when the relative change of every layer of W_hat falls below it.
 
@@ -134,7 +133,7 @@ def run(
     if iterations < 1 or not tolerance >= 0:
         raise ValueError(f"need iterations >= 1 and tolerance >= 0, got {iterations} and {tolerance}")
     dimension = data.teacher.shape[1]
-    size = model.layers
+    size, token_count = channel.link.rows, channel.link.tokens
     identity = np.eye(size)
     # One matrix of all tokens: both products with the data are plain matrix products.
     tokens = data.sequences.reshape(-1, dimension) / np.sqrt(dimension)
@@ -146,16 +145,25 @@ def run(
         noise = generator.standard_normal((size, dimension))
         side = np.sqrt(side_information) * data.teacher + np.sqrt(1.0 - side_information) * noise
         hint = np.sqrt(side_information) / (1.0 - side_information) * side
-    reaction = np.zeros((len(data.roots), size, model.tokens))
+    reaction = np.zeros((len(data.observed), size, token_count))
     overlaps, norms, variances = [], [], []
     residual, resolved, converged = np.inf, 1.0, False
     for _ in range(iterations):
         V = variance + regularization * identity
-        fields = (tokens @ estimate.T).reshape(-1, model.tokens, size).transpose(0, 2, 1)
+        fields = (tokens @ estimate.T).reshape(-1, token_count, size).transpose(0, 2, 1)
         omega = fields - reaction
-        moments = posterior(model, data.roots, omega, V, resolution)
+        moments = channel.posterior(data.observed, omega, V)
         resolved = min(resolved, float(moments.resolved.mean()))
-        g, derivative = denoiser(moments, V)
+        estimates, derivative = denoiser(moments, V)
+        # An output whose sampling has collapsed would throw the estimate anywhere: this time it says nothing.
+        g = np.where(moments.resolved[:, None, None], estimates.mean(axis=0), 0.0)
+        derivative = np.where(moments.resolved[:, None, None], derivative, 0.0)
+        if not (np.all(np.isfinite(g)) and np.all(np.isfinite(derivative))):
+            # Recorded as it is: the trajectory ends with missing values.
+            missing = np.full((size, size), np.nan)
+            overlaps.append(missing), norms.append(missing), variances.append(missing)
+            estimate, residual = np.full_like(estimate, np.nan), np.nan
+            break
         information = -derivative.sum(axis=0) / dimension
         # On a finite sample the information may be slightly indefinite; V must stay positive with eigenvalues below one.
         information = clip_spectrum(information, 0.0, 1.0 / SMALLEST_VARIANCE)

@@ -5,8 +5,8 @@ On a new sequence the teacher's fields h and the student's are jointly Gaussian,
     plug-in:  E ||g(h) - g(omega)||_F^2          (the network with the weights W_hat; omega = W_hat x / sqrt(D))
     Bayes:    E ||g(h) - E[g(h) | omega]||_F^2   (the posterior mean of the output, the least possible)
 
-summed over the M x M entries of the output. The published curves (Troiani et al. 2025, arXiv:2502.00901) are plug-in errors
-in this normalisation.
+summed over the entries of the output, without its noise. The published curves (Troiani et al. 2025, arXiv:2502.00901) are
+plug-in errors in this normalisation.
 """
 
 import numpy as np
@@ -14,18 +14,17 @@ import numpy as np
 from attention_limits.sequence_multi_index.state_evolution import symmetric_root
 
 
-def _squared_distance(model, first, cross, second, nodes):
+def _squared_distance(link, first, cross, second, nodes):
     """E ||g(h) - g(h')||_F^2 for fields of covariances `first`, `second` and cross-covariance `cross` = E h h'^T, (P, P) each."""
-    size = model.layers
+    size = link.rows
     root = symmetric_root(np.block([[first, cross], [cross.T, second]]))
-    points = nodes.points.reshape(len(nodes), 2 * size, model.tokens)
+    points = nodes.points.reshape(len(nodes), 2 * size, link.tokens)
     fields = np.einsum("pq,nqa->npa", root, points)
-    return float(
-        nodes.mean(np.sum((model.forward(fields[:, :size]) - model.forward(fields[:, size:])) ** 2, axis=(1, 2)))
-    )
+    difference = link.forward(fields[:, :size]) - link.forward(fields[:, size:])
+    return float(nodes.mean(np.sum(difference.reshape(len(nodes), -1) ** 2, axis=1)))
 
 
-def plug_in_error(model, teacher_norm, overlap, norm, nodes):
+def plug_in_error(link, teacher_norm, overlap, norm, nodes):
     """Error of the network with the weights W_hat.
 
     Parameters
@@ -35,13 +34,13 @@ def plug_in_error(model, teacher_norm, overlap, norm, nodes):
     nodes : GaussianNodes
         In 2 P M dimensions.
     """
-    return _squared_distance(model, teacher_norm, overlap.T, norm, nodes)
+    return _squared_distance(link, teacher_norm, overlap.T, norm, nodes)
 
 
-def bayes_error(model, overlap, nodes):
+def bayes_error(link, overlap, nodes):
     """Least error at the overlap Q (P, P): half the squared distance of two posterior draws, of cross-covariance Q.
 
     nodes are in 2 P M dimensions.
     """
-    identity = np.eye(model.layers)
-    return 0.5 * _squared_distance(model, identity, overlap, identity, nodes)
+    identity = np.eye(link.rows)
+    return 0.5 * _squared_distance(link, identity, overlap, identity, nodes)

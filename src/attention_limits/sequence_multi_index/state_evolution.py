@@ -1,10 +1,10 @@
-"""Bayes-optimal state evolution of two-layer attention.
+"""Bayes-optimal state evolution of a sequence multi-index model.
 
 With the overlap Q = W_hat W^T / D (P x P) and V = I - Q, one step is
 
     Q_hat = alpha E sum_a g_a g_a^T,   Q <- Q_hat (I + Q_hat)^-1,
 
-the expectation over omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y = g(h) (Troiani et al. 2025, arXiv:2502.00901). By the
+the expectation over omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h (Troiani et al. 2025, arXiv:2502.00901). By the
 Nishimori identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined.
 """
 
@@ -14,17 +14,17 @@ import numpy as np
 
 from attention_limits.numerics.estimators import combine_unbiased
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
-from attention_limits.sequence_multi_index.channel import denoiser, posterior
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.links.link import Link
 
 # Largest eigenvalue of Q that is still integrated. A layer that gets there is recovered exactly, and the iteration ends: the
 # other layer, whose 1 - Q is then about a hundred times larger, follows at a fixed ratio.
 LARGEST_OVERLAP = 1.0 - 1e-6
 
 
-def node_dimension(model: DeepAttention):
-    """Number of Gaussian variables per node: omega and h given omega, each (P, M)."""
-    return 2 * model.layers * model.tokens
+def node_dimension(link: Link):
+    """Number of Gaussian variables per node: omega and h given omega, each (P, M), and the noise of the output."""
+    return 2 * link.rows * link.tokens + link.noise_dimension
 
 
 def symmetric_root(matrix):
@@ -40,24 +40,32 @@ def clip_spectrum(matrix, low, high):
     return 0.5 * (clipped + clipped.T)
 
 
-def sample_fields(model: DeepAttention, overlap, V, points):
-    """Local fields of the estimate and of the teacher.
+def sample_outputs(link: Link, overlap, V, points):
+    """Local fields of the estimate, and the outputs of the teacher.
 
     Parameters
     ----------
     overlap, V : array (P, P)
         omega_a ~ N(0, overlap) and h_a | omega_a ~ N(omega_a, V), independent over tokens.
-    points : array (n, k P M) with k >= 2
-        Standard normal variables: the first block makes omega, each further one a copy of h, independent given omega.
+    points : array (n, node_dimension(link))
+        Standard normal variables for omega, h given omega, and the noise of the output.
 
     Returns
     -------
-    omega, h, ... : arrays (n, P, M)
+    omega : array (n, P, M)
+    observed : array (n, ...)
+        `link.observe` of h.
     """
-    blocks = points.reshape(len(points), -1, model.layers, model.tokens)
-    omega = np.einsum("pq,nqa->npa", symmetric_root(overlap), blocks[:, 0])
-    spread = np.linalg.cholesky(V)
-    return omega, *(omega + np.einsum("pq,nqa->npa", spread, blocks[:, k]) for k in range(1, blocks.shape[1]))
+    size = link.rows * link.tokens
+    omega, spread = points[:, : 2 * size].reshape(len(points), 2, link.rows, link.tokens).transpose(1, 0, 2, 3)
+    omega = np.einsum("pq,nqa->npa", symmetric_root(overlap), omega)
+    h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), spread)
+    return omega, link.observe(h, points[:, 2 * size :])
+
+
+def symmetrized(link: Link, matrix):
+    """Average of a matrix (P, P) over the changes of sign that the link does not see: diagonal for the symmetry "rows"."""
+    return np.diag(np.diag(matrix)) if link.sign_symmetry == "rows" else matrix
 
 
 @dataclass(frozen=True)
@@ -69,9 +77,9 @@ class ChannelAverages:
     information : array (P, P)
         E sum_a g_a g_a^T, the two estimators combined.
     log_z : float
-        Psi(Q) = E log Z_out, with Z_out as a density of u.
+        Psi(Q) = E log Z_out, in the density of `Posterior.log_z`.
     resolved : float
-        Fraction of nodes whose quadrature met its check.
+        Fraction of nodes whose channel met its check.
     """
 
     information: np.ndarray
@@ -79,28 +87,27 @@ class ChannelAverages:
     resolved: float
 
 
-def channel_averages(model, overlap, nodes, regularization=0.0, resolution=1.0) -> ChannelAverages:
+def channel_averages(channel: Channel, overlap, nodes, regularization=0.0) -> ChannelAverages:
     """Averages over omega, h and y at a given overlap, on the given nodes.
 
     Parameters
     ----------
-    model : DeepAttention
     overlap : array (P, P)
         Q, symmetric, eigenvalues in [0, 1).
     nodes : GaussianNodes
-        From `numerics.gaussian_nodes.gaussian_nodes(node_dimension(model), n, rng)`.
+        From `numerics.gaussian_nodes.gaussian_nodes(node_dimension(channel.link), n, rng)`.
     regularization : float
         epsilon >= 0 added to the diagonal of V: the channel then carries a residual field noise that no amount of data
         removes (epsilon = 1e-3 reproduces the saturation of the published curves; 0 is the model itself).
-    resolution : float
-        Accuracy of the channel quadrature, see `channel.posterior`.
     """
     V = np.eye(len(overlap)) - overlap + regularization * np.eye(len(overlap))
-    omega, h = sample_fields(model, overlap, V, nodes.points)
-    moments = posterior(model, model.preactivation(h), omega, V, resolution)
-    g, dg = denoiser(moments, V)
+    omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
+    moments = channel.posterior(observed, omega, V)
+    (first, second), dg = denoiser(moments, V)
     weights = nodes.weights[:, None, None]
-    information = combine_unbiased(weights * np.einsum("npa,nqa->npq", g, g), -weights * dg).mean(axis=0)
+    product = np.einsum("npa,nqa->npq", first, second)
+    squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
+    information = combine_unbiased(squares, -weights * dg).mean(axis=0)
     return ChannelAverages(information, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
 
 
@@ -110,7 +117,7 @@ def overlap_from_precision(q_hat):
     return clip_spectrum((vectors * (values / (1.0 + values))) @ vectors.T, 0.0, LARGEST_OVERLAP)
 
 
-def _to_coordinates(q_hat, seed_overlap):
+def to_coordinates(q_hat, seed_overlap):
     """Logarithms of the diagonal of Q_hat, clipped to [log seed, log largest], and the correlations above the diagonal.
 
     Growth out of zero, convergence and the approach to exact recovery are all geometric in these coordinates.
@@ -120,8 +127,8 @@ def _to_coordinates(q_hat, seed_overlap):
     return np.concatenate([np.log(diagonal), (q_hat / np.sqrt(np.outer(diagonal, diagonal)))[upper]])
 
 
-def _from_coordinates(coordinates, size):
-    """Inverse of `_to_coordinates`, projected on the positive semi-definite matrices."""
+def from_coordinates(coordinates, size):
+    """Inverse of `to_coordinates`, projected on the positive semi-definite matrices."""
     correlation = np.eye(size)
     upper = np.triu_indices(size, 1)
     correlation[upper] = coordinates[size:]
@@ -131,18 +138,18 @@ def _from_coordinates(coordinates, size):
 
 
 def solve(
-    model,
+    channel: Channel,
     alpha,
     nodes,
     start,
     side_information=0.0,
     regularization=0.0,
-    resolution=1.0,
     tolerance=1e-4,
     max_iterations=500,
     seed_overlap=1e-4,
     lookahead=8,
     warm_up=1,
+    held=None,
 ) -> FixedPoint:
     """Fixed point of the state evolution at one alpha, on fixed nodes.
 
@@ -157,7 +164,7 @@ def solve(
         Initial Q = start * I with 0 < start < 1: near 0 is uninformed, near 1 informed.
     side_information : float
         lambda in [0, 1): the weights are also observed as sqrt(lambda) W + sqrt(1 - lambda) noise.
-    regularization, resolution
+    regularization : float
         See `channel_averages`.
     tolerance : float
         Largest accepted relative change of Q_hat per iteration (of its diagonal; of its correlations, absolute).
@@ -169,6 +176,9 @@ def solve(
     warm_up : int
         Iterate first on the first n / warm_up nodes, and on all of them from there; 1 is none. The start keeps its meaning
         unless a discontinuous transition lies between the thresholds of the two node sets.
+    held : array (P,) or None
+        Overlaps in [0, 1] that are held fixed on the diagonal of Q, NaN for the rows that are free; only for links in which
+        every row's sign is free, so that Q is diagonal.
 
     Returns
     -------
@@ -178,34 +188,54 @@ def solve(
     Raises
     ------
     ValueError
-        For alpha < 0, lambda outside [0, 1), epsilon < 0 or a start outside (0, 1).
+        For alpha < 0, lambda outside [0, 1), epsilon < 0, a start outside (0, 1), or overlaps held in a link without the
+        symmetry.
     """
     if alpha < 0 or not 0 <= side_information < 1 or regularization < 0 or not 0 < start < 1:
         raise ValueError(
             "need alpha >= 0, 0 <= side_information < 1, regularization >= 0 and 0 < start < 1; got "
             f"{alpha}, {side_information}, {regularization}, {start}"
         )
-    size = model.layers
+    if held is not None and channel.link.sign_symmetry != "rows":
+        raise ValueError("overlaps can be held only where every row's sign is free, so that Q is diagonal")
+    size = channel.link.rows
+    held = np.full(size, np.nan) if held is None else np.asarray(held, dtype=float)
+    fixed = np.flatnonzero(~np.isnan(held))
+    # Zero is a limit of the logarithmic coordinates: 1e-12 is zero to rounding.
+    kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
+    free = np.setdiff1d(np.arange(size), fixed)
     prior = side_information / (1.0 - side_information) * np.eye(size)
 
     edge = np.log(1.0 / (1.0 - LARGEST_OVERLAP))
 
+    def hold(coordinates):
+        coordinates[fixed] = kept
+        return coordinates
+
     def exact(coordinates):
-        return bool(np.max(coordinates[:size]) >= edge)
+        return bool(np.max(coordinates[free], initial=-np.inf) >= edge)
 
     def iterate_on(used, first):
         def step(coordinates):
-            overlap = overlap_from_precision(_from_coordinates(coordinates, size))
-            averages = channel_averages(model, overlap, used, regularization, resolution)
-            return _to_coordinates(clip_spectrum(alpha * averages.information, 0.0, np.inf) + prior, seed_overlap)
+            overlap = overlap_from_precision(from_coordinates(coordinates, size))
+            averages = channel_averages(channel, overlap, used, regularization)
+            if not np.all(np.isfinite(averages.information)):
+                return np.full_like(coordinates, np.nan)
+            information = symmetrized(channel.link, averages.information)
+            return hold(to_coordinates(clip_spectrum(alpha * information, 0.0, np.inf) + prior, seed_overlap))
 
         return iterate(step, first, tolerance, max_iterations, lookahead, arrived=exact)
 
-    first = _to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap)
+    first = hold(to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap))
     if warm_up > 1:
-        first = iterate_on(nodes.head(len(nodes) // warm_up), first).value
+        warm = iterate_on(nodes.head(len(nodes) // warm_up), first)
+        if not np.all(np.isfinite(warm.value)):
+            return replace(warm, value=np.full((size, size), np.nan))
+        first = warm.value
     outcome = iterate_on(nodes, first)
-    overlap = overlap_from_precision(_from_coordinates(outcome.value, size))
+    if not np.all(np.isfinite(outcome.value)):
+        return replace(outcome, value=np.full((size, size), np.nan))
+    overlap = overlap_from_precision(from_coordinates(outcome.value, size))
     unlearnt = outcome.value[:size] <= np.log(seed_overlap)
     overlap[unlearnt, :] = 0.0
     overlap[:, unlearnt] = 0.0

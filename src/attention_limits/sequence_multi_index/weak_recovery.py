@@ -1,158 +1,147 @@
-"""Weak-recovery thresholds: the alpha at which zero overlap becomes unstable under the state evolution.
+"""Weak recovery from nothing: the alpha at which zero overlap becomes unstable under the state evolution.
 
 Linearising Q <- alpha E sum_a g_a g_a^T around Q = 0 gives Q <- alpha F(Q) with, for T_{pa,qb} = E[h_pa h_qb | y] - delta,
 
     F(Q) = E_y sum_{ab} T_ab Q T_ab^T   on the symmetric P x P matrices,
 
 so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps positive matrices to positive ones: its leading
-eigenmatrix is the subspace learnt first.
-
-For two layers the last one is learnt first, at alpha_2. The first is learnt at alpha_1 on the branch on which the second
-already has its overlap Q_22*(alpha): alpha_1 f_11(Q_22*(alpha_1)) = 1 with f_11 = E ||E[z_1 z_1^T | y, omega_2] - I||_F^2.
-The limits Q_22 -> 1 and alpha -> alpha_1 do not commute: setting Q_22 = 1 by hand gives another, smaller number.
+eigenmatrix is the subspace learnt first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
+that direction is learnt from any alpha > 0 on. What is learnt next, and when, is in `staircase`.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
-from attention_limits.numerics.estimators import combine_unbiased
-from attention_limits.sequence_multi_index.channel import denoiser, posterior
-from attention_limits.sequence_multi_index.state_evolution import sample_fields
+from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.state_evolution import sample_outputs
+
+# Numbers count as different above this many standard errors, over the nodes, of their difference.
+SIGNIFICANT = 4.0
+# E g g^T at zero overlap below this is the error of the shared sampling nodes, squared, not knowledge of a sign.
+SMALLEST_INFORMATION = 0.02
+# Eigenvalues closer than the first fraction are taken for one, since the sampling nodes that all outputs share put an error of
+# this order on each; those further apart than the second never are, however few the nodes.
+SAME, DIFFERENT = 0.03, 0.05
 
 
-def linear_response(moments, weights, overlap_directions):
-    """F on given symmetric matrices.
+def excess_moments(moments, V, subspace):
+    """T_ab of a subspace of unlearnt rows, in the two estimates of the posterior.
+
+    Perturbing omega by rows W m gives W^T g_a = sum_b T_ab m_b with T_ab = W^T (V^-1 Cov(h_a, h_b | y) V^-1 - delta_ab V^-1) W.
 
     Parameters
     ----------
     moments : channel.Posterior
-        At omega = 0 and V = I for outputs y drawn from the model, P layers, M tokens.
-    weights : array (n,)
-        Importance weights of the outputs.
-    overlap_directions : array (k, P, P)
+        For outputs drawn from the model at overlap I - V.
+    V : array (P, P)
+        The identity on the subspace.
+    subspace : array (P, k)
+        W, orthonormal columns.
 
     Returns
     -------
-    array (k, P, P)
-        F applied to each.
+    array (2, n, M, M, k, k)
     """
-    tokens = moments.mean.shape[2]
-    second = moments.covariance + np.einsum("npa,nqb->npaqb", moments.mean, moments.mean)
-    excess = second - np.einsum("pq,ab->paqb", np.eye(second.shape[1]), np.eye(tokens))
-    weighted = weights[:, None, None, None, None] * excess
-    return np.einsum("npaqb,kqr,nsarb->kps", weighted, overlap_directions, excess, optimize=True) / len(weights)
+    tokens = moments.means.shape[3]
+    projection = np.linalg.solve(V, subspace)
+    covariance = np.einsum("pi,enpaqb,qj->enabij", projection, moments.covariances, projection, optimize=True)
+    return covariance - np.einsum("pi,pj,ab->abij", projection, subspace, np.eye(tokens))
+
+
+def linear_response(excess, weights, directions):
+    """F on symmetric matrices of a subspace of unlearnt rows.
+
+    Parameters
+    ----------
+    excess : array (2, n, M, M, k, k)
+        From `excess_moments`.
+    weights : array (n,)
+        Importance weights of the outputs.
+    directions : array (j, k, k)
+
+    Returns
+    -------
+    array (j, k, k)
+        F applied to each, symmetric.
+    """
+    weighted = weights[:, None, None, None, None] * excess[0]
+    image = np.einsum("nabij,djk,nablk->dil", weighted, directions, excess[1], optimize=True) / len(weights)
+    return 0.5 * (image + image.transpose(0, 2, 1))
+
+
+def symmetric_basis(size, diagonal=False):
+    """Orthonormal basis (j, k, k) of the symmetric or of the diagonal k x k matrices, in which F is a symmetric matrix."""
+    rows, columns = np.diag_indices(size) if diagonal else np.triu_indices(size)
+    basis = np.zeros((len(rows), size, size))
+    for k, (p, q) in enumerate(zip(rows, columns, strict=True)):
+        basis[k, p, q] = basis[k, q, p] = 1.0 if p == q else np.sqrt(0.5)
+    return basis
 
 
 @dataclass(frozen=True)
 class Instability:
-    """Largest eigenvalue of F: `alpha` = 1 / eigenvalue, and the eigenmatrix (P, P), positive semi-definite, of unit trace."""
+    """Leading eigenvalue of F and the matrix (k, k) that grows, positive semi-definite up to sampling noise, of unit trace.
 
-    alpha: float
+    If several eigenvalues cannot be told apart it is the projection of the identity on their eigenmatrices.
+    """
+
+    eigenvalue: float
     direction: np.ndarray
 
 
-def first_instability(model, nodes, resolution=1.0) -> Instability:
-    """Weak-recovery threshold from Q = 0 and the subspace that is learnt there, on the given nodes.
+def leading_instability(moments, V, subspace, weights, diagonal) -> Instability:
+    """Largest eigenvalue of F on a subspace; parameters as of `excess_moments` and `linear_response`.
 
-    Parameters
-    ----------
-    model : DeepAttention
-    nodes : GaussianNodes
-        In `state_evolution.node_dimension(model)` dimensions.
-    resolution : float
-        Accuracy of the channel quadrature.
-
-    Raises
-    ------
-    ValueError
-        If the exact channel does not cover the model (see `channel.posterior`).
+    diagonal : restrict F to the diagonal matrices, for links in which every row's sign is free.
     """
-    size = model.layers
-    omega, h = sample_fields(model, np.zeros((size, size)), np.eye(size), nodes.points)
-    moments = posterior(model, model.preactivation(h), omega, np.eye(size), resolution)
-    rows, columns = np.triu_indices(size)
-    # Orthonormal basis of the symmetric matrices, in which F is a symmetric matrix.
-    basis = np.zeros((len(rows), size, size))
-    for k, (p, q) in enumerate(zip(rows, columns, strict=True)):
-        basis[k, p, q] = basis[k, q, p] = 1.0 if p == q else np.sqrt(0.5)
-    images = linear_response(moments, nodes.weights, basis)
-    values, vectors = np.linalg.eigh(np.einsum("jpq,kpq->jk", basis, images))
-    direction = np.einsum("k,kpq->pq", vectors[:, -1], basis)
-    return Instability(1.0 / values[-1], direction / np.trace(direction))
+    basis = symmetric_basis(subspace.shape[1], diagonal)
+    excess = excess_moments(moments, V, subspace)
+    images = linear_response(excess, weights, basis)
+    matrix = np.einsum("jpq,kpq->jk", basis, images)
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    found = np.einsum("kj,kpq->jpq", vectors, basis)
+    # What each output contributes to every eigenvalue: differences from the largest have an error of their own.
+    share = np.einsum("nabij,djk,nablk,dil->nd", excess[0], found, excess[1], found, optimize=True) * weights[:, None]
+    lag = share[:, -1:] - share
+    noise = SIGNIFICANT * lag.std(axis=0) / np.sqrt(len(lag))
+    same = lag.mean(axis=0) <= np.clip(noise, SAME * abs(values[-1]), DIFFERENT * abs(values[-1]))
+    direction = np.einsum("j,jpp,jqr->qr", same.astype(float), found, found)
+    return Instability(float(values[same].mean()), direction / np.trace(direction))
 
 
 @dataclass(frozen=True)
-class BranchPoint:
-    """State evolution on the branch Q_11 = 0 at a given Q_22.
+class FirstThreshold:
+    """Weak-recovery threshold alpha (0: learnt from any alpha on) and the direction (P, P) learnt there, of unit trace.
 
-    Attributes
-    ----------
-    alpha : float
-        The alpha at which Q_22 is the fixed point of the branch.
-    growth : float
-        alpha f_11: factor by which a small Q_11 grows per iteration.
+    resolved : fraction of outputs whose channel met its check.
     """
 
     alpha: float
-    growth: float
+    direction: np.ndarray
+    resolved: float
 
 
-def unlearnt_first_layer(model, overlap, nodes, resolution=1.0) -> BranchPoint:
-    """The branch Q_11 = 0 parametrised by Q_22, on the given nodes.
-
-    A fixed point satisfies Q_22 / (1 - Q_22) = alpha E sum_a g_2a^2, so that alpha follows from Q_22 without iteration.
-
-    Parameters
-    ----------
-    overlap : float
-        0 < Q_22 < 1.
-    """
-    Q = np.diag([0.0, overlap])
-    V = np.eye(2) - Q
-    omega, h = sample_fields(model, Q, V, nodes.points)
-    moments = posterior(model, model.preactivation(h), omega, V, resolution)
-    g, dg = denoiser(moments, V)
-    information = combine_unbiased(
-        nodes.weights * np.einsum("na,na->n", g[:, 1], g[:, 1]), -nodes.weights * dg[:, 1, 1]
-    ).mean()
-    alpha = overlap / (1.0 - overlap) / information
-    # Only layer 1 of omega moves: d<h_1a>/d omega_1b = (E[z_1a z_1b | y, omega_2] - delta_ab) as V_11 = 1 and V_12 = 0.
-    excess = moments.covariance[:, 0, :, 0, :] - np.eye(model.tokens)
-    return BranchPoint(alpha, alpha * nodes.mean(np.sum(excess**2, axis=(1, 2))))
-
-
-def second_instability(model, nodes, resolution=1.0, tolerance=1e-4):
-    """Threshold alpha_1 at which the first layer is learnt, and Q_22 there, on the given nodes.
+def first_threshold(channel: Channel, nodes) -> FirstThreshold:
+    """Threshold at which zero overlap becomes unstable, on the given nodes.
 
     Parameters
     ----------
-    model : DeepAttention
-        Two layers, two tokens.
-    tolerance : float
-        Absolute accuracy of log(1 / (1 - Q_22)) at the root.
-
-    Returns
-    -------
-    alpha, overlap : float
-        NaN, NaN if the growth does not cross one for 0.001 <= Q_22 <= 0.99999: layer 1 is then not learnt on this branch, or
-        before layer 2.
+    nodes : GaussianNodes
+        In `state_evolution.node_dimension(channel.link)` dimensions.
     """
-
-    def log_growth(log_precision):
-        return np.log(unlearnt_first_layer(model, -np.expm1(-log_precision), nodes, resolution).growth)
-
-    # The root lies within Q_22 = 0.7 ... 0.999 for common skips; widen only when it does not, since the extremes are costly.
-    low, high = -np.log(0.3), -np.log(1e-3)
-    while log_growth(low) > 0:
-        low *= 0.5
-        if low < 1e-3:
-            return np.nan, np.nan
-    while log_growth(high) < 0:
-        high += np.log(10.0)
-        if high > -np.log(0.99e-5):
-            return np.nan, np.nan
-    root = brentq(log_growth, low, high, xtol=tolerance)
-    overlap = -np.expm1(-root)
-    return unlearnt_first_layer(model, overlap, nodes, resolution).alpha, overlap
+    size = channel.link.rows
+    identity = np.eye(size)
+    omega, observed = sample_outputs(channel.link, np.zeros((size, size)), identity, nodes.points)
+    moments = channel.posterior(observed, omega, identity)
+    resolved = float(moments.resolved.mean())
+    if channel.link.sign_symmetry == "none":
+        (first, second), _ = denoiser(moments, identity)
+        products = nodes.weights[:, None, None] * np.einsum("npa,nqa->npq", first, second)
+        values, vectors = np.linalg.eigh(products.mean(axis=0) + products.mean(axis=0).T)
+        along = np.einsum("p,npq,q->n", vectors[:, -1], products, vectors[:, -1])
+        if 0.5 * values[-1] > max(SIGNIFICANT * along.std() / np.sqrt(len(along)), SMALLEST_INFORMATION):
+            known = (vectors * (values > 1e-3 * values[-1]) * values) @ vectors.T
+            return FirstThreshold(0.0, known / np.trace(known), resolved)
+    found = leading_instability(moments, identity, identity, nodes.weights, channel.link.sign_symmetry == "rows")
+    return FirstThreshold(1.0 / found.eigenvalue if found.eigenvalue > 0 else np.inf, found.direction, resolved)

@@ -1,14 +1,14 @@
-"""GAMP on independent data sets; one replica is one teacher with its data."""
+"""GAMP on independent data sets, drawn here or read; one replica is one teacher with its data."""
 
 import numpy as np
 import xarray as xr
 
+from attention_limits.experiments.sequence_multi_index.points import coordinates, link_at, points, shape
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.progress import progress
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.gaussian_sequences import local_fields
 from attention_limits.sequence_multi_index.generalization import plug_in_error
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 # The test error is an expectation over fresh sequences given the overlaps: this many nodes make it exact to about 1e-3 of itself.
 ERROR_NODES = 8192
@@ -16,44 +16,38 @@ ERROR_NODES = 8192
 
 def run(spec, streams):
     """Final overlaps and trajectories of GAMP (see `variables`); iterations after the last are missing."""
-    model = DeepAttention(**spec["model"])
-    solver = spec["solver"]
-    alphas, replicas = spec["grid"]["alpha"], spec["replicas"]
-    dimension, steps = solver["dimension"], solver["iterations"]
-    shape = (len(alphas), len(replicas))
-    layers = np.arange(1, model.layers + 1)
-    square = (model.layers, model.layers)
-    overlap = np.full((*shape, steps, *square), np.nan)
+    solver, size = spec["solver"], link_at(spec).rows
+    steps = solver["iterations"]
+    square = (size, size)
+    overlap = np.full((*shape(spec), steps, *square), np.nan)
     norm, variance = np.full_like(overlap, np.nan), np.full_like(overlap, np.nan)
-    cosine = np.full((*shape, steps, model.layers), np.nan)
-    final, teacher_norm = np.empty((*shape, *square)), np.empty((*shape, *square))
-    error, residual, resolved = np.empty(shape), np.empty(shape), np.empty(shape)
-    iterations, converged = np.empty(shape, int), np.empty(shape, bool)
-    points = [(i, j) for i in range(len(alphas)) for j in range(len(replicas))]
-    for i, j in progress(points, len(points), spec["estimator"]):
-        alpha, replica = alphas[i], replicas[j]
-        data = gamp.gaussian_dataset(
-            model, dimension, max(1, round(alpha * dimension)), streams.generator("data", replica, alpha=alpha)
-        )
+    cosine = np.full((*shape(spec), steps, size), np.nan)
+    final, teacher_norm = np.empty((2, *shape(spec), *square))
+    error, residual, resolved = np.full((3, *shape(spec)), np.nan)
+    iterations, converged = np.empty(shape(spec), int), np.empty(shape(spec), bool)
+    for at, values, replica in points(spec):
+        link, alpha = link_at(spec, **values), values["alpha"]
+        data = _data_set(spec, streams, link, replica, values)
         outcome = gamp.run(
-            model, data, streams.generator("start", replica, alpha=alpha),
+            Channel(link, solver["resolution"], streams.generator("channel", replica)),
+            data, streams.generator("start", replica, alpha=alpha),
             iterations=steps, damping=solver["damping"], start_overlap=solver["start_overlap"],
             side_information=solver["side_information"], regularization=solver["regularization"],
-            resolution=solver["resolution"], tolerance=solver["tolerance"],
+            tolerance=solver["tolerance"],
         )  # fmt: skip
-        done = iterations[i, j] = len(outcome.overlap)
-        overlap[i, j, :done], norm[i, j, :done] = outcome.overlap, outcome.norm
-        variance[i, j, :done], cosine[i, j, :done] = outcome.variance, outcome.cosine
-        # The signs of a layer's weights do not change the output: the estimate is flipped towards the teacher.
-        signs = np.where(np.diag(outcome.overlap[-1]) < 0, -1.0, 1.0)
-        final[i, j] = signs[:, None] * outcome.overlap[-1]
-        teacher_norm[i, j] = data.teacher @ data.teacher.T / dimension
-        nodes = gaussian_nodes(
-            node_dimension(model), ERROR_NODES, streams.generator("error nodes", replica, alpha=alpha)
-        )
-        error[i, j] = plug_in_error(model, teacher_norm[i, j], outcome.overlap[-1], outcome.norm[-1], nodes)
-        residual[i, j], converged[i, j], resolved[i, j] = outcome.residual, outcome.converged, outcome.resolved
-    point, trajectory = ("alpha", "replica"), ("alpha", "replica", "iteration")
+        done = iterations[at] = len(outcome.overlap)
+        overlap[at][:done], norm[at][:done] = outcome.overlap, outcome.norm
+        variance[at][:done], cosine[at][:done] = outcome.variance, outcome.cosine
+        final[at] = towards_teacher(link, outcome.overlap[-1])
+        teacher_norm[at] = data.teacher @ data.teacher.T / data.teacher.shape[1]
+        residual[at], converged[at], resolved[at] = outcome.residual, outcome.converged, outcome.resolved
+        if np.all(np.isfinite(outcome.overlap[-1])):
+            nodes = gaussian_nodes(
+                2 * size * link.tokens, ERROR_NODES, streams.generator("error nodes", replica, alpha=alpha)
+            )
+            error[at] = plug_in_error(link, teacher_norm[at], outcome.overlap[-1], outcome.norm[-1], nodes)
+    point = (*spec["grid"], "replica")
+    trajectory = (*point, "iteration")
     pair = ("layer", "layer_star")
     return xr.Dataset(
         {
@@ -69,8 +63,26 @@ def run(spec, streams):
             "variance_trajectory": ((*trajectory, *pair), variance),
             "cosine_trajectory": ((*trajectory, "layer"), cosine),
         },
-        {
-            "alpha": alphas, "replica": replicas, "iteration": np.arange(1, steps + 1),
-            "layer": layers, "layer_star": layers,
-        },
-    )  # fmt: skip
+        {**coordinates(spec, link_at(spec)), "iteration": np.arange(1, steps + 1)},
+    )
+
+
+def _data_set(spec, streams, link, replica, values):
+    """The data set of a point: read when the specification says so, drawn otherwise."""
+    alpha = values["alpha"]
+    if "reads" in spec:
+        read = spec["data"](replica, **values)
+        sequences, teacher = read.sequences.values, read.teacher.values
+        generator = streams.generator("output noise", replica, alpha=alpha)
+        noise = generator.standard_normal((len(sequences), link.noise_dimension))
+        return gamp.Dataset(sequences, teacher, link.observe(local_fields(sequences, teacher), noise))
+    dimension = spec["solver"]["dimension"]
+    samples = max(1, round(alpha * dimension))
+    return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha))
+
+
+def towards_teacher(link, overlap):
+    """Overlap (P, P) of estimate and teacher with the estimate's free signs chosen towards the teacher."""
+    if link.sign_symmetry == "rows":
+        return np.where(np.diag(overlap) < 0, -1.0, 1.0)[:, None] * overlap
+    return -overlap if link.sign_symmetry == "all" and np.trace(overlap) < 0 else overlap

@@ -10,70 +10,77 @@ from attention_limits.progress import progress
 from attention_limits.sequence_multi_index.trec import classifier, corpus, tokens
 from attention_limits.sequence_multi_index.trec.grammar import generate_questions
 
+_FIXED = ("layers", "embedding", "hidden", "skip", "initial_std")
+# The dimensions of each variable after the grid and the replica.
+_DIMS = {
+    "weight_similarity": ("epoch", "layer"),
+    "product_similarity": ("epoch", "layer"),
+    "weight_half_time": ("layer",),
+    "product_half_time": ("layer",),
+    "train_accuracy": ("epoch",),
+    "test_accuracy": ("epoch",),
+    "train_loss": ("epoch",),
+    "majority_accuracy": (),
+    "vocabulary_size": (),
+}
+
 
 def run(spec, streams):
-    """Similarities, accuracies and losses epoch by epoch, for every learning rate and replica (see `variables`).
+    """Similarities, accuracies and losses along the training (see `variables`).
 
-    All learning rates of a replica share its split, start and order of the samples.
+    All grid values of a replica share its split, the order of its samples and, up to the scale of the embedding, its start.
     """
     model, solver = spec["model"], spec["solver"]
-    rates, replicas = spec["grid"]["learning_rate"], spec["replicas"]
-    architecture = classifier.Architecture(
-        **{key: model[key] for key in ("layers", "embedding", "hidden", "skip", "initial_std", "embedding_std")}
-    )
-    questions = _corpus(model, streams)
-    tokenizer = tokens.words if model["vocabulary"] == tokens.WORDS else tokens.word_pieces(Path(model["vocabulary"]))
-    shape, times = (len(rates), len(replicas)), solver["epochs"] + 1
-    of_weights, of_products = np.empty((2, *shape, times, architecture.layers))
-    train_accuracy, test_accuracy, train_loss = np.empty((3, *shape, times))
-    half_weights, half_products = np.empty((2, *shape, architecture.layers))
-    majority, sizes = np.empty(shape), np.empty(shape, int)
-    # The rates of one replica come one after another, so that its data are made once.
-    for j, i in progress(list(np.ndindex(shape[::-1])), len(rates) * len(replicas), spec["estimator"]):
-        if i == 0:
-            split = corpus.split(questions, model["test_fraction"], streams.generator("split", replicas[j]))
-            encoded = tokens.encode(questions.questions, split.train, tokenizer, model["max_tokens"])
-            train_set, test_set = (
-                (jnp.asarray(encoded.tokens[part]), jnp.asarray(questions.labels[part]))
-                for part in (split.train, split.test)
+    questions, tokenizer = _corpus(spec, streams), _tokenizer(spec)
+    axes = {**spec["grid"], "replica": spec["replicas"]}
+    shape = tuple(map(len, axes.values()))
+    epochs = np.arange(solver["epochs"] * solver["records"] + 1) / solver["records"]
+    layers = np.arange(1, model["layers"] + 1)
+    sizes = {"epoch": len(epochs), "layer": len(layers)}
+    found = {name: np.empty((*shape, *(sizes[dim] for dim in dims))) for name, dims in _DIMS.items()}
+    for r in progress(range(shape[-1]), shape[-1], spec["estimator"]):
+        replica = spec["replicas"][r]
+        split = corpus.split(questions, model["test_fraction"], streams.generator("split", replica))
+        encoded = tokens.encode(questions.questions, split.train, tokenizer, model["max_tokens"])
+        train_set, test_set = (
+            (jnp.asarray(encoded.tokens[part]), jnp.asarray(questions.labels[part]))
+            for part in (split.train, split.test)
+        )
+        order = classifier.batches(
+            len(split.train), solver["batch"], solver["epochs"], solver["records"], streams.generator("order", replica)
+        )
+        found["majority_accuracy"][..., r] = corpus.majority_accuracy(questions, split)
+        found["vocabulary_size"][..., r] = encoded.size
+        for i, j in np.ndindex(shape[:-1]):
+            architecture = classifier.Architecture(
+                **{key: model[key] for key in _FIXED}, embedding_std=axes["embedding_std"][i]
             )
-            start = classifier.initial_parameters(
-                architecture, encoded.size, len(corpus.CLASSES), streams.generator("start", replicas[j])
-            )
-            order = classifier.batches(
-                len(split.train), solver["batch"], solver["epochs"], streams.generator("order", replicas[j])
-            )
-        path = classifier.train(start, train_set, test_set, order, rates[i], solver["weight_decay"], model["skip"])
-        of_weights[i, j], of_products[i, j] = classifier.similarity_with_last(path.attention)
-        half_weights[i, j] = classifier.half_time(of_weights[i, j])
-        half_products[i, j] = classifier.half_time(of_products[i, j])
-        train_accuracy[i, j], test_accuracy[i, j] = path.train_accuracy, path.test_accuracy
-        train_loss[i, j] = path.train_loss
-        majority[i, j] = corpus.majority_accuracy(questions, split)
-        sizes[i, j] = encoded.size
-    point = ("learning_rate", "replica")
+            rng = streams.generator("start", replica)
+            start = classifier.initial_parameters(architecture, encoded.size, len(corpus.CLASSES), rng)
+            rate = axes["learning_rate"][j]
+            path = classifier.train(start, train_set, test_set, order, rate, solver["weight_decay"], model["skip"])
+            for name in ("train_accuracy", "test_accuracy", "train_loss"):
+                found[name][i, j, r] = getattr(path, name)
+            similarities = classifier.similarity_with_last(path.attention)
+            for name, similarity in zip(("weight", "product"), similarities, strict=True):
+                found[f"{name}_similarity"][i, j, r] = similarity
+                found[f"{name}_half_time"][i, j, r] = classifier.half_time(epochs, similarity)
+    found["vocabulary_size"] = found["vocabulary_size"].astype(int)
     return xr.Dataset(
-        {
-            "weight_similarity": ((*point, "epoch", "layer"), of_weights),
-            "product_similarity": ((*point, "epoch", "layer"), of_products),
-            "weight_half_time": ((*point, "layer"), half_weights),
-            "product_half_time": ((*point, "layer"), half_products),
-            "train_accuracy": ((*point, "epoch"), train_accuracy),
-            "test_accuracy": ((*point, "epoch"), test_accuracy),
-            "train_loss": ((*point, "epoch"), train_loss),
-            "majority_accuracy": (point, majority),
-            "vocabulary_size": (point, sizes),
-        },
-        {
-            "learning_rate": rates, "replica": replicas, "epoch": np.arange(times),
-            "layer": np.arange(1, architecture.layers + 1),
-        },
-    )  # fmt: skip
+        {name: ((*axes, *_DIMS[name]), array) for name, array in found.items()},
+        {**axes, "epoch": epochs, "layer": layers},
+    )
 
 
-def _corpus(model, streams):
+def _corpus(spec, streams):
     """The questions, the same for all replicas."""
+    model = spec["model"]
     if model["corpus"] == "generated":
         lines = generate_questions(model["questions"], streams.generator("corpus", 0))
         return corpus.parse_questions(lines, "generated corpus")
-    return corpus.read_corpus(Path(model["corpus"]))
+    return corpus.read_corpus(Path(spec["project"], model["corpus"]))
+
+
+def _tokenizer(spec):
+    vocabulary = spec["model"]["vocabulary"]
+    return tokens.words if vocabulary == "words" else tokens.word_pieces(Path(spec["project"], vocabulary))

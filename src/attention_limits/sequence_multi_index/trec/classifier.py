@@ -95,22 +95,24 @@ def loss(parameters, tokens, labels, skip):
     return optax.softmax_cross_entropy_with_integer_labels(logits(parameters, tokens, skip), labels).mean()
 
 
-def batches(count, batch, epochs, rng):
-    """Sample numbers (epochs, count // batch, batch): each epoch a new order of all samples, less the incomplete last batch.
+def batches(count, batch, epochs, records, rng):
+    """Sample numbers (epochs * records, steps, batch): each epoch a new order of all samples, cut into `records` equal parts.
 
-    Raises ValueError when there are fewer samples than make a batch.
+    What does not fill a batch in every part, fewer than `records * batch` samples, is left out of that epoch. Raises ValueError
+    when there are fewer samples than that.
     """
-    steps = count // batch
+    steps = count // (batch * records)
     if not steps:
-        raise ValueError(f"a batch of {batch} needs at least as many samples, got {count}")
-    return np.stack([rng.permutation(count)[: steps * batch].reshape(steps, batch) for _ in range(epochs)])
+        raise ValueError(f"{records} records per epoch of batches of {batch} need as many samples, got {count}")
+    orders = [rng.permutation(count)[: records * steps * batch] for _ in range(epochs)]
+    return np.stack(orders).reshape(epochs * records, steps, batch)
 
 
 class Trajectory(NamedTuple):
-    """Epoch by epoch, from the start (entry 0) to the end: arrays with `epochs + 1` entries along the first axis.
+    """Records from the start (entry 0) to the end of the training: arrays with `times` entries along the first axis.
 
-    `attention` (epochs + 1, layers, embedding, hidden); the others (epochs + 1,): share of right answers on the training and on
-    the test questions, and cross entropy on the training questions in nats.
+    `attention` (times, layers, embedding, hidden); the others (times,): share of right answers on the training and on the test
+    questions, and cross entropy on the training questions in nats.
     """
 
     attention: jax.Array
@@ -126,8 +128,8 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, s
     Parameters
     ----------
     train_set, test_set : pairs of arrays, tokens (n, length) and labels (n,)
-    order : array of int (epochs, steps, batch)
-        The samples of each step; see `batches`.
+    order : array of int (times - 1, steps, batch)
+        The samples of each step between two records; see `batches`.
     learning_rate, weight_decay : float
 
     Returns
@@ -147,11 +149,11 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, s
         trained, tested = (_evaluate(parameters, *samples, skip) for samples in (train_set, test_set))
         return Trajectory(parameters.attention, trained[0], tested[0], trained[1])
 
-    def epoch(state, chosen):
+    def part(state, chosen):
         state, _ = jax.lax.scan(step, state, chosen)
         return state, record(state[0])
 
-    _, later = jax.lax.scan(epoch, (parameters, optimiser.init(parameters)), order)
+    _, later = jax.lax.scan(part, (parameters, optimiser.init(parameters)), order)
     return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), record(parameters), later)
 
 
@@ -199,18 +201,19 @@ def _inner_of_products(a, b):
     return np.sum((np.swapaxes(a, -1, -2) @ b) ** 2, axis=(-1, -2))
 
 
-def half_time(similarity):
-    """Epoch at which a similarity first has gone half of its way from the start to 1, linear between epochs.
+def half_time(times, similarity):
+    """When a similarity first has gone half of its way from the start to 1, linear between the times.
 
     Parameters
     ----------
+    times : array (times,)
     similarity : array (times, layers)
         1 at the last time.
 
     Returns
     -------
     array (layers,)
-        NaN where similarities are missing (a diverged training).
+        NaN where similarities are missing (a diverged training), or 1 from the start.
     """
     similarity = np.asarray(similarity, dtype=float)
     level = 0.5 * (1.0 + similarity[0])
@@ -218,6 +221,6 @@ def half_time(similarity):
     for layer, (curve, half) in enumerate(zip(similarity.T, level, strict=True)):
         if np.isfinite(curve).all() and curve[0] < half:
             after = int(np.argmax(curve >= half))
-            before = curve[after - 1]
-            found[layer] = after - 1 + (half - before) / (curve[after] - before)
+            between = slice(after - 1, after + 1)
+            found[layer] = np.interp(half, curve[between], times[between])
     return found

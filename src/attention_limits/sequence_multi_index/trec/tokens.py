@@ -9,7 +9,6 @@ from tokenizers import BertWordPieceTokenizer
 from attention_limits.errors import SpecError
 
 PADDING, UNKNOWN = 0, 1
-WORDS = "words"
 
 
 @dataclass(frozen=True)

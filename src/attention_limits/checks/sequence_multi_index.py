@@ -1,0 +1,45 @@
+"""Checked of sequence multi-index experiments before any job: their link exists, is sound, and can be inferred from."""
+
+from pathlib import Path
+
+from attention_limits.sequence_multi_index.links.checking import problems_of
+from attention_limits.sequence_multi_index.links.link import inference
+from attention_limits.sequence_multi_index.links.loading import code_file, load_link
+
+# Kinds that only run the link forward; all others with a link infer from its output.
+FORWARD_ONLY = frozenset({"gaussian_sequences", "batch_reuse_sgd", "online_sgd"})
+# Keys of a grid that are no parameters of the link.
+NOT_OF_THE_LINK = frozenset({"alpha", "held"})
+
+
+def problems(estimator) -> list[tuple[tuple[str, ...], str]]:
+    """What is wrong with the link of an estimator, at every value of each of its parameters that is scanned."""
+    if "link" not in estimator.model:
+        return []
+    scanned = {key: values for key, values in estimator.grid.items() if key not in NOT_OF_THE_LINK}
+    first = {**estimator.model, **{key: values[0] for key, values in scanned.items()}}
+    found = _link_problems(estimator, first, ("model",), code_file(first["link"], estimator.project) is not None)
+    if found:
+        return found
+    # The others are only made: looking at all of them would take long for a user's own.
+    for key, values in scanned.items():
+        for value in values[1:]:
+            found += _link_problems(estimator, {**first, key: value}, ("grid", key), False)
+    return found
+
+
+def code_files(estimator) -> list[Path]:
+    """The file that defines the link, if it is a user's own and exists."""
+    path = code_file(estimator.model["link"], estimator.project) if "link" in estimator.model else None
+    return [path] if path is not None and path.is_file() else []
+
+
+def _link_problems(estimator, parameters, keys, look):
+    try:
+        link = load_link(parameters, estimator.project)
+        found = problems_of(link) if look else []
+        if not found and estimator.name not in FORWARD_ONLY:
+            inference(link)
+    except ValueError as error:
+        return [(keys, str(error))]
+    return [(keys, problem) for problem in found]

@@ -1,0 +1,240 @@
+"""Posterior moments of any number of attention layers reading two tokens, by importance sampling on quasi-random nodes.
+
+The first L - 1 layers are drawn with the help of shared standard normal nodes (`fibre_sampling.Proposal`); the output then
+leaves the last layer the two values +-v, v = A_1^-1 ... A_{L-1}^-1 u, with weight N(+-v | first layers) / |det A_1 ... A_{L-1}|
+(`links.deep_attention`). In the sum and the difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
+
+    (A x)_d = kappa x_d,   (A x)_s = (1 + c) x_s - tau x_d,   kappa = c + 1 - S_12 - S_21,   tau = S_12 - S_21.
+"""
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+from attention_limits.numerics.fast_math import exp
+
+# Nodes per pass: the work space of one pass stays in the first-level cache.
+PASS = 128
+# Samples per parallel block, which share one work space.
+BLOCK = 16
+
+_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _attend(w_s, w_d, kappa, tau, skip, beta):
+    """Write kappa and tau of the attention of tokens with sums w_s and differences w_d, all (PASS,)."""
+    for i in range(PASS):
+        s = w_s[i]
+        d = w_d[i]
+        # e_1 = exp(-beta w_1 d), e_2 = exp(beta w_2 d): S_12 = e_1 / (1 + e_1), S_21 = e_2 / (1 + e_2).
+        e1 = exp(max(-80.0, min(80.0, -0.5 * beta * d * (s + d))))
+        e2 = exp(max(-80.0, min(80.0, 0.5 * beta * d * (s - d))))
+        inverse = 1.0 / ((1.0 + e1) * (1.0 + e2))
+        kappa[i] = skip + (1.0 - e1 * e2) * inverse
+        tau[i] = (e1 - e2) * inverse
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _pass_on(w_s, w_d, kappa, tau, skip):
+    """Replace tokens by the output A w of a layer."""
+    for i in range(PASS):
+        w_s[i] = (1.0 + skip) * w_s[i] - tau[i] * w_d[i]
+        w_d[i] *= kappa[i]
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _last_layer(u_s, u_d, kappa, tau, skip, v_1, v_2, factor):
+    """Write v = A_1^-1 ... A_{L-1}^-1 u and factor = 1 / prod_l kappa_l; kappa and tau are (L - 1, PASS)."""
+    for i in range(PASS):
+        v_1[i] = u_s
+        v_2[i] = u_d
+        factor[i] = 1.0
+    for layer in range(kappa.shape[0] - 1, -1, -1):
+        for i in range(PASS):
+            inverse = 1.0 / kappa[layer, i]
+            v_2[i] *= inverse
+            v_1[i] = (v_1[i] + tau[layer, i] * v_2[i]) * (1.0 / (1.0 + skip))
+            factor[i] *= inverse
+    for i in range(PASS):
+        s = v_1[i]
+        d = v_2[i]
+        v_1[i] = 0.5 * (s + d)
+        v_2[i] = 0.5 * (s - d)
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _draw(nodes, omega, shift, spread, deviation):
+    """Write the deviations shift omega + spread x of the free rows from omega; nodes x and deviation are (F, 2, PASS)."""
+    for k in range(nodes.shape[0]):
+        for a in range(2):
+            out = deviation[k, a]
+            moved = shift[k] * omega[k, a]
+            for i in range(PASS):
+                out[i] = moved
+            for j in range(k + 1):
+                for i in range(PASS):
+                    out[i] += spread[k, j] * nodes[j, a, i]
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _compare(nodes, deviation, whitening, xi, log_weight):
+    """Write log_weight = 1/2 sum (x^2 - xi^2), xi = whitening (deviation); xi is a work space (PASS,)."""
+    for i in range(PASS):
+        log_weight[i] = 0.0
+    for k in range(nodes.shape[0]):
+        for a in range(2):
+            for i in range(PASS):
+                xi[i] = 0.0
+            for j in range(k + 1):
+                for i in range(PASS):
+                    xi[i] += whitening[k, j] * deviation[j, a, i]
+            for i in range(PASS):
+                log_weight[i] += 0.5 * (nodes[k, a, i] * nodes[k, a, i] - xi[i] * xi[i])
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _sum_products(weighted, fields, count, out):
+    """Add to out[j] the sum over nodes of weighted * fields[j], j < count; return the sum of weighted."""
+    for j in range(count):
+        total = 0.0
+        for i in range(PASS):
+            total += weighted[i] * fields[j, i]
+        out[j] += total
+    total = 0.0
+    for i in range(PASS):
+        total += weighted[i]
+    return total
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus):
+    """Write log_weight plus the Gaussian log-weights of +v and -v, v ~ N(mu, 1 / precision); return the larger maximum."""
+    best = -1e300
+    for i in range(PASS):
+        squares = v_1[i] * v_1[i] + v_2[i] * v_2[i] + mu_1[i] * mu_1[i] + mu_2[i] * mu_2[i]
+        even = log_weight[i] - 0.5 * precision * squares
+        odd = precision * (v_1[i] * mu_1[i] + v_2[i] * mu_2[i])
+        plus[i] = max(even + odd, -1e300)
+        minus[i] = max(even - odd, -1e300)
+        best = max(best, even + abs(odd))
+    return best
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums):
+    """Turn log-weights into weights and sum what concerns the last layer alone.
+
+    plus becomes both = w_+ + w_-, w = factor exp(log-weight - shift). y = +-v - centre has the first moments y_1, y_2 per node,
+    which are written; the sums of both, both^2, yy_11, yy_12, yy_22 are added to sums (5,).
+    """
+    c_1 = centre[0]
+    c_2 = centre[1]
+    total = squares = yy_11 = yy_12 = yy_22 = 0.0
+    for i in range(PASS):
+        a = factor[i] * exp(plus[i] - shift)
+        b = factor[i] * exp(minus[i] - shift)
+        both = a + b
+        difference = a - b
+        plus[i] = both
+        total += both
+        squares += both * both
+        y_1[i] = difference * v_1[i] - both * c_1
+        y_2[i] = difference * v_2[i] - both * c_2
+        t_1 = both * v_1[i] - difference * c_1
+        t_2 = both * v_2[i] - difference * c_2
+        yy_11 += v_1[i] * t_1 - c_1 * y_1[i]
+        yy_12 += v_2[i] * t_1 - c_2 * y_1[i]
+        yy_22 += v_2[i] * t_2 - c_2 * y_2[i]
+    sums[0] += total
+    sums[1] += squares
+    sums[2] += yy_11
+    sums[3] += yy_12
+    sums[4] += yy_22
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _tokens(omega, deviation, w_s, w_d, mu_1, mu_2, regression):
+    """Write sum and difference of the fields omega + deviation of a layer; add its share to the mean of the last layer."""
+    for i in range(PASS):
+        w_s[i] = omega[0] + omega[1] + deviation[0, i] + deviation[1, i]
+        w_d[i] = omega[0] - omega[1] + deviation[0, i] - deviation[1, i]
+        mu_1[i] += regression * deviation[0, i]
+        mu_2[i] += regression * deviation[1, i]
+
+
+@njit(error_model="numpy")
+def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, skip, beta, work, mean, second):
+    """Moments of one output; returns log Z and the effective sample size (sum w)^2 / sum w^2.
+
+    u (2,); omega (L, 2); shift ... regression (L-1,) as in `fibre_sampling.Proposal`; precision of the last layer given the
+    others; nodes (L-1, 2, S); work (4 L + 6, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) =
+    E[(h - omega)(h - omega)^T].
+    """
+    free = spread.shape[0]
+    bound = 2 * free
+    fields = work[:bound]
+    deviation = fields.reshape((free, 2, PASS))
+    kappa, tau = work[bound : bound + free], work[bound + free : 2 * bound]
+    w_s, w_d, v_1, v_2, mu_1, mu_2, plus, minus, factor, log_weight = work[2 * bound : 2 * bound + 10]
+    sums = np.zeros(5)
+    top = -1e300
+    mean[:] = 0.0
+    second[:] = 0.0
+    for first in range(0, nodes.shape[2], PASS):
+        here = nodes[:, :, first : first + PASS]
+        _draw(here, omega, shift, spread, deviation)
+        _compare(here, deviation, whitening, w_s, log_weight)
+        mu_1[:] = omega[free, 0]
+        mu_2[:] = omega[free, 1]
+        for layer in range(free):
+            _tokens(omega[layer], deviation[layer], w_s, w_d, mu_1, mu_2, regression[layer])
+            for before in range(layer):
+                _pass_on(w_s, w_d, kappa[before], tau[before], skip)
+            _attend(w_s, w_d, kappa[layer], tau[layer], skip, beta)
+        _last_layer(u[0] + u[1], u[0] - u[1], kappa, tau, skip, v_1, v_2, factor)
+        best = _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus)
+        if best > top:
+            scale = math.exp(max(top - best, -700.0))
+            sums *= scale
+            sums[1] *= scale
+            mean *= scale
+            second *= scale
+            top = best
+        _last_moments(v_1, v_2, plus, minus, factor, top, omega[free], w_s, w_d, sums)
+        mean[bound] += _sum_products(w_s, fields, bound, second[bound])
+        mean[bound + 1] += _sum_products(w_d, fields, bound, second[bound + 1])
+        for j in range(bound):
+            for i in range(PASS):
+                w_s[i] = plus[i] * fields[j, i]
+            mean[j] += _sum_products(w_s, fields, j + 1, second[j])
+    second[bound, bound], second[bound + 1, bound], second[bound + 1, bound + 1] = sums[2], sums[3], sums[4]
+    mean /= sums[0]
+    for j in range(bound + 2):
+        for k in range(j + 1):
+            second[j, k] /= sums[0]
+            second[k, j] = second[j, k]
+    log_z = (
+        math.log(sums[0] / nodes.shape[2]) + top + math.log(precision / (2.0 * math.pi)) - free * math.log(1.0 + skip)
+    )
+    return log_z, sums[0] * sums[0] / sums[1]
+
+
+@njit(parallel=True, error_model="numpy")
+def deep_moments(
+    u, omega, shift, spread, whitening, regression, precision, nodes, skip, beta, log_z, mean, second, effective
+):
+    """`_moments` of n outputs: u (n, 2) and omega (n, L, 2) are read, the rest shared.
+
+    Written are log_z (n,), up to the log_scale of the proposal; mean (n, 2 L) and second (n, 2 L, 2 L), over (layer, token); and
+    effective (n,). The number S of nodes is a multiple of PASS.
+    """
+    n = u.shape[0]
+    for block in prange((n + BLOCK - 1) // BLOCK):
+        work = np.empty((4 * spread.shape[0] + 10, PASS))
+        for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
+            log_z[i], effective[i] = _moments(
+                u[i], omega[i], shift, spread, whitening, regression, precision, nodes, skip, beta,
+                work, mean[i], second[i],
+            )  # fmt: skip

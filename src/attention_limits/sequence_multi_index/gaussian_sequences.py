@@ -1,0 +1,24 @@
+"""Gaussian sequences and a teacher: the data of all sequence multi-index models, before the link."""
+
+import numpy as np
+
+
+def draw(rows: int, tokens: int, dimension: int, samples: int, generator) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences (N, M, D), single precision, and teacher weights (P, D), all standard normal.
+
+    Raises
+    ------
+    ValueError
+        If a size is below one.
+    """
+    if min(rows, tokens, dimension, samples) < 1:
+        raise ValueError(f"all sizes must be at least one, got {(rows, tokens, dimension, samples)}")
+    teacher = generator.standard_normal((rows, dimension))
+    return generator.standard_normal((samples, tokens, dimension), dtype=np.float32), teacher
+
+
+def local_fields(sequences: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """h = W x / sqrt(D), double precision (N, P, M), of sequences (N, M, D) and weights (P, D)."""
+    samples, tokens, dimension = sequences.shape
+    products = sequences.reshape(-1, dimension).astype(float) @ weights.T / np.sqrt(dimension)
+    return products.reshape(samples, tokens, -1).transpose(0, 2, 1)

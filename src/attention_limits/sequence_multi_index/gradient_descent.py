@@ -1,0 +1,176 @@
+"""Stochastic gradient descent on the squared loss of deep attention, in JAX.
+
+Per step, on a batch of sequences x_mu (M x D) with outputs y_mu, and with fields h_mu = W x_mu^T / sqrt(D) (P x M),
+
+    loss(W) = (1/D) sum_{mu in batch} ||y_mu - g(h_mu)||_F^2,      W <- W - rate (grad loss(W) + decay W).
+
+The sum over the batch is divided by the dimension, not by the size of the batch: at rate 15 and D = 500 a batch of 200 sequences
+moves the weights as a mean over the batch would at rate 6. The decay is the weight decay of common libraries: it is multiplied by
+the rate. (Figure 2 of Troiani et al. 2025, arXiv:2502.00901, as described there.) Everything is in single precision. Diverged
+weights stay in the results, as NaN.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+
+
+def attention_output(link: DeepAttention, h):
+    """`link.forward` in JAX: outputs (..., M, M) of local fields h (..., P, M)."""
+    if h.shape[-2:] != (link.depth, link.tokens):
+        raise ValueError(f"h must end in (depth, tokens) = {(link.depth, link.tokens)}, got shape {h.shape}")
+    fields = h
+    for _ in range(link.depth - 1):
+        first, deeper = fields[..., 0, :], fields[..., 1:, :]
+        fields = link.skip * deeper + jnp.einsum("...ab,...lb->...la", _attention(link, first), deeper)
+    return _attention(link, fields[..., 0, :])
+
+
+def _attention(link, u):
+    scores = link.beta * u[..., :, None] * u[..., None, :]
+    return jax.nn.softmax(scores, axis=-1) if link.activation == "softmax" else scores
+
+
+def batch_loss(link: DeepAttention, weights, sequences, outputs):
+    """sum_mu ||y_mu - g(h_mu)||_F^2 / D over a batch.
+
+    Parameters
+    ----------
+    weights : array (P, D)
+    sequences : array (B, M, D)
+    outputs : array (B, M, M)
+    """
+    dimension = weights.shape[1]
+    # One matrix of all tokens: the two products with it are nearly all of the work.
+    fields = (sequences.reshape(-1, dimension) @ weights.T).reshape(len(sequences), link.tokens, -1) / jnp.sqrt(
+        dimension
+    )
+    return jnp.sum((outputs - attention_output(link, jnp.swapaxes(fields, 1, 2))) ** 2) / dimension
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How the weights move: rate > 0, weight decay >= 0, and reuse >= 1, the number of steps on each batch.
+
+    Raises
+    ------
+    ValueError
+        If one is out of its range.
+    """
+
+    rate: float
+    decay: float = 0.0
+    reuse: int = 1
+
+    def __post_init__(self):
+        if not (self.rate > 0 and self.decay >= 0 and self.reuse >= 1):
+            raise ValueError(
+                f"need rate > 0, decay >= 0 and reuse >= 1, got {self.rate!r}, {self.decay!r}, {self.reuse!r}"
+            )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Batches that come one after the other, for S data sets at once; arrays of NumPy, or of JAX where blocks share them.
+
+    Attributes
+    ----------
+    sequences : array (S, N, M, D)
+    outputs : array (S, N, M, M)
+    order : integer array (S, K, B)
+        Numbers of the sequences of K batches of size B.
+    """
+
+    sequences: np.ndarray
+    outputs: np.ndarray
+    order: np.ndarray
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Gradient descent on S data sets, at the start and after each of T blocks.
+
+    Attributes
+    ----------
+    batches : array (T + 1,)
+        Batches drawn so far.
+    cosine, norm : arrays (S, T + 1, P)
+        Cosine similarity of each layer with the teacher's, signed, and |W_l| / sqrt(D).
+    loss : array (S, T + 1)
+        Mean over the sequences of a block of ||y - g(h)||_F^2, each before its batch is stepped on; missing at the start.
+    weights : array (S, P, D)
+        Last weights.
+    """
+
+    batches: np.ndarray
+    cosine: np.ndarray
+    norm: np.ndarray
+    loss: np.ndarray
+    weights: np.ndarray
+
+
+def descend(link: DeepAttention, blocks: Iterable[Block], start, teacher, descent: Descent) -> Trajectory:
+    """Run gradient descent through all blocks from the weights `start` (S, P, D); teacher weights (S, P, D)."""
+    weights, teacher = jnp.asarray(start, jnp.float32), jnp.asarray(teacher, jnp.float32)
+    batches, losses, measured = [0], [np.full(len(weights), np.nan)], [_measure(weights, teacher)]
+    for block in blocks:
+        weights, loss = _through(
+            link, descent.reuse, weights, block.sequences, block.outputs, block.order, descent.rate, descent.decay
+        )
+        batches.append(batches[-1] + block.order.shape[1])
+        losses.append(loss)
+        measured.append(_measure(weights, teacher))
+    cosine, norm = (np.stack([np.asarray(item[i]) for item in measured], axis=1) for i in (0, 1))
+    return Trajectory(np.array(batches), cosine, norm, np.stack(losses, axis=1), np.asarray(weights))
+
+
+# Over several data sets at once the products with thin matrices are batched, which is three times as fast as one by one.
+@partial(jax.jit, static_argnums=(0, 1))
+def _through(link, reuse, weights, sequences, outputs, order, rate, decay):
+    """Weights (S, P, D) after the batches of a block, and the mean loss per sequence (S,) before each batch's own steps."""
+
+    def one(weights, sequences, outputs, order):
+        def use(weights, numbers):
+            x, y = sequences[numbers], outputs[numbers]
+            value_and_gradient = jax.value_and_grad(partial(batch_loss, link))
+            loss, gradient = value_and_gradient(weights, x, y)
+            moved = weights - rate * (gradient + decay * weights)
+            for _ in range(reuse - 1):
+                gradient = value_and_gradient(moved, x, y)[1]
+                moved = moved - rate * (gradient + decay * moved)
+            return moved, loss
+
+        weights, losses = jax.lax.scan(use, weights, order)
+        return weights, jnp.mean(losses) * weights.shape[1] / order.shape[1]
+
+    return jax.vmap(one)(weights, sequences, outputs, order)
+
+
+@jax.jit
+def _measure(weights, teacher):
+    norm, size = jnp.linalg.norm(weights, axis=-1), jnp.linalg.norm(teacher, axis=-1)
+    return jnp.sum(weights * teacher, axis=-1) / (norm * size), norm / jnp.sqrt(weights.shape[-1])
+
+
+def drawn_batches(samples: int, batch: int, batches: int, generator) -> np.ndarray:
+    """Numbers (batches, batch) of the sequences of each batch: pass after pass through the data in a new random order.
+
+    In each pass every sequence is in at most one batch; those that do not fill the last one are left out.
+
+    Raises
+    ------
+    ValueError
+        If a batch is empty or larger than the data.
+    """
+    if not 1 <= batch <= samples:
+        raise ValueError(f"the size of a batch must be from 1 to the number of samples {samples}, got {batch}")
+    whole = samples // batch
+    passes = -(-batches // whole)
+    orders = [generator.permutation(samples)[: whole * batch].reshape(whole, batch) for _ in range(passes)]
+    return np.concatenate(orders)[:batches].astype(np.int32)

@@ -1,0 +1,203 @@
+"""Attention other than tied layers of rank one: untied keys and queries, several heads.
+
+Both are sequence multi-index models (Troiani et al. 2025, arXiv:2502.00901): more rows of W, another map from the fields to the
+output. For two tokens the output is inverted exactly; for more it is not, and inference needs output noise.
+
+With several heads the last attention matrix S(u) follows from the fields sampled before it, with the weight 1 / |dS/du|, where
+dS/du ~ (u_1 - u_2)^2. That alone would have an infinite variance: all of the line u_1 = u_2 is the preimage of one point. So of
+the last two heads each is sampled for half of the candidates, the other following from it, and both are weighted with the sum of
+the two densities (balance heuristic, Veach and Guibas 1995), which vanishes where both heads are on such a line alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.links.deep_attention import require_attention, softmax_rows
+from attention_limits.sequence_multi_index.links.layers import (
+    TWO_TOKENS,
+    apply,
+    inverse_of_two,
+    layer_product,
+    log_jacobian,
+    log_normal,
+    require_shape,
+    score_root,
+    signed_pairs,
+)
+from attention_limits.sequence_multi_index.links.link import Link
+
+
+@dataclass(frozen=True)
+class UntiedAttention(Link):
+    """Layers with a key row k_l and a query row q_l: S_l = softmax_rows(beta (q_l B_{l-1})^T (k_l B_{l-1})), y = S_L.
+
+    Rows k_1, q_1, ..., k_L, q_L: P = 2 L. B_l as in `deep_attention`. Of the last layer, with its fields as read,
+    log(y_11 / y_12) / beta = q_1 (k_1 - k_2) and log(y_22 / y_21) / beta = q_2 (k_2 - k_1): given everything but q_L the output
+    fixes q_L, with the weight 1 / ((k_1 - k_2)^2 |det B_{L-1}|) in the density of these two. Only key and query of a layer
+    together can change sign.
+
+    Attributes
+    ----------
+    skip, beta : float
+        c >= 0 and beta > 0.
+    depth, tokens : int
+        L and M.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+
+    skip: float = 1.0
+    beta: float = 1.0
+    depth: int = 1
+    tokens: int = 2
+
+    sign_symmetry = "all"
+
+    def __post_init__(self):
+        require_attention(self.skip, self.beta, self.depth, self.tokens)
+
+    @property
+    def rows(self):
+        """P = 2 L."""
+        return 2 * self.depth
+
+    @property
+    def free_rows(self):
+        """All but the last query."""
+        return self.rows - 1
+
+    @property
+    def no_density(self):
+        """Why there is no channel: more than two tokens."""
+        return "" if self.tokens == 2 else TWO_TOKENS
+
+    def _attention(self, read):
+        return softmax_rows(self.beta * read[..., 1, :, None] * read[..., 0, None, :])
+
+    def _last(self, h):
+        """(k B_{L-1}, q B_{L-1}) of the last layer, array (..., 2, M)."""
+        h = require_shape(h, self.rows, self.tokens)
+        layers = h.reshape(*h.shape[:-2], self.depth, 2, self.tokens)
+        transposed = layer_product(layers[..., :-1, :, :], self._attention, self.skip)
+        return np.einsum("...ab,...rb->...ra", transposed, layers[..., -1, :, :])
+
+    def forward(self, h):
+        """Output y = S_L, array (..., M, M), of fields h (..., 2 L, M)."""
+        return self._attention(self._last(h))
+
+    def observe(self, h, noise=None):
+        """(q_1 (k_1 - k_2), q_2 (k_2 - k_1)) of the last layer, array (n, 2): the log-ratios of y, known more exactly."""
+        if self.tokens != 2:
+            return self.forward(h)
+        key, query = np.moveaxis(self._last(h), -2, 0)
+        return query * (key - key[..., ::-1])
+
+    def fibre(self, observed, free, angles):
+        """The one candidate of the last query; see `Link` and the class."""
+        earlier = free[..., :-1, :].reshape(*free.shape[:2], self.depth - 1, 2, 2)
+        transposed = layer_product(earlier, self._attention, self.skip)
+        inverse, log_det = inverse_of_two(transposed)
+        key = apply(transposed, free[..., -1, :])
+        difference = key - key[..., ::-1]
+        query = apply(inverse, observed[:, None] / difference)
+        log_weight = -2.0 * np.log(np.abs(difference[..., 0])) - log_det
+        return query[:, :, None, None, :], np.where(np.isfinite(log_det), log_weight, -np.inf)[:, :, None]
+
+
+@dataclass(frozen=True)
+class MultiHeadAttention(Link):
+    """Layers with H tied heads of rank one: S_l = mean over heads of softmax_rows(beta (h_lk B_{l-1})^T (h_lk B_{l-1})), y = S_L.
+
+    Rows h_11 ... h_1H, h_21 ...: P = L H. B_l as in `deep_attention`. Given all other heads, H y minus their attention must be
+    the attention matrix of the last one; the last two heads exchange their roles, see the module.
+
+    Attributes
+    ----------
+    heads : int
+        H >= 1.
+    skip, beta : float
+        c >= 0 and beta > 0.
+    depth, tokens : int
+        L and M.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+
+    heads: int = 2
+    skip: float = 1.0
+    beta: float = 1.0
+    depth: int = 1
+    tokens: int = 2
+
+    sign_symmetry = "rows"
+
+    def __post_init__(self):
+        require_attention(self.skip, self.beta, self.depth, self.tokens)
+        if self.heads < 1:
+            raise ValueError(f"heads must be >= 1, got {self.heads}")
+
+    @property
+    def rows(self):
+        """P = L H."""
+        return self.depth * self.heads
+
+    @property
+    def free_rows(self):
+        """All but the last two heads, or the only one, of the last layer."""
+        return self.rows - min(self.heads, 2)
+
+    @property
+    def angles(self):
+        """The fields of one head."""
+        return self.tokens if self.heads > 1 else 0
+
+    @property
+    def no_density(self):
+        """Why there is no channel: more than two tokens."""
+        return "" if self.tokens == 2 else TWO_TOKENS
+
+    def _head(self, read):
+        return softmax_rows(self.beta * read[..., :, None] * read[..., None, :])
+
+    def _attention(self, read):
+        return self._head(read).mean(axis=-3)
+
+    def forward(self, h):
+        """Output y = S_L, array (..., M, M), of fields h (..., L H, M)."""
+        h = require_shape(h, self.rows, self.tokens)
+        layers = h.reshape(*h.shape[:-2], self.depth, self.heads, self.tokens)
+        transposed = layer_product(layers[..., :-1, :, :], self._attention, self.skip)
+        return self._attention(np.einsum("...ab,...rb->...ra", transposed, layers[..., -1, :, :]))
+
+    def fibre(self, observed, free, angles):
+        """Candidates of the last two heads (or of the only one); see `Link` and the class."""
+        first = (self.depth - 1) * self.heads
+        layers = free[:, :, :first].reshape(*free.shape[:2], self.depth - 1, self.heads, 2)
+        transposed = layer_product(layers, self._attention, self.skip)
+        inverse, log_det = inverse_of_two(transposed)
+        others = np.einsum("nsab,nsrb->nsra", transposed, free[:, :, first:])
+        left = self.heads * observed[:, None] - self._head(others).sum(axis=2)
+        if self.heads == 1:
+            read, valid, log_change = score_root(left, self.beta)
+            last = apply(inverse, read)
+            log_weight = np.where(valid & np.isfinite(log_det), -log_change - log_det, -np.inf)
+            return np.stack([last, -last], axis=2)[:, :, :, None], np.repeat(log_weight[..., None], 2, axis=2)
+        sampled = np.broadcast_to(angles, (*free.shape[:2], 2))
+        read = apply(transposed, sampled)
+        attention = self._head(read)
+        solved_read, valid, log_solved = score_root(left - attention, self.beta)
+        solved = apply(inverse, solved_read)
+        log_other = log_jacobian(read, attention, self.beta)
+        # dy = dS / H, in two entries.
+        log_sum = np.logaddexp(log_normal(sampled) + log_solved, log_normal(solved) + log_other)
+        log_weight = np.where(valid & np.isfinite(log_det), 2.0 * np.log(self.heads) - log_det - log_sum, -np.inf)
+        candidates, log_weights = signed_pairs(sampled, solved, log_weight, self.free_rows > 0)
+        exchanged = candidates[..., ::-1, :]
+        return np.concatenate([candidates, exchanged], axis=2), np.concatenate([log_weights, log_weights], axis=2)

@@ -1,0 +1,201 @@
+"""Whether a link is what it says: output, symmetry, candidates.
+
+This looks at seeded random fields and is quick, without numba or scipy; that the channel is a density is tested statistically
+in `density`.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.links.link import Link, inference
+
+SYMMETRIES = ("rows", "all", "none")
+# Fields beyond this many standard deviations carry no probability; candidates there may be inaccurate.
+FAR = 8.0
+# Largest accepted error of an output that a candidate reproduces, relative to the output and its typical size.
+ACCURACY = 1e-6
+
+
+def problems_of(link: Link, count=64, seed=0) -> list[str]:
+    """What is wrong with a link, found on `count` (a multiple of 8) random fields: one message each, with the failing example."""
+    found = _attribute_problems(link)
+    if found:
+        return found
+    rng = np.random.default_rng(seed)
+    h = rng.standard_normal((count, link.rows, link.tokens))
+    found = list(_forward_problems(link, h))
+    if found:
+        return found
+    noise = rng.standard_normal((count, link.noise_dimension))
+    found = [*_symmetry_problems(link, h), *_observe_problems(link, h, noise)]
+    try:
+        form = inference(link)
+    except ValueError as error:
+        # A link that only runs forward is good for simulations; one with two channels is not.
+        forward_only = link.no_density or not hasattr(link, "fibre")
+        return found if forward_only else [*found, str(error)]
+    if not found:
+        check = _fibre_problems if form == "fibre" else _likelihood_problems
+        found = list(check(link, h, link.observe(h, noise), rng))
+    return found
+
+
+def _attribute_problems(link):
+    found = []
+    for name, least in (("rows", 1), ("tokens", 1), ("noise_dimension", 0), ("free_rows", 0), ("angles", 0)):
+        value = getattr(link, name, None)
+        if not isinstance(value, int | np.integer) or value < least:
+            found.append(f"{name} must be a whole number >= {least}, is {value!r}")
+    if link.sign_symmetry not in SYMMETRIES:
+        found.append(f"sign_symmetry must be one of {', '.join(SYMMETRIES)}, is {link.sign_symmetry!r}")
+    return found
+
+
+def _forward_problems(link, h) -> Iterator[str]:
+    given = h.copy()
+    y = np.asarray(link.forward(given))
+    if not np.array_equal(given, h):
+        yield "forward changes the fields it is given"
+        return
+    if y.ndim < 1 or len(y) != len(h):
+        yield f"forward must return (n, ...) for fields of shape (n, P, M): {h.shape} gave {y.shape}"
+        return
+    if not np.issubdtype(y.dtype, np.floating) or not np.all(np.isfinite(y)):
+        bad = int(np.flatnonzero(~np.isfinite(y.astype(float)).reshape(len(h), -1).all(axis=1))[:1].sum())
+        yield f"forward must return finite floats; {_example(h[bad], y[bad])}"
+        return
+    if not np.array_equal(link.forward(h), y):
+        yield "forward is not deterministic: noise belongs into observe, or into the parameter noise"
+    batched = np.asarray(link.forward(h.reshape(-1, 8, *h.shape[1:])))
+    if batched.shape != (len(h) // 8, 8, *y.shape[1:]) or not np.allclose(batched.reshape(y.shape), y, rtol=1e-9):
+        yield f"forward must act on the last two axes alone: fields (n, S, P, M) gave {batched.shape}, or other values"
+
+
+def _symmetry_problems(link, h) -> Iterator[str]:
+    y = link.forward(h)
+    flips = {"rows": range(link.rows), "all": [slice(None)], "none": []}[link.sign_symmetry]
+    for rows in flips:
+        flipped = h.copy()
+        flipped[:, rows] *= -1.0
+        wrong = _different(link.forward(flipped), y)
+        if wrong is not None:
+            which = "all rows" if isinstance(rows, slice) else f"row {rows}"
+            others = ["declare sign_symmetry = 'none'"]
+            if link.sign_symmetry == "rows" and _different(link.forward(-h), y) is None:
+                others = ["declare sign_symmetry = 'all'"]
+            yield (
+                f"the sign of {which} changes the output, against sign_symmetry = {link.sign_symmetry!r}: {others[0]}; "
+                f"{_example(h[wrong], y[wrong])}, with the sign changed {_text(link.forward(flipped)[wrong])}"
+            )
+            return
+
+
+def _observe_problems(link, h, noise) -> Iterator[str]:
+    observed = np.asarray(link.observe(h, noise))
+    if observed.ndim < 1 or len(observed) != len(h) or not np.all(np.isfinite(observed)):
+        yield f"observe must return finite numbers (n, ...) for fields (n, P, M): {h.shape} gave {observed.shape}"
+
+
+def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
+    n, free_rows = len(h), link.free_rows
+    if link.noise_dimension:
+        yield "a fibre is for links without noise: write log_likelihood"
+        return
+    if free_rows >= link.rows:
+        yield f"free_rows must be below the number of rows {link.rows}, is {free_rows}"
+        return
+    free = rng.standard_normal((n, 9, free_rows, link.tokens))
+    free[:, 0] = h[:, :free_rows]
+    angles = rng.standard_normal((9, link.angles))
+    candidates, log_weight = (np.asarray(x) for x in link.fibre(observed, free, angles))
+    count = log_weight.shape[-1] if log_weight.ndim == 3 else "K"
+    rest = link.rows - free_rows
+    wanted = ((n, 9, count, rest, link.tokens), (n, 9, count))
+    if (candidates.shape, log_weight.shape) != wanted:
+        yield (
+            f"fibre must return candidates and log_weight of shapes (n, S, K, P - free_rows, M) = {wanted[0]} and (n, S, K), "
+            f"got {candidates.shape} and {log_weight.shape}"
+        )
+        return
+    if np.any(np.isnan(log_weight)) or np.any(log_weight == np.inf):
+        yield "a log_weight of the fibre is NaN or +inf: a candidate that does not exist has -inf"
+        return
+    if not np.any(np.isfinite(log_weight)):
+        yield "the fibre has no candidate of finite weight"
+        return
+    if link.sign_symmetry != "none":
+        yield from _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weight)
+    whole = np.broadcast_to(free[:, :, None], (*log_weight.shape, free_rows, link.tokens))
+    whole = np.concatenate([whole, candidates], axis=3)
+    there = np.isfinite(log_weight) & np.all(np.abs(whole) < FAR, axis=(3, 4))
+    y = np.asarray(link.forward(h))
+    sample = np.nonzero(there)[0]
+    fields = whole[there]
+    again = np.asarray(link.forward(fields))
+    wrong = _different(again, y[sample], ACCURACY)
+    if wrong is not None:
+        yield (
+            f"a candidate of the fibre does not reproduce the output: {_example(fields[wrong], again[wrong])}, observed was "
+            f"{_text(y[sample[wrong]])}"
+        )
+    if link.angles == 0:
+        distance = np.abs(candidates[:, 0] - h[:, None, free_rows:]).max(axis=(2, 3))
+        distance = np.where(np.isfinite(log_weight[:, 0]), distance, np.inf).min(axis=1)
+        worst = int(np.argmax(distance))
+        if distance[worst] > 1e-4:
+            yield (
+                f"the true fields are not among the candidates of the fibre, the closest is {distance[worst]:.2g} away: "
+                f"{_example(h[worst], y[worst])}"
+            )
+
+
+def _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weight) -> Iterator[str]:
+    """With all signs changed, also of what is sampled, the same output must leave the same candidates with changed signs."""
+    mirrored, weights = (np.asarray(x) for x in link.fibre(observed, -free, -angles))
+    distance = np.abs(candidates[:, :, :, None] + mirrored[:, :, None]).max(axis=(4, 5))
+    there = np.isfinite(log_weight)
+    same = np.isfinite(weights)[:, :, None] & there[..., None]
+    with np.errstate(invalid="ignore"):
+        same &= np.abs(log_weight[..., None] - weights[:, :, None]) < ACCURACY
+    scale = 1.0 + np.abs(candidates).max(axis=(3, 4))
+    alone = there & ~np.any(same & (distance < ACCURACY * scale[..., None]), axis=3)
+    if np.any(alone):
+        n, s, k = np.argwhere(alone)[0]
+        yield (
+            f"sign_symmetry = {link.sign_symmetry!r}, but the fibre has the candidate {_text(candidates[n, s, k])} and not the "
+            f"one with all signs changed, for the output {_text(observed[n])}"
+        )
+
+
+def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
+    fields = np.concatenate([h[:, None], rng.standard_normal((len(h), 8, *h.shape[1:]))], axis=1)
+    values = np.asarray(link.log_likelihood(observed, fields))
+    if values.shape != fields.shape[:2]:
+        yield f"log_likelihood must return (n, S) = {fields.shape[:2]}, got {values.shape}"
+        return
+    if np.any(np.isnan(values)) or np.any(values == np.inf):
+        yield "log_likelihood is NaN or +inf somewhere"
+        return
+    if link.sign_symmetry != "none" and not np.allclose(values, link.log_likelihood(observed, -fields)):
+        yield f"log_likelihood changes with the sign of all fields, against sign_symmetry = {link.sign_symmetry!r}"
+    impossible = np.flatnonzero(values[:, 0] == -np.inf)
+    if len(impossible):
+        first = impossible[0]
+        yield f"the true fields have likelihood zero: {_example(h[first], observed[first])}"
+
+
+def _different(first, second, accuracy=1e-9):
+    """Index of the sample that differs most, beyond the accuracy; None if none does. A missing number differs."""
+    first, second = (np.asarray(x, dtype=float).reshape(len(x), -1) for x in (first, second))
+    scale = np.abs(second) + np.sqrt(np.mean(second**2)) + 1e-300
+    error = np.nan_to_num(np.max(np.abs(first - second) / scale, axis=1), nan=np.inf)
+    return int(np.argmax(error)) if np.max(error) > accuracy else None
+
+
+def _text(values):
+    return np.array2string(np.asarray(values), precision=6, separator=", ").replace("\n", "")
+
+
+def _example(h, y):
+    return f"h = {_text(h)} gave {_text(y)}"

@@ -1,0 +1,174 @@
+"""Deep attention with rank-one layers: the map from the local fields h to the output y.
+
+Troiani et al. 2025 (arXiv:2502.00901). With B_0 = I, S_l = sigma(beta (h_l B_{l-1})^T (h_l B_{l-1})), sigma the softmax of
+each row or the identity, and B_l = B_{l-1} [c I + S_l^T], the output is y = S_L. Row a of S_l is the attention of token a, so
+that token a of the next layer is x_{l,a} = c x_{l-1,a} + sum_b (S_l)_{ab} x_{l-1,b}.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.links.link import Link
+
+
+def softmax_rows(scores):
+    """Softmax over the last axis of an array (..., M, M)."""
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def require_attention(skip, beta, depth, tokens):
+    """Raise ValueError unless skip >= 0, beta > 0, depth >= 1 and tokens >= 2."""
+    if not (np.isfinite(skip) and skip >= 0):
+        raise ValueError(f"skip must be a finite number >= 0, got {skip!r}")
+    if not (np.isfinite(beta) and beta > 0):
+        raise ValueError(f"beta must be a finite number > 0, got {beta!r}")
+    if depth < 1 or tokens < 2:
+        raise ValueError(f"need depth >= 1 and tokens >= 2, got {depth} and {tokens}")
+
+
+@dataclass(frozen=True)
+class DeepAttention(Link):
+    """A stack of tied attention layers of rank one, P = L rows.
+
+    Attributes
+    ----------
+    skip : float
+        Strength c >= 0 of the residual connection.
+    beta : float
+        Inverse temperature beta > 0 of the softmax, or scale of the linear attention.
+    depth, tokens : int
+        Number of layers L and of tokens M.
+    activation : str
+        sigma: "softmax" (by rows) or "linear" (the identity).
+
+    The output fixes the score root u = h_L B_{L-1} up to one global sign, and the fibre is h_L = +-B_{L-1}^-T u with the first
+    L - 1 layers free and weight 1 / |det B_{L-1}|. It is a density of u: that of y differs by the Jacobian of u -> y, which
+    depends on nothing else.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+
+    skip: float = 1.0
+    beta: float = 1.0
+    depth: int = 2
+    tokens: int = 2
+    activation: str = "softmax"
+
+    sign_symmetry = "rows"
+
+    def __post_init__(self):
+        require_attention(self.skip, self.beta, self.depth, self.tokens)
+        if self.activation not in ("softmax", "linear"):
+            raise ValueError(f"activation must be softmax or linear, got {self.activation!r}")
+
+    @property
+    def rows(self):
+        """P = L."""
+        return self.depth
+
+    @property
+    def free_rows(self):
+        """All layers but the last."""
+        return self.depth - 1
+
+    @property
+    def no_density(self):
+        """Why the output has no density on the fields u (linear attention without skip has rank one), or an empty text."""
+        if self.activation == "linear" and self.skip == 0 and self.depth > 1:
+            return "linear attention without skip connection (skip: 0) writes the same token direction everywhere"
+        return ""
+
+    def preactivation(self, h):
+        """Score root u = h_L B_{L-1} of the last layer: y = sigma(beta u u^T).
+
+        Parameters
+        ----------
+        h : array (..., L, M)
+            Local fields h = W x / sqrt(D), one row per layer.
+
+        Returns
+        -------
+        array (..., M)
+        """
+        h = np.asarray(h, dtype=float)
+        if h.shape[-2:] != (self.depth, self.tokens):
+            raise ValueError(f"h must end in (depth, tokens) = {(self.depth, self.tokens)}, got shape {h.shape}")
+        fields = h.copy()
+        for layer in range(self.depth - 1):
+            attention = self.attention(fields[..., layer, :])
+            # z B with B = cI + S^T: every later layer reads the tokens that this layer wrote.
+            deeper = fields[..., layer + 1 :, :]
+            fields[..., layer + 1 :, :] = self.skip * deeper + np.einsum("...ab,...lb->...la", attention, deeper)
+        return fields[..., -1, :]
+
+    def attention(self, u):
+        """Attention matrix sigma(beta u u^T), array (..., M, M), of the score roots u (..., M)."""
+        scores = self.beta * u[..., :, None] * u[..., None, :]
+        return softmax_rows(scores) if self.activation == "softmax" else scores
+
+    def forward(self, h):
+        """Output y = sigma(beta u u^T), array (..., M, M), of the local fields h (..., L, M)."""
+        return self.attention(self.preactivation(h))
+
+    def observe(self, h, noise=None):
+        """The score root u (n, M) of the output, known up to sign: y itself loses digits where the softmax saturates."""
+        return self.preactivation(h)
+
+    def fibre(self, observed, free, angles):
+        """The two candidates of the last layer; see `Link` and the class."""
+        transposed = np.broadcast_to(np.eye(self.tokens), (*free.shape[:2], self.tokens, self.tokens))  # B^T
+        for layer in range(self.free_rows):
+            read = np.einsum("nsab,nsb->nsa", transposed, free[:, :, layer])
+            step = self.attention(read) + self.skip * np.eye(self.tokens)
+            transposed = step @ transposed
+        last = np.linalg.solve(transposed, observed[:, None, :, None])[..., 0]
+        log_weight = -np.linalg.slogdet(transposed)[1]
+        candidates = np.stack([last, -last], axis=2)[:, :, :, None, :]
+        return candidates, np.repeat(log_weight[:, :, None], 2, axis=2)
+
+    def invert(self, y):
+        """Score root u (..., M), up to one global sign, of a softmax output y (..., M, M).
+
+        The row differences of the log-softmax give beta u_a (u_a - u_b) = log y_aa - log y_ab; with u_a - u_b known up to a
+        common sign this is linear in u. The pair of largest |u_a - u_b| fixes the sign, chosen here as u_a > u_b.
+
+        Raises
+        ------
+        ValueError
+            If an entry of y is not positive (the softmax has underflowed), y is not such an attention matrix, or the
+            attention is linear.
+        """
+        if self.activation != "softmax":
+            raise ValueError("only a softmax output is inverted here")
+        y = np.asarray(y, dtype=float)
+        if y.shape[-2:] != (self.tokens, self.tokens):
+            raise ValueError(f"y must end in (tokens, tokens) = {(self.tokens, self.tokens)}, got shape {y.shape}")
+        if not np.all(y > 0):
+            raise ValueError("every entry of y must be positive: an attention weight has underflowed to zero")
+        log_y = np.log(y)
+        products = (np.diagonal(log_y, axis1=-2, axis2=-1)[..., :, None] - log_y) / self.beta  # u_a (u_a - u_b)
+        squares = products + np.swapaxes(products, -1, -2)  # (u_a - u_b)^2
+        if np.any(squares < -1e-9):
+            raise ValueError("y is not the output of a rank-one softmax attention: a squared difference is negative")
+        flat = squares.reshape(*squares.shape[:-2], -1)
+        first, second = np.unravel_index(flat.argmax(axis=-1), (self.tokens, self.tokens))
+        difference = np.sqrt(np.maximum(flat.max(axis=-1), 0.0))
+
+        def pick(a, b):
+            rows = np.take_along_axis(products, np.asarray(a)[..., None, None], axis=-2)[..., 0, :]
+            return np.take_along_axis(rows, np.asarray(b)[..., None], axis=-1)[..., 0]
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u_first = pick(first, second) / difference
+            # log y_ab - log y_aa = beta u_a (u_b - u_a) along the row of the larger of the two pivots
+            u_second = -pick(second, first) / difference
+        use_first = np.abs(u_first) >= np.abs(u_second)
+        pivot = np.where(use_first, u_first, u_second)
+        row = np.where(use_first, first, second)
+        rows = np.take_along_axis(products, row[..., None, None], axis=-2)[..., 0, :]
+        return pivot[..., None] - rows / pivot[..., None]

@@ -1,0 +1,111 @@
+"""What links made of attention layers share: the product of the layers, and the inversion of attention over two tokens."""
+
+import numpy as np
+
+TWO_TOKENS = "the output is inverted for two tokens only (tokens: 2)"
+
+
+def layer_product(h, attention, keep, gain=1.0, start=None):
+    """B^T after layers with B_l = B_{l-1} [keep I + gain S_l^T] and S_l = attention(h_l B_{l-1}).
+
+    Parameters
+    ----------
+    h : array (..., L, r, M)
+        Local fields, r rows per layer.
+    attention : function (..., r, M) -> (..., M, M)
+        Attention matrix S of what a layer reads.
+    keep, gain : float
+    start : array (..., M, M) or None
+        B_0^T, by default the identity.
+
+    Returns
+    -------
+    array (..., M, M)
+    """
+    tokens = h.shape[-1]
+    shape = (*h.shape[:-3], tokens, tokens)
+    transposed = np.broadcast_to(np.eye(tokens) if start is None else start, shape)
+    for layer in range(h.shape[-3]):
+        read = np.einsum("...ab,...rb->...ra", transposed, h[..., layer, :, :])
+        transposed = keep * transposed + gain * attention(read) @ transposed
+    return transposed
+
+
+def require_shape(h, rows, tokens):
+    """h as floats; raises ValueError unless its shape ends in (rows, tokens)."""
+    h = np.asarray(h, dtype=float)
+    if h.shape[-2:] != (rows, tokens):
+        raise ValueError(f"h must end in (rows, tokens) = {(rows, tokens)}, got shape {h.shape}")
+    return h
+
+
+def score_root(attention, beta):
+    """Score roots of rank-one softmax attention over two tokens.
+
+    With S = softmax_rows(beta u u^T), a = log(S_11 / S_12) / beta = u_1 (u_1 - u_2) and b = log(S_22 / S_21) / beta =
+    u_2 (u_2 - u_1), so that a + b = (u_1 - u_2)^2. The map from u to (S_12, S_21) has the Jacobian
+    beta^2 S_11 S_12 S_21 S_22 2 (u_1 - u_2)^2.
+
+    Parameters
+    ----------
+    attention : array (..., 2, 2)
+        S, or what may not be an attention matrix.
+    beta : float
+
+    Returns
+    -------
+    u : array (..., 2)
+        Up to one global sign; 1 where there is none.
+    valid : bool array (...)
+        Whether S is such an attention matrix: positive, with a + b > 0. That its rows sum to one is taken for granted.
+    log_jacobian : array (...)
+        0 where not valid.
+    """
+    positive = np.all(attention > 0, axis=(-2, -1))
+    safe = np.log(np.where(positive[..., None, None], attention, 0.5))
+    a = (safe[..., 0, 0] - safe[..., 0, 1]) / beta
+    b = (safe[..., 1, 1] - safe[..., 1, 0]) / beta
+    valid = positive & (a + b > 0)
+    square = np.where(valid, a + b, 1.0)
+    difference = np.sqrt(square)
+    u = np.where(valid[..., None], np.stack([a, -b], axis=-1) / difference[..., None], 1.0)
+    log_jacobian = 2.0 * np.log(beta) + safe.sum(axis=(-2, -1)) + np.log(2.0 * square)
+    return u, valid, np.where(valid, log_jacobian, 0.0)
+
+
+def log_jacobian(read, attention, beta):
+    """log |dS/du| of `score_root` at u = `read` (..., 2) with S = `attention` (..., 2, 2); -inf where it is singular."""
+    with np.errstate(divide="ignore"):
+        entries = np.log(attention).sum(axis=(-2, -1))
+        return 2.0 * np.log(beta) + entries + np.log(2.0) + 2.0 * np.log(np.abs(read[..., 0] - read[..., 1]))
+
+
+def apply(matrix, vector):
+    """Matrices (..., M, M) times vectors (..., M)."""
+    return np.einsum("...ab,...b->...a", matrix, vector)
+
+
+def inverse_of_two(matrix):
+    """Inverse of matrices (..., 2, 2) and log |det| (...): -inf where singular, and the inverse then any finite numbers."""
+    (a, b), (c, d) = np.moveaxis(matrix, (-2, -1), (0, 1))
+    determinant = a * d - b * c
+    with np.errstate(divide="ignore"):
+        log_determinant = np.log(np.abs(determinant))
+    adjugate = np.stack([np.stack([d, -b], axis=-1), np.stack([-c, a], axis=-1)], axis=-2)
+    return adjugate / np.where(determinant == 0, 1.0, determinant)[..., None, None], log_determinant
+
+
+def log_normal(h):
+    """Log-density of independent standard normal variables, summed over the last axis."""
+    return -0.5 * np.sum(h**2, axis=-1) - 0.5 * h.shape[-1] * np.log(2.0 * np.pi)
+
+
+def signed_pairs(sampled, solved, log_weight, both):
+    """Candidates (..., K, 2, M) of a sampled and a solved row (..., M), and their log-weights (..., K).
+
+    The solved row has both signs. The sampled one too if `both`, with half the weight each: nodes are closed under a change of
+    all of their signs, which is not enough when further rows are sampled with it.
+    """
+    signs = [(s, t) for s in ((1, -1) if both else (1,)) for t in (1, -1)]
+    candidates = np.stack([np.stack([s * sampled, t * solved], axis=-2) for s, t in signs], axis=-3)
+    return candidates, np.repeat((log_weight - np.log(2.0) * both)[..., None], len(signs), axis=-1)

@@ -1,0 +1,131 @@
+"""What a sequence multi-index model is to the solvers: its link y = g(h), and how y constrains h.
+
+The data are sequences x of M tokens in D dimensions; the local fields h = W x / sqrt(D), with P rows and M columns, are Gaussian
+in the limit, and the output depends on x through them alone (Troiani et al. 2025, arXiv:2502.00901). Inference needs the measure
+p(y | h), in one of two forms:
+
+fibre
+    Noiseless links. Given y and the first `free_rows` rows of h (and `angles` further standard normal variables), finitely many
+    candidates of the remaining rows are left:  delta(y - g(h)) = sum_k exp(log_weight_k) delta(h_rest - candidate_k).
+log_likelihood
+    Links whose output keeps h in an open set: output noise, or discrete outputs (0 where h explains y, -inf elsewhere).
+"""
+
+import numpy as np
+
+
+class Link:
+    """Base class of links; subclasses set the attributes and write `forward` and one of `fibre` and `log_likelihood`.
+
+    Attributes
+    ----------
+    rows, tokens : int
+        P and M: h has shape (..., P, M).
+    sign_symmetry : str
+        Which changes of sign leave the output unchanged: "rows" that of any single row of h, "all" only that of all rows
+        together, "none" not even that. With "rows" overlaps are diagonal; with either of the first two nothing is known about
+        the sign of h and zero overlap is a fixed point.
+    noise_dimension : int
+        Number of standard normal variables that `observe` takes beside h; 0 for a deterministic output.
+    free_rows, angles : int
+        Of a fibre: number of leading rows left free, and number of standard normal variables that parametrise the candidates.
+    no_density : str
+        Why inference is impossible at these parameters, or an empty text.
+    """
+
+    rows: int
+    tokens: int
+    sign_symmetry = "all"
+    noise_dimension = 0
+    free_rows = 0
+    angles = 0
+    no_density = ""
+
+    def forward(self, h):
+        """Output y = g(h) of fields h (..., P, M), without noise: array (..., *output)."""
+        raise NotImplementedError
+
+    def observe(self, h, noise=None):
+        """What inference conditions on: y itself, or anything equivalent to it that is known more exactly.
+
+        Parameters
+        ----------
+        h : array (n, P, M)
+        noise : array (n, noise_dimension) or None
+            Standard normal variables, for links with noise.
+
+        Returns
+        -------
+        array (n, *output)
+        """
+        return self.forward(h)
+
+    # Written by noiseless links:
+    #
+    # def fibre(self, observed, free, angles):
+    #     observed (n, *output), free (n, S, free_rows, M), angles (S, angles) or (1, 0)
+    #     -> candidates (n, S, K, P - free_rows, M), log_weight (n, S, K); -inf marks a missing candidate.
+    #
+    # and by noisy and discrete ones:
+    #
+    # def log_likelihood(self, observed, h):
+    #     observed (n, *output), h (n, S, P, M) -> (n, S)
+
+
+class OutputNoise(Link):
+    """A link whose output carries independent Gaussian noise, y = g(h) + sqrt(variance) N(0, 1) in every entry.
+
+    Parameters
+    ----------
+    link : Link
+        The noiseless link; only its `forward` is used.
+    variance : float
+        Delta > 0.
+
+    Raises
+    ------
+    ValueError
+        If the variance is not positive, or the link has a noise of its own.
+    """
+
+    def __init__(self, link: Link, variance: float):
+        if not (np.isfinite(variance) and variance > 0):
+            raise ValueError(f"noise must be a variance > 0, got {variance!r}")
+        if link.noise_dimension:
+            raise ValueError("this link has a noise of its own: noise cannot be added")
+        self.link, self.variance = link, variance
+        self.rows, self.tokens, self.sign_symmetry = link.rows, link.tokens, link.sign_symmetry
+        self._output = link.forward(np.zeros((1, link.rows, link.tokens))).shape[1:]
+        self.noise_dimension = int(np.prod(self._output, dtype=int))
+
+    def forward(self, h):
+        """Output without noise."""
+        return self.link.forward(h)
+
+    def observe(self, h, noise=None):
+        """Noisy output y (n, *output); noise (n, noise_dimension) is standard normal."""
+        return self.link.forward(h) + np.sqrt(self.variance) * np.reshape(noise, (len(h), *self._output))
+
+    def log_likelihood(self, observed, h):
+        """log N(y; g(h), Delta), array (n, S), of outputs (n, *output) and fields (n, S, P, M)."""
+        difference = observed[:, None] - self.link.forward(h)
+        squares = np.sum(difference.reshape(*h.shape[:2], -1) ** 2, axis=2)
+        return -0.5 * (squares / self.variance + self.noise_dimension * np.log(2.0 * np.pi * self.variance))
+
+
+def inference(link: Link) -> str:
+    """How the output constrains the fields: "fibre" or "likelihood".
+
+    Raises
+    ------
+    ValueError
+        If the link defines neither or both, or says why it has none: then only its forward pass can be used.
+    """
+    forms = [name for name in ("fibre", "log_likelihood") if hasattr(link, name)]
+    if len(forms) == 1 and not link.no_density:
+        return forms[0].removeprefix("log_")
+    reason = link.no_density or f"it defines {' and '.join(forms) or 'neither fibre nor log_likelihood'}"
+    raise ValueError(
+        f"{type(link).__name__} has no channel to infer from: {reason}; give it output noise (noise: a variance > 0), or "
+        "write one of `fibre` and `log_likelihood`"
+    )

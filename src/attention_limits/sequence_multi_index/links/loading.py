@@ -1,0 +1,108 @@
+"""Links by name: those provided here, and a user's own from a Python file."""
+
+import importlib.util
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth, LargeDepth, RescaledAttention
+from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
+from attention_limits.sequence_multi_index.links.multi_index import (
+    Committee,
+    Monomial,
+    SignProduct,
+    SumOfSquares,
+    phase_retrieval,
+    product,
+)
+from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
+
+PROVIDED: dict[str, Callable[..., Link]] = {
+    "deep_attention": DeepAttention,
+    "untied": UntiedAttention,
+    "multi_head": MultiHeadAttention,
+    "sequence_output": SequenceOutput,
+    "rescaled_attention": RescaledAttention,
+    "committee_depth": CommitteeDepth,
+    "large_depth": LargeDepth,
+    "phase_retrieval": phase_retrieval,
+    "product": product,
+    "monomial": Monomial,
+    "sum_of_squares": SumOfSquares,
+    "sign_product": SignProduct,
+    "committee": Committee,
+}
+
+
+def load_link(model: dict, project: Path) -> Link:
+    """The link that the `model` section of a specification describes.
+
+    Parameters
+    ----------
+    model : dict
+        `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
+        `noise`: variance of Gaussian output noise, 0 or absent for none; everything else, and what is in the mapping
+        `parameters`, goes to the link as keyword arguments.
+    project : Path
+        Folder that relative paths start from.
+
+    Raises
+    ------
+    ValueError
+        If there is no such link, if it does not take these parameters, or refuses their values.
+    """
+    parameters = dict(model)
+    name, noise, more = parameters.pop("link"), parameters.pop("noise", 0.0), parameters.pop("parameters", {})
+    twice = sorted(set(parameters) & set(more))
+    if twice:
+        raise ValueError(f"{', '.join(twice)}: given twice, in parameters too")
+    parameters |= more
+    make = _maker(name, Path(project))
+    allowed = inspect.signature(make).parameters
+    if not any(item.kind is inspect.Parameter.VAR_KEYWORD for item in allowed.values()):
+        unknown = sorted(set(parameters) - set(allowed))
+        if unknown:
+            raise ValueError(
+                f"{', '.join(unknown)}: not a parameter of the link {name}; allowed: {', '.join(allowed) or 'none'}"
+            )
+    missing = [key for key, item in allowed.items() if item.default is item.empty and key not in parameters]
+    missing = [
+        key
+        for key in missing
+        if allowed[key].kind not in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    ]
+    if missing:
+        raise ValueError(f"the link {name} needs {', '.join(missing)}")
+    link = make(**parameters)
+    if not isinstance(link, Link):
+        raise ValueError(f"{name} must be a Link or return one, not {type(link).__name__}")
+    return OutputNoise(link, noise) if noise else link
+
+
+def code_file(name: str, project: Path) -> Path | None:
+    """The file that a link of this name is defined in, if it is a user's own; None for a provided link."""
+    path, separator, _ = name.rpartition(":")
+    return Path(project) / path if separator else None
+
+
+def _maker(name: str, project: Path) -> Callable[..., Link]:
+    path = code_file(name, project)
+    if path is None:
+        if name not in PROVIDED:
+            raise ValueError(f"no link {name!r}; allowed: {', '.join(PROVIDED)}, or path/to/file.py:name")
+        return PROVIDED[name]
+    if not path.is_file():
+        raise ValueError(f"the link {name} needs the file {path}, which does not exist")
+    # Executed each time anew: the module is nobody else's to import.
+    spec = importlib.util.spec_from_file_location(f"user_link_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}") from error
+    attribute = name.rpartition(":")[2]
+    if not callable(getattr(module, attribute, None)):
+        raise ValueError(f"{path} defines no class or function {attribute!r}")
+    return getattr(module, attribute)

@@ -1,0 +1,83 @@
+"""Impossible, hard, easy: the two fixed points of the state evolution and their free entropies.
+
+The overlap of the Bayes-optimal estimate is the fixed point of largest free entropy; approximate message passing, the best known
+algorithm in polynomial time, reaches the one that follows from the uninformed start (Troiani et al. 2025, arXiv:2502.00901).
+Where the two differ, learning is possible but hard.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.free_entropy import free_entropy
+from attention_limits.sequence_multi_index.state_evolution import LARGEST_OVERLAP, channel_averages, solve
+
+IMPOSSIBLE, HARD, EASY = 0, 1, 2
+UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Fixed points from both starts, along the first axis: uninformed, informed.
+
+    Attributes
+    ----------
+    overlap : array (2, P, P)
+    free_entropy : array (2,)
+        Phi per dimension, up to alpha times a constant in Q; +inf at exact recovery: that fixed point is stable only if Phi
+        grows without bound towards it.
+    converged : bool array (2,)
+    resolved : float
+        Smallest fraction of outputs whose channel met its check.
+    phase : float
+        IMPOSSIBLE, HARD or EASY, NaN if one of the fixed points did not converge.
+    """
+
+    overlap: np.ndarray
+    free_entropy: np.ndarray
+    converged: np.ndarray
+    resolved: float
+    phase: float
+
+
+def compare(channel: Channel, alpha, nodes, tolerance=1e-3, max_iterations=300, gap=0.01) -> Comparison:
+    """The phase at one alpha, on the given nodes.
+
+    Parameters
+    ----------
+    nodes : GaussianNodes
+        In `state_evolution.node_dimension(channel.link)` dimensions; both starts share them.
+    tolerance, max_iterations
+        As in `state_evolution.solve`.
+    gap : float
+        Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below it is
+        none.
+    """
+    overlaps, entropies, converged, resolved = [], [], [], []
+    for start in (UNINFORMED_START, INFORMED_START):
+        point = solve(channel, alpha, nodes, start, tolerance=tolerance, max_iterations=max_iterations)
+        overlaps.append(point.value)
+        converged.append(point.converged)
+        if not np.all(np.isfinite(point.value)):
+            entropies.append(np.nan), resolved.append(0.0)
+            continue
+        averages = channel_averages(channel, point.value, nodes)
+        exact = np.linalg.eigvalsh(point.value)[-1] >= LARGEST_OVERLAP * (1.0 - 1e-9)
+        entropies.append(np.inf if exact else free_entropy(point.value, alpha, averages.log_z))
+        resolved.append(averages.resolved)
+    size = channel.link.rows
+
+    def differ(a, b):
+        return np.sqrt(np.sum((a - b) ** 2) / size) > gap
+
+    uninformed, informed = overlaps
+    if not all(converged):
+        phase = np.nan
+    elif not differ(uninformed, informed):
+        phase = EASY if differ(uninformed, np.zeros((size, size))) else IMPOSSIBLE
+    elif entropies[1] > entropies[0]:
+        phase = HARD
+    else:
+        phase = EASY if differ(uninformed, np.zeros((size, size))) else IMPOSSIBLE
+    return Comparison(np.array(overlaps), np.array(entropies), np.array(converged), min(resolved), float(phase))

@@ -1,0 +1,237 @@
+"""The staircase of weak recovery: which subspace is learnt after which, and at how many samples per dimension.
+
+Below the first threshold (`weak_recovery`) nothing is learnt. Above it the state evolution has a fixed point whose overlap is
+confined to the learnt subspace U. On this branch the rest stays at zero until alpha ||F_rest(Q)|| = 1; the eigenmatrix of F_rest
+is the subspace learnt next, and so on (Troiani et al. 2025, arXiv:2502.00901, for two layers; here any number of steps).
+
+A branch is followed in its level, -log det(I - Q) = log det(I + Q_hat), which grows along it whether alpha does or not: at a
+given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. With a one-dimensional U there is nothing to iterate. Taking
+the limit of full overlap instead of following the branch gives other, smaller numbers: the limits do not commute.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from attention_limits.numerics.estimators import combine_unbiased
+from attention_limits.numerics.fixed_point import iterate
+from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.state_evolution import (
+    from_coordinates,
+    overlap_from_precision,
+    sample_outputs,
+    symmetrized,
+    to_coordinates,
+)
+from attention_limits.sequence_multi_index.weak_recovery import first_threshold, leading_instability
+
+# Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learnt.
+SMALLEST_SHARE = 0.05
+# A branch is followed up to this level per learnt direction, 1 - Q = 2e-5.
+HIGHEST_LEVEL = 11.0
+# Smallest diagonal of Q_hat on a branch: what has just become unstable must not be lost below the sampling noise.
+SEED = 1e-3
+
+
+@dataclass(frozen=True)
+class BranchPoint:
+    """State evolution with the overlap confined to a subspace, at one level.
+
+    Attributes
+    ----------
+    alpha : float
+        The alpha at which this is the fixed point of the branch.
+    precision : array (k, k)
+        Q_hat in the basis of the subspace.
+    growth : float
+        alpha ||F_rest||: factor by which a small overlap outside of the subspace grows per iteration.
+    direction : array (P, P)
+        What grows, of unit trace.
+    converged : bool
+        Whether the shape of Q_hat at this level converged.
+    resolved : float
+        Fraction of outputs whose channel met its check.
+    """
+
+    alpha: float
+    precision: np.ndarray
+    growth: float
+    direction: np.ndarray
+    converged: bool
+    resolved: float
+
+
+def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3) -> BranchPoint:
+    """The point of a branch at a level.
+
+    Parameters
+    ----------
+    nodes : GaussianNodes
+        In `state_evolution.node_dimension(channel.link)` dimensions.
+    subspace : array (P, k)
+        U, orthonormal columns, k < P.
+    level : float
+        -log det(I - Q) > 0.
+    start : array (k, k)
+        Q_hat to start from, any level; its shape alone is iterated.
+    tolerance : float
+        Largest accepted relative change of Q_hat per iteration, which is damped by one half.
+    """
+    size = subspace.shape[1]
+    last = {}
+
+    def moments_at(precision):
+        overlap = subspace @ overlap_from_precision(precision) @ subspace.T
+        V = np.eye(len(subspace)) - 0.5 * (overlap + overlap.T)
+        omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
+        return channel.posterior(observed, omega, V), V
+
+    def step(coordinates):
+        moments, V = moments_at(from_coordinates(coordinates, size))
+        (first, second), dg = denoiser(moments, V)
+        weights = nodes.weights[:, None, None]
+        product = np.einsum("pi,npa,nqa,qj->nij", subspace, first, second, subspace, optimize=True)
+        squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
+        slopes = -weights * (subspace.T @ dg @ subspace)
+        information = symmetrized(channel.link, combine_unbiased(squares, slopes).mean(axis=0))
+        if not np.all(np.isfinite(information)):
+            return np.full_like(coordinates, np.nan)
+        alpha = _alpha_at_level(np.linalg.eigvalsh(information), level)
+        last.update(alpha=alpha, moments=moments, V=V)
+        # At a fixed level what one direction gains another loses: without damping the shape would swing.
+        return 0.5 * (coordinates + to_coordinates(alpha * information, SEED))
+
+    scale = _alpha_at_level(np.linalg.eigvalsh(start), level)
+    outcome = iterate(step, to_coordinates(scale * start, SEED), tolerance, 1 if size == 1 else 200, lookahead=4)
+    if not last or not np.all(np.isfinite(outcome.value)):
+        empty = np.full((len(subspace), len(subspace)), np.nan)
+        return BranchPoint(np.nan, np.full((size, size), np.nan), np.nan, empty, False, 0.0)
+    rest = _principal(np.eye(len(subspace)) - subspace @ subspace.T)
+    diagonal = channel.link.sign_symmetry == "rows"
+    found = leading_instability(last["moments"], last["V"], rest, nodes.weights, diagonal)
+    return BranchPoint(
+        last["alpha"],
+        from_coordinates(outcome.value, size),
+        last["alpha"] * found.eigenvalue,
+        rest @ found.direction @ rest.T,
+        # In one dimension the level fixes Q_hat: there is no shape that could move.
+        bool(size == 1 or outcome.converged),
+        float(last["moments"].resolved.mean()),
+    )
+
+
+def _alpha_at_level(eigenvalues, level):
+    """alpha with sum_i log(1 + alpha e_i) = level, for eigenvalues of which the largest is positive."""
+    positive = np.maximum(eigenvalues, 0.0)
+    largest = positive.max()
+    if not largest > 0:
+        return np.nan
+    # The largest eigenvalue alone gives an upper, and k times it a lower bound.
+    high = np.expm1(level) / largest
+    low = np.expm1(level / len(positive)) / largest
+    if high <= low * (1.0 + 1e-12):
+        return high
+    return brentq(lambda alpha: np.sum(np.log1p(alpha * positive)) - level, low * (1 - 1e-9), high * (1 + 1e-9))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the staircase.
+
+    Attributes
+    ----------
+    alpha : float
+        Threshold: 0 if learnt from any alpha on; NaN if what is left is not learnt on this branch before the rest of it is
+        recovered exactly.
+    direction : array (P, P)
+        Subspace learnt here, as its eigenmatrix of unit trace (NaN where alpha is).
+    overlap : array (P, P)
+        Q of what was learnt before, at the threshold.
+    converged : bool
+    resolved : float
+    """
+
+    alpha: float
+    direction: np.ndarray
+    overlap: np.ndarray
+    converged: bool
+    resolved: float
+
+
+def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3) -> list[Step]:
+    """All thresholds of weak recovery, until everything is learnt or nothing more is.
+
+    Parameters
+    ----------
+    nodes : GaussianNodes
+        For the branches, in `state_evolution.node_dimension(channel.link)` dimensions.
+    nodes_at_zero : GaussianNodes
+        For the first threshold, which costs a single evaluation and can afford more.
+    tolerance : float
+        Accuracy of the level at a threshold.
+    """
+    size = channel.link.rows
+    first = first_threshold(channel, nodes_at_zero)
+    steps = [Step(first.alpha, first.direction, np.zeros((size, size)), True, first.resolved)]
+    if not np.isfinite(first.alpha):
+        return [Step(np.nan, np.full((size, size), np.nan), np.zeros((size, size)), True, first.resolved)]
+    learnt = np.zeros((size, 0))
+    start, level = np.zeros((0, 0)), 0.0
+    while True:
+        added = _principal(steps[-1].direction)
+        learnt = np.concatenate([learnt, added], axis=1)
+        if learnt.shape[1] == size:
+            return steps
+        start = _extended(start, learnt.shape[1])
+        found = _next_threshold(channel, nodes, learnt, start, level, tolerance)
+        if found is None:
+            nothing = np.full((size, size), np.nan)
+            return [*steps, Step(np.nan, nothing, nothing, True, 1.0)]
+        point, alpha, level = found
+        overlap = learnt @ overlap_from_precision(point.precision) @ learnt.T
+        steps.append(Step(alpha, point.direction, overlap, point.converged, point.resolved))
+        start = point.precision
+
+
+def _principal(direction):
+    """Orthonormal columns that span an eigenmatrix (P, P)."""
+    values, vectors = np.linalg.eigh(direction)
+    return vectors[:, values > SMALLEST_SHARE * values[-1]]
+
+
+def _extended(precision, size):
+    """Q_hat (k, k) with further directions at the seed overlap."""
+    extended = SEED * np.eye(size)
+    extended[: len(precision), : len(precision)] = precision
+    return extended
+
+
+def _next_threshold(channel, nodes, learnt, start, begin, tolerance):
+    """(point, alpha, level) where the growth crosses one above the level `begin`, or None up to the highest level.
+
+    Where alpha is not monotone along the branch the overlap jumps: the threshold is the largest alpha met on the way.
+    """
+    largest, precision, below = 0.0, start, begin
+    length = 0.3
+    while True:
+        level = below + length
+        if level > HIGHEST_LEVEL * learnt.shape[1]:
+            return None
+        point = branch_point(channel, nodes, learnt, level, precision)
+        if not np.isfinite(point.growth):
+            return None
+        if point.growth > 1.0:
+            break
+        largest, precision, below = max(largest, point.alpha), point.precision, level
+        length *= 1.6
+
+    def log_growth(at):
+        # Sampling noise can make the growth of what hardly grows negative.
+        return np.log(max(branch_point(channel, nodes, learnt, at, precision).growth, 1e-3))
+
+    # At the very beginning of a branch the growth is that of the previous one, below one.
+    below = max(below, begin + 1e-3)
+    root = brentq(log_growth, below, level, xtol=tolerance) if log_growth(below) < 0 else below
+    point = branch_point(channel, nodes, learnt, root, precision)
+    return point, max(largest, point.alpha), root

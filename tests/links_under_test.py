@@ -1,0 +1,35 @@
+"""One instance, or a few, of every provided link with an output that can be inferred from."""
+
+from attention_limits.sequence_multi_index.links.link import OutputNoise
+from attention_limits.sequence_multi_index.links.loading import PROVIDED
+
+VARIANTS = {
+    "deep_attention": [{"depth": 1}, {"depth": 2, "tokens": 3}],
+    "untied": [{}, {"depth": 2, "skip": 0.5}],
+    "multi_head": [{"heads": 1}, {"beta": 0.7}, {"heads": 3}],
+    "sequence_output": [{"depth": 1}, {"depth": 2}],
+    "rescaled_attention": [{"depth": 2, "tokens": 3}],
+    "committee_depth": [{"depth": 2, "ratio": 2.0}],
+    "large_depth": [{"ratio": 1.5}],
+    "phase_retrieval": [{}],
+    "product": [{"rows": 2}, {"rows": 3}],
+    "monomial": [{"exponents": (1, 2)}, {"exponents": (2, 1)}, {"exponents": (2, 2)}],
+    "sum_of_squares": [{"rows": 2}, {"rows": 3}],
+    "sign_product": [{"rows": 2}],
+    "committee": [{"rows": 3}],
+}
+
+
+def _named():
+    for name, variants in VARIANTS.items():
+        for parameters in variants:
+            yield (
+                " ".join([name, *(f"{key}={value}" for key, value in parameters.items())]),
+                PROVIDED[name](**parameters),
+            )
+
+
+LINKS = dict(_named())
+LINKS["noisy untied"] = OutputNoise(PROVIDED["untied"](tokens=3), 0.5)
+# Those whose output leaves finitely many fields.
+EXACT = [name for name, link in LINKS.items() if hasattr(link, "fibre") and link.free_rows == 0 and link.angles == 0]

@@ -1,0 +1,65 @@
+"""The tutorial of docs/links.md runs as it is written."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from attention_limits.__main__ import main
+from attention_limits.cubes import read
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "docs" / "links.md").read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "mine.py").write_text(blocks("python")[0])
+    shutil.copytree(ROOT / "config" / "schemas", tmp_path / "config" / "schemas")
+    experiment = tmp_path / "config" / "experiments" / "sequence_multi_index" / "gated.yaml"
+    experiment.parent.mkdir(parents=True)
+    experiment.write_text(blocks("yaml")[0])
+    monkeypatch.chdir(tmp_path)
+    return experiment.relative_to(tmp_path)
+
+
+def test_the_commands(project, capsys):
+    check, threshold = (shlex.split(line)[1:] for line in blocks("sh")[0].splitlines())
+    assert main(check) == 0
+    assert "fibre agree" in capsys.readouterr().out
+    assert main(threshold) == 0
+    assert "1. alpha = " in capsys.readouterr().out
+
+
+def test_the_experiment(project):
+    for estimator in ("state_evolution", "gamp"):
+        assert main(["run", str(project), "--estimator", estimator, "--scale", "smoke"]) == 0
+    assert main(["merge", str(project), "--scale", "smoke"]) == 0
+    cube = read(Path("results/smoke/cubes/sequence_multi_index/gated.nc"), repair="")
+    assert dict(cube.sizes)["layer"] == 2
+
+
+def test_a_lie_stops_before_any_job(project, capsys):
+    path = Path("links/mine.py")
+    path.write_text(path.read_text().replace('"all"', '"rows"'))
+    assert main(["check", str(project)]) == 2
+    assert "gated.yaml: model: the sign of row 0 changes the output" in capsys.readouterr().err
+    path.write_text(
+        path.read_text().replace("-np.log(np.abs(gate))", "np.log(np.abs(gate))").replace('"rows"', '"all"')
+    )
+    # The quick part cannot see a wrong weight, the statistical one can.
+    assert main(["check", str(project)]) == 0
+    assert main(["check-link", "links/mine.py:Gated"]) == 2
+    assert "violated" in capsys.readouterr().err
+
+
+def test_a_link_without_a_channel_is_refused_where_one_is_needed(project, capsys):
+    project.write_text(re.sub(r"model: .*", "model: {link: untied, tokens: 3}", project.read_text()))
+    assert main(["check", str(project)]) == 2
+    assert "no channel to infer from" in capsys.readouterr().err

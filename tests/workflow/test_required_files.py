@@ -1,0 +1,82 @@
+"""Experiments that need a file which cannot be shipped: left out while it is missing, current with it afterwards."""
+
+import pytest
+
+from toy import EXPERIMENT, FIGURES
+
+SPEC = "config/experiments/toy/from_file.yaml"
+FILE = "data/heights.txt"
+REQUIRES = "requires: {data/heights.txt: 'heights.txt of https://example.org'}\n"
+
+
+@pytest.fixture
+def project(toy):
+    """The toy with a second experiment and figure, which require a file."""
+    toy.write(SPEC, REQUIRES + EXPERIMENT)
+    toy.write(
+        "config/figures.yaml",
+        FIGURES + FIGURES.replace("toy_heights:", "toy_file:").replace("[growth_curve]", "[from_file]"),
+    )
+    toy.write("workflow/report/toy_file.rst", "Heights of the file.\n")
+    toy.edit("src/attention_limits/figures/toy_heights.py", 'cubes["growth_curve"]', "next(iter(cubes.values()))")
+    return toy
+
+
+def state_of_the_file(project):
+    """The states that `list` gives the cube and the figure of the file."""
+    lines = [line.split() for line in project.program("list").stdout.splitlines()]
+    return [words[1] for words in lines if "from_file" in words[2] or "toy_file" in words[2]]
+
+
+def test_left_out_while_missing_and_current_afterwards(project):
+    dry = project.snakemake("-n")
+    (note,) = [line for line in dry.stderr.splitlines() if "left out" in line]
+    assert note == (
+        f"{project.folder / SPEC}: left out, with its figures: {project.folder / FILE} is missing: "
+        "save there heights.txt of https://example.org"
+    )
+    assert "growth_curve" in dry.stdout
+    assert "from_file" not in dry.stdout
+    assert "toy_file" not in dry.stdout
+    assert state_of_the_file(project) == []
+    assert "left out" in project.program("list").stderr
+    checked = project.program("check", SPEC)
+    assert checked.returncode == 0
+    assert "heights.txt is missing: save there" in checked.stdout
+    for command in (["run", SPEC, "--estimator", "growth"], ["merge", SPEC]):
+        refused = project.program(*command)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"{SPEC}: requires: {project.folder / FILE} is missing" in refused.stderr
+
+    project.write(FILE, "1 2 3\n")
+    assert state_of_the_file(project) == ["absent", "absent"]
+    done = project.snakemake("toy_file")
+    assert done.returncode == 0, done.stderr
+    assert "left out" not in done.stderr
+    assert state_of_the_file(project) == ["complete", "complete"]
+
+    project.write(FILE, "1 2 4\n")
+    assert project.planned("toy_file") == [
+        "draw results/figures/toy/toy_file.pdf",
+        "toy/from_file: counting",
+        *["toy/from_file: growth"] * 2,
+        "toy/from_file: merge",
+    ]
+    assert state_of_the_file(project) == ["stale", "stale"]
+
+    (project.folder / FILE).unlink()
+    assert state_of_the_file(project) == []
+    assert project.program("list", "--stale").stdout == ""
+
+
+def test_a_left_out_experiment_is_still_validated(project):
+    project.edit(SPEC, "steps: 3", "steps: 0")
+    project.edit(SPEC, "data/heights.txt", "/data/heights.txt")
+    found = project.program("list")
+    assert found.returncode == 2
+    assert "from_file.yaml: estimators.growth.solver.steps: 0: allowed" in found.stderr
+    assert "from_file.yaml: requires./data/heights.txt: unknown key; allowed: names matching" in found.stderr
+    project.edit(SPEC, "steps: 0", "steps: 3")
+    project.edit(SPEC, "/data/heights.txt", "data/heights.txt")
+    project.edit("config/figures.yaml", "[from_file]", "[from_files]")
+    assert "toy_file.cubes: 'from_files': allowed: growth_curve, from_file" in project.program("list").stderr
