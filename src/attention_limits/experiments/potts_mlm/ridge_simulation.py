@@ -1,0 +1,29 @@
+"""Simulated ridge regression of masked Gaussian sequences; one replica is one precision matrix with its sequences."""
+
+import numpy as np
+import xarray as xr
+
+from attention_limits.potts_mlm.ridge import draw_instance, draw_sequences, errors
+from attention_limits.progress import progress
+
+
+def run(spec, streams):
+    """Generalisation and training error per matrix (see `variables`).
+
+    All ridges of a point (gamma, alpha, replica) see the same sequences, and all alpha the same matrix.
+    """
+    grid, replicas, sites = spec["grid"], spec["replicas"], spec["solver"]["sites"]
+    shape = (len(grid["gamma"]), len(grid["ridge"]), len(grid["alpha"]), len(replicas))
+    found = np.empty((2, *shape))
+    pairs = [(i, j) for i in range(len(grid["gamma"])) for j in range(len(replicas))]
+    for i, j in progress(pairs, len(pairs), spec["estimator"]):
+        gamma, replica = grid["gamma"][i], replicas[j]
+        instance = draw_instance(gamma, sites, streams.generator("matrix", replica, gamma=gamma))
+        for k, alpha in enumerate(grid["alpha"]):
+            rng = streams.generator("sequences", replica, gamma=gamma, alpha=alpha)
+            sequences = draw_sequences(instance, max(1, round(alpha * (sites - 1))), rng)
+            found[:, i, :, k, j] = errors(instance, sequences, grid["ridge"])
+    point = ("gamma", "ridge", "alpha", "replica")
+    names = ("simulated_generalization_error", "simulated_training_error")
+    variables = {name: (point, values) for name, values in zip(names, found, strict=True)}
+    return xr.Dataset(variables, {**grid, "replica": replicas}).transpose(*grid, "replica")

@@ -1,0 +1,171 @@
+"""Factored self-attention fitted to sequences: logits_ia = sum_{j != i} A_ij V[a, s_j] (Rende et al. 2024, arXiv:2304.07235).
+
+Its masked-token loss is the asymmetric pseudo-likelihood of a Potts model with couplings A_ij V_ab, so a fit is an inverse
+Potts problem. Only A_ij V_ab up to V -> V + 1 b^T matters: errors are measured where that freedom does not show.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from attention_limits.potts_mlm import factored_kernels
+
+ATTENTIONS = ("raw", "softmax")
+# Standard deviation of the first attention (raw) and values: logits of order one tenth of their final size.
+START = 0.1
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A local minimum of the regularised training loss.
+
+    Attributes
+    ----------
+    attention : array (L, L)
+        A, zero diagonal.
+    values : array (C, C)
+        V[a, b]: logit of colour a from a site of colour b.
+    loss : float
+        Training loss per site in nats, without the ridge.
+    objective : float
+        With the ridge.
+    gradient_norm : float
+        Largest component of the gradient of the objective at the end.
+    iterations : int
+    converged : bool
+    """
+
+    attention: np.ndarray
+    values: np.ndarray
+    loss: float
+    objective: float
+    gradient_norm: float
+    iterations: int
+    converged: bool
+
+
+def fit(
+    sequences, colors: int, rng: np.random.Generator, *, attention: str = "raw", ridge: float = 0.0,
+    max_iterations: int = 1000, tolerance: float = 1e-5,
+) -> Fit:  # fmt: skip
+    """Minimise the mean of -log p(s_i | s_-i) plus (ridge / 2)(||parameters of A||^2 + ||V||^2) by L-BFGS, from random weights.
+
+    Parameters
+    ----------
+    sequences : int8 array (M, L), M >= 1, L >= 2, colours 0 to colors - 1
+    attention : "raw" or "softmax"
+        A itself is the parameter, or A_ij = softmax_j(W_ij) over all j, whose diagonal then goes to the masked site: rows of A
+        are positive and add up to at most one.
+    ridge : float >= 0
+    tolerance : float
+        Largest component of the gradient, nats per site, at which the fit has converged.
+
+    Raises ValueError for other values.
+    """
+    sequences = _checked(sequences, colors)
+    if attention not in ATTENTIONS:
+        raise ValueError(f"attention {attention!r}: allowed: {', '.join(ATTENTIONS)}")
+    if not ridge >= 0.0:
+        raise ValueError(f"ridge {ridge}: must be at least 0")
+    sites = sequences.shape[1]
+    start = START * rng.standard_normal(sites**2 + colors**2)
+    if attention == "raw":
+        start[: sites**2 : sites + 1] = 0.0
+    outcome = minimize(
+        objective, start, args=(sequences, colors, attention, ridge), jac=True, method="L-BFGS-B",
+        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": tolerance, "ftol": 0.0, "maxcor": 20},
+    )  # fmt: skip
+    weights, transposed = _unpacked(outcome.x, sites, colors)
+    gradient = float(np.abs(outcome.jac).max())
+    return Fit(
+        attention=_attention(weights, attention),
+        values=transposed.T.copy(),
+        loss=float(outcome.fun - 0.5 * ridge * outcome.x @ outcome.x),
+        objective=float(outcome.fun),
+        gradient_norm=gradient,
+        iterations=int(outcome.nit),
+        converged=gradient <= tolerance,
+    )
+
+
+def objective(parameters, sequences, colors: int, attention: str, ridge: float) -> tuple[float, np.ndarray]:
+    """The regularised loss and its gradient with respect to `parameters`: A or W (L, L), then V^T (C, C), flat."""
+    sites = sequences.shape[1]
+    weights, values = _unpacked(parameters, sites, colors)
+    matrix = _attention(weights, attention)
+    gradient = np.empty_like(parameters)
+    d_weights, d_values = _unpacked(gradient, sites, colors)
+    loss = factored_kernels.loss_and_gradient(matrix, values, sequences, d_weights, d_values)
+    if attention == "softmax":
+        d_weights[:] = _softmax_pull_back(weights, d_weights)
+    gradient += ridge * parameters
+    return loss + 0.5 * ridge * float(parameters @ parameters), gradient
+
+
+def losses(attention, values, sequences) -> np.ndarray:
+    """-log softmax(sum_{j != i} A_ij V[:, s_j])[s_i] of sequences (M, L) at every site: array (M, L), nats.
+
+    With A = beta J and V = U these are the losses of the Potts model's own conditionals, which no model can beat on average.
+    """
+    sequences = _checked(sequences, len(values))
+    out = np.empty(sequences.shape)
+    factored_kernels.losses(
+        np.ascontiguousarray(attention, dtype=float), np.ascontiguousarray(values.T, dtype=float), sequences, out
+    )
+    return out
+
+
+def independent_losses(training, test, colors: int) -> np.ndarray:
+    """-log f_i(s_i) of test sequences (n, L) under the site frequencies f of the training ones, half a count added: (n, L)."""
+    training, test = _checked(training, colors), _checked(test, colors)
+    counts = np.stack([np.count_nonzero(training == color, axis=0) for color in range(colors)], axis=1)
+    frequency = (counts + 0.5) / (len(training) + 0.5 * colors)
+    return -np.log(frequency[np.arange(test.shape[1]), test])
+
+
+def site_error(attention, J) -> float:
+    """err_J = sqrt(1 - cos^2(A, J)) over all pairs of sites: 0 for A proportional to J, 1 for orthogonal."""
+    cosine = np.sum(attention * J) / (np.linalg.norm(attention) * np.linalg.norm(J))
+    return float(np.sqrt(max(0.0, 1.0 - cosine**2)))
+
+
+def full_error(attention, values, J, U, beta: float) -> float:
+    """err_full = ||A x V_c - beta J x U_c|| / ||beta J x U_c||, where V_c is V minus the mean of each of its columns."""
+    V, U = values - values.mean(axis=0), U - U.mean(axis=0)
+    truth = beta**2 * np.sum(J**2) * np.sum(U**2)
+    product = beta * np.sum(attention * J) * np.sum(V * U)
+    square = np.sum(attention**2) * np.sum(V**2)
+    return float(np.sqrt(max(0.0, (square - 2.0 * product + truth) / truth)))
+
+
+def _unpacked(parameters, sites, colors):
+    return parameters[: sites**2].reshape(sites, sites), parameters[sites**2 :].reshape(colors, colors)
+
+
+def _attention(weights, kind):
+    if kind == "raw":
+        return weights
+    matrix = _softmax(weights)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def _softmax(weights):
+    matrix = np.exp(weights - weights.max(axis=1, keepdims=True))
+    return matrix / matrix.sum(axis=1, keepdims=True)
+
+
+def _softmax_pull_back(weights, gradient):
+    """Gradient with respect to W from that with respect to A, whose diagonal is zero."""
+    matrix = _softmax(weights)
+    return matrix * (gradient - np.sum(matrix * gradient, axis=1, keepdims=True))
+
+
+def _checked(sequences, colors):
+    sequences = np.asarray(sequences)
+    if sequences.ndim != 2 or len(sequences) < 1 or sequences.shape[1] < 2:
+        raise ValueError(f"sequences of shape {sequences.shape}: must be (M, L) with M >= 1 and L >= 2")
+    if sequences.min() < 0 or sequences.max() >= colors:
+        raise ValueError(f"colours {sequences.min()} to {sequences.max()}: allowed: 0 to {colors - 1}")
+    return np.ascontiguousarray(sequences, dtype=np.int8)

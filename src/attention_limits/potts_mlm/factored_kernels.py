@@ -1,0 +1,91 @@
+"""Loss and gradient of factored attention, logits_ia = sum_{j != i} A_ij V[a, s_j], for sequences s (M, L).
+
+Sequences are taken in blocks, so that sums over sites are products of an (L, L) and an (L, BLOCK C) matrix. `values` is the
+transpose of V, so that the logits that a colour gives are contiguous.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from attention_limits.numerics.fast_math import exp
+
+BLOCK = 32
+_FAST = {"nnan", "nsz", "reassoc", "contract"}
+
+
+@njit(fastmath=_FAST)
+def _residual(logits, own):
+    """-log softmax(logits)[own]; `logits` becomes softmax minus the one-hot vector of `own`."""
+    colors = len(logits)
+    highest = logits[0]
+    for a in range(colors):
+        highest = max(highest, logits[a])
+    here = logits[own] - highest
+    total = 0.0
+    for a in range(colors):
+        logits[a] = exp(logits[a] - highest)
+        total += logits[a]
+    scale = 1.0 / total
+    for a in range(colors):
+        logits[a] *= scale
+    logits[own] -= 1.0
+    return math.log(total) - here
+
+
+@njit
+def _gather(values, sequences, gathered):
+    """gathered[j, m C : (m + 1) C] = values[s_mj]."""
+    colors = values.shape[1]
+    for j in range(sequences.shape[1]):
+        for m in range(len(sequences)):
+            gathered[j, m * colors : (m + 1) * colors] = values[sequences[m, j]]
+
+
+@njit
+def losses(attention, values, sequences, out):
+    """-log p(s_mi | s_m,-i) into out (M, L); attention (L, L) with zero diagonal, values (C, C) = V^T."""
+    count, sites = sequences.shape
+    colors = values.shape[1]
+    for start in range(0, count, BLOCK):
+        part = sequences[start : start + BLOCK]
+        gathered = np.empty((sites, len(part) * colors))
+        _gather(values, part, gathered)
+        residual = np.dot(attention, gathered)
+        for i in range(sites):
+            for m in range(len(part)):
+                out[start + m, i] = _residual(residual[i, m * colors : (m + 1) * colors], part[m, i])
+
+
+@njit
+def loss_and_gradient(attention, values, sequences, d_attention, d_values):
+    """The mean loss over sequences and sites; its gradient into d_attention (L, L) and d_values (C, C), laid out as `values`.
+
+    With R_mi = softmax - onehot: dA_ij = (1/ML) sum_m R_mi . V[:, s_mj], dV_ab = (1/ML) sum_mij R_mia A_ij [s_mj = b].
+    """
+    count, sites = sequences.shape
+    colors = values.shape[1]
+    d_attention[:], d_values[:] = 0.0, 0.0
+    total = 0.0
+    for start in range(0, count, BLOCK):
+        part = sequences[start : start + BLOCK]
+        gathered = np.empty((sites, len(part) * colors))
+        _gather(values, part, gathered)
+        residual = np.dot(attention, gathered)
+        for i in range(sites):
+            for m in range(len(part)):
+                total += _residual(residual[i, m * colors : (m + 1) * colors], part[m, i])
+        d_attention += np.dot(residual, gathered.T)
+        received = np.dot(attention.T, residual)
+        for j in range(sites):
+            for m in range(len(part)):
+                d_row = d_values[part[m, j]]
+                for a in range(colors):
+                    d_row[a] += received[j, m * colors + a]
+    for i in range(sites):
+        d_attention[i, i] = 0.0
+    scale = 1.0 / (count * sites)
+    d_attention *= scale
+    d_values *= scale
+    return total * scale

@@ -1,0 +1,159 @@
+"""Samples of the generalised Potts model in equilibrium: Gibbs sweeps with parallel tempering, and how sure one can be.
+
+At the low temperatures of Rende et al. 2024 a single chain stays near where it began; a ladder of inverse temperatures
+from 0, whose neighbours exchange configurations, carries every configuration back to where it is forgotten.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.numerics.chains import autocorrelation_time, jackknife, split_r_hat
+from attention_limits.potts_mlm import gibbs_kernels
+from attention_limits.potts_mlm.potts import Potts
+from attention_limits.progress import progress
+
+# Blocks of the jackknife: few enough that each is longer than the autocorrelation time in a useful run.
+BLOCKS = 20
+# Configurations saved per call of the kernel, so that progress can be told in between.
+BATCH = 50
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Configurations of one run.
+
+    Attributes
+    ----------
+    states : int8 array (n, K, L)
+        By temperature.
+    energies : array (n, K)
+    swap_rate : array (K - 1,)
+        Accepted fraction of the exchanges of neighbouring temperatures.
+    """
+
+    states: np.ndarray
+    energies: np.ndarray
+    swap_rate: np.ndarray
+
+
+class Ladder:
+    """Replicas of a model at increasing inverse temperatures `betas` (K,), from random colours.
+
+    Raises ValueError when `betas` does not increase or is negative.
+    """
+
+    def __init__(self, model: Potts, betas, rng: np.random.Generator, random_sites: bool = False):
+        self.model, self.rng, self.random_sites = model, rng, random_sites
+        self.betas = np.array(betas, dtype=float, ndmin=1)
+        if self.betas[0] < 0 or np.any(np.diff(self.betas) <= 0):
+            raise ValueError(f"betas {self.betas.tolist()}: must be at least 0 and increase")
+        size = len(self.betas)
+        self._states = rng.integers(0, model.colors, (size, model.sites))
+        self._order = np.arange(size)
+        self._fields, self._energies = np.empty((size, model.sites, model.colors)), np.empty(size)
+        gibbs_kernels.initialise(model.J, model.U, self._states, self._fields, self._energies)
+
+    def sample(self, count: int, gap: int, label: str = "") -> Sampled:
+        """The next `count` configurations of every temperature, `gap` sweeps apart; progress is shown under `label`."""
+        size = len(self.betas)
+        states = np.empty((count, size, self.model.sites), dtype=np.int8)
+        energies = np.empty((count, size))
+        accepted, tried = np.zeros(size - 1, dtype=np.int64), np.zeros(size - 1, dtype=np.int64)
+        starts = range(0, count, BATCH)
+        for start in progress(starts, len(starts), label) if label else starts:
+            gibbs_kernels.temper(
+                self.rng, self.model.J, self.model.U, self.betas, self._order, self._states, self._fields, self._energies,
+                self.random_sites, gap, states[start : start + BATCH], energies[start : start + BATCH], accepted, tried,
+            )  # fmt: skip
+        return Sampled(states, energies, accepted / np.maximum(tried, 1))
+
+
+def hamming_distance(states, colors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean fraction of sites at which two configurations of a run differ, and its standard error.
+
+    d_H = (1/L) sum_i [1 - sum_a n_ia (n_ia - 1) / (n (n - 1))]; the error is that of a jackknife over blocks of the run.
+
+    Parameters
+    ----------
+    states : int8 array (n, ..., L)
+        In the order of the run, n >= 2 BLOCKS.
+
+    Returns
+    -------
+    distance, error : arrays (...)
+    """
+    blocks = np.array([color_counts(block, colors) for block in np.array_split(states, BLOCKS)])
+    return jackknife(_distance, blocks)
+
+
+def color_counts(states, colors: int) -> np.ndarray:
+    """How often each colour occurs at each site of states (n, ..., L): array (..., L, C)."""
+    return np.stack([np.count_nonzero(states == color, axis=0) for color in range(colors)], axis=-1)
+
+
+def _distance(counts) -> np.ndarray:
+    total = counts[..., 0, :].sum(axis=-1)[..., None]
+    return np.mean(1.0 - (counts * (counts - 1)).sum(axis=-1) / (total * (total - 1)), axis=-1)
+
+
+def cross_distance(first, second) -> np.ndarray:
+    """Mean fraction of differing sites between configurations of two runs with colour counts (..., L, C).
+
+    Twice this minus the distances within the two is the squared difference of their site frequencies: zero in equilibrium.
+    """
+    sizes = first[..., 0, :].sum(axis=-1) * second[..., 0, :].sum(axis=-1)
+    return np.mean(1.0 - (first * second).sum(axis=-1) / sizes[..., None], axis=-1)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What two independent runs say about equilibrium at each temperature; arrays (..., 2) are by run.
+
+    Attributes
+    ----------
+    distance, distance_error : arrays (K, 2)
+        Hamming distance within each run.
+    cross : array (K,)
+        Between the runs.
+    autocorrelation : array (K, 2)
+        In saved configurations, the longer of those of the energy and of the overlap with the commonest colours.
+    r_hat : array (K,)
+        Split R-hat, the larger of the two observables.
+    """
+
+    distance: np.ndarray
+    distance_error: np.ndarray
+    cross: np.ndarray
+    autocorrelation: np.ndarray
+    r_hat: np.ndarray
+
+    def converged(self, largest_r_hat: float, deviations: float = 4.0) -> np.ndarray:
+        """Whether R-hat is below its bound and the distances agree within so many standard errors: array (K,)."""
+        difference = np.abs(self.distance[:, 0] - self.distance[:, 1])
+        error = np.hypot(self.distance_error[:, 0], self.distance_error[:, 1])
+        return (self.r_hat <= largest_r_hat) & (difference <= deviations * error)
+
+
+def compare(first: Sampled, second: Sampled, colors: int) -> Agreement:
+    """Compare two independent runs of the same ladder and length."""
+    runs = (first, second)
+    counts = [color_counts(run.states, colors) for run in runs]
+    distances = [hamming_distance(run.states, colors) for run in runs]
+    common = (counts[0] + counts[1]).argmax(axis=-1)
+    # (observable, temperature, run, time)
+    series = np.array(
+        [
+            [run.energies.T for run in runs],
+            [np.mean(run.states == common, axis=2).T for run in runs],
+        ]
+    ).swapaxes(1, 2)
+    tau = np.array([[[autocorrelation_time(run) for run in pair] for pair in part] for part in series])
+    r_hat = np.array([[split_r_hat(pair) for pair in part] for part in series])
+    return Agreement(
+        distance=np.stack([value for value, _ in distances], axis=-1),
+        distance_error=np.stack([error for _, error in distances], axis=-1),
+        cross=cross_distance(*counts),
+        autocorrelation=tau.max(axis=0),
+        r_hat=r_hat.max(axis=0),
+    )

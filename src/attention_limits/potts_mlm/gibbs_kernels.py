@@ -1,0 +1,115 @@
+"""Tempered Gibbs sampling of J_ij U[s_i, s_j] couplings with incremental local fields.
+
+A replica in state s keeps h_ia = sum_j J_ij U[a, s_j] (J_ii = 0). Changing s_i from a to b changes the energy by
+-(h_ib - h_ia) and the field of site j by J_ji (U[b, :] - U[a, :]), since U is symmetric.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from attention_limits.numerics.fast_math import exp
+
+
+@njit
+def initialise(J, U, states, fields, energies):
+    """Fields (K, L, C) and energies (K,) of states (K, L), anew."""
+    replicas, sites, colors = fields.shape
+    for k in range(replicas):
+        energies[k] = 0.0
+        for i in range(sites):
+            for a in range(colors):
+                fields[k, i, a] = 0.0
+            for j in range(sites):
+                for a in range(colors):
+                    fields[k, i, a] += J[i, j] * U[states[k, j], a]
+            energies[k] -= 0.5 * fields[k, i, states[k, i]]
+
+
+@njit(fastmath={"nnan", "nsz", "reassoc", "contract"})
+def _draw(field, beta, weights, uniform):
+    """A colour from softmax(beta field) by inversion of a uniform number in [0, 1)."""
+    colors = len(field)
+    highest = field[0]
+    for a in range(colors):
+        highest = max(highest, field[a])
+    total = 0.0
+    for a in range(colors):
+        weights[a] = exp(beta * (field[a] - highest))
+        total += weights[a]
+    left = uniform * total
+    for a in range(colors - 1):
+        left -= weights[a]
+        if left < 0.0:
+            return a
+    return colors - 1
+
+
+@njit(fastmath={"nnan", "nsz", "contract"})
+def _recolor(J, difference, fields, site):
+    """Add J_{j, site} times the row `difference` to the field of every site j."""
+    sites, colors = fields.shape
+    for j in range(sites):
+        coupling = J[site, j]
+        for a in range(colors):
+            fields[j, a] += coupling * difference[a]
+
+
+@njit
+def temper(
+    rng, J, U, betas, order, states, fields, energies, random_sites, gap, colors_out, energies_out, accepted, tried
+):
+    """Sweep K replicas, exchange neighbours on the ladder after every sweep, and save every `gap` sweeps.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    J : (L, L), U : (C, C)
+    betas : (K,), increasing
+    order : (K,) whole numbers, changed
+        order[k] is the replica at betas[k].
+    states : (K, L), fields : (K, L, C), energies : (K,), changed
+    random_sites : bool
+        L sites drawn with replacement per sweep instead of the sites in order.
+    gap : int
+        Sweeps between saved configurations.
+    colors_out : int8 (n, K, L), energies_out : (n, K), written
+        Saved by temperature.
+    accepted, tried : (K - 1,), increased
+        Exchanges of the pairs (k, k + 1). Even and odd pairs take turns.
+    """
+    ladder, sites, colors = fields.shape
+    weights, difference = np.empty(colors), np.empty(colors)
+    for saved in range(len(colors_out)):
+        for sweep in range(gap):
+            for k in range(ladder):
+                r = order[k]
+                for visit in range(sites):
+                    i = min(int(rng.random() * sites), sites - 1) if random_sites else visit
+                    old = states[r, i]
+                    new = _draw(fields[r, i], betas[k], weights, rng.random())
+                    if new != old:
+                        energies[r] -= fields[r, i, new] - fields[r, i, old]
+                        for a in range(colors):
+                            difference[a] = U[new, a] - U[old, a]
+                        _recolor(J, difference, fields[r], i)
+                        states[r, i] = new
+            for k in range((saved * gap + sweep) % 2, ladder - 1, 2):
+                tried[k] += 1
+                if swap_accepted(betas[k], betas[k + 1], energies[order[k]], energies[order[k + 1]], rng.random()):
+                    order[k], order[k + 1] = order[k + 1], order[k]
+                    accepted[k] += 1
+        for k in range(ladder):
+            energies_out[saved, k] = energies[order[k]]
+            for i in range(sites):
+                colors_out[saved, k, i] = states[order[k], i]
+        # Rounding errors of the increments do not add up over a run.
+        initialise(J, U, states, fields, energies)
+
+
+@njit
+def swap_accepted(beta, other_beta, energy, other_energy, uniform):
+    """Metropolis rule of an exchange: accepted with probability min(1, exp((beta - beta') (E - E')))."""
+    gain = (beta - other_beta) * (energy - other_energy)
+    return gain >= 0.0 or uniform < math.exp(gain)

@@ -1,0 +1,168 @@
+"""Replica theory of masked Gaussian sequences: ridge regression of one site on the others (Rende et al. 2024).
+
+x ~ N(0, K^-1), K = -J = gamma + W with W from the Gaussian orthogonal ensemble (off-diagonal variance 1/L, edges +-2), hence
+gamma > 2. The masked site is y = theta . x_-i + noise of variance D = 1/gamma; alpha = M / (L - 1) samples estimate it by
+v = (X^T X + ridge (L - 1))^-1 X^T y. The equations were derived anew; their closed form is our own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from attention_limits.potts_mlm.replica_kernels import root
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Order parameters and errors; arrays of one shape.
+
+    Attributes
+    ----------
+    generalization : mean squared error of the masked site on a fresh sequence
+    training : mean squared error on the sequences learnt from
+    overlap : m = v . Sigma theta
+    norm : q = v . Sigma v
+    variance : V, response of the estimator; infinite without ridge below alpha = 1
+    """
+
+    generalization: np.ndarray
+    training: np.ndarray
+    overlap: np.ndarray
+    norm: np.ndarray
+    variance: np.ndarray
+
+
+def resolvent(x):
+    """g(x) = 2 / (x + sqrt(x^2 - 4)): the resolvent of the semicircle law on [-2, 2] at x > 2."""
+    return 2.0 / (x + np.sqrt(x**2 - 4.0))
+
+
+def _checked(gamma, ridge, alpha):
+    gamma, ridge, alpha = (np.asarray(value, dtype=float) for value in (gamma, ridge, alpha))
+    if not np.all(gamma > 2.0):
+        raise ValueError(f"gamma {gamma.min():g}: must be above 2, the edge of the spectrum of W")
+    if not np.all(ridge >= 0.0):
+        raise ValueError(f"ridge {ridge.min():g}: must be at least 0")
+    if not np.all(alpha > 0.0):
+        raise ValueError(f"alpha {alpha.min():g}: must be above 0")
+    return gamma, ridge, alpha
+
+
+def closed_form(gamma, ridge, alpha) -> Errors:
+    """Errors and order parameters for W from the GOE at any ridge >= 0; arguments broadcast.
+
+    With z from ridge z + z g(gamma + z) = alpha, r = g(gamma + z), tau = r / (gamma (gamma - r)), derivatives in z:
+
+        e_g = (D + tau + z tau') / (1 + z^2 r' / alpha),   m = rho - tau,   V = r / ridge,   q = e_g - rho - D + 2 m,
+        e_train = e_g / (1 + V)^2,   D = 1 / gamma,   rho = g(gamma) - D.
+
+    Without ridge e_g = D alpha / (alpha - 1) for alpha > 1; it diverges at alpha = 1. Raises ValueError for gamma <= 2,
+    ridge < 0 or alpha <= 0.
+    """
+    gamma, ridge, alpha = np.broadcast_arrays(*_checked(gamma, ridge, alpha))
+    z = root(gamma, ridge, alpha)
+    bounded = np.isfinite(z)
+    z = np.where(bounded, z, 0.0)
+    x = gamma + z
+    r = resolvent(x)
+    slope = -r / np.sqrt(x**2 - 4.0)
+    noise, rho = 1.0 / gamma, resolvent(gamma) - 1.0 / gamma
+    tau, d_tau = r / (gamma * (gamma - r)), slope / (gamma - r) ** 2
+    regular = (noise + tau + z * d_tau) / (1.0 + z**2 * slope / alpha)
+    with np.errstate(divide="ignore"):
+        error = np.where(bounded, regular, noise * alpha / (alpha - 1.0))
+        variance = np.where(bounded, r / ridge, 1.0 / (alpha - 1.0))
+        overlap = rho - np.where(bounded, tau, 0.0)
+    # An infinite response fits the data exactly; at alpha = 1 without ridge the error diverges as well.
+    with np.errstate(invalid="ignore"):
+        training = np.where(np.isinf(variance), 0.0, error / (1.0 + variance) ** 2)
+    return Errors(error, training, overlap, error - rho - noise + 2.0 * overlap, variance)
+
+
+def initial_slope(gamma):
+    """d e_g / d alpha at alpha = 0 without ridge: g (1 - 2 g^2) / (1 - g^2), negative below gamma = 3 / sqrt(2)."""
+    g = resolvent(_checked(gamma, 0.0, 1.0)[0])
+    return g * (1.0 - 2.0 * g**2) / (1.0 - g**2)
+
+
+def optimal_ridge(gamma: float, alpha: float) -> float:
+    """The ridge with the smallest generalisation error, to a relative 1e-6."""
+
+    def error(log_ridge):
+        return float(closed_form(gamma, np.exp(log_ridge), alpha).generalization)
+
+    limits = np.log([np.sqrt(gamma**2 - 4.0) / 10.0, 10.0 * gamma**3 / (gamma**2 - 1.0)])
+    return float(np.exp(minimize_scalar(error, bounds=limits, method="bounded", options={"xatol": 1e-7}).x))
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """What the general saddle point needs of the inputs' covariance Sigma and of the teacher theta.
+
+    Attributes
+    ----------
+    values, weights : arrays (n,)
+        Spectral measure of the normalised trace of Sigma.
+    teacher_values, teacher_weights : arrays (k,)
+        Spectral measure of Sigma at theta: sum of weights times f(values) = theta^T f(Sigma) theta.
+    noise : float
+        Variance of the masked site given the others.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+    teacher_values: np.ndarray
+    teacher_weights: np.ndarray
+    noise: float
+
+    @classmethod
+    def of_matrix(cls, K, site: int = 0) -> "Spectrum":
+        """That of one site of a precision matrix K (L, L)."""
+        others = np.arange(len(K)) != site
+        column = K[others, site]
+        precision = K[np.ix_(others, others)] - np.outer(column, column) / K[site, site]
+        values, vectors = np.linalg.eigh(precision)
+        weights = np.full(len(values), 1.0 / len(values))
+        return cls(1.0 / values, weights, 1.0 / values, (vectors.T @ column / K[site, site]) ** 2, 1.0 / K[site, site])
+
+    @classmethod
+    def of_ensemble(cls, gamma: float, nodes: int = 400) -> "Spectrum":
+        """The limit of large L for W from the GOE, by Gauss quadrature of the semicircle law.
+
+        The precision of the other sites is gamma + W' - k k^T / gamma with |k| = 1: a spike along the teacher theta = -k / gamma,
+        which the trace does not see.
+        """
+        angles = np.pi * np.arange(1, nodes + 1) / (nodes + 1)
+        bulk, weights = gamma + 2.0 * np.cos(angles), 2.0 / (nodes + 1) * np.sin(angles) ** 2
+        k = np.sqrt(weights)
+        values, vectors = np.linalg.eigh(np.diag(bulk) - np.outer(k, k) / gamma)
+        return cls(1.0 / bulk, weights, 1.0 / values, (vectors.T @ k / gamma) ** 2, 1.0 / gamma)
+
+
+def saddle_point(spectrum: Spectrum, ridge: float, alpha: float) -> Errors:
+    """Solve the saddle-point equations for any spectrum at ridge > 0:
+
+        V^ = m^ = alpha / (1 + V),   q^ = alpha (rho + D - 2 m + q) / (1 + V)^2,   V = tr Sigma (ridge + V^ Sigma)^-1,
+        m = m^ theta Sigma (ridge + V^ Sigma)^-1 Sigma theta,
+        q = q^ tr Sigma^2 (ridge + V^ Sigma)^-2 + m^2 theta Sigma^3 (ridge + V^ Sigma)^-2 theta    (m^2: of the hatted m).
+
+    Raises ValueError for ridge <= 0 or alpha <= 0.
+    """
+    if not (ridge > 0.0 and alpha > 0.0):
+        raise ValueError(f"ridge {ridge} and alpha {alpha}: both must be above 0")
+    values, weights = spectrum.values, spectrum.weights
+    aligned, power = spectrum.teacher_values, spectrum.teacher_weights
+
+    def excess(V):
+        return V - float(weights @ (values / (ridge + alpha / (1.0 + V) * values)))
+
+    V = brentq(excess, 0.0, float(weights @ values) / ridge, xtol=1e-300, rtol=1e-15)
+    V_hat = alpha / (1.0 + V)
+    rho, noise = float(power @ aligned), spectrum.noise
+    m = V_hat * float(power @ (aligned**2 / (ridge + V_hat * aligned)))
+    spread = float(weights @ (values / (ridge + V_hat * values)) ** 2) * alpha / (1.0 + V) ** 2
+    signal = V_hat**2 * float(power @ (aligned**3 / (ridge + V_hat * aligned) ** 2))
+    q = (signal + spread * (rho + noise - 2.0 * m)) / (1.0 - spread)
+    error = rho + noise - 2.0 * m + q
+    return Errors(*map(np.asarray, (error, error / (1.0 + V) ** 2, m, q, V)))

@@ -1,0 +1,188 @@
+"""Transformer encoders trained by masked-token prediction, as in Rende et al. 2024 (arXiv:2304.07235).
+
+Post-layer-norm encoder with a single head: x <- LN(x + attention(x)), x <- LN(x + feedforward(x)), sinusoidal positions, a row
+of the embedding for the mask, a linear head. One site per sequence is masked in each step; the loss is the cross-entropy of
+its colour in nats. Width of the feed-forward part, initialisation and masking are not given by the paper.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+OPTIMIZERS = ("sgd", "adam")
+# Sequences per call when all sites are masked in turn.
+TEST_BATCH = 2000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of an encoder."""
+
+    sites: int
+    colors: int
+    layers: int
+    width: int = 20
+    hidden: int = 40
+
+
+@dataclass(frozen=True)
+class Training:
+    """What training has done.
+
+    Attributes
+    ----------
+    epochs : array (n,)
+        Epochs after which the losses were taken.
+    training_loss, test_loss : arrays (n,)
+        Mean over the steps of the epoch; mean over all sites of the test sequences. NaN after a divergence.
+    attention : array (layers, L, L)
+        Mean over test sequences: row i is where the masked site i looks.
+    """
+
+    epochs: np.ndarray
+    training_loss: np.ndarray
+    test_loss: np.ndarray
+    attention: np.ndarray
+
+
+def initial(shape: Shape, key) -> dict:
+    """Xavier-uniform matrices, zero biases, unit layer norms, standard normal embedding over sqrt(width)."""
+    width, hidden = shape.width, shape.hidden
+    keys = iter(jax.random.split(key, 2 + 6 * shape.layers))
+
+    def dense(rows, columns):
+        matrix = jax.nn.initializers.xavier_uniform()(next(keys), (rows, columns))
+        return {"matrix": matrix, "bias": jnp.zeros(columns)}
+
+    def norm():
+        return {"scale": jnp.ones(width), "shift": jnp.zeros(width)}
+
+    embedding = jax.random.normal(next(keys), (shape.colors + 1, width)) / np.sqrt(width)
+    layers = [
+        {
+            **{name: dense(width, width) for name in ("query", "key", "value", "out")},
+            "up": dense(width, hidden), "down": dense(hidden, width), "norm_1": norm(), "norm_2": norm(),
+        }
+        for _ in range(shape.layers)
+    ]  # fmt: skip
+    return {"embedding": embedding, "layers": layers, "head": dense(width, shape.colors)}
+
+
+def positions(sites: int, width: int) -> np.ndarray:
+    """Sinusoidal positions (sites, width): sin and cos of i / 10000^(2 k / width), side by side."""
+    angle = np.arange(sites)[:, None] / 10000.0 ** (2.0 * np.arange((width + 1) // 2) / width)
+    return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(sites, -1)[:, :width]
+
+
+def _dense(part, x):
+    return x @ part["matrix"] + part["bias"]
+
+
+def _norm(part, x):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return part["scale"] * centred / jnp.sqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5) + part["shift"]
+
+
+def predict(parameters, sequences, masked):
+    """Logits (n, C) of the masked sites of sequences (n, L), and their attention (layers, n, L).
+
+    The colour at the masked site masked[n] is replaced by the mask and so does not enter.
+    """
+    rows = jnp.arange(len(sequences))
+    embedding = parameters["embedding"]
+    tokens = sequences.at[rows, masked].set(len(embedding) - 1)
+    width = embedding.shape[1]
+    x = embedding[tokens] + jnp.asarray(positions(sequences.shape[1], width), embedding.dtype)
+    looks = []
+    for layer in parameters["layers"]:
+        scores = _dense(layer["query"], x) @ _dense(layer["key"], x).swapaxes(1, 2) / np.sqrt(width)
+        attention = jax.nn.softmax(scores, axis=-1)
+        looks.append(attention[rows, masked])
+        x = _norm(layer["norm_1"], x + _dense(layer["out"], attention @ _dense(layer["value"], x)))
+        x = _norm(layer["norm_2"], x + _dense(layer["down"], jax.nn.relu(_dense(layer["up"], x))))
+    return _dense(parameters["head"], x[rows, masked]), jnp.stack(looks)
+
+
+def masked_loss(parameters, sequences, masked):
+    """Mean cross-entropy of the colours at the masked sites, in nats."""
+    logits, _ = predict(parameters, sequences, masked)
+    targets = sequences[jnp.arange(len(sequences)), masked]
+    return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
+
+
+@jax.jit
+def _evaluate(parameters, sequences):
+    """Loss at each site (n, L), and the mean attention (layers, L, L)."""
+
+    def at(site):
+        masked = jnp.full(len(sequences), site)
+        logits, looks = predict(parameters, sequences, masked)
+        return optax.softmax_cross_entropy_with_integer_labels(logits, sequences[:, site]), looks.mean(axis=1)
+
+    losses, looks = jax.lax.map(at, jnp.arange(sequences.shape[1]))
+    return losses.T, looks.swapaxes(0, 1)
+
+
+def evaluate(parameters, sequences) -> tuple[np.ndarray, np.ndarray]:
+    """The loss at every site (n, L), each masked in turn, and the mean attention of masked sites (layers, L, L)."""
+    parts = [_evaluate(parameters, sequences[k : k + TEST_BATCH]) for k in range(0, len(sequences), TEST_BATCH)]
+    sizes = [len(losses) for losses, _ in parts]
+    looks = np.average([np.asarray(look) for _, look in parts], axis=0, weights=sizes)
+    return np.concatenate([np.asarray(losses) for losses, _ in parts]), looks
+
+
+# The learning rate is an argument of the step, so that one compilation serves all schedules and sample sizes.
+_METHODS = {"sgd": optax.sgd(1.0), "adam": optax.adam(1.0)}
+
+
+@functools.partial(jax.jit, static_argnames="optimizer", donate_argnums=(0, 1))
+def _step(parameters, state, batch, masked, rate, optimizer):
+    loss, gradient = jax.value_and_grad(masked_loss)(parameters, batch, masked)
+    updates, state = _METHODS[optimizer].update(gradient, state)
+    return jax.tree.map(lambda value, update: value + rate * update, parameters, updates), state, loss
+
+
+def train(
+    shape: Shape, sequences, test, rng: np.random.Generator, *, optimizer: str, rate: float, batch: int, epochs: int,
+    evaluations: int,
+) -> Training:  # fmt: skip
+    """Train on sequences (M, L) with cosine annealing from `rate` to 0, evaluating at evenly spaced epochs.
+
+    Parameters
+    ----------
+    test : array (n, L)
+        Sequences of the test loss, which masks every site in turn.
+    optimizer : "sgd" (no momentum, as in the paper) or "adam"
+    batch : int
+        Sequences per step; all of them when there are fewer. What is left over at the end of an epoch is not used in it.
+    evaluations : int
+        Number of evaluations, the last after the last epoch; at most `epochs`.
+
+    Raises ValueError for another optimizer.
+    """
+    if optimizer not in OPTIMIZERS:
+        raise ValueError(f"optimizer {optimizer!r}: allowed: {', '.join(OPTIMIZERS)}")
+    sequences, test = np.asarray(sequences, np.int32), jnp.asarray(test, jnp.int32)
+    batch = min(batch, len(sequences))
+    steps = len(sequences) // batch
+    parameters = initial(shape, jax.random.key(int(rng.integers(2**31))))
+    state = _METHODS[optimizer].init(parameters)
+    wanted = np.unique(np.linspace(epochs / evaluations, epochs, evaluations).round().astype(int))
+    training, tested = [], []
+    for epoch in range(epochs):
+        order = rng.permutation(len(sequences))[: steps * batch].reshape(steps, batch)
+        masked = rng.integers(0, shape.sites, (steps, batch), dtype=np.int32)
+        losses = []
+        for step in range(steps):
+            now = 0.5 * rate * (1.0 + np.cos(np.pi * (epoch * steps + step) / (epochs * steps)))
+            parameters, state, loss = _step(parameters, state, sequences[order[step]], masked[step], now, optimizer)
+            losses.append(loss)
+        if epoch + 1 in wanted:
+            tested_losses, looks = evaluate(parameters, test)
+            training.append(float(np.mean(losses)))
+            tested.append(float(tested_losses.mean()))
+    return Training(wanted, np.array(training), np.array(tested), looks)

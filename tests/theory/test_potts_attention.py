@@ -1,0 +1,198 @@
+"""Factored and mixed attention: identity with the pseudo-likelihood, gradients, gauge, excess loss of maximum likelihood."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+from attention_limits.potts_mlm import mixed_attention
+from attention_limits.potts_mlm.factored_attention import (
+    fit,
+    full_error,
+    independent_losses,
+    losses,
+    objective,
+    site_error,
+)
+from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
+from theory.tools import assert_mean
+
+
+def random_weights(sites, colors, seed):
+    rng = np.random.default_rng(seed)
+    attention = rng.standard_normal((sites, sites))
+    np.fill_diagonal(attention, 0.0)
+    return attention, rng.standard_normal((colors, colors)), rng.integers(0, colors, (70, sites)).astype(np.int8)
+
+
+@given(st.integers(2, 7), st.integers(2, 6), st.integers(0, 1000))
+def test_loss_is_the_asymmetric_pseudo_likelihood(sites, colors, seed):
+    """-log p(s_i | s_-i) of a Potts model with the coupling tensor A_ij V_ab, written out; any block size and remainder."""
+    attention, values, sequences = random_weights(sites, colors, seed)
+    tensor = attention[:, :, None, None] * values
+    for m in (0, 69):
+        for i in range(sites):
+            fields = sum(tensor[i, j, :, sequences[m, j]] for j in range(sites) if j != i)
+            expected = np.log(np.sum(np.exp(fields))) - fields[sequences[m, i]]
+            assert losses(attention, values, sequences)[m, i] == pytest.approx(expected, rel=1e-12, abs=1e-13)
+
+
+def test_loss_at_the_true_couplings_is_that_of_the_conditionals():
+    rng = np.random.default_rng(1)
+    model = Potts(site_couplings("gaussian", 5, rng), color_couplings("gaussian", 4, rng))
+    states = rng.integers(0, 4, (40, 5)).astype(np.int8)
+    exact = np.take_along_axis(model.conditionals(states, 0.7), states[..., None].astype(int), axis=2)[..., 0]
+    np.testing.assert_allclose(losses(0.7 * model.J, model.U, states), -np.log(exact), rtol=1e-12)
+
+
+@pytest.mark.parametrize("attention", ["raw", "softmax"])
+def test_gradient_is_that_of_the_objective(attention):
+    """Against forward differences with step 1e-7, whose error is below 1e-6 for losses of order one."""
+    rng = np.random.default_rng(2)
+    sites, colors = 4, 3
+    sequences = rng.integers(0, colors, (50, sites)).astype(np.int8)
+    parameters = rng.standard_normal(sites**2 + colors**2)
+    if attention == "raw":
+        parameters[: sites**2 : sites + 1] = 0.0
+    _, gradient = objective(parameters, sequences, colors, attention, 0.1)
+    numeric = approx_fprime(parameters, lambda x: objective(x, sequences, colors, attention, 0.1)[0], 1e-7)
+    if attention == "raw":
+        # The diagonal is no parameter: it stays zero.
+        assert not gradient[: sites**2 : sites + 1].any()
+        numeric[: sites**2 : sites + 1] = 0.0
+    np.testing.assert_allclose(gradient, numeric, atol=1e-6)
+
+
+@given(st.floats(0.2, 5.0), st.sampled_from([1.0, -1.0]), st.integers(0, 1000))
+def test_errors_and_losses_do_not_see_the_gauge(scale, sign, seed):
+    """(A, V) -> (cA, V/c) and V -> V + 1 b^T change nothing; V + a 1^T is another model."""
+    attention, values, sequences = random_weights(5, 4, seed)
+    J, U, _ = random_weights(5, 4, seed + 1)
+    shift = np.random.default_rng(seed).standard_normal(4)
+    moved = scale * sign * attention, values / (scale * sign) + shift
+    np.testing.assert_allclose(losses(*moved, sequences), losses(attention, values, sequences), rtol=1e-9, atol=1e-10)
+    assert site_error(moved[0], J) == pytest.approx(site_error(attention, J), abs=1e-7)
+    assert full_error(*moved, J, U, 0.5) == pytest.approx(full_error(attention, values, J, U, 0.5), rel=1e-9)
+    other = losses(attention, values + shift[:, None], sequences)
+    assert not np.allclose(other, losses(attention, values, sequences))
+
+
+def test_errors_vanish_at_the_truth_and_are_one_for_nothing():
+    J, U, _ = random_weights(5, 4, 3)
+    assert full_error(0.6 * J, U, J, U, 0.6) == pytest.approx(0.0, abs=1e-7)
+    assert full_error(0.0 * J, U, J, U, 0.6) == pytest.approx(1.0)
+    assert site_error(-2.0 * J, J) == pytest.approx(0.0, abs=1e-7)
+
+
+def exact_sample(probability, states, count, rng):
+    return states[rng.choice(len(states), count, p=probability)]
+
+
+def test_excess_loss_is_that_of_maximum_pseudo_likelihood():
+    """M L times the mean excess loss tends to tr(H^+ S) / 2, H the Hessian of the expected loss per sequence and S the covariance
+    of its gradient, both from a population of 20 000 (their error, and the next order in 1/M, are allowed with 6 %); 24 data sets
+    of M = 2000, false-alarm rate 1e-4. Without the correlations between sites the trace would be the number of parameters,
+    P = L (L - 1) + C^2 - C - 1, which is within a third of it."""
+    sites, colors, count, beta = 5, 3, 2000, 0.5
+    rng = np.random.default_rng(4)
+    model = Potts(site_couplings("gaussian", sites, rng), color_couplings("gaussian", colors, rng))
+    states, probability = model.enumerate(beta)
+    truth = np.concatenate([(beta * model.J).ravel(), model.U.ravel()])
+    population = exact_sample(probability, states, 20_000, rng)
+
+    def gradient(x, sequences):
+        return sites * objective(x, sequences, colors, "raw", 0.0)[1]
+
+    step = 1e-4
+    hessian = np.array(
+        [
+            gradient(truth + step * unit, population) - gradient(truth - step * unit, population)
+            for unit in np.eye(len(truth))
+        ]
+    ) / (2 * step)
+    scores = np.array([gradient(truth, population[m : m + 1]) for m in range(len(population))])
+    # Directions that the gauge leaves free, and the diagonal, have no curvature.
+    trace = np.trace(np.linalg.pinv(0.5 * (hessian + hessian.T), rcond=1e-6, hermitian=True) @ np.cov(scores.T))
+    parameters = sites * (sites - 1) + colors**2 - colors - 1
+    assert trace == pytest.approx(parameters, rel=1 / 3)
+
+    def expected_loss(attention, values):
+        return float(probability @ losses(attention, values, states).sum(axis=1))
+
+    optimum = expected_loss(beta * model.J, model.U)
+    excess = []
+    for child in rng.spawn(24):
+        fitted = fit(exact_sample(probability, states, count, child), colors, child, ridge=1e-8, tolerance=1e-7)
+        excess.append(expected_loss(fitted.attention, fitted.values) - optimum)
+    assert min(excess) > 0.0
+    assert_mean(np.array(excess) * count, trace / 2.0, allowance=0.06 * trace / 2.0)
+
+
+def test_fit_recovers_contacts_with_softmax_attention():
+    """Positive couplings are representable by positive rows once V takes up the largest row sum: errors shrink with M."""
+    rng = np.random.default_rng(5)
+    model = Potts(site_couplings("contact", 6, rng, density=0.2), color_couplings("gaussian", 3, rng))
+    states, probability = model.enumerate(0.6)
+    errors = []
+    for count in (500, 8000):
+        fits = [
+            fit(exact_sample(probability, states, count, rng), 3, rng, attention="softmax", ridge=1e-8)
+            for _ in range(2)
+        ]
+        best = min(fits, key=lambda item: item.objective)
+        assert np.all(best.attention >= 0)
+        assert np.all(best.attention.sum(axis=1) <= 1 + 1e-12)
+        errors.append(site_error(best.attention, model.J))
+    assert errors[1] < 0.5 * errors[0]
+    assert errors[1] < 0.1
+
+
+def test_independent_sites_are_their_frequencies():
+    training = np.array([[0, 1], [0, 0], [1, 1]], dtype=np.int8)
+    found = independent_losses(training, np.array([[0, 0]], dtype=np.int8), 2)
+    np.testing.assert_allclose(found, -np.log([[2.5 / 4.0, 1.5 / 4.0]]))
+
+
+@pytest.mark.parametrize("softmax", [False, True])
+def test_mixed_attention_at_zero_is_factored(softmax):
+    """The same loss from the same weights, single precision (1e-5)."""
+    attention, values, sequences = random_weights(5, 4, 6)
+    # Directions of the shared space are max(C, L) = 5; the mask is the row after them.
+    scores = np.zeros((6, 5))
+    scores[:5] = attention + np.diag(np.arange(5.0))
+    parameters = {"scores": scores.astype(np.float32), "values": values.astype(np.float32)}
+    found = mixed_attention.losses(parameters, sequences, 0.0, softmax)
+    matrix = scores[:5].copy()
+    if softmax:
+        matrix = np.exp(matrix) / np.exp(matrix).sum(axis=1, keepdims=True)
+    np.fill_diagonal(matrix, 0.0)
+    np.testing.assert_allclose(found, losses(matrix, values, sequences), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("softmax", [False, True])
+def test_mixed_attention_at_one_does_not_know_the_positions(softmax):
+    """Permuting the sites of a sequence permutes its losses."""
+    _, values, sequences = random_weights(5, 4, 7)
+    scores = np.random.default_rng(8).standard_normal((6, 5)).astype(np.float32)
+    parameters = {"scores": scores, "values": values.astype(np.float32)}
+    order = [3, 0, 4, 1, 2]
+    found = mixed_attention.losses(parameters, sequences, 1.0, softmax)
+    np.testing.assert_allclose(
+        mixed_attention.losses(parameters, sequences[:, order], 1.0, softmax), found[:, order], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("mixing", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("softmax", [False, True])
+def test_mixed_attention_does_not_see_the_masked_colour(mixing, softmax):
+    """The logits of a masked site, read off the losses of all its colours, add up to probability one."""
+    _, values, sequences = random_weights(5, 4, 9)
+    scores = np.random.default_rng(10).standard_normal((6, 5)).astype(np.float32)
+    parameters = {"scores": scores, "values": values.astype(np.float32)}
+    total = 0.0
+    for color in range(4):
+        recolored = sequences.copy()
+        recolored[:, 2] = color
+        total = total + np.exp(-mixed_attention.losses(parameters, recolored, mixing, softmax)[:, 2])
+    np.testing.assert_allclose(total, 1.0, atol=1e-5)
