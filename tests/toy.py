@@ -191,7 +191,7 @@ class Toy:
             env=self.environment(**environment),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
 
