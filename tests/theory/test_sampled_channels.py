@@ -95,21 +95,6 @@ def test_density_is_normalised(replicas, request):
     assert_mean(ratios, 1.0, allowance)
 
 
-def test_posterior_of_phase_retrieval_is_its_formula():
-    """h = +-sqrt(y): Z = [N(r; omega, V) + N(-r; omega, V)] / 2 r, E[h] = r tanh(r omega / V) with r = sqrt(y)."""
-    link, V = phase_retrieval(), np.array([[0.3]])
-    y, omega, _ = draw_channels(link, V, 50, seed=235)
-    found = channel_of(link).posterior(y, omega, V)
-    r, center = np.sqrt(y), omega[:, 0, 0]
-    density = sum(np.exp(-0.5 * (s * r - center) ** 2 / 0.3) / np.sqrt(2 * np.pi * 0.3) for s in (1, -1)) / (2 * r)
-    expected = r * np.tanh(r * center / 0.3)
-    np.testing.assert_allclose(found.log_z, np.log(density), atol=1e-12)
-    np.testing.assert_allclose(found.means, np.tile(expected - center, (2, 1))[:, :, None, None], atol=1e-12)
-    np.testing.assert_allclose(found.covariance[:, 0, 0, 0, 0], r**2 - expected**2, atol=1e-12)
-    assert np.all(found.resolved)
-    assert np.all(np.isinf(found.effective))
-
-
 class Plus(Link):
     """y = h_1 + h_2 with noise: everything Gaussian."""
 

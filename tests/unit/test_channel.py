@@ -7,7 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, SMALLEST_SAMPLE, Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from theory.tools import channel_of
 
 MODEL = DeepAttention(1.0)
@@ -90,7 +92,9 @@ def test_result_of_a_sample_does_not_depend_on_its_batch():
 PROGRAM = """
 import hashlib, numba, numpy as np
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, SMALLEST_SAMPLE, Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 for threads in (1, 2):
     numba.set_num_threads(threads)
     digest = hashlib.sha256()
@@ -146,3 +150,87 @@ BAD = {
 def test_impossible_input_is_refused(wrong):
     with pytest.raises(ValueError):
         CHANNEL.posterior(**{**GOOD, **wrong})
+
+
+def test_small_effective_samples_are_flagged():
+    """Three layers of which the first is hardly known and the others nearly are: few nodes meet the output."""
+    link, V = DeepAttention(1.0, 1.0, 3), np.diag([1.0, 0.5, 1e-4])
+    u, omega, _ = typical_of(link, V, 60, 108)
+    few, many = (channel_of(link, resolution).posterior(u, omega, V) for resolution in (0.25, 8.0))
+    np.testing.assert_array_equal(few.resolved, few.effective >= SMALLEST_SAMPLE)
+    assert 0 < few.resolved.sum() < 60
+    assert np.all(few.effective < 2 * SAMPLING_NODES / 16)
+    # What is flagged is what is wrong: the flagged means are further from those of a thousand times the nodes.
+    error = np.abs((few.mean - many.mean)[:, :2]).max(axis=(1, 2))
+    assert np.median(error[~few.resolved]) > 2 * np.median(error[few.resolved])
+
+
+def typical_of(link, V, count, seed):
+    """Outputs of any link at the overlap I - V, with their priors."""
+    rng = np.random.default_rng(seed)
+    omega = np.sqrt(1.0 - np.diag(V))[:, None] * rng.standard_normal((count, link.rows, link.tokens))
+    h = omega + np.sqrt(np.diag(V))[:, None] * rng.standard_normal(omega.shape)
+    return link.observe(h, rng.standard_normal((count, link.noise_dimension))), omega, V
+
+
+class Impossible(Link):
+    """An output that no field explains."""
+
+    rows, tokens = 1, 1
+
+    def forward(self, h):
+        return h[..., 0, 0]
+
+    def log_likelihood(self, observed, h):
+        return np.full(h.shape[:2], -np.inf)
+
+
+def test_an_output_that_nothing_explains_is_not_resolved():
+    found = channel_of(Impossible()).posterior(np.ones(3), np.zeros((3, 1, 1)), np.eye(1))
+    assert not np.any(found.resolved)
+    assert np.all(found.log_z == -np.inf)
+    assert np.all(found.effective == 0)
+
+
+@pytest.mark.parametrize(
+    ("link", "method"),
+    [(DeepAttention(1.0), "trapezoid"), (DeepAttention(1.0, 1.0, 1), "finite sum"),
+     (DeepAttention(1.0, 1.0, 3), "quasi-Monte Carlo"), (DeepAttention(1.0, 1.0, 2, 3), "quasi-Monte Carlo"),
+     (DeepAttention(1.0, activation="linear"), "quasi-Monte Carlo"),
+     (OutputNoise(DeepAttention(1.0), 0.1), "quasi-Monte Carlo")],
+)  # fmt: skip
+def test_the_link_decides_the_method(link, method):
+    assert channel_of(link).method == method
+
+
+def test_generator_matters_to_sampling_alone():
+    for link, equal in ((MODEL, True), (DeepAttention(1.0, 1.0, 3), False)):
+        case = typical_of(link, 0.5 * np.eye(link.rows), 5, 109)
+        first, second = (channel_of(link, seed=seed).posterior(*case).mean for seed in (1, 2))
+        assert np.array_equal(first, second) == equal
+        np.testing.assert_array_equal(channel_of(link, seed=1).posterior(*case).mean, first)
+
+
+def test_batches_of_sampling_are_bitwise_those_of_its_outputs():
+    """Blocks of 16 outputs share work space; the general path takes as many as fit."""
+    link, V = DeepAttention(1.0, 1.0, 3), np.diag([1.0, 0.5, 0.3])
+    u, omega, _ = typical_of(link, V, 40, 110)
+    channel = channel_of(link, 0.25)
+    whole = channel.posterior(u, omega, V)
+    for k in (0, 15, 16, 39):
+        one = channel.posterior(u[k : k + 1], omega[k : k + 1], V)
+        np.testing.assert_array_equal(one.means, whole.means[:, k : k + 1])
+        np.testing.assert_array_equal(one.covariances, whole.covariances[:, k : k + 1])
+
+
+def test_exact_methods_give_one_estimate_twice():
+    found = CHANNEL.posterior(*typical(MODEL, (0.3, 0.6), 5, 111))
+    np.testing.assert_array_equal(found.means[0], found.means[1])
+    np.testing.assert_array_equal(found.mean, found.means[0])
+    assert np.all(np.isinf(found.effective))
+
+
+@pytest.mark.parametrize("link", [Link(), DeepAttention(0.0, activation="linear")], ids=["nothing", "rank one"])
+def test_links_without_a_channel_are_refused(link):
+    with pytest.raises(ValueError, match="no channel to infer from"):
+        Channel(link, 1.0, np.random.default_rng(0))

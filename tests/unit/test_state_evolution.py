@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.staircase import branch_point
 from attention_limits.sequence_multi_index.state_evolution import (
     LARGEST_OVERLAP,
     channel_averages,
@@ -15,6 +17,7 @@ from attention_limits.sequence_multi_index.state_evolution import (
     sample_outputs,
     solve,
     symmetric_root,
+    symmetrized,
 )
 from theory.tools import channel_of
 
@@ -106,3 +109,54 @@ def test_averages_at_zero_overlap_carry_no_information():
     found = channel_averages(CHANNEL, np.zeros((2, 2)), NODES)
     np.testing.assert_allclose(found.information, 0.0, atol=1e-12)
     assert found.resolved == 1.0
+
+
+class Broken(Link):
+    """A likelihood that is no number for some outputs."""
+
+    rows, tokens = 1, 1
+
+    def forward(self, h):
+        return h[..., 0, 0]
+
+    def log_likelihood(self, observed, h):
+        return np.where(observed[:, None] > 1.0, np.nan, -((observed[:, None] - h[..., 0, 0]) ** 2))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("warm_up", [1, 2])
+def test_a_channel_that_breaks_gives_a_missing_fixed_point(warm_up):
+    link = Broken()
+    found = solve(channel_of(link, 0.5), 0.5, gaussian_nodes(2, 32, np.random.default_rng(2)), 0.1, warm_up=warm_up)
+    assert not found.converged
+    assert found.value.shape == (1, 1)
+    assert np.all(np.isnan(found.value))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_a_channel_that_breaks_ends_gamp_and_the_branch():
+    link, rng = Broken(), np.random.default_rng(3)
+    channel = channel_of(link, 0.5)
+    run = gamp.run(channel, gamp.gaussian_dataset(link, 20, 40, rng), rng, iterations=5)
+    assert not run.converged
+    wide = BrokenPair()
+    nodes = gaussian_nodes(node_dimension(wide), 32, rng)
+    point = branch_point(channel_of(wide, 0.5), nodes, np.array([[1.0], [0.0]]), 0.5, np.eye(1))
+    assert not point.converged
+    assert np.isnan(point.alpha)
+    assert np.isnan(point.growth)
+
+
+class BrokenPair(Broken):
+    """The same with a row that the output does not see."""
+
+    rows = 2
+
+
+@pytest.mark.parametrize("symmetry", ["rows", "all", "none"])
+def test_symmetrised_matrices(symmetry):
+    link = Transparent()
+    link.sign_symmetry = symmetry
+    matrix = np.array([[1.0, 0.3], [0.3, 2.0]])
+    expected = np.diag([1.0, 2.0]) if symmetry == "rows" else matrix
+    np.testing.assert_array_equal(symmetrized(link, matrix), expected)
