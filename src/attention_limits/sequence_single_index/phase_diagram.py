@@ -82,9 +82,9 @@ def minima(a, omega, size=64):
     """
     found = np.empty((64, 3), np.int64)
     lines = phase_lines(a)
-    semantic, positional = omega < lines["semantic_minimum"], omega > lines["positional_minimum"]
+    semantic, positional = _corner_minima(lines, omega)
     pull = float(omega * fixed_attention(a))
-    count, _ = local_minima(*_grid(size), 1.0 - omega, pull, bool(semantic), bool(positional), found)
+    count, _ = local_minima(*_grid(size), 1.0 - omega, pull, semantic, positional, found)
     result = {}
     for i, j, _ in found[:count]:
         x, y = _refine(a, omega, i / size, j / size)
@@ -92,6 +92,11 @@ def minima(a, omega, size=64):
         e, m = np.sqrt(x), np.sqrt(y)
         result[key] = Minimum(e, m, float(attention_loss(a, omega, e, m)), _kind(x, y))
     return sorted(result.values(), key=lambda minimum: minimum.value)
+
+
+def _corner_minima(lines, omega):
+    """Whether the semantic and the positional corner are local minima; at omega = 1 the loss is flat along m."""
+    return (omega < np.minimum(lines["semantic_minimum"], 1.0)), (omega > lines["positional_minimum"])
 
 
 def _kind(x, y, margin=1e-9):
@@ -159,7 +164,7 @@ def phase_grid(a, omega, size=96) -> PhaseGrid:
     lines = {name: line[:, None] for name, line in phase_lines(a).items()}
     pulls = omega * fixed_attention(a)[:, None]
     weights = np.broadcast_to(1.0 - omega, pulls.shape).ravel()
-    corners = (omega < lines["semantic_minimum"]).ravel(), (omega > lines["positional_minimum"]).ravel()
+    corners = (flags.ravel() for flags in _corner_minima(lines, omega))
     count, kinds = np.zeros(len(weights), np.int64), np.zeros((len(weights), len(KINDS)), np.int64)
     where = np.empty((len(weights), 2))
     scan(*_grid(size), weights, pulls.ravel(), *corners, count, kinds, where)

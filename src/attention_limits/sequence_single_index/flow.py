@@ -1,0 +1,148 @@
+"""The limit d -> infinity of SGD as a differential equation in tau = t / d, and its linearisation at the start.
+
+    dm/dtau = -gamma E[g_m] + gamma m E[D . z] - gamma^2/2 V m,   V = E|D|^2,
+
+and the same for e (arXiv:2506.02651). Half of the last term's noise stays at finite d: the overlaps of the uninformed start
+diffuse before they grow, which decides what is learnt.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.hermite import gauss_hermite, hermite_values
+from attention_limits.sequence_single_index.attention_tables import fixed_attention
+from attention_limits.sequence_single_index.reduced_sgd import LOSSES
+from attention_limits.sequence_single_index.sgd_kernels import attention_curvature, attention_moments
+
+# Slope of the drift of the feed-forward student at m = 0, per unit of learning rate.
+FEED_FORWARD_SLOPE = 2.0 / np.sqrt(np.pi)
+
+
+def tied_drift(m, rate, tokens):
+    """dm/dtau of the tied feed-forward student: a gamma m (1 - m^2) - gamma^2 m (L + 1 - a m^2), a = 2 / sqrt(pi).
+
+    The untied student with equal overlaps has 1/L of it.
+    """
+    a = FEED_FORWARD_SLOPE
+    return rate * a * m * (1.0 - m**2) - rate**2 * m * (tokens + 1.0 - a * m**2)
+
+
+def feed_forward_bound(tokens):
+    """Learning rate above which neither feed-forward student escapes: a / (L + 1)."""
+    return FEED_FORWARD_SLOPE / (tokens + 1.0)
+
+
+def gain(tokens, rate_tied, rate_untied):
+    """Predicted ratio of the escape times, untied over tied, from the linearised drift."""
+    slopes = [tied_drift(1e-6, rate, tokens) for rate in (rate_tied, rate_untied)]
+    return tokens * slopes[0] / slopes[1]
+
+
+def hermite_noise(order, tokens, m):
+    """V(m) = E|D|^2 of the matched Hermite student: (E delta^2 h'^2 + (L - 1) E delta^2 E h'^2) / L, exactly."""
+    nodes, weights = gauss_hermite(2 * order + 2)
+    a, xi = nodes[:, None], nodes[None, :]
+    z = m * a + np.sqrt(max(0.0, 1.0 - m**2)) * xi
+    table = hermite_values(z, order)
+    miss, slope = hermite_values(a, order)[order] - table[order], np.sqrt(order) * table[order - 1]
+    return float(weights @ (miss**2 * slope**2) @ weights + (tokens - 1) * 2.0 * (1.0 - m**order) * order) / tokens
+
+
+def hermite_drift(m, order, rate, tokens):
+    """dm/dtau of the matched Hermite student: gamma k m^(k-1) (1 - m^2) - gamma^2/2 V(m) m."""
+    return rate * order * m ** (order - 1) * (1.0 - m**2) - 0.5 * rate**2 * hermite_noise(order, tokens, m) * m
+
+
+def hermite_bound(order, tokens, dimension):
+    """Learning rate above which the drift at m = d^(-1/2) points back to zero: 2 k / V(0) d^(-(k-2)/2)."""
+    return 2.0 * order / hermite_noise(order, tokens, 0.0) * dimension ** (-0.5 * (order - 2))
+
+
+def integrate(drift, start, times):
+    """Solution (len(times), n) of the differential equation dx/dtau = drift(x) from `start` at tau = 0."""
+    found = solve_ivp(
+        lambda _, x: np.atleast_1d(drift(x)), (0.0, times[-1]), np.atleast_1d(start), t_eval=times, rtol=1e-8, atol=1e-10
+    )
+    return found.y.T
+
+
+def escape_time(drift, start, threshold, longest=1e12):
+    """tau at which a scalar flow first reaches the threshold; infinite if it does not."""
+
+    def reached(_, x):
+        return abs(x[0]) - threshold
+
+    reached.terminal = True
+    found = solve_ivp(
+        lambda _, x: [drift(x[0])], (0.0, longest), [start], events=reached, rtol=1e-8, atol=1e-12, method="LSODA"
+    )
+    return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf
+
+
+def attention_drift(state, a, omega, loss, rate, nodes):
+    """(de/dtau, dm/dtau) of the attention student at state (e, m), on the given nodes in four dimensions."""
+    e, m = state
+    moments = attention_moments(
+        nodes.points, nodes.weights, e, m, omega, float(fixed_attention(a)), LOSSES[loss]
+    )
+    rest = np.sqrt(max(1.0 - m**2, 1e-300))
+    # Given the fields, the part of a token along the position averages to e zeta / sqrt(1 - m^2).
+    g_m, g_e = moments[0], moments[1] + e * moments[2] / rest
+    return rate * np.array([-g_e + e * moments[3], -g_m + m * moments[3]]) - 0.5 * rate**2 * moments[4] * np.array([e, m])
+
+
+@dataclass(frozen=True)
+class LinearTheory:
+    """Attention SGD near the uninformed start: a Gaussian process in (e, m).
+
+    Attributes
+    ----------
+    curvature : array (2,)
+        H_ee, H_mm of the expected loss.
+    noise : array (2,)
+        Variances v_e, v_m of the gradient along position and teacher.
+    total_noise : float
+        V = E|D|^2.
+    """
+
+    curvature: np.ndarray
+    noise: np.ndarray
+    total_noise: float
+
+    def growth(self, rate):
+        """Growth rates of (e, m) per learning rate: -(H + gamma V / 2)."""
+        return -(self.curvature + 0.5 * rate * self.total_noise)
+
+    def bound(self):
+        """Learning rate above which neither overlap grows; 0 if none grows at any rate."""
+        return max(0.0, -2.0 * float(np.min(self.curvature)) / self.total_noise)
+
+    def variance(self, rate, dimension, steps):
+        """Variances of (e, m) after `steps` steps from (0, 0): (gamma/d) v (exp(2 (gamma/d) growth T) - 1) / (2 growth)."""
+        eta, growth = rate / dimension, self.growth(rate)
+        exponent = 2.0 * eta * growth * steps
+        # expm1(x) / x is smooth through zero growth.
+        ratio = np.divide(np.expm1(exponent), exponent, out=np.ones(2), where=np.abs(exponent) > 1e-12)
+        return eta**2 * self.noise * steps * ratio
+
+    def semantic_probability(self, rate, dimension, steps):
+        """P(|m| > |e|) after `steps` steps: (2/pi) arctan(s_m / s_e)."""
+        s_e, s_m = np.sqrt(self.variance(rate, dimension, steps))
+        return 2.0 / np.pi * float(np.arctan2(s_m, s_e))
+
+
+def linear_theory(a, omega, loss, generator, nodes=2**15) -> LinearTheory:
+    """Curvatures and noise at the uninformed start, one scrambling of the nodes.
+
+    By Stein's lemma the curvatures need first derivatives of the loss only, so that the kink of the norm at T = S is no obstacle.
+    """
+    drawn = gaussian_nodes(4, nodes, generator)
+    arguments = omega, float(fixed_attention(a)), LOSSES[loss]
+    moments = attention_moments(drawn.points, drawn.weights, 0.0, 0.0, *arguments)
+    curvature = attention_curvature(drawn.points, drawn.weights, *arguments)
+    return LinearTheory(
+        np.array([curvature, moments[7]]), np.array([moments[4] + moments[6], moments[5]]), float(moments[4])
+    )
