@@ -5,6 +5,7 @@ what was computed from what was copied.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -91,11 +92,16 @@ def draw(cubes):
 from attention_limits.variables.record import Coordinate, Variable
 
 SOURCE = "A toy"
-COORDINATES = (Coordinate("alpha", "sample ratio", "α", "samples / dimension"),)
+COORDINATES = (
+    Coordinate("alpha", "sample ratio", "α", "samples / dimension"),
+    Coordinate("sample", "sample", "i", "number of the sample, from 0"),
+)
 VARIABLES = (
     Variable("height", (), "height", "h", "by one", "eq. (1)"),
     Variable("converged", (), "whether it converged", "", "true or false", "eq. (2)"),
     Variable("steps", (), "steps done", "t", "count", "eq. (3)"),
+    Variable("value", ("sample",), "drawn number", "x", "by one", "eq. (5)"),
+    Variable("sign", ("sample",), "its sign", "s", "by one", "eq. (6)"),
     Variable("trace", ("iteration",), "height by iteration", "h_t", "by one", "eq. (4)"),
 )
 """,
@@ -137,7 +143,9 @@ class Toy:
         self.experiment = folder / "config" / "experiments" / "toy" / "growth_curve.yaml"
         self.log = folder / "computed.log"
 
-        machinery = shutil.ignore_patterns("__pycache__", "experiments", "figures", "numerics", "sequence_*")
+        families = [path.name for path in (REPOSITORY / "config" / "experiments").iterdir()]
+        others = [name for family in families for name in (family, f"{family}.py")]
+        machinery = shutil.ignore_patterns("__pycache__", "experiments", "figures", "numerics", *others)
         shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
         for name in ("workflow", "profiles"):
             shutil.copytree(REPOSITORY / name, folder / name)
@@ -186,6 +194,15 @@ class Toy:
             timeout=120,
             check=False,
         )
+
+    def planned(self, *arguments: str) -> list[str]:
+        """The jobs that a dry run of Snakemake announces, by the first two words of their messages, sorted."""
+        found = self.snakemake("-n", *arguments)
+        assert found.returncode == 0, found.stderr
+        text = found.stdout + found.stderr
+        jobs = re.findall(r"^Job \d+: (\S+ \S+)", text, flags=re.MULTILINE)
+        assert bool(jobs) != ("Nothing to be done" in text)
+        return sorted(jobs)
 
     def computed(self) -> list[str]:
         """The points computed since the last call, sorted: "estimator alpha replica"."""

@@ -11,12 +11,14 @@ import xarray as xr
 
 from attention_limits import cubes
 from attention_limits.combine import fill, union
-from attention_limits.digests import chunk_code
+from attention_limits.digests import chunk_attributes, chunk_code
 from attention_limits.errors import CubeError
-from attention_limits.files import canonical_json, digest
+from attention_limits.files import canonical_json
+from attention_limits.grid import Chunk
+from attention_limits.project import data_folder
 from attention_limits.provenance import versions
 from attention_limits.rng import Streams
-from attention_limits.spec import Chunk, Estimator, Experiment
+from attention_limits.spec import Estimator, Experiment
 from attention_limits.variables.record import registry
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
@@ -26,33 +28,60 @@ def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: 
     """Make the file of one chunk and return how many of its points were computed rather than copied.
 
     Points that sound chunk files in the folder of `output` hold, under the same model, solver, seed and code,
-    are copied; the kind is run on the fewest full blocks that cover the others. Raises CubeError when the kind
-    returns something else than it was asked for.
+    are copied; the kind is run on the fewest full blocks that cover the others. Data that the kind reads are made first
+    where their files are missing. Raises CubeError when the kind returns something else than it was asked for.
     """
-    code = chunk_code(estimator)
-    point_digest = estimator.point_digest(seed, code)
+    attributes = chunk_attributes(estimator, chunk, seed)
     spec = estimator.effective(chunk)
-    pieces, missing = _existing(spec, point_digest, output)
+    pieces, missing = _existing(spec, attributes["point_digest"], output)
     computed = int(missing.sum())
     if computed:
         run = importlib.import_module(estimator.module).run
         streams = Streams(seed, estimator.family, estimator.experiment)
+        # Where things are, and how they are opened, decides no number: neither is kept in the file.
+        tools = {"project": str(estimator.project)}
+        if estimator.reads is not None:
+            tools["data"] = DataFiles(experiment, estimator, seed)
         for block in blocks(missing):
             *grid, replicas = block
             values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
             part = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
-            pieces.append(_checked(run(part, streams), part, estimator.module))
+            pieces.append(_checked(run({**part, **tools}, streams), part, estimator.module))
     dataset = cubes.annotate(fill(pieces, union(pieces)), estimator.family, list(spec["grid"]))
     dataset.attrs = {
         **common_attributes(experiment, seed),
         "title": f"{experiment.title}: {estimator.name}, part {chunk.name}",
         "spec": canonical_json(spec),
-        "spec_digest": digest(spec),
-        "point_digest": point_digest,
-        "code_digest": code,
+        **attributes,
+        "code_digest": chunk_code(estimator),
     }
     cubes.write_atomic(dataset, output)
     return computed
+
+
+class DataFiles:
+    """The data that one estimator reads, opened point by point: what `spec["data"]` of its `run` is."""
+
+    def __init__(self, experiment: Experiment, estimator: Estimator, seed: int):
+        self._experiment, self._reader, self._seed = experiment, estimator, seed
+        self._folder = Path(data_folder(experiment.scale, estimator))
+
+    def __call__(self, replica: int, **point: float) -> xr.Dataset:
+        """The dataset of one point, without the dimensions of the grid and the replica, in memory.
+
+        `point` holds the grid values of the reader; those the data do not scan are ignored. A file that is missing,
+        damaged or outdated is made first, and a line says so.
+        """
+        data, chunk = self._reader.reads, self._reader.data_chunk(replica, point)
+        path = self._folder / f"{chunk.name}.nc"
+        expect = chunk_attributes(data, chunk, self._seed)
+        try:
+            dataset = cubes.read(path, repair="made anew", expect=expect)
+        except CubeError as error:
+            print(f"{error}: made for {self._reader.name}; remove it when no estimator needs it any more")
+            run_chunk(self._experiment, data, chunk, self._seed, path)
+            dataset = cubes.read(path, repair=f"rm -f '{path}'", expect=expect)
+        return dataset.isel({**dict.fromkeys(data.grid, 0), "replica": 0}, drop=True)
 
 
 def common_attributes(experiment: Experiment, seed: int) -> dict[str, str]:

@@ -74,13 +74,15 @@ def data_digest(dataset: xr.Dataset) -> str:
 def write_atomic(dataset: xr.Dataset, path: Path) -> None:
     """Write `dataset` to the netCDF file `path`, whole or not at all, with a checksum of its data.
 
-    The bytes depend on the dataset alone: no date, no history. Raises OSError when the disk refuses.
+    The bytes depend on the dataset alone: no date, no history. All numbers are compressed but those in single precision,
+    the raw random data, which would take long and gain nothing. Raises OSError when the disk refuses.
     """
     dataset = dataset.assign_attrs(data_digest=data_digest(dataset))
     encoding = {}
     for name, array in dataset.variables.items():
         numeric = array.dtype.kind not in "OUT"
-        encoding[name] = {"_FillValue": None} | ({"zlib": True, "complevel": 4} if numeric and array.ndim else {})
+        packed = numeric and array.ndim and array.dtype != np.float32
+        encoding[name] = {"_FillValue": None} | ({"zlib": True, "complevel": 4} if packed else {})
         if not numeric:
             del encoding[name]["_FillValue"]
     with replacing(path) as temporary:

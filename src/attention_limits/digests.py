@@ -1,20 +1,49 @@
 """What each file of the results hangs on: the digests that tell Snakemake, and a reader, whether it is current.
 
-Nothing here imports numpy: the workflow computes all digests at each start.
+Nothing here imports numpy before a file is looked into: the workflow computes all digests at each start.
 """
 
+import itertools
+from pathlib import Path
+
+from attention_limits.checking import family_code_files
 from attention_limits.files import digest
+from attention_limits.grid import Chunk
 from attention_limits.provenance import PACKAGE, code_digest
 from attention_limits.spec import Estimator, Experiment
 from attention_limits.variables.record import registry_module
 
 
 def chunk_code(estimator: Estimator) -> str:
-    """Digest of all code that decides the numbers of an estimator: its kind and the random streams.
+    """Digest of all code that decides the numbers of an estimator: its kind, the random streams, the data it reads.
 
     Raises ModuleNotFoundError when the kind has no module.
     """
-    return code_digest(estimator.module, f"{PACKAGE}.rng")
+    own = code_digest(estimator.module, f"{PACKAGE}.rng", extra_files=family_code_files(estimator))
+    return own if estimator.reads is None else digest([own, chunk_code(estimator.reads)])
+
+
+def chunk_attributes(estimator: Estimator, chunk: Chunk, seed: int) -> dict[str, str]:
+    """The attributes by which the file of a chunk is known to be current."""
+    return {
+        "spec_digest": digest(estimator.effective(chunk)),
+        "point_digest": estimator.point_digest(seed, chunk_code(estimator)),
+    }
+
+
+def held_points(folder: Path, grid: list[str], point_digest: str) -> set[tuple[float, ...]]:
+    """The points, (grid values, replica), that the chunk files of a folder hold under a digest; data are not looked at."""
+    held = set()
+    for path in sorted(folder.glob("*.nc")):
+        import netCDF4
+
+        try:
+            with netCDF4.Dataset(path) as opened:
+                if getattr(opened, "point_digest", None) == point_digest:
+                    held |= set(itertools.product(*(opened[key][:].tolist() for key in (*grid, "replica"))))
+        except OSError:
+            continue
+    return held
 
 
 def cube_digest(experiment: Experiment, seed: int) -> str:

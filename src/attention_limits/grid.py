@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attention_limits.files import digest
@@ -19,6 +20,10 @@ class Chunk:
     def size(self) -> int:
         """The number of points: grid values times replicas."""
         return math.prod(len(values) for values in self.grid.values()) * len(self.replicas)
+
+    def points(self) -> Iterator[tuple[float, ...]]:
+        """All points, each as its grid values and then its replica."""
+        return itertools.product(*self.grid.values(), self.replicas)
 
 
 def axis_values(axis: dict) -> list[float]:
@@ -57,9 +62,18 @@ def cut(grid: dict[str, list[float]], replicas: int, chunk: dict[str, int]) -> l
     chunks = []
     for block in itertools.product(*blocks):
         part = dict(zip(axes, block, strict=True))
-        members = part.pop("replicas")
-        chunks.append(Chunk(chunk_name(part, members), part, members))
+        chunks.append(make_chunk(part, part.pop("replicas")))
     return chunks
+
+
+def make_chunk(grid: dict[str, list[float]], replicas: list[int]) -> Chunk:
+    """The chunk of these values, with its name."""
+    return Chunk(chunk_name(grid, replicas), grid, replicas)
+
+
+def single(grid: dict[str, list[float]]) -> dict[str, int]:
+    """The block sizes that make every point a chunk of its own."""
+    return dict.fromkeys([*grid, "replicas"], 1)
 
 
 def chunk_name(grid: dict[str, list[float]], replicas: list[int]) -> str:

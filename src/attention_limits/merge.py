@@ -7,7 +7,7 @@ import numpy as np
 from attention_limits import cubes
 from attention_limits.chunks import common_attributes
 from attention_limits.combine import fill, join, union
-from attention_limits.digests import chunk_code, cube_digest
+from attention_limits.digests import chunk_attributes, cube_digest
 from attention_limits.errors import CubeError
 from attention_limits.files import canonical_json, digest
 from attention_limits.spec import Experiment
@@ -22,12 +22,11 @@ def merge(experiment: Experiment, seed: int, chunks: Path, output: Path) -> None
     """
     problems, parts = [], {}
     for name, part in experiment.estimators.items():
-        point_digest = part.point_digest(seed, chunk_code(part))
         sound = []
         for chunk in part.chunks:
             path = chunks / name / f"{chunk.name}.nc"
             repair = f"rm -f '{path}' && snakemake '{path}' --config scale={experiment.scale} seed={seed}"
-            expect = {"spec_digest": digest(part.effective(chunk)), "point_digest": point_digest}
+            expect = chunk_attributes(part, chunk, seed)
             try:
                 sound.append(cubes.read(path, repair, expect))
             except CubeError as error:

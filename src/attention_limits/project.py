@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from attention_limits.digests import chunk_code, cube_digest
+from attention_limits.digests import chunk_code, cube_digest, held_points
 from attention_limits.errors import SpecError
 from attention_limits.files import canonical_json
 from attention_limits.provenance import code_digest
 from attention_limits.schema import complete, load_schema, problems
-from attention_limits.spec import Experiment, load_experiment
+from attention_limits.spec import Estimator, Experiment, load_experiment
 from attention_limits.yaml_reader import read_yaml
 
 
@@ -52,6 +52,25 @@ class Project:
         parts = self.experiments[family][experiment].estimators
         return [f"{folder}/{name}/{chunk.name}.nc" for name, part in parts.items() for chunk in part.chunks]
 
+    def data_paths(self) -> dict[tuple[str, str, str, str], list[str]]:
+        """The files of the data that each chunk job of a reader reads, by family, experiment, estimator and chunk name.
+
+        Points that a chunk file holds already need none: data are temporary, and making them anew for one reader must not
+        set the others going.
+        """
+        paths = {}
+        for experiment in self._all():
+            for name, part in experiment.estimators.items():
+                if part.reads is None:
+                    continue
+                chunks = Path(self.chunk_folder(experiment.family, experiment.name), name)
+                held = held_points(chunks, list(part.grid), part.point_digest(self.seed, chunk_code(part)))
+                for chunk in part.chunks:
+                    needed = part.data_chunks(point for point in chunk.points() if point not in held)
+                    files = [f"{data_folder(self.scale, part)}/{item.name}.nc" for item in needed]
+                    paths[experiment.family, experiment.name, name, chunk.name] = files
+        return paths
+
     def cube_path(self, family: str, experiment: str) -> str:
         """The file of one cube."""
         return f"{self.results}/cubes/{family}/{experiment}.nc"
@@ -76,10 +95,10 @@ class Project:
         return [path for family in self.experiments for path in self.family_targets(family)]
 
     def chunk_jobs(self) -> dict[tuple[str, str, str, str], dict[str, str]]:
-        """Specification and code digest of every chunk, by family, experiment, estimator and chunk name."""
+        """Specification and code digest of every chunk, by family, experiment, estimator and chunk name; data included."""
         jobs = {}
         for experiment in self._all():
-            for name, part in experiment.estimators.items():
+            for name, part in {**experiment.data, **experiment.estimators}.items():
                 code = chunk_code(part)
                 for chunk in part.chunks:
                     key = (experiment.family, experiment.name, name, chunk.name)
@@ -102,6 +121,11 @@ class Project:
 def results_folder(scale: str) -> str:
     """The folder of all results of a scale, relative to the working directory."""
     return "results/smoke" if scale == "smoke" else "results"
+
+
+def data_folder(scale: str, estimator: Estimator) -> str:
+    """The folder of the data that an estimator reads, relative to the working directory."""
+    return f"{results_folder(scale)}/data/{estimator.family}/{estimator.experiment}/{estimator.reads.name}"
 
 
 def load_project(root: Path, config: dict | None = None) -> Project:
@@ -127,7 +151,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         try:
             experiment = load_experiment(path, config["scale"])
             experiments.setdefault(experiment.family, {})[experiment.name] = experiment
-            for part in experiment.estimators.values():
+            for part in (*experiment.data.values(), *experiment.estimators.values()):
                 chunk_code(part)
         except SpecError as error:
             found += error.problems

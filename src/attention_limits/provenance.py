@@ -30,6 +30,11 @@ def closure(module: str) -> list[Path]:
     return [_file(name) for name in _closure(module)]
 
 
+def has_module(module: str) -> bool:
+    """Whether this package has a file for `module`."""
+    return _file(module) is not None
+
+
 @functools.cache
 def _closure(module: str) -> tuple[str, ...]:
     if _file(module) is None:

@@ -2,8 +2,9 @@
 
 import functools
 import json
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import jsonschema
@@ -15,17 +16,68 @@ _NUMBER_TEXT = re.compile(r"([-+]?)(\d+)?(?:\.(\d*))?[eE]([-+]?)(\d+)")
 
 @functools.cache
 def load_schema(path: Path) -> dict:
-    """Read one JSON Schema file. Raises SpecError when it is missing or is not a valid schema."""
+    """Read one JSON Schema file, with every `$ref` replaced by what it points to.
+
+    A `$ref` is `other.json`, `other.json#/properties/model` (relative to the file it stands in) or `#/$defs/axis`. Keys
+    beside it are merged into the copy, mapping by mapping, and win. Raises SpecError when a file or a place in it is
+    missing, when references go in a circle, or when the result is not a valid schema.
+    """
+    path = Path(path)
+    schema = _inlined(_read_json(path), path, ())
     try:
-        schema = json.loads(Path(path).read_text(encoding="utf-8"))
         jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise SpecError([f"{path}: not a JSON Schema: {error.message}"]) from None
+    return schema
+
+
+@functools.cache
+def _read_json(path: Path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SpecError([f"{path}: this schema cannot be read: {error.strerror}"]) from None
     except ValueError as error:
         raise SpecError([f"{path}: not JSON: {error}"]) from None
-    except jsonschema.SchemaError as error:
-        raise SpecError([f"{path}: not a JSON Schema: {error.message}"]) from None
-    return schema
+
+
+def _inlined(node, path: Path, open_: tuple[tuple[Path, str], ...]):
+    """`node` of the file `path` without references; `open_` are those being replaced at the moment."""
+    if isinstance(node, list):
+        return [_inlined(item, path, open_) for item in node]
+    if not isinstance(node, dict):
+        return node
+    own = {key: _inlined(item, path, open_) for key, item in node.items() if key != "$ref"}
+    reference = node.get("$ref")
+    if not isinstance(reference, str):
+        return own if reference is None else {**own, "$ref": _inlined(reference, path, open_)}
+    name, _, pointer = reference.partition("#")
+    target = Path(os.path.normpath(path.parent / name)) if name else path
+    if (target, pointer) in open_:
+        raise SpecError([f"{path}: $ref {reference!r}: references go in a circle"])
+    try:
+        found = _read_json(target)
+    except SpecError as error:
+        raise SpecError([f"{path}: $ref {reference!r}: {problem}" for problem in error.problems]) from None
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if not isinstance(found, dict) or key not in found:
+            raise SpecError([f"{path}: $ref {reference!r}: {target} has no {key!r} there"])
+        found = found[key]
+    return overlaid(_inlined(found, target, (*open_, (target, pointer))), own)
+
+
+def overlaid(base: dict, overlay: dict, replaces: Callable[[dict, dict], bool] = lambda old, new: False) -> dict:
+    """`base` with the values of `overlay` in it, mapping by mapping; neither is changed.
+
+    Where `replaces(old, new)` is true of two mappings, the new one takes the place of the old one as a whole.
+    """
+    merged = dict(base)
+    for key, value in overlay.items():
+        old = merged.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        merged[key] = overlaid(old, value, replaces) if both and not replaces(old, value) else value
+    return merged
 
 
 def problems(value, schema: dict, keys: Iterable[str] = ()) -> list[tuple[tuple[str, ...], str]]:

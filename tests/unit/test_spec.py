@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from attention_limits.errors import SpecError
 from attention_limits.spec import load_experiment
 from toy import EXPERIMENT, Toy
+from toy_data import SHARED, share
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +169,65 @@ def test_what_a_point_hangs_on(load):
     )
 
 
+@pytest.fixture(scope="module")
+def sharing(tmp_path_factory):
+    toy = Toy(tmp_path_factory.mktemp("sharing") / "project")
+    share(toy)
+    return toy.folder / "config/experiments/toy/shared.yaml"
+
+
+def load_shared(path, *edits, scale="laptop"):
+    text = SHARED
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+    return load_experiment(path, scale)
+
+
+def test_data_and_their_readers(sharing):
+    experiment = load_shared(sharing)
+    drawn, means, spreads = experiment.data["drawn"], *experiment.estimators.values()
+    assert means.reads is spreads.reads is drawn
+    assert [chunk.size for chunk in drawn.chunks] == [1] * 4
+    (chunk,) = spreads.chunks
+    wanted = [item.name for item in spreads.data_chunks(chunk.points())]
+    assert wanted == [item.name for item in drawn.chunks if item.grid["alpha"] == [0.4]]
+    reads = {"name": "drawn", "model": {"gain": 2.0}, "grid": ["alpha"], "solver": {"samples": 5}}
+    assert spreads.effective(chunk)["reads"] == reads
+    assert experiment.effective()["estimators"]["spreads"]["reads"] == "drawn"
+    other = load_shared(sharing, ("samples: 5", "samples: 6")).estimators["spreads"]
+    assert other.point_digest(0, "c") != spreads.point_digest(0, "c")
+    # Where the project lies, and how many points there are, decides no number.
+    more = load_shared(sharing, scale="paper").estimators["means"]
+    assert more.point_digest(0, "c") == means.point_digest(0, "c")
+
+
+@pytest.mark.parametrize(
+    ("edit", "line"),
+    [
+        (("[0.4]", "[0.4, 0.6]"), "estimators.spreads.grid.alpha: 0.6: not in data.drawn.grid.alpha; allowed: 0.2, 0.4"),
+        (("    replicas: 2\n    chunk", "    replicas: 3\n    chunk"), "estimators.means.replicas: 3: allowed: ≤ 2, the rep"),
+        (("{drawn: {replicas: 3}}", "{drawn: {replicas: 2}}"), "scales.paper.estimators.means.replicas: 3: allowed: ≤ 2"),
+        (("    reads: drawn\n    grid: {alpha: {values: [0.4]}}", "    grid: {alpha: {values: [0.4]}}"),
+         "estimators.spreads.reads: missing; allowed: drawn"),
+        (("reads: drawn", "reads: drown"), "estimators.means.reads: 'drown': not in the section data; allowed: drawn"),
+        (("reads: drawn", "reads: 1"), "estimators.means.reads: 1: allowed: text"),
+        (("reads: drawn", "reads: drown"), "data.drawn: no estimator reads it"),
+        (("  spreads:\n    reads", "  growth:\n    reads"), "estimators.growth.reads: unknown key; this estimator reads no"),
+        (("  spreads:\n    reads: drawn", "  drawn:"), "data.drawn: is an estimator too"),
+        (("    solver: {samples: 5}", "    chunk: {alpha: 1}"), "data.drawn.chunk: unknown key; allowed: grid, replicas"),
+        (("samples: 5", "samples: 0"), "data.drawn.solver.samples: 0: allowed: a whole number ≥ 1"),
+        (("  drawn:", "  dealt:"), "data.dealt: no such estimator; allowed: counting, drawn"),
+        (("data: {drawn: {rep", "data: {drown: {rep"), "scales.paper.data.drown: unknown key; allowed: drawn"),
+    ],
+)  # fmt: skip
+def test_wrong_data_are_told(sharing, edit, line):
+    with pytest.raises(SpecError) as caught:
+        load_shared(sharing, edit)
+    assert [found for found in caught.value.problems if found.startswith(f"{sharing}: {line}")], caught.value.problems
+
+
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -176,6 +236,7 @@ plain = st.recursive(
 places = st.sampled_from(
     [
         (),
+        ("data",),
         ("title",),
         ("description",),
         ("model",),
@@ -184,7 +245,7 @@ places = st.sampled_from(
         ("estimators", "growth"),
         ("scales",),
     ]
-    + [("estimators", "growth", key) for key in ("grid", "replicas", "chunk", "solver", "resources")]
+    + [("estimators", "growth", key) for key in ("reads", "grid", "replicas", "chunk", "solver", "resources")]
     + [("estimators", "growth", "grid", "alpha"), ("estimators", "growth", "grid", "alpha", "num")]
     + [("scales", "paper"), ("scales", "paper", "estimators"), ("scales", "paper", "estimators", "growth", "grid")]
 )

@@ -1,7 +1,6 @@
 """The workflow as a whole, on the toy family: what runs, what runs again, and what does not."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,6 @@ import xarray as xr
 from toy import Toy
 
 CUBE = "results/cubes/toy/growth_curve.nc"
-NOTHING = "Nothing to be done"
 DRAW = "draw results/figures/toy/toy_heights.pdf"
 MERGE = "toy/growth_curve: merge"
 GROWTH = "toy/growth_curve: growth"
@@ -45,22 +43,12 @@ def height(toy, path=CUBE):
         return cube.height.load()
 
 
-def planned(toy, *arguments):
-    """The jobs a dry run announces, by the first two words of their messages."""
-    found = toy.snakemake("-n", *arguments)
-    assert found.returncode == 0, found.stderr
-    text = found.stdout + found.stderr
-    jobs = re.findall(r"^Job \d+: (\S+ \S+)", text, flags=re.MULTILINE)
-    assert bool(jobs) != (NOTHING in text)
-    return sorted(jobs)
-
-
 def test_one_command_makes_everything_and_a_second_nothing(finished):
     assert len(finished.chunks()) == 3
     for name in (CUBE, "results/figures/toy/toy_heights.pdf", "results/figures/toy/toy_heights.png"):
         assert (finished.folder / name).stat().st_size > 1000
-    assert planned(finished) == []
-    assert planned(finished, "toy_heights", "toy") == []
+    assert finished.planned() == []
+    assert finished.planned("toy_heights", "toy") == []
     listed = finished.program("list").stdout
     assert listed.count(" complete ") == 2
     assert height(finished).sizes == {"estimator": 2, "alpha": 4, "replica": 3}
@@ -69,23 +57,23 @@ def test_one_command_makes_everything_and_a_second_nothing(finished):
 def test_only_the_dependants_of_an_edit_run_again(finished):
     finished.edit("src/attention_limits/toy/line.py", '"""Up."""', '"""Along."""  # and a comment')
     finished.edit("config/experiments/toy/growth_curve.yaml", "title:", "# a comment\ntitle:")
-    assert planned(finished) == []
+    assert finished.planned() == []
     finished.edit("src/attention_limits/toy/line.py", "gain * x", "gain * (x + 1)")
-    assert planned(finished) == [DRAW, GROWTH, GROWTH, MERGE]
+    assert finished.planned() == [DRAW, GROWTH, GROWTH, MERGE]
     assert finished.program("list").stdout.count(" stale ") == 2
 
 
 def test_only_the_figure_is_drawn_again_after_an_edit_to_it(finished):
     finished.edit("src/attention_limits/figures/toy_heights.py", "figure.subplots()", "figure.subplots(1)")
-    assert planned(finished) == [DRAW]
+    assert finished.planned() == [DRAW]
     finished.write("workflow/report/toy_heights.rst", "Another caption.\n")
     finished.edit("src/attention_limits/figures/toy_heights.py", "figure.subplots(1)", "figure.subplots()")
-    assert planned(finished) == [DRAW]
+    assert finished.planned() == [DRAW]
 
 
 def test_a_solver_parameter_touches_its_estimator_alone(finished):
     finished.edit("config/experiments/toy/growth_curve.yaml", "1.0e-6", "1.0e-5")
-    assert planned(finished) == [DRAW, COUNTING, MERGE]
+    assert finished.planned() == [DRAW, COUNTING, MERGE]
 
 
 def test_another_family_touches_nothing(finished):
@@ -101,10 +89,10 @@ def test_another_family_touches_nothing(finished):
         "workflow/report/other_plot.rst": "x\n",
     }.items():
         finished.write(name, text)
-    assert planned(finished, "toy") == []
+    assert finished.planned("toy") == []
     new = ["draw results/figures/other/other_plot.pdf", "other/curve: growth", "other/curve: merge"]
-    assert planned(finished) == new
-    assert planned(finished, "--config", "families=[toy]") == []
+    assert finished.planned() == new
+    assert finished.planned("--config", "families=[toy]") == []
 
 
 def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
@@ -132,7 +120,7 @@ def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
     assert stale
     for path in stale:
         (finished.folder / path).unlink()
-    assert planned(finished, CUBE) == []
+    assert finished.planned(CUBE) == []
 
 
 def test_the_same_bytes_on_one_core_and_in_other_chunks(finished, tmp_path):

@@ -4,22 +4,36 @@
 EXPERIMENTS = os.path.relpath(ROOT / "config" / "experiments")
 RESULTS = PROJECT.results
 PROGRAM = f"{shlex.quote(sys.executable)} -m attention_limits"
+RUN = (
+    "{PROGRAM} run {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
+    " --estimator {wildcards.estimator} --chunk {wildcards.chunk} --scale {PROJECT.scale} --seed {PROJECT.seed}"
+    " --threads {threads} --output {output:q} > {log:q} 2>&1"
+    " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
+)
 
 CHUNK_JOBS = PROJECT.chunk_jobs()
 CUBE_JOBS = PROJECT.cube_jobs()
+DATA_PATHS = PROJECT.data_paths()
+
+
+def name_of(wildcards):
+    return wildcards.family, wildcards.experiment, wildcards.estimator, wildcards.chunk
 
 
 def chunk_job(wildcards):
-    """Specification and code digest of a chunk; a chunk of an older layout has none."""
-    return CHUNK_JOBS[wildcards.family, wildcards.experiment, wildcards.estimator, wildcards.chunk]
+    """Specification and code digest of a chunk or of data; those of an older layout have none."""
+    return CHUNK_JOBS[name_of(wildcards)]
 
 
 def resources_of(wildcards):
-    return PROJECT.experiments[wildcards.family][wildcards.experiment].estimators[wildcards.estimator].resources
+    experiment = PROJECT.experiments[wildcards.family][wildcards.experiment]
+    return {**experiment.data, **experiment.estimators}[wildcards.estimator].resources
 
 
 # Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
 rule chunk:
+    input:
+        lambda wildcards: DATA_PATHS.get(name_of(wildcards), []),
     output:
         RESULTS + "/chunks/{family}/{experiment}/{estimator}/{chunk}.nc",
     params:
@@ -37,10 +51,7 @@ rule chunk:
     message:
         "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
     shell:
-        "{PROGRAM} run {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
-        " --estimator {wildcards.estimator} --chunk {wildcards.chunk} --scale {PROJECT.scale} --seed {PROJECT.seed}"
-        " --threads {threads} --output {output:q} > {log:q} 2>&1"
-        " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
+        RUN
 
 
 rule cube:

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+from attention_limits.document import SCALES
 from attention_limits.errors import SpecError
 from attention_limits.files import canonical_json
 from attention_limits.project import Project, load_project, results_folder
-from attention_limits.spec import SCALES, load_experiment
+from attention_limits.spec import load_experiment
 
 
 def check_command(files: list[Path]) -> None:

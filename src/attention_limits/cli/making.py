@@ -6,26 +6,28 @@ from pathlib import Path
 from attention_limits.errors import CubeError, SpecError
 from attention_limits.files import replacing
 from attention_limits.project import results_folder
-from attention_limits.spec import load_experiment
+from attention_limits.spec import Experiment, load_experiment
 
 
 def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | None, scale: str, seed: int) -> None:
     """Compute one chunk, or every chunk of an estimator whose file is not there yet."""
     experiment = load_experiment(spec, scale)
-    part = experiment.estimators.get(estimator)
+    parts = {**experiment.data, **experiment.estimators}
+    part = parts.get(estimator)
     if part is None:
-        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.estimators)}"])
+        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(parts)}"])
     chosen = [item for item in part.chunks if chunk in (None, item.name)]
     if not chosen:
         names = ", ".join(item.name for item in part.chunks)
         raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"])
     if output is not None and chunk is None:
         raise SpecError(["--output: names the file of one chunk; give --chunk too"])
-    _require_module(part.module, f"{spec}: estimators.{estimator}")
+    _require_modules(experiment)
 
     from attention_limits.chunks import run_chunk
 
-    folder = Path(results_folder(scale), "chunks", experiment.family, experiment.name, estimator)
+    kind = "data" if estimator in experiment.data else "chunks"
+    folder = Path(results_folder(scale), kind, experiment.family, experiment.name, estimator)
     for item in chosen:
         path = output or folder / f"{item.name}.nc"
         if chunk is None and path.exists():
@@ -38,8 +40,7 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
 def merge_command(spec: Path, output: Path | None, scale: str, seed: int) -> None:
     """Join all chunks of an experiment."""
     experiment = load_experiment(spec, scale)
-    for name, part in experiment.estimators.items():
-        _require_module(part.module, f"{spec}: estimators.{name}")
+    _require_modules(experiment)
 
     from attention_limits.merge import merge
 
@@ -74,6 +75,12 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
         with replacing(path) as temporary:
             drawn.savefig(temporary, metadata=metadata)
     print(f"{output}: drawn")
+
+
+def _require_modules(experiment: Experiment) -> None:
+    for section, parts in (("data", experiment.data), ("estimators", experiment.estimators)):
+        for name, part in parts.items():
+            _require_module(part.module, f"{experiment.path}: {section}.{name}")
 
 
 def _require_module(name: str, asked_by: str) -> None:

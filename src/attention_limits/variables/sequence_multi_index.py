@@ -147,3 +147,85 @@ VARIABLES = (
     ),
     Variable("direction", _PAIR, "subspace learnt first", "", "unit trace", "leading eigenmatrix of F at Q = 0"),
 )
+
+# Question classification (trec).
+COORDINATES += (
+    Coordinate("learning_rate", "learning rate", "η", "constant step of AdamW"),
+    Coordinate("epoch", "epoch", "t", "passes over the training questions done; 0 is the start"),
+)
+VARIABLES += (
+    Variable(
+        "weight_similarity",
+        ("epoch", "layer"),
+        "cosine similarity of a layer's weights with those at the end",
+        "s_l(t)",
+        "-1 to 1; 1 at the last epoch by definition",
+        "tr W_l(t)^T W_l(last) / (|W_l(t)| |W_l(last)|), Frobenius norms",
+    ),
+    Variable(
+        "product_similarity",
+        ("epoch", "layer"),
+        "the same of W_l W_l^T, through which alone the network depends on W_l",
+        "s'_l(t)",
+        "0 to 1; 1 at the last epoch by definition",
+        "tr M(t) M(last) / (|M(t)| |M(last)|), M = W_l W_l^T",
+    ),
+    Variable(
+        "weight_half_time",
+        ("layer",),
+        "when the similarity of the weights has gone half of its way to 1",
+        "t_l",
+        "epochs, linear between epochs; missing for a diverged training",
+        "s_l(t_l) = (1 + s_l(0)) / 2",
+        "epoch",
+    ),
+    Variable(
+        "product_half_time",
+        ("layer",),
+        "when the similarity of W_l W_l^T has gone half of its way to 1",
+        "t'_l",
+        "epochs, linear between epochs; missing for a diverged training",
+        "s'_l(t'_l) = (1 + s'_l(0)) / 2",
+        "epoch",
+    ),
+    Variable(
+        "train_accuracy",
+        ("epoch",),
+        "share of right answers on the training questions",
+        "",
+        "0 to 1",
+        "the class of the largest score is the answer",
+    ),
+    Variable(
+        "test_accuracy",
+        ("epoch",),
+        "share of right answers on the held-out questions",
+        "",
+        "0 to 1",
+        "the class of the largest score is the answer",
+    ),
+    Variable(
+        "train_loss",
+        ("epoch",),
+        "cross entropy on the training questions",
+        "",
+        "nats per question",
+        "- mean log softmax(scores)_class",
+    ),
+    Variable(
+        "majority_accuracy",
+        (),
+        "share of right answers on the held-out questions of the most frequent class",
+        "",
+        "0 to 1",
+        "most frequent among the training questions",
+    ),
+    Variable(
+        "vocabulary_size",
+        (),
+        "number of distinct tokens",
+        "",
+        "count over training and held-out questions, with padding and unknown",
+        "size of the embedding",
+    ),
+)

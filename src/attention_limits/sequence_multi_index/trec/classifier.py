@@ -1,0 +1,223 @@
+"""A question classifier of tied attention layers, and its training: the text experiment of Troiani et al. 2025.
+
+The source is arXiv:2502.00901, Figure 3, right.
+
+Tokens x_0 are rows of a trainable embedding, without positions. With the keys k = x W_l (queries and keys are tied, values are
+the tokens themselves), layer l writes
+
+    x_l = c x_{l-1} + softmax_rows(k k^T / sqrt(hidden)) x_{l-1},
+
+the deep attention of the rest of this family with beta = 1/sqrt(hidden). The mean of x_L over the tokens is read out linearly to
+the classes. Padding is neither attended to nor pooled.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from attention_limits.sequence_multi_index.trec.tokens import PADDING
+
+_EVALUATED_TOGETHER = 512  # questions
+
+
+class Parameters(NamedTuple):
+    """Weights, float32: embedding (size, embedding), attention (layers, embedding, hidden), readout (embedding, classes), bias
+    (classes,)."""
+
+    embedding: jax.Array
+    attention: jax.Array
+    readout: jax.Array
+    bias: jax.Array
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes and initial scales.
+
+    Attributes
+    ----------
+    layers, embedding, hidden : int
+        Number of attention layers, dimension of a token and number of columns of W_l.
+    skip : float
+        Strength c >= 0 of the residual connection.
+    initial_std : float
+        Standard deviation of the entries of W_l at the start.
+    embedding_std : float
+        The same of the embedding.
+    """
+
+    layers: int
+    embedding: int
+    hidden: int
+    skip: float
+    initial_std: float
+    embedding_std: float
+
+
+def initial_parameters(architecture, vocabulary, classes, rng):
+    """Gaussian embedding and attention; readout uniform within 1/sqrt(embedding), bias zero.
+
+    Parameters
+    ----------
+    vocabulary, classes : int
+        Numbers of tokens and of classes.
+    rng : numpy Generator
+    """
+    shape = architecture.embedding, architecture.hidden
+    embedding = architecture.embedding_std * rng.standard_normal((vocabulary, architecture.embedding))
+    attention = architecture.initial_std * rng.standard_normal((architecture.layers, *shape))
+    bound = architecture.embedding**-0.5
+    readout = rng.uniform(-bound, bound, (architecture.embedding, classes))
+    arrays = embedding, attention, readout, np.zeros(classes)
+    return Parameters(*(jnp.asarray(array, jnp.float32) for array in arrays))
+
+
+def logits(parameters, tokens, skip):
+    """Scores of the classes, array (n, classes), for token numbers (n, length) that end in PADDING."""
+    present = tokens != PADDING
+    x = parameters.embedding[tokens]
+    for weights in parameters.attention:
+        keys = x @ weights
+        scores = keys @ jnp.swapaxes(keys, -1, -2) / weights.shape[1] ** 0.5
+        # The lowest finite number instead of -inf: a row of padding alone must not turn into NaN.
+        scores = jnp.where(present[:, None, :], scores, jnp.finfo(scores.dtype).min)
+        x = skip * x + jax.nn.softmax(scores) @ x
+    weight = present / jnp.maximum(present.sum(axis=1, keepdims=True), 1)
+    return jnp.einsum("nt,nte->ne", weight, x) @ parameters.readout + parameters.bias
+
+
+def loss(parameters, tokens, labels, skip):
+    """Mean cross entropy, in nats, of the labels (n,)."""
+    return optax.softmax_cross_entropy_with_integer_labels(logits(parameters, tokens, skip), labels).mean()
+
+
+def batches(count, batch, epochs, rng):
+    """Sample numbers (epochs, count // batch, batch): each epoch a new order of all samples, less the incomplete last batch.
+
+    Raises ValueError when there are fewer samples than make a batch.
+    """
+    steps = count // batch
+    if not steps:
+        raise ValueError(f"a batch of {batch} needs at least as many samples, got {count}")
+    return np.stack([rng.permutation(count)[: steps * batch].reshape(steps, batch) for _ in range(epochs)])
+
+
+class Trajectory(NamedTuple):
+    """Epoch by epoch, from the start (entry 0) to the end: arrays with `epochs + 1` entries along the first axis.
+
+    `attention` (epochs + 1, layers, embedding, hidden); the others (epochs + 1,): share of right answers on the training and on
+    the test questions, and cross entropy on the training questions in nats.
+    """
+
+    attention: jax.Array
+    train_accuracy: jax.Array
+    test_accuracy: jax.Array
+    train_loss: jax.Array
+
+
+@jax.jit
+def train(parameters, train_set, test_set, order, learning_rate, weight_decay, skip):
+    """Minimise the cross entropy by AdamW (Loshchilov and Hutter 2019; decay of all weights by learning rate times weight decay).
+
+    Parameters
+    ----------
+    train_set, test_set : pairs of arrays, tokens (n, length) and labels (n,)
+    order : array of int (epochs, steps, batch)
+        The samples of each step; see `batches`.
+    learning_rate, weight_decay : float
+
+    Returns
+    -------
+    Trajectory
+    """
+    optimiser = optax.adamw(learning_rate, weight_decay=weight_decay)
+
+    def step(state, chosen):
+        parameters, moments = state
+        tokens, labels = (array[chosen] for array in train_set)
+        gradient = jax.grad(loss)(parameters, tokens, labels, skip)
+        update, moments = optimiser.update(gradient, moments, parameters)
+        return (optax.apply_updates(parameters, update), moments), None
+
+    def record(parameters):
+        trained, tested = (_evaluate(parameters, *samples, skip) for samples in (train_set, test_set))
+        return Trajectory(parameters.attention, trained[0], tested[0], trained[1])
+
+    def epoch(state, chosen):
+        state, _ = jax.lax.scan(step, state, chosen)
+        return state, record(state[0])
+
+    _, later = jax.lax.scan(epoch, (parameters, optimiser.init(parameters)), order)
+    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), record(parameters), later)
+
+
+def _evaluate(parameters, tokens, labels, skip):
+    """Share of right answers and mean cross entropy."""
+
+    def one(sample):
+        row, label = sample
+        scores = logits(parameters, row[None], skip)[0]
+        return scores.argmax() == label, optax.softmax_cross_entropy_with_integer_labels(scores, label)
+
+    right, entropy = jax.lax.map(one, (tokens, labels), batch_size=_EVALUATED_TOGETHER)
+    return right.mean(), entropy.mean()
+
+
+def similarity_with_last(weights):
+    """Cosine of W_l(t) with W_l(last), and of W_l(t) W_l(t)^T with that of the end.
+
+    The network depends on W_l through W_l W_l^T alone (a rotation of the columns of W_l changes nothing), so only the second
+    is a property of the function. Both are in [-1, 1], the second in [0, 1].
+
+    Parameters
+    ----------
+    weights : array (times, layers, embedding, hidden)
+
+    Returns
+    -------
+    of_weights, of_products : arrays (times, layers)
+    """
+    weights = np.asarray(weights, dtype=float)
+    last = weights[-1:]
+
+    def cosine(inner):
+        return inner(weights, last) / np.sqrt(inner(weights, weights) * inner(last, last))
+
+    return cosine(_inner), cosine(_inner_of_products)
+
+
+def _inner(a, b):
+    return np.sum(a * b, axis=(-1, -2))
+
+
+def _inner_of_products(a, b):
+    """tr a a^T b b^T = |a^T b|_F^2, without a matrix of embedding x embedding for each time."""
+    return np.sum((np.swapaxes(a, -1, -2) @ b) ** 2, axis=(-1, -2))
+
+
+def half_time(similarity):
+    """Epoch at which a similarity first has gone half of its way from the start to 1, linear between epochs.
+
+    Parameters
+    ----------
+    similarity : array (times, layers)
+        1 at the last time.
+
+    Returns
+    -------
+    array (layers,)
+        NaN where similarities are missing (a diverged training).
+    """
+    similarity = np.asarray(similarity, dtype=float)
+    level = 0.5 * (1.0 + similarity[0])
+    found = np.full(similarity.shape[1], np.nan)
+    for layer, (curve, half) in enumerate(zip(similarity.T, level, strict=True)):
+        if np.isfinite(curve).all() and curve[0] < half:
+            after = int(np.argmax(curve >= half))
+            before = curve[after - 1]
+            found[layer] = after - 1 + (half - before) / (curve[after] - before)
+    return found

@@ -1,0 +1,116 @@
+"""Questions with their coarse class: the public TREC file, or lines in its format."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from attention_limits.errors import SpecError
+
+CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+PAGE = "https://cogcomp.seas.upenn.edu/Data/QA/QC/"
+_SHOWN = 10  # a file of another kind has thousands of bad lines; the first ones say enough
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Questions (as written, without label) and the index of their class in CLASSES, array (n,) of int32."""
+
+    questions: tuple[str, ...]
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Split:
+    """Indices of the training and of the test questions, disjoint, each sorted."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+def read_corpus(path):
+    """Read a file in the format of `train_5500.label`: one `CLASS:fine question` a line, latin-1.
+
+    Raises SpecError when the file is missing, saying where to get it, or has lines of another form, naming them.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="latin-1")
+    except FileNotFoundError:
+        raise SpecError([f"{path}: no such file; {how_to_get(path)}"]) from None
+    except OSError as error:
+        raise SpecError([f"{path}: cannot be read: {error.strerror}"]) from None
+    # Not splitlines(): latin-1 bytes such as 0x85 would end a line.
+    return parse_questions(text.split("\n"), str(path))
+
+
+def how_to_get(path):
+    """One sentence for somebody who has not got the corpus."""
+    return f"download train_5500.label from {PAGE} and save it as {path}"
+
+
+def parse_questions(lines, source):
+    """The distinct questions of `lines`; blank lines do not count.
+
+    A question that occurs again with the same class is left out, so that none is in both the training and the test part.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        `CLASS:fine question`, CLASS one of CLASSES.
+    source : str
+        What the messages call the lines.
+
+    Raises
+    ------
+    SpecError
+        One line, beginning with `source:number`, for each of the first bad lines; or when there is no question.
+    """
+    found, problems = {}, []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        label, _, question = line.strip().partition(" ")
+        coarse, colon, fine = label.partition(":")
+        question = " ".join(question.split())
+        if coarse not in CLASSES or not colon or not fine or not question:
+            problems.append(
+                f"{source}:{number}: {line.strip()[:60]!r}: allowed: CLASS:fine question, CLASS of {', '.join(CLASSES)}"
+            )
+            continue
+        found.setdefault((question, CLASSES.index(coarse)), None)
+    if len(problems) > _SHOWN:
+        problems[_SHOWN:] = [f"{source}: {len(problems) - _SHOWN} more lines like these"]
+    if not found and not problems:
+        problems = [f"{source}: holds no questions"]
+    if problems:
+        raise SpecError(problems)
+    return Corpus(tuple(question for question, _ in found), np.array([label for _, label in found], dtype=np.int32))
+
+
+def split(corpus, test_fraction, rng):
+    """Hold out a random part of the questions.
+
+    Parameters
+    ----------
+    test_fraction : float
+        Part of the questions held out, rounded to whole questions, in (0, 1).
+    rng : numpy Generator
+
+    Raises
+    ------
+    ValueError
+        If one of the parts would be empty.
+    """
+    count = len(corpus.questions)
+    held_out = round(test_fraction * count)
+    if not 0 < held_out < count:
+        raise ValueError(f"test_fraction {test_fraction!r} of {count} questions leaves an empty part")
+    order = rng.permutation(count)
+    return Split(np.sort(order[held_out:]), np.sort(order[:held_out]))
+
+
+def majority_accuracy(corpus, split):
+    """Share of the test questions that have the most frequent class of the training questions."""
+    favourite = np.bincount(corpus.labels[split.train], minlength=len(CLASSES)).argmax()
+    return float(np.mean(corpus.labels[split.test] == favourite))

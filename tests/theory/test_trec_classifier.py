@@ -1,0 +1,159 @@
+"""The classifier against the equations written out in float64, and the symmetries it must have."""
+
+import jax
+import numpy as np
+import pytest
+
+from attention_limits.sequence_multi_index.trec import classifier
+from attention_limits.sequence_multi_index.trec.tokens import PADDING
+
+SKIP = 0.7
+ARCHITECTURE = classifier.Architecture(layers=2, embedding=6, hidden=4, skip=SKIP, initial_std=0.5, embedding_std=1.0)
+TOKENS = np.array([[2, 5, 3, 5], [4, 2, PADDING, PADDING], [7, 6, 1, PADDING]], np.int32)
+LABELS = np.array([0, 2, 1], np.int32)
+gradient_of_loss = jax.jit(jax.grad(classifier.loss))
+logits = jax.jit(classifier.logits)
+
+
+@pytest.fixture(scope="module")
+def parameters():
+    return classifier.initial_parameters(ARCHITECTURE, 9, 3, np.random.default_rng(1))
+
+
+def reference_logits(parameters, tokens):
+    """Sentence by sentence, without padding, in float64."""
+    embedding, attention, readout, bias = (np.asarray(array, float) for array in parameters)
+    rows = []
+    for row in tokens:
+        x = embedding[row[row != PADDING]]
+        for weights in attention:
+            keys = x @ weights
+            scores = np.exp(keys @ keys.T / np.sqrt(ARCHITECTURE.hidden))
+            x = SKIP * x + (scores / scores.sum(axis=1, keepdims=True)) @ x
+        rows.append(x.mean(axis=0) @ readout + bias)
+    return np.array(rows)
+
+
+def reference_loss(parameters, tokens, labels):
+    scores = reference_logits(parameters, tokens)
+    return np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(labels)), labels])
+
+
+def test_logits_and_loss_are_the_equations(parameters):
+    """Float32 against float64: 1e-5 is a hundred units of rounding."""
+    np.testing.assert_allclose(
+        logits(parameters, TOKENS, SKIP), reference_logits(parameters, TOKENS), rtol=1e-5, atol=1e-5
+    )
+    found = classifier.loss(parameters, TOKENS, LABELS, SKIP)
+    np.testing.assert_allclose(found, reference_loss(parameters, TOKENS, LABELS), rtol=1e-5)
+
+
+def test_padding_changes_nothing(parameters):
+    wider = np.pad(TOKENS, ((0, 0), (0, 5)), constant_values=PADDING)
+    before, after = (logits(parameters, tokens, SKIP) for tokens in (TOKENS, wider))
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    loud = parameters._replace(embedding=parameters.embedding.at[PADDING].set(1e3))
+    np.testing.assert_allclose(logits(loud, wider, SKIP), before, rtol=1e-5, atol=1e-6)
+
+
+def test_padding_has_no_gradient(parameters):
+    gradient = gradient_of_loss(parameters, TOKENS, LABELS, SKIP)
+    assert not np.any(gradient.embedding[PADDING])
+    assert np.all(np.any(gradient.embedding[np.unique(TOKENS[TOKENS > PADDING])], axis=1))
+
+
+def test_a_question_of_padding_alone_is_finite(parameters):
+    empty = np.full((1, 4), PADDING, np.int32)
+    np.testing.assert_array_equal(logits(parameters, empty, SKIP)[0], parameters.bias)
+    gradient = gradient_of_loss(parameters, empty, LABELS[:1], SKIP)
+    assert all(np.isfinite(part).all() for part in gradient)
+
+
+def test_order_of_the_tokens_is_irrelevant(parameters):
+    """There are no positions."""
+    before, after = (logits(parameters, row, SKIP) for row in (TOKENS[:1], TOKENS[:1, [3, 0, 2, 1]]))
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+
+
+def test_columns_of_the_weights_may_be_rotated(parameters):
+    """The network depends on W through W W^T."""
+    rotation = np.linalg.qr(np.random.default_rng(2).standard_normal((4, 4)))[0].astype(np.float32)
+    turned = parameters._replace(attention=parameters.attention @ rotation)
+    before, after = (logits(weights, TOKENS, SKIP) for weights in (parameters, turned))
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-5)
+    of_weights, of_products = classifier.similarity_with_last(np.stack([turned.attention, parameters.attention]))
+    np.testing.assert_allclose(of_products[0], 1.0, rtol=1e-5)
+    assert np.all(of_weights[0] < 0.9)
+
+
+def test_gradient_is_the_finite_difference(parameters):
+    """Central differences of the float64 reference along random directions, error O(step^2) = 1e-8."""
+    gradient = gradient_of_loss(parameters, TOKENS, LABELS, SKIP)
+    rng = np.random.default_rng(4)
+    for position in range(len(parameters)):
+        direction = rng.standard_normal(parameters[position].shape)
+        moved = [
+            parameters._replace(
+                **{parameters._fields[position]: np.asarray(parameters[position], float) + sign * 1e-4 * direction}
+            )
+            for sign in (1, -1)
+        ]
+        ahead, behind = (reference_loss(weights, TOKENS, LABELS) for weights in moved)
+        np.testing.assert_allclose(
+            np.sum(gradient[position] * direction), (ahead - behind) / 2e-4, rtol=1e-3, atol=1e-5
+        )
+
+
+def test_first_step_is_that_of_adamw(parameters):
+    """With bias correction the first step is -rate (g / (|g| + 1e-8) + decay W), whatever the size of g."""
+    order = np.arange(3)[None, None]
+    path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[:1], LABELS[:1]), order, 0.1, 0.3, SKIP)
+    gradient = np.asarray(gradient_of_loss(parameters, TOKENS, LABELS, SKIP).attention, float)
+    before = np.asarray(parameters.attention, float)
+    expected = before - 0.1 * (gradient / (np.abs(gradient) + 1e-8) + 0.3 * before)
+    # Gradients near zero are known to fewer digits, and only their sign enters.
+    clear = np.abs(gradient) > 1e-5
+    assert clear.mean() > 0.9
+    np.testing.assert_array_equal(path.attention[0], parameters.attention)
+    np.testing.assert_allclose(np.asarray(path.attention[1])[clear], expected[clear], rtol=1e-3, atol=1e-5)
+
+
+def test_records_are_those_of_the_weights(parameters):
+    order = classifier.batches(3, 3, 2, np.random.default_rng(0))
+    path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[1:], LABELS[1:]), order, 1e-3, 0.0, SKIP)
+    scores = reference_logits(parameters, TOKENS)
+    right = scores.argmax(axis=1) == LABELS
+    np.testing.assert_allclose(path.train_accuracy[0], right.mean(), rtol=1e-6)
+    np.testing.assert_allclose(path.test_accuracy[0], right[1:].mean(), rtol=1e-6)
+    np.testing.assert_allclose(path.train_loss[0], reference_loss(parameters, TOKENS, LABELS), rtol=1e-5)
+    assert path.attention.shape == (3, 2, 6, 4)
+    assert path.train_loss[2] < path.train_loss[1] < path.train_loss[0]
+
+
+def test_similarity_of_products_is_that_of_the_matrices():
+    weights = np.random.default_rng(5).standard_normal((3, 2, 5, 4))
+    of_weights, of_products = classifier.similarity_with_last(weights)
+    for time in range(3):
+        for layer in range(2):
+            now, last = weights[time, layer], weights[-1, layer]
+            for a, b, found in ((now, last, of_weights), (now @ now.T, last @ last.T, of_products)):
+                expected = np.sum(a * b) / np.linalg.norm(a) / np.linalg.norm(b)
+                np.testing.assert_allclose(found[time, layer], expected, rtol=1e-12)
+
+
+def test_half_time_is_where_half_of_the_way_is_done():
+    curve = np.array([[0.2, 0.5], [0.4, 0.9], [0.8, 0.7], [1.0, 1.0]])
+    np.testing.assert_allclose(classifier.half_time(curve), [1.5, 0.625])
+    curve[1, 0] = np.nan
+    np.testing.assert_allclose(classifier.half_time(curve), [np.nan, 0.625])
+    assert np.isnan(classifier.half_time(np.ones((3, 1)))).all()
+
+
+def test_batches_are_permutations():
+    order = classifier.batches(23, 5, 40, np.random.default_rng(6))
+    assert order.shape == (40, 4, 5)
+    for epoch in order:
+        assert len(set(epoch.ravel())) == 20
+    assert set(order.ravel()) == set(range(23))
+    with pytest.raises(ValueError, match="batch of 24"):
+        classifier.batches(23, 24, 1, np.random.default_rng(6))

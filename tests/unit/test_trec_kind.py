@@ -1,0 +1,74 @@
+"""The kind as a whole, small: what it returns, and that a point does not depend on its block."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from attention_limits.cubes import annotate
+from attention_limits.experiments.sequence_multi_index.trec import run
+from attention_limits.rng import Streams
+from attention_limits.sequence_multi_index.trec.grammar import generate_questions
+
+MODEL = {
+    "corpus": "generated", "questions": 300, "vocabulary": "words", "max_tokens": 32, "test_fraction": 0.2, "layers": 2,
+    "embedding": 12, "hidden": 6, "skip": 1.0, "initial_std": 0.1, "embedding_std": 1.0,
+}  # fmt: skip
+
+
+def specification(rates, replicas, **model):
+    return {
+        "family": "sequence_multi_index",
+        "experiment": "trial",
+        "estimator": "trec",
+        "model": {**MODEL, **model},
+        "grid": {"learning_rate": rates},
+        "replicas": replicas,
+        "solver": {"epochs": 6, "batch": 16, "weight_decay": 0.01},
+    }
+
+
+def compute(*arguments, **model):
+    return run(specification(*arguments, **model), Streams(7, "sequence_multi_index", "trial"))
+
+
+@pytest.fixture(scope="module")
+def cube():
+    return compute([1e-3, 1e-2], [0, 1])
+
+
+def test_all_variables_are_registered_and_plausible(cube):
+    annotate(cube, "sequence_multi_index", ["learning_rate"])
+    assert cube.epoch.values.tolist() == list(range(7))
+    assert cube.layer.values.tolist() == [1, 2]
+    for name in ("weight_similarity", "product_similarity"):
+        np.testing.assert_allclose(cube[name].isel(epoch=-1), 1.0, rtol=1e-12)
+        assert np.all(cube[name].isel(epoch=0) < 0.999)
+    fast = cube.sel(learning_rate=1e-2)
+    assert np.all(fast.train_accuracy.isel(epoch=-1) > fast.majority_accuracy + 0.3)
+    assert np.all(fast.train_loss.isel(epoch=-1) < 0.7 * fast.train_loss.isel(epoch=0))
+    # A start is chance: 60 test questions, six classes, four of them near a fifth.
+    assert np.all(cube.test_accuracy.isel(epoch=0) < 0.6)
+
+
+def test_rates_share_their_start_and_replicas_do_not(cube):
+    start = cube.train_loss.isel(epoch=0)
+    np.testing.assert_array_equal(start.isel(learning_rate=0), start.isel(learning_rate=1))
+    assert start.isel(learning_rate=0, replica=0) != start.isel(learning_rate=0, replica=1)
+
+
+def test_a_point_does_not_depend_on_its_block(cube):
+    xr.testing.assert_identical(compute([1e-2], [1]), cube.sel(learning_rate=[1e-2], replica=[1]))
+
+
+def test_a_file_and_a_vocabulary_of_word_pieces(tmp_path):
+    lines = generate_questions(200, np.random.default_rng(1))
+    corpus = tmp_path / "train_5500.label"
+    corpus.write_text("\n".join(lines), encoding="latin-1")
+    vocabulary = tmp_path / "vocab.txt"
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    common = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "?", "who", "what", "where", "how", "when", "the", "of"]
+    vocabulary.write_text("\n".join([*common, *letters, *(f"##{letter}" for letter in letters)]) + "\n")
+    found = compute([1e-2], [0], corpus=str(corpus), vocabulary=str(vocabulary), questions=None)
+    # Marks, question words and letters, each at most twice (first and further), with padding and unknown.
+    assert 20 < found.vocabulary_size.item() <= len(common) - 4 + 2 * len(letters) + 3
+    assert found.train_loss.isel(epoch=-1) < found.train_loss.isel(epoch=0)

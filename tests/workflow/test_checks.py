@@ -1,0 +1,63 @@
+"""What a family's own checks say, and the files they name, reach the reader and the workflow."""
+
+SPEC = "config/experiments/toy/growth_curve.yaml"
+CUBE = "results/cubes/toy/growth_curve.nc"
+CHECKS = """\
+def problems(estimator):
+    found = []
+    if estimator.model["gain"] > 5 and estimator.replicas > 3:
+        found.append((("model", "gain"), "too steep for so many replicas"))
+    if not code_files(estimator)[0].is_file():
+        found.append((("solver", "steps"), f"needs the file {code_files(estimator)[0].name}"))
+    return found
+
+
+def code_files(estimator):
+    return [estimator.project / "slopes.txt"] if estimator.name == "growth" else [estimator.project / "README.md"]
+"""
+
+
+def checked(toy):
+    toy.write("src/attention_limits/checks/toy.py", CHECKS)
+    toy.write("README.md", "")
+    return toy.write("slopes.txt", "1\n")
+
+
+def test_problems_are_told_by_file_and_key_before_any_job(toy):
+    checked(toy).unlink()
+    toy.edit(SPEC, "gain: 2.0", "gain: 6.0")
+    expected = [
+        f"attention-limits: {SPEC}: estimators.growth.solver.steps: needs the file slopes.txt",
+        f"attention-limits: {SPEC}: model.gain: too steep for so many replicas",
+    ]
+    found = toy.program("check", SPEC)
+    assert (found.returncode, found.stderr.splitlines()) == (2, expected)
+    stopped = toy.snakemake("-n")
+    assert stopped.returncode != 0
+    assert "estimators.growth.solver.steps: needs the file slopes.txt" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    # At the scale whose overlay makes it so, when it touches the key.
+    checked(toy)
+    toy.edit(SPEC, "gain: 6.0", "gain: 2.0")
+    toy.edit(SPEC, "paper: {", "paper: {model: {gain: 6.0}, ")
+    found = toy.program("check", SPEC)
+    assert found.stderr == f"attention-limits: {SPEC}: scales.paper.model.gain: too steep for so many replicas\n"
+
+
+def test_an_edit_of_a_code_file_reruns_what_hangs_on_it(toy):
+    checked(toy)
+    assert toy.snakemake(CUBE).returncode == 0
+    assert toy.planned(CUBE) == []
+    toy.write("slopes.txt", "2\n")
+    assert toy.planned(CUBE) == ["toy/growth_curve: growth"] * 2 + ["toy/growth_curve: merge"]
+
+
+def test_the_project_folder_reaches_the_kind_and_no_file(toy):
+    kind = "src/attention_limits/experiments/toy/growth.py"
+    toy.edit(
+        kind, "    alphas, replicas", "    assert open(spec['project'] + '/slopes.txt').read()\n    alphas, replicas"
+    )
+    checked(toy)
+    done = toy.program("run", SPEC, "--estimator", "growth", cwd=None)
+    assert done.returncode == 0, done.stderr
+    assert all(str(toy.folder).encode() not in path.read_bytes() for path in toy.chunks())

@@ -1,0 +1,22 @@
+# Data that several estimators of an experiment read: one file per point, gone when its last reader is done.
+
+
+rule data:
+    output:
+        temp(RESULTS + "/data/{family}/{experiment}/{estimator}/{chunk}.nc"),
+    params:
+        spec=lambda wildcards: chunk_job(wildcards)["spec"],
+        code=lambda wildcards: chunk_job(wildcards)["code"],
+        seed=PROJECT.seed,
+    log:
+        RESULTS + "/logs/data/{family}/{experiment}/{estimator}/{chunk}.log",
+    benchmark:
+        RESULTS + "/benchmarks/data/{family}/{experiment}/{estimator}/{chunk}.tsv"
+    threads: lambda wildcards: resources_of(wildcards)["threads"]
+    resources:
+        mem_mb=lambda wildcards: resources_of(wildcards)["memory"],
+        runtime=lambda wildcards: resources_of(wildcards)["minutes"],
+    message:
+        "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
+    shell:
+        RUN
