@@ -8,7 +8,7 @@ from scipy import stats
 
 from attention_limits.sequence_single_index import full_sgd, reduced_sgd
 from attention_limits.sequence_single_index import sgd_kernels as kernels
-from attention_limits.sequence_single_index.attention_tables import fixed_attention
+from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
 DIMENSION = 50
@@ -51,7 +51,12 @@ CASES = {
     "untied": (untied, kernels.untied_update, (), 1),
     "frobenius": (lambda: attention(kernels.FROBENIUS), kernels.attention_update, (kernels.FROBENIUS,), 1),
     "half square": (lambda: attention(kernels.HALF_SQUARE), kernels.attention_update, (kernels.HALF_SQUARE,), 1),
-    "half square, batch 4": (lambda: attention(kernels.HALF_SQUARE), kernels.attention_update, (kernels.HALF_SQUARE,), 4),
+    "half square, batch 4": (
+        lambda: attention(kernels.HALF_SQUARE),
+        kernels.attention_update,
+        (kernels.HALF_SQUARE,),
+        4,
+    ),
 }
 
 
@@ -104,12 +109,12 @@ def test_full_step_descends_the_autodiff_gradient(case):
 LAWS = {
     "tied": lambda schedule, g: reduced_sgd.tied(3, DIMENSION, RATE, 0.3, schedule, g).state[0],
     "untied": lambda schedule, g: reduced_sgd.untied(3, DIMENSION, RATE, 0.3, schedule, g).state[:3].mean(),
-    "frobenius": lambda schedule, g: reduced_sgd.attention(
-        1.0, 0.6, "frobenius", DIMENSION, RATE, (0.2, 0.3), schedule, g
-    ).state,
-    "half square": lambda schedule, g: reduced_sgd.attention(
-        1.0, 0.6, "half_square", DIMENSION, RATE, (0.2, 0.3), schedule, g
-    ).state,
+    "frobenius": lambda schedule, g: (
+        reduced_sgd.attention(1.0, 0.6, "frobenius", DIMENSION, RATE, (0.2, 0.3), schedule, g).state
+    ),
+    "half square": lambda schedule, g: (
+        reduced_sgd.attention(1.0, 0.6, "half_square", DIMENSION, RATE, (0.2, 0.3), schedule, g).state
+    ),
 }
 
 

@@ -20,22 +20,11 @@ from numpy.polynomial import chebyshev
 from scipy.special import expit
 
 from attention_limits.numerics.hermite import gauss_hermite, tensor_coefficients
-from attention_limits.sequence_single_index.population_loss import check_overlaps
+from attention_limits.sequence_single_index.geometry import check_overlaps, fixed_attention, mean_attention
 
 DEGREE = 100
 NODES = 256
 CHEBYSHEV = 24
-
-
-def mean_attention(x, order=0):
-    """mu = E phi_e = 1 - sqrt(2)/4 exp(-e^2 / 2) as a function of X = e^2, or its derivative in X."""
-    term = -0.25 * np.sqrt(2.0) * np.exp(-0.5 * np.asarray(x, dtype=float)) * (-0.5) ** order
-    return 1.0 + term if order == 0 else term
-
-
-def fixed_attention(a):
-    """abar = sigma(2 a^2), diagonal entry of the positional part A of the teacher."""
-    return expit(2.0 * np.asarray(a, dtype=float) ** 2)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ def adaptive_expansion(link, degree, tolerance=1e-11) -> Expansion:
     def integrand(x):
         fields = x if link.direction is None else x * link.direction
         density = np.exp(-0.5 * np.sum(x**2, axis=1)) / (2 * np.pi) ** (0.5 * dimension)
-        return np.einsum("kn,np,n->nkp", _products(indices, hermite_values(x, degree)), _with_square(link, fields), density)
+        return np.einsum(
+            "kn,np,n->nkp", _products(indices, hermite_values(x, degree)), _with_square(link, fields), density
+        )
 
     _check_decay(integrand, dimension)
     edge = np.full(dimension, RANGE)

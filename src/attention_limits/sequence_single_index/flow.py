@@ -13,9 +13,9 @@ from scipy.integrate import solve_ivp
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.hermite import gauss_hermite, hermite_values
-from attention_limits.sequence_single_index.attention_tables import fixed_attention
+from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.reduced_sgd import LOSSES
-from attention_limits.sequence_single_index.sgd_kernels import attention_curvature, attention_moments
+from attention_limits.sequence_single_index.sgd_kernels import attention_moments
 
 # Slope of the drift of the feed-forward student at m = 0, per unit of learning rate.
 FEED_FORWARD_SLOPE = 2.0 / np.sqrt(np.pi)
@@ -64,7 +64,12 @@ def hermite_bound(order, tokens, dimension):
 def integrate(drift, start, times):
     """Solution (len(times), n) of the differential equation dx/dtau = drift(x) from `start` at tau = 0."""
     found = solve_ivp(
-        lambda _, x: np.atleast_1d(drift(x)), (0.0, times[-1]), np.atleast_1d(start), t_eval=times, rtol=1e-8, atol=1e-10
+        lambda _, x: np.atleast_1d(drift(x)),
+        (0.0, times[-1]),
+        np.atleast_1d(start),
+        t_eval=times,
+        rtol=1e-8,
+        atol=1e-10,
     )
     return found.y.T
 
@@ -85,13 +90,13 @@ def escape_time(drift, start, threshold, longest=1e12):
 def attention_drift(state, a, omega, loss, rate, nodes):
     """(de/dtau, dm/dtau) of the attention student at state (e, m), on the given nodes in four dimensions."""
     e, m = state
-    moments = attention_moments(
-        nodes.points, nodes.weights, e, m, omega, float(fixed_attention(a)), LOSSES[loss]
-    )
+    moments = attention_moments(nodes.points, nodes.weights, e, m, omega, float(fixed_attention(a)), LOSSES[loss])
     rest = np.sqrt(max(1.0 - m**2, 1e-300))
     # Given the fields, the part of a token along the position averages to e zeta / sqrt(1 - m^2).
     g_m, g_e = moments[0], moments[1] + e * moments[2] / rest
-    return rate * np.array([-g_e + e * moments[3], -g_m + m * moments[3]]) - 0.5 * rate**2 * moments[4] * np.array([e, m])
+    return rate * np.array([-g_e + e * moments[3], -g_m + m * moments[3]]) - 0.5 * rate**2 * moments[4] * np.array(
+        [e, m]
+    )
 
 
 @dataclass(frozen=True)
@@ -140,9 +145,5 @@ def linear_theory(a, omega, loss, generator, nodes=2**15) -> LinearTheory:
     By Stein's lemma the curvatures need first derivatives of the loss only, so that the kink of the norm at T = S is no obstacle.
     """
     drawn = gaussian_nodes(4, nodes, generator)
-    arguments = omega, float(fixed_attention(a)), LOSSES[loss]
-    moments = attention_moments(drawn.points, drawn.weights, 0.0, 0.0, *arguments)
-    curvature = attention_curvature(drawn.points, drawn.weights, *arguments)
-    return LinearTheory(
-        np.array([curvature, moments[7]]), np.array([moments[4] + moments[6], moments[5]]), float(moments[4])
-    )
+    moments = attention_moments(drawn.points, drawn.weights, 0.0, 0.0, omega, float(fixed_attention(a)), LOSSES[loss])
+    return LinearTheory(moments[7:9], np.array([moments[4] + moments[6], moments[5]]), float(moments[4]))

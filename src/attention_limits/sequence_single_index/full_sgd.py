@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_single_index import sgd_kernels as kernels
-from attention_limits.sequence_single_index.attention_tables import fixed_attention
+from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.links import softmax_attention
 
 

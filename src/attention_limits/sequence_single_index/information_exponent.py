@@ -152,7 +152,8 @@ def loss_forms(target, student, position, degree=6, tolerance=1e-11):
         known = len(values)
         product = np.sum(G.values[:known] * values[:, :-1], axis=1)
         error = np.sum(
-            np.abs(G.values[:known]) * sizes[:, :-1] + (np.abs(values[:, :-1]) + sizes[:, :-1]) * G.errors[:known], axis=1
+            np.abs(G.values[:known]) * sizes[:, :-1] + (np.abs(values[:, :-1]) + sizes[:, :-1]) * G.errors[:known],
+            axis=1,
         )
         for j in range(degree - i + 1):
             chosen = total[:known] == j

@@ -7,12 +7,12 @@ z_l = g_l . u + epsilon_l e for the student (arXiv:2506.02651); the link itself 
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from scipy.special import expit
 
 from attention_limits.numerics.hermite import hermite_values
+from attention_limits.sequence_single_index.geometry import fixed_attention
+from attention_limits.sequence_single_index.link_names import link_file, name_problem
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class Link:
         if values.shape[:1] != z.shape[:1] or values.ndim > 2:
             raise ValueError(f"a link must map (n, {self.tokens}) to (n,) or (n, P), got {z.shape} -> {values.shape}")
         if not np.all(np.isfinite(values)):
-            raise ValueError("a link must be finite: it has no finite second moment, or it is undefined for some fields")
+            raise ValueError(
+                "a link must be finite: it has no finite second moment, or it is undefined for some fields"
+            )
         return values.reshape(len(z), -1)
 
 
@@ -109,12 +111,12 @@ def trace_attention(tokens, scale=None) -> Link:
 
 def positional_semantic(a, omega) -> Link:
     """(1 - omega) softmax(z z^T) + omega A for two tokens, A = softmax of [[a^2, -a^2], [-a^2, a^2]] over rows."""
-    alpha = expit(2.0 * a**2)
-    fixed = omega * np.array([alpha, 1.0 - alpha, 1.0 - alpha, alpha])
+    abar = fixed_attention(a)
+    fixed = omega * np.array([abar, 1.0 - abar, 1.0 - abar, abar])
     return Link(2, lambda z: (1.0 - omega) * softmax_attention(z).reshape(len(z), 4) + fixed)
 
 
-BUILT_IN = {"relu_sum": relu_sum, "full_attention": full_attention, "trace_attention": trace_attention}
+_FACTORIES = {"relu_sum": relu_sum, "full_attention": full_attention, "trace_attention": trace_attention}
 
 
 def named_link(name, tokens, folder=".") -> Link:
@@ -130,11 +132,12 @@ def named_link(name, tokens, folder=".") -> Link:
     ValueError
         If there is no such built-in link, file or function.
     """
-    if name in BUILT_IN:
-        return BUILT_IN[name](tokens)
+    problem = name_problem(name, folder)
+    if problem:
+        raise ValueError(problem)
     path = link_file(name, folder)
-    if path is None or not path.is_file():
-        raise ValueError(f"no link {name!r}; allowed: {', '.join(BUILT_IN)}, or an existing path/to/file.py:function")
+    if path is None:
+        return _FACTORIES[name](tokens)
     spec = importlib.util.spec_from_file_location("link_of_ones_own", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -142,9 +145,3 @@ def named_link(name, tokens, folder=".") -> Link:
     if not callable(function):
         raise ValueError(f"{path}: no function {name.rpartition(':')[2]!r}")
     return Link(tokens, function)
-
-
-def link_file(name, folder=".") -> Path | None:
-    """The file of a link written as `file.py:function`, or None for a built-in one."""
-    path, _, function = name.rpartition(":")
-    return Path(folder) / path if path.endswith(".py") and function else None

@@ -14,9 +14,8 @@ from attention_limits.sequence_single_index.attention_tables import (
     attention_derivatives,
     attention_loss,
     attention_tables,
-    fixed_attention,
-    mean_attention,
 )
+from attention_limits.sequence_single_index.geometry import fixed_attention, mean_attention
 from attention_limits.sequence_single_index.phase_kernels import local_minima, scan
 
 KINDS = ("semantic", "positional", "arc", "axis", "interior")

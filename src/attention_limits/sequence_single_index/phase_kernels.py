@@ -64,7 +64,7 @@ def local_minima(q, mu, overlap, weight, pull, semantic, positional, found):
             kind = _kind(i, j, n)
             if (kind == SEMANTIC and semantic) or (kind == POSITIONAL and positional):
                 smallest = True
-            elif kind == SEMANTIC or kind == POSITIONAL:
+            elif kind in (SEMANTIC, POSITIONAL):
                 kind = ARC
             if smallest:
                 if count < len(found):

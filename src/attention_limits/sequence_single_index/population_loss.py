@@ -14,6 +14,7 @@ import numpy as np
 
 from attention_limits.numerics.hermite import multi_indices, raising
 from attention_limits.sequence_single_index.expansion import adaptive_expansion, grid_expansion, sobol_expansion
+from attention_limits.sequence_single_index.geometry import check_overlaps
 from attention_limits.sequence_single_index.links import shifted
 
 
@@ -130,9 +131,7 @@ class PopulationLoss:
         # A tied student moves all m_l together.
         together = np.eye(tokens) if len(m) == tokens and tokens > 1 else np.ones((tokens, 1))
         slope = self._raised(F.square, 1)
-        gradient = np.concatenate(
-            [[0.5 * slope[0] - products[1] @ overlap], -(products[0] @ d_overlap) @ together]
-        )
+        gradient = np.concatenate([[0.5 * slope[0] - products[1] @ overlap], -(products[0] @ d_overlap) @ together])
         hessian = np.empty((len(gradient), len(gradient)))
         hessian[0, 0] = 0.5 * self._raised(slope, 0)[0] - products[2] @ overlap
         hessian[0, 1:] = hessian[1:, 0] = -(products[1] @ d_overlap) @ together
@@ -163,15 +162,10 @@ class PopulationLoss:
             products = np.sum(G.values * F.values[: len(G.indices)], axis=1)
             series = np.bincount(total, products, minlength=self.degree + 1)
             inside = at**2 + m**2 <= 1.0 + 1e-12
-            values[row, inside] = 0.5 * (G.square[0] + F.square[0]) - np.polynomial.polynomial.polyval(m[inside], series)
+            values[row, inside] = 0.5 * (G.square[0] + F.square[0]) - np.polynomial.polynomial.polyval(
+                m[inside], series
+            )
         return values
-
-
-def check_overlaps(e, m):
-    """Raise ValueError unless e^2 + m^2 <= 1: both are components of a unit vector."""
-    length = float(e) ** 2 + float(np.max(np.asarray(m) ** 2))
-    if not length <= 1.0 + 1e-12:
-        raise ValueError(f"the overlaps are components of a unit vector: need e^2 + m^2 <= 1, got {length:g}")
 
 
 def _monomials(indices, m):

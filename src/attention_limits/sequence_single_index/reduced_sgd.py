@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_single_index import sgd_kernels as kernels
-from attention_limits.sequence_single_index.attention_tables import fixed_attention
-from attention_limits.sequence_single_index.population_loss import check_overlaps
+from attention_limits.sequence_single_index.geometry import check_overlaps, fixed_attention
 
 LOSSES = {"frobenius": kernels.FROBENIUS, "half_square": kernels.HALF_SQUARE}
 

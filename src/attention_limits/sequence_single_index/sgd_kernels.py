@@ -225,11 +225,11 @@ def attention_moments(nodes, weights, e, m, omega, abar, loss):
 
     Returns
     -------
-    array (8,)
+    array (9,)
         E[D . a], E[D . epsilon], E[D . zeta], E[D . z], E|D|^2, E[(D . a)^2], E[(D . epsilon)^2],
-        E sum_kl D_l zeta_k (a_l a_k - delta_lk).
+        E[(D . epsilon) (zeta . epsilon)], E sum_kl D_l zeta_k (a_l a_k - delta_lk).
     """
-    total = np.zeros(8)
+    total = np.zeros(9)
     rest = math.sqrt(max(0.0, 1.0 - m * m))
     for i in range(len(nodes)):
         a_1, a_2, y_1, y_2 = nodes[i, 0], nodes[i, 1], nodes[i, 2], nodes[i, 3]
@@ -246,18 +246,6 @@ def attention_moments(nodes, weights, e, m, omega, abar, loss):
         total[4] += w * (D_1 * D_1 + D_2 * D_2)
         total[5] += w * along * along
         total[6] += w * position * position
-        total[7] += w * (along * (a_1 * y_1 + a_2 * y_2) - noise)
-    return total / len(nodes)
-
-
-@njit(nogil=True)
-def attention_curvature(nodes, weights, omega, abar, loss):
-    """H_ee at (0, 0): E[sum_l epsilon_l D_l sum_k epsilon_k zeta_k], on nodes as for `attention_moments`."""
-    total = 0.0
-    for i in range(len(nodes)):
-        a_1, a_2, y_1, y_2 = nodes[i, 0], nodes[i, 1], nodes[i, 2], nodes[i, 3]
-        t_1 = (1.0 - omega) * diagonal(a_1, a_2) + omega * abar
-        t_2 = (1.0 - omega) * diagonal(a_2, a_1) + omega * abar
-        D_1, D_2 = attention_slopes(y_1, y_2, t_1, t_2, loss)
-        total += weights[i] * (D_1 - D_2) * (y_1 - y_2)
+        total[7] += w * position * (y_1 - y_2)
+        total[8] += w * (along * (a_1 * y_1 + a_2 * y_2) - noise)
     return total / len(nodes)
