@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.hermite import gauss_hermite, hermite_values
@@ -137,6 +138,18 @@ class LinearTheory:
         """P(|m| > |e|) after `steps` steps: (2/pi) arctan(s_m / s_e)."""
         s_e, s_m = np.sqrt(self.variance(rate, dimension, steps))
         return 2.0 / np.pi * float(np.arctan2(s_m, s_e))
+
+    def escape_step(self, rate, dimension, threshold):
+        """Steps after which the variances add up to the threshold; infinite if neither overlap grows."""
+        growth = float(np.max(self.growth(rate)))
+        if growth <= 0:
+            return np.inf
+
+        def excess(log_steps):
+            return np.log(np.sum(self.variance(rate, dimension, np.exp(log_steps)))) - np.log(threshold)
+
+        # The variance of one step is far below any threshold; exp(100) of growth is far beyond.
+        return float(np.exp(brentq(excess, 0.0, np.log(50.0 * dimension / (rate * growth)))))
 
 
 def linear_theory(a, omega, loss, generator, nodes=2**15) -> LinearTheory:

@@ -67,8 +67,8 @@ def _exponent_variables(name, whose, coefficient):
 
 
 VARIABLES = (
-    Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside e^2 + m^2 <= 1", "R(e, m) = 1/2 E|g - F|^2"),
-    Variable("loss_tail", (), "bound on what the series leaves out", "", _LOSS, "m^(K+1) sqrt of the product of Parseval's rests"),
+    Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside of the disk", "R(e, m) = 1/2 E|g - F|^2"),
+    Variable("loss_tail", (), "bound on what the series leaves out", "", _LOSS, "m^(K+1) sqrt of the product of Parseval rests"),
     Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "change when a quarter of the nodes is left out"),
     Variable("hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS, "d^2 R / de^2 at (0, 0)"),
     Variable("hessian_mm", (), "curvature at the start along the teacher", "H_mm", _LOSS, "d^2 R / dm^2 at (0, 0)"),
@@ -114,4 +114,12 @@ VARIABLES = (
     Variable("noise_position", (), "variance of the gradient along the position", "v_e", "per sample", _LINEAR),
     Variable("noise_semantic", (), "variance of the gradient along the teacher", "v_m", "per sample", _LINEAR),
     Variable("noise_total", (), "second moment of the gradient coefficients", "V", "E|dl/dz|^2 per sample", _LINEAR),
+    Variable(
+        "gaussian_step", (), "escape step of the linearised SGD", "T", "SGD steps; infinite where neither overlap grows",
+        "s_e^2 + s_m^2 = threshold, s_i^2 = (gamma/d) v_i (exp(2 (gamma/d) G_i T) - 1) / (2 G_i), G_i = -(H_ii + gamma V/2)",
+    ),
+    Variable(
+        "gaussian_semantic", (), "probability that the linearised SGD learns the semantic direction", "P_sem", "0 to 1",
+        "(2/pi) arctan(s_m / s_e) at its escape step",
+    ),
 )  # fmt: skip

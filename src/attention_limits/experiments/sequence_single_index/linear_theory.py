@@ -9,10 +9,10 @@ from attention_limits.sequence_single_index.reduced_sgd import warn_unstable
 
 
 def run(spec, streams):
-    """Curvatures and noise, and the Gaussian prediction of what is learnt at the given time (see `variables`)."""
+    """Curvatures and noise, and the Gaussian prediction of what is learnt at the escape (see `variables`)."""
     model, omegas, replicas = spec["model"], spec["grid"]["omega"], spec["replicas"]
     curvature, noise = np.empty((2, len(omegas), len(replicas))), np.empty((2, len(omegas), len(replicas)))
-    total = np.empty((len(omegas), len(replicas)))
+    total, escape, semantic = np.empty((3, len(omegas), len(replicas)))
     points = [(i, j) for i in range(len(omegas)) for j in range(len(replicas))]
     for i, j in progress(points, len(points), spec["estimator"]):
         # The same nodes for all omega: the curves are smooth, and their spread is the error.
@@ -21,6 +21,11 @@ def run(spec, streams):
         )
         warn_unstable(model["rate"], theory.bound(), f"attention, omega = {omegas[i]:g}")
         curvature[:, i, j], noise[:, i, j], total[i, j] = theory.curvature, theory.noise, theory.total_noise
+        escape[i, j] = theory.escape_step(model["rate"], model["dimension"], model["threshold"])
+        if np.isfinite(escape[i, j]):
+            semantic[i, j] = theory.semantic_probability(model["rate"], model["dimension"], escape[i, j])
+        else:
+            semantic[i, j] = np.nan
     dims = ("omega", "replica")
     return xr.Dataset(
         {
@@ -29,6 +34,8 @@ def run(spec, streams):
             "noise_position": (dims, noise[0]),
             "noise_semantic": (dims, noise[1]),
             "noise_total": (dims, total),
+            "gaussian_step": (dims, escape),
+            "gaussian_semantic": (dims, semantic),
         },
         {"omega": omegas, "replica": replicas},
     )
