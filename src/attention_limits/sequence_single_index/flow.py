@@ -9,7 +9,7 @@ diffuse before they grow, which decides what is learnt.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
@@ -75,17 +75,16 @@ def integrate(drift, start, times):
     return found.y.T
 
 
-def escape_time(drift, start, threshold, longest=1e12):
-    """tau at which a scalar flow first reaches the threshold; infinite if it does not."""
+def escape_time(drift, start, threshold):
+    """tau at which the scalar flow dm/dtau = drift(m) reaches the threshold from 0 < start < threshold.
 
-    def reached(_, x):
-        return abs(x[0]) - threshold
-
-    reached.terminal = True
-    found = solve_ivp(
-        lambda _, x: [drift(x[0])], (0.0, longest), [start], events=reached, rtol=1e-8, atol=1e-12, method="LSODA"
-    )
-    return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf
+    Infinite if the drift vanishes or points back on the way.
+    """
+    ends = np.log(start), np.log(threshold)
+    if min(drift(m) for m in np.exp(np.linspace(*ends, 500))) <= 0:
+        return np.inf
+    # In log m the integrand is smooth over many decades of m.
+    return quad(lambda x: np.exp(x) / drift(np.exp(x)), *ends, epsrel=1e-8, limit=500)[0]
 
 
 def attention_drift(state, a, omega, loss, rate, nodes):

@@ -1,7 +1,7 @@
 """Scan of the loss over the triangle X = e^2 >= 0, Y = m^2 >= 0, X + Y <= 1, for many (a, omega)."""
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 SEMANTIC, POSITIONAL, ARC, AXIS, INTERIOR = 0, 1, 2, 3, 4
 
@@ -75,7 +75,7 @@ def local_minima(q, mu, overlap, weight, pull, semantic, positional, found):
     return count, best
 
 
-@njit(parallel=True, nogil=True)
+@njit(nogil=True)
 def scan(q, mu, overlap, weights, pulls, semantic, positional, counts, kinds, where):
     """`local_minima` for many (a, omega).
 
@@ -91,7 +91,7 @@ def scan(q, mu, overlap, weights, pulls, semantic, positional, counts, kinds, wh
         (e, m) of the lowest.
     """
     n = len(q) - 1
-    for point in prange(len(weights)):
+    for point in range(len(weights)):
         found = np.empty((16, 3), np.int64)
         count, best = local_minima(
             q, mu, overlap, weights[point], pulls[point], semantic[point], positional[point], found

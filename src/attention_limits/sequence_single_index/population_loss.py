@@ -72,7 +72,8 @@ class PopulationLoss:
         self._seed = None if generator is None else generator.bit_generator.seed_seq
         quadrature_free = target.terms is not None or target.direction is not None
         self._target = adaptive_expansion(target, degree) if quadrature_free else self._expand(target, degree, 0.0)
-        self._up = raising(multi_indices(tokens, degree + 2), degree + 1)
+        self._indices = multi_indices(tokens, degree + 2)
+        self._up = raising(self._indices, degree + 1)
         self._expansions = {}
 
     def _expand(self, link, degree, shift):
@@ -92,13 +93,9 @@ class PopulationLoss:
 
     def _raised(self, values, degree):
         """d/de of coefficients of F(z + e epsilon) up to a degree, from those up to degree + 1."""
-        known = np.sum(self._student_indices.sum(axis=1) <= degree)
-        factor = self.position * np.sqrt(self._student_indices[:known] + 1.0)
+        known = np.sum(self._indices.sum(axis=1) <= degree)
+        factor = self.position * np.sqrt(self._indices[:known] + 1.0)
         return np.einsum("nl,nl...->n...", factor, values[self._up[:known]])
-
-    @property
-    def _student_indices(self):
-        return multi_indices(self.target.tokens, self.degree + 2)
 
     def at(self, e, m) -> LossValue:
         """Loss, gradient and Hessian at one point.
