@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from attention_limits.sequence_single_index import reduced_sgd
+from attention_limits.sequence_single_index.attention_flow import linear_theory
 from attention_limits.sequence_single_index.attention_tables import LossGrid, attention_tables, line_constants
 from attention_limits.sequence_single_index.expansion import adaptive_expansion
-from attention_limits.sequence_single_index.flow import linear_theory
 from attention_limits.sequence_single_index.links import hermite_sum, trace_attention
 from attention_limits.sequence_single_index.phase_diagram import phase_grid, phase_lines
 from attention_limits.sequence_single_index.population_loss import PopulationLoss

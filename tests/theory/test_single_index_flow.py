@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index import flow, reduced_sgd
+from attention_limits.sequence_single_index import attention_flow, flow, reduced_sgd
 from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
@@ -44,7 +44,7 @@ def test_attention_drift_is_the_mean_step(loss):
     e, m, rate, d = 0.3, 0.4, 0.5, 100_000
     steps = one_step(lambda s, g: reduced_sgd.attention(1.0, 0.6, loss, d, rate, (e, m), s, g), [e, m], d, 10_000)
     nodes = gaussian_nodes(4, 2**13, np.random.default_rng(0))
-    assert_mean(steps, flow.attention_drift((e, m), 1.0, 0.6, loss, rate, nodes), allowance=1e-3)
+    assert_mean(steps, attention_flow.attention_drift((e, m), 1.0, 0.6, loss, rate, nodes), allowance=1e-3)
 
 
 def test_attention_gradient_is_that_of_the_population_loss():
@@ -62,7 +62,8 @@ def test_attention_gradient_is_that_of_the_population_loss():
 def test_linear_theory_has_the_curvatures_of_the_population_loss():
     """Stein's lemma against the tables; false alarm 1e-4."""
     found = [
-        flow.linear_theory(1.0, 0.6, "half_square", np.random.default_rng(seed), 2**12).curvature for seed in range(8)
+        attention_flow.linear_theory(1.0, 0.6, "half_square", np.random.default_rng(seed), 2**12).curvature
+        for seed in range(8)
     ]
     assert_mean(np.array(found), np.diag(attention_derivatives(1.0, 0.6, 0.0, 0.0)[1]))
 
@@ -73,7 +74,7 @@ def test_linear_theory_predicts_the_spread_of_short_runs():
     The allowance of 5 % covers the nonlinearity at overlaps of 0.1 and the 1/d corrections.
     """
     steps, d, rate = 20_000, 1000, 0.05
-    theory = flow.linear_theory(1.0, 0.6, "frobenius", np.random.default_rng(0))
+    theory = attention_flow.linear_theory(1.0, 0.6, "frobenius", np.random.default_rng(0))
     schedule = Schedule(steps, threshold=2.0)
     ends = [
         reduced_sgd.attention(1.0, 0.6, "frobenius", d, rate, (0, 0), schedule, rng(seed)).state for seed in range(400)
@@ -83,7 +84,7 @@ def test_linear_theory_predicts_the_spread_of_short_runs():
 
 
 def test_variance_is_smooth_through_zero_growth():
-    theory = flow.LinearTheory(np.array([0.0, -1e-9]), np.array([0.4, 0.4]), 0.0)
+    theory = attention_flow.LinearTheory(np.array([0.0, -1e-9]), np.array([0.4, 0.4]), 0.0)
     np.testing.assert_allclose(theory.variance(0.05, 1000, 1e5), (0.05 / 1000) ** 2 * 0.4 * 1e5, rtol=1e-6)
     assert theory.semantic_probability(0.05, 1000, 1e5) == pytest.approx(0.5, abs=1e-6)
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from attention_limits.sequence_single_index.attention_tables import (
-    attention_derivatives,
+    assemble,
     attention_loss,
     attention_tables,
 )
@@ -88,7 +88,7 @@ def minima(a, omega, size=64):
     for i, j, _ in found[:count]:
         x, y = _refine(a, omega, i / size, j / size)
         key = (round(x, 5), round(y, 5))
-        e, m = np.sqrt(x), np.sqrt(y)
+        e, m = float(np.sqrt(x)), float(np.sqrt(y))
         result[key] = Minimum(e, m, float(attention_loss(a, omega, e, m)), _kind(x, y))
     return sorted(result.values(), key=lambda minimum: minimum.value)
 
@@ -110,21 +110,17 @@ def _kind(x, y, margin=1e-9):
 
 def _refine(a, omega, x, y):
     """The minimum near (X, Y) on the triangle."""
+    tables, abar = attention_tables(), fixed_attention(a)
 
     def value(point):
-        e, m = np.sqrt(np.maximum(point, 0.0))
-        return float(attention_loss(a, omega, e, m * min(1.0, np.sqrt(max(0.0, 1.0 - e**2)) / max(m, 1e-300))))
+        px, py = np.maximum(point, 0.0)
+        return float(assemble(a, omega, tables.q_at(px), mean_attention(px), tables.overlap(px, py)))
 
     def slope(point):
         px, py = np.maximum(point, 0.0)
-        tables, abar = attention_tables(), fixed_attention(a)
         by_x = 2 * (tables.q_at(px, 1) - 2 * omega * abar * mean_attention(px, 1))
-        return np.array(
-            [
-                by_x - 4 * (1 - omega) * tables.overlap(px, py, (1, 0)),
-                -4 * (1 - omega) * tables.overlap(px, py, (0, 1)),
-            ]
-        )
+        by_x -= 4 * (1 - omega) * tables.overlap(px, py, (1, 0))
+        return np.array([by_x, -4 * (1 - omega) * tables.overlap(px, py, (0, 1))])
 
     inside = {"type": "ineq", "fun": lambda p: 1.0 - p.sum(), "jac": lambda p: np.array([-1.0, -1.0])}
     found = minimize(
@@ -172,8 +168,3 @@ def phase_grid(a, omega, size=96) -> PhaseGrid:
     count = count.reshape(shape)
     code = (e > m) + 2 * (omega > lines["steepest"]) + 4 * (count > 1)
     return PhaseGrid(code.astype(np.int64), count, kinds.reshape(*shape, len(KINDS)), e, m)
-
-
-def origin_curvatures(a, omega):
-    """H_ee and H_mm of the loss at the uninformed start."""
-    return tuple(np.diag(attention_derivatives(a, omega, 0.0, 0.0)[1]))

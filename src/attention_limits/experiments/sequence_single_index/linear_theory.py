@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.progress import progress
-from attention_limits.sequence_single_index.flow import linear_theory
+from attention_limits.sequence_single_index.attention_flow import linear_theory
 from attention_limits.sequence_single_index.reduced_sgd import warn_unstable
 
 
