@@ -25,10 +25,9 @@ def project(tmp_path):
     (tmp_path / "config/schemas").symlink_to(REPOSITORY / "config/schemas")
     (tmp_path / "own.py").write_text(OWN)
 
-    def write(model, grid="{degree: {values: [2]}}"):
+    def write(model, **part):
         path = tmp_path / "config/experiments/sequence_single_index/own.yaml"
-        solver = {"order": 3, "tolerance": 1e-6}
-        part = {"grid": yaml.safe_load(grid), "solver": solver}
+        part = {"grid": {"degree": {"values": [2]}}, "solver": {"order": 3, "tolerance": 1e-6}, **part}
         document = {"title": "t", "description": "d", "model": model, "estimators": {"information_exponent": part}}
         path.write_text(yaml.safe_dump(document))
         return path
@@ -67,6 +66,11 @@ def test_a_target_of_ones_own_from_the_file_to_the_exponent(project):
 def test_bad_input_is_refused_before_any_job(project, change, message):
     with pytest.raises(SpecError, match=message):
         load_experiment(project(model(**change)))
+
+
+def test_repetitions_of_what_is_deterministic_are_refused(project):
+    with pytest.raises(SpecError, match=r"information_exponent\.replicas: 2: allowed: 1"):
+        load_experiment(project(model(), replicas=2))
 
 
 def test_every_built_in_name_has_a_link():

@@ -1,11 +1,16 @@
-"""What the schemas of the sequence single-index family cannot say: links that exist, weights that fit the tokens."""
+"""What the schemas of the sequence single-index family cannot say: links that exist, weights that fit the tokens, repetitions."""
 
 from attention_limits.sequence_single_index.link_names import link_file, name_problem
 
+# These have no random numbers: repetitions would be copies.
+DETERMINISTIC = ("attention_surface", "information_exponent", "landscape", "phase_diagram", "phase_lines")
+
 
 def problems(estimator):
-    """Links that do not exist, and weights that are neither one nor one per token."""
+    """Links that do not exist, weights that are neither one nor one per token, and repetitions of what is deterministic."""
     model, found = estimator.model, []
+    if estimator.name in DETERMINISTIC and estimator.replicas > 1:
+        found.append((("replicas",), f"{estimator.replicas}: allowed: 1, {estimator.name} has no random numbers"))
     for key in ("target", "student"):
         if key in model and not (key == "target" and model[key] == "hermite"):
             message = name_problem(model[key], estimator.project)

@@ -8,28 +8,28 @@ from attention_limits.figures.style import house_style, new_figure
 def draw(cubes):
     """Loss along m at e = 0 (top) and over (e, m) with the Hessian at the start (bottom), from the cube fig1_landscapes."""
     cube = cubes["fig1_landscapes"].isel(replica=0)
-    figure, axes = new_figure(2, len(cube.degree), 3.5 * len(cube.degree), 5.4, squeeze=False, height_ratios=(2, 3))
+    figure, axes = new_figure(2, len(cube.degree), 3.6 * len(cube.degree), 5.6, squeeze=False, height_ratios=(2, 3))
     for column, degree in enumerate(cube.degree.values):
         part = cube.sel(degree=degree)
         e, m, loss = part.e.values, part.m.values, part.loss.values
         top, bottom = axes[:, column]
         top.plot(m, loss[0], color=NEUTRAL)
-        top.plot(0, loss[0][m == 0], "o", color="white", markeredgecolor=NEUTRAL, markersize=5, label="start")
+        top.plot(0, loss[0][m == 0], "o", color="white", markeredgecolor=NEUTRAL, markersize=5)
         top.set(
-            title=rf"target $He_{degree}(z_1) + He_{degree}(z_2)$, no positional encoding",
+            title=f"target $He_{degree}(z_1) + He_{degree}(z_2)$\nno positional encoding: SIE {exponent_text(part, 'semantic')}",
             xlabel="semantic overlap $m$", ylabel="population loss $R(0, m)$", xlim=(-1, 1),
         )  # fmt: skip
-        top.text(0.5, 0.9, f"SIE {exponent_text(part, 'semantic')}", transform=top.transAxes, ha="center", fontsize=8)
         loss_contours(figure, bottom, e, m, loss)
         bottom.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False)
         low_e, low_m = lowest_point(e, m, loss)
         bottom.plot(low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=11, clip_on=False, zorder=5)
-        positional = exponent_text(part, "positional")
-        hessian = f"$H_{{ee}} = {part.hessian_ee.item():.4f}$, $H_{{mm}} = {abs_zero(part.hessian_mm.item()):.4f}$"
-        bottom.set_title(f"with positional encoding: {hessian}\nexponent in $(e, m)$: {positional}", fontsize=8)
+        bottom.set_title(
+            f"with positional encoding: exponent in $(e, m)$ {exponent_text(part, 'positional')}\n"
+            f"$H_{{ee}} = {part.hessian_ee.item():.4f}$, $H_{{mm}} = {cleaned(part.hessian_mm.item()):.4f}$"
+        )
     return figure
 
 
-def abs_zero(value):
-    """The value, with minus zero and rounding errors as zero."""
+def cleaned(value):
+    """The value, with rounding errors and minus zero as zero."""
     return 0.0 if abs(value) < 1e-9 else value

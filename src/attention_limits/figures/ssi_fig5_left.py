@@ -20,7 +20,7 @@ def draw(cubes):
     flat = figure.add_subplot(1, 2, 2)
     grid = np.meshgrid(m, e)
     view.plot_surface(*grid, loss, cmap="cividis", rcount=80, ccount=80, linewidth=0, alpha=0.75, rasterized=True)
-    loss_contours(figure, flat, e, m, loss)
+    loss_contours(figure, flat, e, m, loss, bar="right")
     semantic = cube.semantic.values.astype(bool)
     for run, learnt in enumerate(semantic):
         path = cube.positional_overlap_trajectory.values[run], cube.semantic_overlap_trajectory.values[run]

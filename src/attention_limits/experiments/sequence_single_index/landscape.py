@@ -9,7 +9,7 @@ from attention_limits.sequence_single_index.population_loss import PopulationLos
 
 
 def run(spec, streams):
-    """Loss on a grid, Hessian at (0, 0), lowest point of the grid (see `variables`)."""
+    """Loss on a grid with its errors, and the Hessian at (0, 0) (see `variables`)."""
     degrees, solver = spec["grid"]["degree"], spec["solver"]
     e = np.linspace(0.0, 1.0, solver["points"])
     m = np.linspace(-1.0, 1.0, 2 * solver["points"] - 1)
