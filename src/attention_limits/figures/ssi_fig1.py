@@ -24,7 +24,7 @@ def draw(cubes):
         low_e, low_m = lowest_point(e, m, loss)
         bottom.plot(low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=11, clip_on=False, zorder=5)
         bottom.set_title(
-            f"with positional encoding: exponent in $(e, m)$ {exponent_text(part, 'positional')}\n"
+            f"with positional encoding: exponent {exponent_text(part, 'positional')}\n"
             f"$H_{{ee}} = {part.hessian_ee.item():.4f}$, $H_{{mm}} = {cleaned(part.hessian_mm.item()):.4f}$"
         )
     return figure

@@ -27,19 +27,12 @@ def draw(cubes):
         color = SEMANTIC if learnt else POSITIONAL
         flat.plot(path[1], path[0], color=color, linewidth=0.8, alpha=0.9)
         view.plot(path[1], path[0], height(np.transpose(path)) + 5e-4, color=color, linewidth=0.8, zorder=5)
-        hollow = "none" if cube.escaped.values[run] else "white"
-        flat.plot(
-            path[1][-1],
-            path[0][-1],
-            "o",
-            color=color,
-            markersize=3.5,
-            markerfacecolor=hollow if hollow == "white" else color,
-        )
+        face = color if cube.escaped.values[run] else "white"
+        flat.plot(path[1][-1], path[0][-1], "o", color=color, markerfacecolor=face, markersize=3.5)
     flat.plot([], [], color=SEMANTIC, label=f"{semantic.sum()} of {len(semantic)} runs: semantic")
     flat.plot([], [], color=POSITIONAL, label=f"{(~semantic).sum()}: positional")
     flat.plot(0, 0, "o", color="white", markeredgecolor="black", markersize=4, label="start")
     flat.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=3, columnspacing=1.0)
-    view.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", zlabel="$R(e, m)$")
+    view.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", title="$R(e, m)$")
     view.view_init(elev=38, azim=-60)
     return figure
