@@ -70,7 +70,10 @@ def test_exponents_of_the_trace_of_attention(terms, constant, semantic, position
 
 
 def test_untied_student_sees_what_a_tied_one_does_not():
-    difference = hermite_sum(2, {1: [1, -1]})
+    # The constant is order 0 and must not be taken for a gain of another order.
+    difference = hermite_sum(2, {1: [1, -1]}, constant=2.0)
+    third = sequence_exponent(hermite_sum(2, {3: 1}, constant=2.0), relu_sum(2), untied=True)
+    assert (third.order, third.decided) == (None, True)
     assert sequence_exponent(difference, relu_sum(2)).order is None
     untied = sequence_exponent(difference, relu_sum(2), untied=True)
     assert (untied.order, untied.descends) == (1, True)

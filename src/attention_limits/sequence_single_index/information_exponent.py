@@ -90,16 +90,16 @@ def sequence_exponent(target, student, degree=6, untied=False, tolerance=1e-11) 
     if untied:
         free = np.any(G.indices % 2 == 1, axis=1)
         gain = np.where(free, np.abs(product), product)
-        best = [_strongest(np.where(total == k, gain, 0.0)) for k in orders]
-        return _lowest(gain[best], error[best])
+        best = [_strongest(gain[total == k]) for k in orders]
+        return _lowest(np.array(best), np.array([error[total == k].max() for k in orders]))
     coefficients = np.array([product[total == k].sum() for k in orders])
     errors = np.array([error[total == k].sum() for k in orders])
     return _lowest(coefficients, errors)
 
 
 def _strongest(gain):
-    """Index of the largest gain, or of the largest loss when nothing gains."""
-    return int(np.argmax(gain)) if gain.max() > ZERO else int(np.argmax(np.abs(gain)))
+    """The largest gain, or the largest loss when nothing gains."""
+    return gain.max() if gain.max() > ZERO else gain[np.argmax(np.abs(gain))]
 
 
 def _pair(target, student, degree, tolerance):
