@@ -26,7 +26,7 @@ def draw(cubes):
         # The range of 68 % is two standard errors wide.
         relative = 0.5 * np.log(high[known] / low[known])
         fit = fit_power_law(d[known], median[known], relative)
-        shown = f"$k = {order}$: $d^{{{fit.exponent:.2f} \\pm {fit.error:.2f}}}$, law ${text}$"
+        shown = f"$k = {order}$: $d^{{{fit.exponent:.3f} \\pm {fit.error:.3f}}}$, law ${text}$"
         errors = [(median - low)[known], (high - median)[known]]
         top.errorbar(
             d[known],
@@ -54,5 +54,5 @@ def draw(cubes):
     bottom.axhline(1.0, color="0.7", linewidth=0.6, zorder=0)
     top.set(xscale="log", yscale="log", ylabel="median steps to overlap 1/2")
     bottom.set(xlabel="dimension $d$", ylabel="steps / law,\nlast point = 1", ylim=(0, None))
-    top.legend(loc="upper left")
+    figure.legend(loc="outside upper center", ncols=2)
     return figure
