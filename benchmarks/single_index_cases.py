@@ -1,0 +1,127 @@
+"""Benchmarks of the sequence single-index family: SGD steps, loss surfaces, the phase diagram."""
+
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_single_index.attention_tables import LossGrid, attention_tables
+from attention_limits.sequence_single_index.full_sgd import orthonormal_directions
+from attention_limits.sequence_single_index.geometry import fixed_attention
+from attention_limits.sequence_single_index.links import full_attention, positional_semantic
+from attention_limits.sequence_single_index.phase_diagram import minima, phase_grid
+from attention_limits.sequence_single_index.reduced_sgd import Schedule, attention
+from table import Row, Spread
+
+A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
+GRID = 200
+
+
+def rows(quick):
+    """All rows of the family."""
+    return [sgd_row(3 if quick else 7, quick), surface_row(5 if quick else 20), phase_row(1 if quick else 5)]
+
+
+def autodiff_step():
+    """The d-dimensional SGD step of the attention student on the Frobenius norm as one writes it with autodiff, compiled."""
+    teacher, position, student = jnp.asarray(orthonormal_directions(DIMENSION, 3, np.random.default_rng(0)))
+    abar = float(fixed_attention(A))
+    fixed = jnp.array([[abar, 1 - abar], [1 - abar, abar]])
+    encoding = jnp.array([[1.0], [-1.0]]) * position
+
+    def loss(u, tokens):
+        star, z = tokens @ teacher, (tokens + encoding) @ u
+        target = (1 - OMEGA) * jax.nn.softmax(jnp.outer(star, star), axis=1) + OMEGA * fixed
+        return jnp.linalg.norm(target - jax.nn.softmax(jnp.outer(z, z), axis=1))
+
+    @jax.jit
+    def step(u, key):
+        key, now = jax.random.split(key)
+        u = u - RATE / DIMENSION * jax.grad(loss)(u, jax.random.normal(now, (2, DIMENSION)))
+        return u / jnp.linalg.norm(u), key
+
+    state = step(student, jax.random.key(0))
+    jax.block_until_ready(state)
+    return step, state
+
+
+def sgd_row(repeats, quick):
+    """Seconds per SGD step at d = 1000, autodiff loop against the reduced law, in turns."""
+    step, state = autodiff_step()
+    generator = np.random.Generator(np.random.SFC64(0))
+    plain_steps, our_steps = (500 if quick else 3000), 1_000_000
+
+    def ours(steps):
+        attention(A, OMEGA, "frobenius", DIMENSION, RATE, (0.0, 0.0), Schedule(steps, threshold=2.0), generator)
+
+    ours(10)
+    plain_times, our_times = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(plain_steps):
+            state = step(*state)
+        jax.block_until_ready(state)
+        plain_times.append((time.perf_counter() - start) / plain_steps)
+        start = time.perf_counter()
+        ours(our_steps)
+        our_times.append((time.perf_counter() - start) / our_steps)
+    return Row(
+        "SGD step of attention, d = 1000",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(plain_times),
+        ratio=Spread.of(np.divide(plain_times, our_times)),
+        note="batch 1, Frobenius norm; baseline: compiled jax.grad in d dimensions, called step by step",
+    )
+
+
+def surface_row(repeats):
+    """Seconds of a 200 x 200 loss surface for a new (a, omega), tables at hand."""
+    axis = np.linspace(-1.0, 1.0, GRID)
+    grid = LossGrid.on(axis, axis)
+    target, student = positional_semantic(A, OMEGA), full_attention(2)
+    nodes = gaussian_nodes(4, 2**14, np.random.default_rng(0))
+    e, m = 0.4, 0.5
+    exact = LossGrid.on([e], [m]).loss(A, OMEGA)[0, 0]
+    plain_times, our_times, errors = [], [], []
+    for k in range(repeats):
+        start = time.perf_counter()
+        z = m * nodes.points[:, :2] + e * np.array([1.0, -1.0]) + np.sqrt(1 - m**2) * nodes.points[:, 2:]
+        value = nodes.mean(0.5 * np.sum((target(nodes.points[:, :2]) - student(z)) ** 2, axis=1))
+        plain_times.append((time.perf_counter() - start) * GRID**2)
+        errors.append(abs(value - exact))
+        start = time.perf_counter()
+        grid.loss(A, 0.4 + 0.01 * k)
+        our_times.append(time.perf_counter() - start)
+    tail = 4 * (1 - OMEGA) * float(np.max(attention_tables().tail(np.sqrt(1 - axis**2), axis)))
+    return Row(
+        f"loss surface {GRID} × {GRID}, new (a, ω)",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(plain_times),
+        ratio=Spread.of(np.divide(plain_times, our_times)),
+        baseline_errors={"R": Spread.of(errors)},
+        our_errors={"tail": Spread.of([tail])},
+        note="baseline: 16 384 Sobol nodes per point, one point extrapolated; tables once per process",
+    )
+
+
+def phase_row(repeats):
+    """Seconds of the 200 x 200 phase diagram."""
+    a, omega = np.linspace(0.7, 1.0, GRID), np.linspace(0.4, 1.0, GRID)
+    phase_grid(a[:2], omega[:2])
+    plain_times, our_times = [], []
+    for k in range(repeats):
+        start = time.perf_counter()
+        minima(a[20 * k], omega[100])
+        plain_times.append((time.perf_counter() - start) * GRID**2)
+        start = time.perf_counter()
+        phase_grid(a, omega)
+        our_times.append(time.perf_counter() - start)
+    return Row(
+        f"phase diagram {GRID} × {GRID}",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(plain_times),
+        ratio=Spread.of(np.divide(plain_times, our_times)),
+        note="one core, tables at hand; baseline: constrained descent from each minimum of a grid, point by point, extrapolated",
+    )

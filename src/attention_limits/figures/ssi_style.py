@@ -1,0 +1,47 @@
+"""What the figures of the sequence single-index family share."""
+
+import numpy as np
+from matplotlib.colors import PowerNorm
+
+# Okabe and Ito's palette.
+POSITIONAL, SEMANTIC = "#0072B2", "#D55E00"
+ACCENT, NEUTRAL = "#009E73", "#000000"
+
+
+def loss_contours(figure, axes, e, m, loss, levels=24, finer_below=1.0, bar="bottom"):
+    """Filled contours of the loss over the disk, semantic overlap to the right, positional upwards; with a colour bar.
+
+    `finer_below` > 1 spaces the levels, and the colours with them, more densely where the loss is low. `bar` is the side of the
+    colour bar.
+    """
+    low, high = np.nanmin(loss), np.nanmax(loss)
+    values = low + (high - low) * np.linspace(0.0, 1.0, levels + 1) ** finer_below
+    norm = PowerNorm(1.0 / finer_below, low, high)
+    drawn = axes.contourf(m, e, loss, levels=values, cmap="cividis", norm=norm)
+    axes.contour(m, e, loss, levels=values[1:-1], colors="white", linewidths=0.3, alpha=0.6)
+    angle = np.linspace(0.0, 2.0 * np.pi, 400)
+    inside = np.sin(angle) >= min(e) - 1e-9
+    axes.plot(
+        np.where(inside, np.cos(angle), np.nan), np.where(inside, np.sin(angle), np.nan), color="0.3", linewidth=0.8
+    )
+    axes.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", aspect="equal")
+    figure.colorbar(
+        drawn, ax=axes, label="population loss $R(e, m)$", location=bar, ticks=values[:: levels // 4], format="%.4g"
+    )
+
+
+def lowest_point(e, m, loss):
+    """(e, m) of the lowest point on a grid, of several equal ones that with m >= 0."""
+    flat = np.where(np.isfinite(loss) & (m[None, :] >= 0), loss, np.inf)
+    row, column = np.unravel_index(np.argmin(flat), flat.shape)
+    return e[row], m[column]
+
+
+def exponent_text(cube, name):
+    """How an information exponent of a cube reads: its value, and whether the start attracts at that order."""
+    value = cube[f"exponent_{name}"].item()
+    if not cube[f"decided_{name}"].item():
+        return "undecided"
+    if np.isnan(value):
+        return f"none up to {int(cube.order.max())}"
+    return f"{value:.0f}" + ("" if cube[f"descends_{name}"].item() else " (uphill)")

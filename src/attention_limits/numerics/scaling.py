@@ -1,0 +1,61 @@
+"""Power laws and medians of positive numbers, some of which may be censored."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """y = prefactor * x^exponent with the standard error of the exponent.
+
+    `excess` is chi^2 per degree of freedom: far above one, the data are no power law within their errors.
+    """
+
+    exponent: float
+    error: float
+    prefactor: float
+    excess: float
+
+
+def fit_power_law(x, y, relative_error) -> PowerLaw:
+    """Weighted least squares of log y against log x.
+
+    Parameters
+    ----------
+    x, y, relative_error : arrays (n,)
+        Positive, n >= 2; relative_error is the standard error of log y.
+    """
+    design = np.column_stack([np.log(x), np.ones(len(x))]) / np.asarray(relative_error)[:, None]
+    target = np.log(y) / relative_error
+    (slope, offset), *_ = np.linalg.lstsq(design, target, rcond=None)
+    covariance = np.linalg.inv(design.T @ design)
+    rest = np.sum((target - design @ [slope, offset]) ** 2)
+    freedom = len(x) - 2
+    excess = rest / freedom if freedom > 0 else np.nan
+    return PowerLaw(float(slope), float(np.sqrt(covariance[0, 0])), float(np.exp(offset)), float(excess))
+
+
+def median_and_range(values, escaped):
+    """Median over the last axis and a range of about 68 % for it, from order statistics.
+
+    Parameters
+    ----------
+    values : array (..., n)
+    escaped : array (..., n) of bool
+        False: the value is a lower bound (censored).
+
+    Returns
+    -------
+    median, low, high : arrays (...)
+        Infinite where the order statistic in question is censored.
+    """
+    values = np.where(escaped, values, np.inf)
+    ordered = np.sort(values, axis=-1)
+    n = values.shape[-1]
+    # The number of values below the median is binomial(n, 1/2).
+    reach = 0.5 * np.sqrt(n)
+    low, high = int(max(0, np.floor(0.5 * n - reach))), int(min(n - 1, np.ceil(0.5 * n + reach) - 1))
+    with np.errstate(invalid="ignore"):
+        median = 0.5 * (ordered[..., (n - 1) // 2] + ordered[..., n // 2])
+    return median, ordered[..., low], ordered[..., high]

@@ -1,0 +1,90 @@
+"""Attention SGD at large d: the flow of (e, m) in tau = t / d, and its linearisation at the uninformed start.
+
+    dm/dtau = -gamma E[g_m] + gamma m E[D . z] - gamma^2/2 V m,   V = E|D|^2,
+
+and the same for e (arXiv:2506.02651). At finite d the overlaps diffuse before they grow, which decides what is learnt.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_single_index.geometry import fixed_attention
+from attention_limits.sequence_single_index.reduced_sgd import LOSSES
+from attention_limits.sequence_single_index.sgd_kernels import attention_moments
+
+
+def attention_drift(state, a, omega, loss, rate, nodes):
+    """(de/dtau, dm/dtau) of the attention student at state (e, m), on the given nodes in four dimensions."""
+    e, m = state
+    moments = attention_moments(nodes.points, nodes.weights, e, m, omega, float(fixed_attention(a)), LOSSES[loss])
+    rest = np.sqrt(max(1.0 - m**2, 1e-300))
+    # Given the fields, the part of a token along the position averages to e zeta / sqrt(1 - m^2).
+    g_m, g_e = moments[0], moments[1] + e * moments[2] / rest
+    return rate * np.array([-g_e + e * moments[3], -g_m + m * moments[3]]) - 0.5 * rate**2 * moments[4] * np.array(
+        [e, m]
+    )
+
+
+@dataclass(frozen=True)
+class LinearTheory:
+    """Attention SGD near the uninformed start: a Gaussian process in (e, m).
+
+    Attributes
+    ----------
+    curvature : array (2,)
+        H_ee, H_mm of the expected loss.
+    noise : array (2,)
+        Variances v_e, v_m of the gradient along position and teacher.
+    total_noise : float
+        V = E|D|^2.
+    """
+
+    curvature: np.ndarray
+    noise: np.ndarray
+    total_noise: float
+
+    def growth(self, rate):
+        """Growth rates of (e, m) per learning rate: -(H + gamma V / 2)."""
+        return -(self.curvature + 0.5 * rate * self.total_noise)
+
+    def bound(self):
+        """Learning rate above which neither overlap grows; 0 if none grows at any rate."""
+        return max(0.0, -2.0 * float(np.min(self.curvature)) / self.total_noise)
+
+    def variance(self, rate, dimension, steps):
+        """Variances of (e, m) after `steps` steps from (0, 0): (gamma/d) v (exp(2 (gamma/d) growth T) - 1) / (2 growth)."""
+        eta, growth = rate / dimension, self.growth(rate)
+        exponent = 2.0 * eta * growth * steps
+        # expm1(x) / x is smooth through zero growth.
+        ratio = np.divide(np.expm1(exponent), exponent, out=np.ones(2), where=np.abs(exponent) > 1e-12)
+        return eta**2 * self.noise * steps * ratio
+
+    def semantic_probability(self, rate, dimension, steps):
+        """P(|m| > |e|) after `steps` steps: (2/pi) arctan(s_m / s_e)."""
+        s_e, s_m = np.sqrt(self.variance(rate, dimension, steps))
+        return 2.0 / np.pi * float(np.arctan2(s_m, s_e))
+
+    def escape_step(self, rate, dimension, threshold):
+        """Steps after which the variances add up to the threshold; infinite if neither overlap grows."""
+        growth = float(np.max(self.growth(rate)))
+        if growth <= 0:
+            return np.inf
+
+        def excess(log_steps):
+            return np.log(np.sum(self.variance(rate, dimension, np.exp(log_steps)))) - np.log(threshold)
+
+        # The variance of one step is far below any threshold; exp(100) of growth is far beyond.
+        return float(np.exp(brentq(excess, 0.0, np.log(50.0 * dimension / (rate * growth)))))
+
+
+def linear_theory(a, omega, loss, generator, nodes=2**15) -> LinearTheory:
+    """Curvatures and noise at the uninformed start, one scrambling of the nodes.
+
+    By Stein's lemma the curvatures need first derivatives of the loss only, so that the kink of the norm at T = S is no obstacle.
+    """
+    drawn = gaussian_nodes(4, nodes, generator)
+    moments = attention_moments(drawn.points, drawn.weights, 0.0, 0.0, omega, float(fixed_attention(a)), LOSSES[loss])
+    return LinearTheory(moments[7:9], np.array([moments[4] + moments[6], moments[5]]), float(moments[4]))

@@ -1,0 +1,79 @@
+"""The limit d -> infinity of SGD as a differential equation in tau = t / d, for students with one overlap.
+
+    dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m,   V = E|D|^2,
+
+R the expected loss, D the derivatives of the loss by the fields (arXiv:2506.02651).
+"""
+
+import numpy as np
+from scipy.integrate import quad, solve_ivp
+
+from attention_limits.numerics.hermite import gauss_hermite, hermite_values
+
+# Slope of the drift of the feed-forward student at m = 0, per unit of learning rate.
+FEED_FORWARD_SLOPE = 2.0 / np.sqrt(np.pi)
+
+
+def tied_drift(m, rate, tokens):
+    """dm/dtau of the tied feed-forward student: a gamma m (1 - m^2) - gamma^2 m (L + 1 - a m^2), a = 2 / sqrt(pi).
+
+    The untied student with equal overlaps has 1/L of it.
+    """
+    a = FEED_FORWARD_SLOPE
+    return rate * a * m * (1.0 - m**2) - rate**2 * m * (tokens + 1.0 - a * m**2)
+
+
+def feed_forward_bound(tokens):
+    """Learning rate above which neither feed-forward student escapes: a / (L + 1)."""
+    return FEED_FORWARD_SLOPE / (tokens + 1.0)
+
+
+def gain(tokens, rate_tied, rate_untied):
+    """Predicted ratio of the escape times, untied over tied, from the linearised drift."""
+    slopes = [tied_drift(1e-6, rate, tokens) for rate in (rate_tied, rate_untied)]
+    return tokens * slopes[0] / slopes[1]
+
+
+def hermite_noise(order, tokens, m):
+    """V(m) = E|D|^2 of the matched Hermite student: (E delta^2 h'^2 + (L - 1) E delta^2 E h'^2) / L, exactly."""
+    nodes, weights = gauss_hermite(2 * order + 2)
+    a, xi = nodes[:, None], nodes[None, :]
+    z = m * a + np.sqrt(max(0.0, 1.0 - m**2)) * xi
+    table = hermite_values(z, order)
+    miss, slope = hermite_values(a, order)[order] - table[order], np.sqrt(order) * table[order - 1]
+    return float(weights @ (miss**2 * slope**2) @ weights + (tokens - 1) * 2.0 * (1.0 - m**order) * order) / tokens
+
+
+def hermite_drift(m, order, rate, tokens):
+    """dm/dtau of the matched Hermite student: gamma k m^(k-1) (1 - m^2) - gamma^2/2 V(m) m."""
+    return rate * order * m ** (order - 1) * (1.0 - m**2) - 0.5 * rate**2 * hermite_noise(order, tokens, m) * m
+
+
+def hermite_bound(order, tokens, dimension):
+    """Learning rate above which the drift at m = d^(-1/2) points back to zero: 2 k / V(0) d^(-(k-2)/2)."""
+    return 2.0 * order / hermite_noise(order, tokens, 0.0) * dimension ** (-0.5 * (order - 2))
+
+
+def integrate(drift, start, times):
+    """Solution (len(times), n) of the differential equation dx/dtau = drift(x) from `start` at tau = 0."""
+    found = solve_ivp(
+        lambda _, x: np.atleast_1d(drift(x)),
+        (0.0, times[-1]),
+        np.atleast_1d(start),
+        t_eval=times,
+        rtol=1e-8,
+        atol=1e-10,
+    )
+    return found.y.T
+
+
+def escape_time(drift, start, threshold):
+    """tau at which the scalar flow dm/dtau = drift(m) reaches the threshold from 0 < start < threshold.
+
+    Infinite if the drift vanishes or points back on the way.
+    """
+    ends = np.log(start), np.log(threshold)
+    if min(drift(m) for m in np.exp(np.linspace(*ends, 500))) <= 0:
+        return np.inf
+    # In log m the integrand is smooth over many decades of m.
+    return quad(lambda x: np.exp(x) / drift(np.exp(x)), *ends, epsrel=1e-8, limit=500)[0]

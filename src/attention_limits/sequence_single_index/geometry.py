@@ -1,0 +1,21 @@
+"""Overlaps, and the positional part of the positional-semantic target."""
+
+import numpy as np
+
+
+def check_overlaps(e, m):
+    """Raise ValueError unless e^2 + m^2 <= 1 for a number e and every m: both are components of a unit vector."""
+    length = float(e) ** 2 + float(np.max(np.square(m)))
+    if not length <= 1.0 + 1e-12:
+        raise ValueError(f"the overlaps are components of a unit vector: need e^2 + m^2 <= 1, got {length:g}")
+
+
+def fixed_attention(a):
+    """abar = sigma(2 a^2), diagonal entry of the positional part A = softmax of [[a^2, -a^2], [-a^2, a^2]] over rows."""
+    return 1.0 / (1.0 + np.exp(-2.0 * np.asarray(a, dtype=float) ** 2))
+
+
+def mean_attention(x, order=0):
+    """mu = E sigma(z_1^2 - z_1 z_2) = 1 - sqrt(2)/4 exp(-e^2 / 2) as a function of X = e^2, or its derivative in X."""
+    term = -0.25 * np.sqrt(2.0) * np.exp(-0.5 * np.asarray(x, dtype=float)) * (-0.5) ** order
+    return 1.0 + term if order == 0 else term

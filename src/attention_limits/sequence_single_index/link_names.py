@@ -1,0 +1,21 @@
+"""Names of links in specifications; imports nothing heavy."""
+
+from pathlib import Path
+
+BUILT_IN = ("relu_sum", "full_attention", "trace_attention")
+
+
+def link_file(name, folder=".") -> Path | None:
+    """The file of a link written as `file.py:function`, or None for any other name."""
+    path, _, function = name.rpartition(":")
+    return Path(folder) / path if path.endswith(".py") and function else None
+
+
+def name_problem(name, folder=".") -> str | None:
+    """What is wrong with the name of a link, or None."""
+    path = link_file(name, folder)
+    if path is None:
+        if name in BUILT_IN:
+            return None
+        return f"no link {name!r}; allowed: {', '.join(BUILT_IN)}, or file.py:function"
+    return None if path.is_file() else f"{name!r}: no file {path}"

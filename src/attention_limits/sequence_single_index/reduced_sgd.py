@@ -1,0 +1,136 @@
+"""Online SGD simulated in the overlaps alone: the law of the d-dimensional simulation at a cost independent of d.
+
+Tokens x = g / sqrt d, one fresh batch per step, w <- w - rate * gradient, weights kept on the sphere (for the untied student:
+all weights together). See `sgd_kernels` for the laws, `full_sgd` for the simulation they replace.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_single_index import sgd_kernels as kernels
+from attention_limits.sequence_single_index.geometry import check_overlaps, fixed_attention
+
+LOSSES = {"frobenius": kernels.FROBENIUS, "half_square": kernels.HALF_SQUARE}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of SGD.
+
+    Attributes
+    ----------
+    escaped : bool
+        Whether the threshold was exceeded.
+    escape_step : int
+        The step at which it was first exceeded; the number of steps done if it was not (a censored time).
+    state : array (n,)
+        Overlaps at the end.
+    trajectory : array (records, n)
+        Overlaps after the recorded steps, NaN after the end of the run.
+    """
+
+    escaped: bool
+    escape_step: int
+    state: np.ndarray
+    trajectory: np.ndarray
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long a run lasts and what it keeps.
+
+    Attributes
+    ----------
+    steps : int
+        Longest run.
+    threshold : float
+        Of |m| (tied), sqrt(sum m_l^2 / L) (untied) or e^2 + m^2 (attention), at which a run has escaped.
+    stop : bool
+        End the run there.
+    records : array of int
+        Increasing steps at which the state is stored.
+    """
+
+    steps: int
+    threshold: float
+    stop: bool = True
+    records: np.ndarray = ()
+
+
+def _run(update, start, generator, parameters, shape, chi, freedom, schedule):
+    state = np.array(start, dtype=float)
+    records = np.asarray(schedule.records, dtype=np.int64)
+    trajectory = np.full((len(records), len(state)), np.nan)
+    step = kernels.run(
+        update, state, generator, np.array(parameters, dtype=float), np.empty(shape), np.empty(chi), float(freedom),
+        schedule.threshold, schedule.steps, schedule.stop, records, trajectory,
+    )  # fmt: skip
+    return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
+
+
+def tied(tokens, dimension, rate, start, schedule, generator, batch=1) -> Run:
+    """Feed-forward student relu(L^-1/2 sum_l w . x_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; state (m,).
+
+    Parameters
+    ----------
+    rate : float
+        Learning rate gamma; the step of the normalised weights is gamma / d.
+    start : float
+        Overlap m at the start.
+    schedule : Schedule
+    generator : numpy.random.Generator
+    """
+    check_overlaps(0.0, start)
+    return _run(
+        kernels.tied_update, [start], generator, [rate / dimension], (batch, tokens + 1), 1, dimension - 2, schedule
+    )
+
+
+def untied(tokens, dimension, rate, start, schedule, generator) -> Run:
+    """As `tied` with weights of its own for each token; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l equal at the start."""
+    check_overlaps(0.0, start)
+    state = [start] * tokens + [1.0] * tokens
+    shape = (1, 2 * tokens)
+    return _run(kernels.untied_update, state, generator, [rate / dimension], shape, tokens, dimension - 2, schedule)
+
+
+def attention(a, omega, loss, dimension, rate, start, schedule, generator, batch=1) -> Run:
+    """Softmax attention of two tokens with positional encoding, positional-semantic target; state (e, m).
+
+    Parameters
+    ----------
+    a, omega : float
+        Strength and weight of the positional part of the target.
+    loss : "frobenius" or "half_square"
+        ||T - S||_F or half its square.
+    start : (e, m)
+    """
+    check_overlaps(*start)
+    parameters = [rate / dimension, omega, fixed_attention(a), LOSSES[loss]]
+    return _run(kernels.attention_update, start, generator, parameters, (batch, 6), 1, dimension - 3, schedule)
+
+
+def matched_hermite(order, tokens, dimension, rate, start, schedule, generator, batch=1) -> Run:
+    """Student and target L^-1/2 sum_l h_k(z_l) with the same k, information exponent k, loss 1/2 (y - f)^2; state (m,)."""
+    check_overlaps(0.0, start)
+    shape = (batch, 2 * tokens)
+    return _run(
+        kernels.hermite_update, [start], generator, [rate / dimension, order], shape, 1, dimension - 2, schedule
+    )
+
+
+def overlapped_start(dimension):
+    """Overlap of the published runs of the feed-forward students: o / sqrt(o^2 + (1 - o)^2), o = d^(-1/2)."""
+    o = 1.0 / np.sqrt(dimension)
+    return o / np.hypot(o, 1.0 - o)
+
+
+def warn_unstable(rate, bound, what):
+    """Warn when a learning rate is above the bound beyond which the uninformed start is stable."""
+    if rate > bound:
+        warnings.warn(
+            f"{what}: the learning rate {rate:g} is above the stability bound {bound:g}: noise keeps the student from escaping",
+            stacklevel=2,
+        )

@@ -1,0 +1,251 @@
+"""One step of online SGD in the space of the overlaps, for four students, and the loop around it.
+
+The gradient is a combination of tokens with coefficients D that depend on the fields alone. Off the span of student, teacher
+and position the tokens are independent of D, so that their combination is |D| times a standard normal vector: its squared
+norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overlaps is exact at every d (arXiv:2506.02651).
+
+Every update takes (state, draws, chi, parameters), changes `state` in place and returns the size of what is learnt. `draws`
+(batch, width) holds standard normals, `chi` chi^2 draws with d minus the dimension of the span degrees of freedom, and
+`parameters` starts with eta = rate / d.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+FROBENIUS, HALF_SQUARE = 0, 1
+
+
+@njit(nogil=True)
+def tied_update(state, draws, chi, parameters):
+    """Feed-forward student relu(L^-1/2 sum_l z_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
+
+    state = (m,); draws[b] = (z*_1 ... z*_L, k), k the normalised sum of the fields orthogonal to the teacher.
+    """
+    eta, tokens, batch = parameters[0], draws.shape[1] - 1, draws.shape[0]
+    m = state[0]
+    rest = math.sqrt(max(0.0, 1.0 - m * m))
+    along, across, square = 0.0, 0.0, 0.0
+    for b in range(batch):
+        s, y = 0.0, 0.0
+        for l in range(tokens):  # noqa: E741
+            s += draws[b, l]
+            y += draws[b, l] * draws[b, l] - 1.0
+        s /= math.sqrt(tokens)
+        h = m * s + rest * draws[b, tokens]
+        if h > 0.0:
+            c = -2.0 * (y * math.sqrt(0.5) - h)
+            along += c * s
+            across += c * draws[b, tokens]
+            square += c * c
+    eta /= batch
+    new_m, new_rest = m - eta * along, rest - eta * across
+    state[0] = new_m / math.sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * chi[0])
+    return abs(state[0])
+
+
+@njit(nogil=True)
+def untied_update(state, draws, chi, parameters):
+    """As `tied_update` with weights of its own for each token, normalised together; batch 1.
+
+    state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws[0] = (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
+    """
+    tokens = len(state) // 2
+    y, h = 0.0, 0.0
+    for l in range(tokens):  # noqa: E741
+        star = draws[0, l]
+        y += star * star - 1.0
+        h += state[l] * star + math.sqrt(max(0.0, state[tokens + l] - state[l] ** 2)) * draws[0, tokens + l]
+    h /= math.sqrt(tokens)
+    total = 0.0
+    if h > 0.0:
+        kappa = -2.0 * parameters[0] * (y * math.sqrt(0.5) - h) / math.sqrt(tokens)
+        norm = 0.0
+        for l in range(tokens):  # noqa: E741
+            star, xi, m = draws[0, l], draws[0, tokens + l], state[l]
+            field = m * star + math.sqrt(max(0.0, state[tokens + l] - m * m)) * xi
+            state[l] = m - kappa * star
+            state[tokens + l] += -2.0 * kappa * field + kappa * kappa * (star * star + xi * xi + chi[l])
+            norm += state[tokens + l]
+        scale = norm / tokens
+        for l in range(tokens):  # noqa: E741
+            state[l] /= math.sqrt(scale)
+            state[tokens + l] /= scale
+    for l in range(tokens):  # noqa: E741
+        total += state[l] ** 2
+    return math.sqrt(total / tokens)
+
+
+@njit(inline="always")
+def diagonal(x, y):
+    """First diagonal entry of softmax(z z^T) for z = (x, y)."""
+    return 1.0 / (1.0 + math.exp(x * (y - x)))
+
+
+@njit(inline="always")
+def attention_slopes(z_1, z_2, t_1, t_2, loss):
+    """Derivatives (D_1, D_2) of the loss between softmax(z z^T) and a target with diagonal (t_1, t_2), by z.
+
+    loss: FROBENIUS, the norm ||T - S||_F, or HALF_SQUARE, half its square. Rows sum to one: ||T - S||^2 = 2 (d_1^2 + d_2^2).
+    """
+    s_1, s_2 = diagonal(z_1, z_2), diagonal(z_2, z_1)
+    d_1, d_2 = t_1 - s_1, t_2 - s_2
+    scale = -2.0
+    if loss == FROBENIUS:
+        norm = math.sqrt(2.0 * (d_1 * d_1 + d_2 * d_2))
+        # At T = S the norm has no derivative; its minimum is reached.
+        scale = -2.0 / norm if norm > 0.0 else 0.0
+    a_1, a_2 = scale * d_1 * s_1 * (1.0 - s_1), scale * d_2 * s_2 * (1.0 - s_2)
+    return a_1 * (2.0 * z_1 - z_2) - a_2 * z_2, a_2 * (2.0 * z_2 - z_1) - a_1 * z_1
+
+
+@njit(nogil=True)
+def attention_update(state, draws, chi, parameters):
+    """Softmax attention of two tokens with positional encoding (+p, -p), positional-semantic target.
+
+    state = (e, m); draws[b] = (a_1, a_2, pi_1, pi_2, xi_1, xi_2), the parts of the tokens along teacher, position and the rest
+    of the student; parameters = (eta, omega, abar, loss).
+    """
+    eta, omega, abar, loss = parameters[0], parameters[1], parameters[2], parameters[3]
+    batch = draws.shape[0]
+    e, m = state[0], state[1]
+    b = math.sqrt(max(0.0, 1.0 - e * e - m * m))
+    g_m, g_e, g_rest, square = 0.0, 0.0, 0.0, 0.0
+    for i in range(batch):
+        a_1, a_2 = draws[i, 0], draws[i, 1]
+        p_1, p_2 = draws[i, 2] + 1.0, draws[i, 3] - 1.0
+        x_1, x_2 = draws[i, 4], draws[i, 5]
+        t_1 = (1.0 - omega) * diagonal(a_1, a_2) + omega * abar
+        t_2 = (1.0 - omega) * diagonal(a_2, a_1) + omega * abar
+        D_1, D_2 = attention_slopes(m * a_1 + e * p_1 + b * x_1, m * a_2 + e * p_2 + b * x_2, t_1, t_2, loss)
+        g_m += D_1 * a_1 + D_2 * a_2
+        g_e += D_1 * p_1 + D_2 * p_2
+        g_rest += D_1 * x_1 + D_2 * x_2
+        square += D_1 * D_1 + D_2 * D_2
+    eta /= batch
+    new_e, new_m, new_rest = e - eta * g_e, m - eta * g_m, b - eta * g_rest
+    norm = math.sqrt(new_e * new_e + new_m * new_m + new_rest * new_rest + eta * eta * square * chi[0])
+    state[0], state[1] = new_e / norm, new_m / norm
+    return state[0] ** 2 + state[1] ** 2
+
+
+@njit(inline="always")
+def hermite_and_slope(order, x):
+    """h_order(x), the normalised Hermite polynomial, and its derivative sqrt(order) h_(order-1)(x)."""
+    before, here = 0.0, 1.0
+    for k in range(order):
+        before, here = here, (x * here - math.sqrt(k) * before) / math.sqrt(k + 1.0)
+    return here, math.sqrt(order) * before
+
+
+@njit(nogil=True)
+def hermite_update(state, draws, chi, parameters):
+    """Student and target L^-1/2 sum_l h_k(z_l) of the same order k, tied weights, loss 1/2 (y - f)^2.
+
+    state = (m,); draws[b] = (a_1 ... a_L, xi_1 ... xi_L); parameters = (eta, k).
+    """
+    eta, order = parameters[0], int(parameters[1])
+    batch, tokens = draws.shape[0], draws.shape[1] // 2
+    m = state[0]
+    rest = math.sqrt(max(0.0, 1.0 - m * m))
+    along, across, square = 0.0, 0.0, 0.0
+    for b in range(batch):
+        miss = 0.0
+        for l in range(tokens):  # noqa: E741
+            a, xi = draws[b, l], draws[b, tokens + l]
+            miss += hermite_and_slope(order, a)[0] - hermite_and_slope(order, m * a + rest * xi)[0]
+        # Residual y - f times the L^-1/2 of the derivative.
+        miss /= tokens
+        for l in range(tokens):  # noqa: E741
+            a, xi = draws[b, l], draws[b, tokens + l]
+            D = -miss * hermite_and_slope(order, m * a + rest * xi)[1]
+            along += D * a
+            across += D * xi
+            square += D * D
+    eta /= batch
+    new_m, new_rest = m - eta * along, rest - eta * across
+    state[0] = new_m / math.sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * chi[0])
+    return abs(state[0])
+
+
+@njit(nogil=True)
+def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, stop, records, trajectory):
+    """SGD steps until the steps are done, or until what is learnt exceeds the threshold if `stop`.
+
+    Parameters
+    ----------
+    update : one of the update functions above
+    state : array
+        Start; overwritten with the end.
+    rng : numpy.random.Generator
+    draws, chi : arrays
+        Work space in the shapes that `update` reads.
+    freedom : float
+        Degrees of freedom of each chi^2.
+    records : array of int
+        Increasing steps after which the state is stored in the rows of `trajectory`.
+
+    Returns
+    -------
+    int
+        The step at which the threshold was first exceeded, 0 if it was not.
+    """
+    escaped, row = 0, 0
+    while row < len(records) and records[row] == 0:
+        trajectory[row] = state
+        row += 1
+    for step in range(1, steps + 1):
+        for b in range(draws.shape[0]):
+            for i in range(draws.shape[1]):
+                draws[b, i] = rng.standard_normal()
+        for i in range(len(chi)):
+            chi[i] = 2.0 * rng.standard_gamma(0.5 * freedom)
+        learnt = update(state, draws, chi, parameters)
+        while row < len(records) and records[row] == step:
+            trajectory[row] = state
+            row += 1
+        if escaped == 0 and learnt > threshold:
+            escaped = step
+            if stop:
+                break
+    return escaped
+
+
+@njit(nogil=True)
+def attention_moments(nodes, weights, e, m, omega, abar, loss):
+    """Expectations of the attention student's gradient that the flow and its linearisation need.
+
+    Parameters
+    ----------
+    nodes : array (n, 4)
+        (a_1, a_2, zeta_1, zeta_2): the student's fields are m a + e epsilon + sqrt(1 - m^2) zeta, epsilon = (1, -1).
+    weights : array (n,)
+        Importance weights; expectations are means of weight times value.
+
+    Returns
+    -------
+    array (9,)
+        E[D . a], E[D . epsilon], E[D . zeta], E[D . z], E|D|^2, E[(D . a)^2], E[(D . epsilon)^2],
+        E[(D . epsilon) (zeta . epsilon)], E sum_kl D_l zeta_k (a_l a_k - delta_lk).
+    """
+    total = np.zeros(9)
+    rest = math.sqrt(max(0.0, 1.0 - m * m))
+    for i in range(len(nodes)):
+        a_1, a_2, y_1, y_2 = nodes[i, 0], nodes[i, 1], nodes[i, 2], nodes[i, 3]
+        z_1, z_2 = m * a_1 + e + rest * y_1, m * a_2 - e + rest * y_2
+        t_1 = (1.0 - omega) * diagonal(a_1, a_2) + omega * abar
+        t_2 = (1.0 - omega) * diagonal(a_2, a_1) + omega * abar
+        D_1, D_2 = attention_slopes(z_1, z_2, t_1, t_2, loss)
+        w = weights[i]
+        along, position, noise = D_1 * a_1 + D_2 * a_2, D_1 - D_2, D_1 * y_1 + D_2 * y_2
+        total[0] += w * along
+        total[1] += w * position
+        total[2] += w * noise
+        total[3] += w * (D_1 * z_1 + D_2 * z_2)
+        total[4] += w * (D_1 * D_1 + D_2 * D_2)
+        total[5] += w * along * along
+        total[6] += w * position * position
+        total[7] += w * position * (y_1 - y_2)
+        total[8] += w * (along * (a_1 * y_1 + a_2 * y_2) - noise)
+    return total / len(nodes)

@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from attention_limits.numerics.scaling import fit_power_law, median_and_range
+
+
+def test_power_law_with_honest_errors():
+    """Exponents of 400 noisy data sets scatter like their errors: chi^2 within its 1e-4 range."""
+    rng = np.random.default_rng(0)
+    x, relative = np.array([1.0, 2, 4, 8, 16]), np.array([0.05, 0.1, 0.05, 0.2, 0.1])
+    fits = [fit_power_law(x, 3.0 * x**1.5 * np.exp(relative * rng.standard_normal(5)), relative) for _ in range(400)]
+    pulls = np.sum([((fit.exponent - 1.5) / fit.error) ** 2 for fit in fits])
+    assert stats.chi2.ppf(5e-5, 400) < pulls < stats.chi2.isf(5e-5, 400)
+    assert fit_power_law(x, 3.0 * x**1.5, relative).prefactor == pytest.approx(3.0)
+
+
+def test_median_with_censored_values():
+    """A censored value counts as later than all that are known, however short its run was."""
+    values = np.array([1.0, 2.0, 3.0, 4.0, 0.5, 0.5, 0.5])
+    escaped = np.array([True, True, True, True, False, False, False])
+    median, low, high = median_and_range(values, escaped)
+    assert (median, low) == (4.0, 3.0)
+    assert np.isinf(high)
+    median, low, high = median_and_range(np.arange(1.0, 17.0), np.ones(16, bool))
+    assert median == 8.5
+    # The range of +-sqrt(n)/2 ranks around the middle.
+    assert (low, high) == (7.0, 10.0)
