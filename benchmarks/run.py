@@ -21,7 +21,9 @@ def measure(quick):
     # numba and BLAS read their number of threads when they are imported, here and in the processes started from here.
     import channel_cases
     import learning_cases
+    import potts_cases
     import sgd_cases
+    import single_index_cases
 
     started = time.perf_counter()
 
@@ -63,6 +65,10 @@ def measure(quick):
     rows.append(gamp)
     tell("gradient descent")
     rows.append(sgd_cases.step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
+    tell("sequence single-index: reduced gradient descent, loss surface, phase diagram")
+    rows += single_index_cases.rows(quick)
+    tell("Potts: Gibbs sampling, factored attention, replica theory")
+    rows += potts_cases.rows(quick)
     tell("done")
     conditions = {
         "sizes": "quick" if quick else "full",
