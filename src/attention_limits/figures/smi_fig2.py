@@ -33,7 +33,7 @@ def draw(cubes):
 def gamp_cosines(cube, layer):
     """|cos| by iteration, array (iterations, replicas), of a cube at one alpha.
 
-    GAMP stops where it has recovered the weights exactly, or settled: the last value holds from there on.
+    GAMP stops where it has settled: the last value holds from there on.
     """
     cosine = np.abs(cube.cosine_trajectory.sel(layer=layer).transpose("iteration", "replica").values)
     for column, done, converged in zip(cosine.T, cube.iterations.values, cube.converged.values, strict=True):
@@ -81,8 +81,17 @@ def _common_panel(axes, cube, alpha):
 
 
 def _draw_gamp(axes, cube):
+    """The curves, with an open square where a run has ended without having settled."""
     for layer in (2, 1):
-        _draw(axes, cube.iteration.values, gamp_cosines(cube, layer), layer, "gamp")
+        cosine = gamp_cosines(cube, layer)
+        _draw(axes, cube.iteration.values, cosine, layer, "gamp")
+        for column, converged in zip(cosine.T, cube.converged.values, strict=True):
+            if not converged:
+                last = np.flatnonzero(np.isfinite(column))[-1]
+                color = LAYER_COLORS[layer]
+                axes.plot(
+                    cube.iteration.values[last], column[last], "s", color=color, markerfacecolor="white", markersize=4
+                )
 
 
 def _draw_descent(axes, cube, x, estimator):
