@@ -86,11 +86,18 @@ def _draw_gamp(axes, cube):
         cosine = gamp_cosines(cube, layer)
         _draw(axes, cube.iteration.values, cosine, layer, "gamp")
         for column, converged in zip(cosine.T, cube.converged.values, strict=True):
-            if not converged:
-                last = np.flatnonzero(np.isfinite(column))[-1]
+            finite = np.flatnonzero(np.isfinite(column))
+            if not converged and finite.size:
+                last = finite[-1]
                 color = LAYER_COLORS[layer]
                 axes.plot(
-                    cube.iteration.values[last], column[last], "s", color=color, markerfacecolor="white", markersize=4
+                    cube.iteration.values[last],
+                    column[last],
+                    "s",
+                    color=color,
+                    markerfacecolor="white",
+                    markersize=4,
+                    clip_on=False,
                 )
 
 
