@@ -27,7 +27,7 @@ def test_every_figure_at_smoke_scale(tmp_path):
 
     def snakemake(*arguments):
         return subprocess.run(
-            [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
+            [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=1800, check=False
         )
 
     done = snakemake()

@@ -17,8 +17,10 @@ import numpy as np
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.state_evolution import clip_spectrum
 
-# Recovery counts as exact, and the iteration stops, once an eigenvalue of V falls to this: the channel is a delta function.
+# The iteration stops once an eigenvalue of V falls to the first: the channel is a delta function. Recovery counts as exact if the
+# others are below the second then.
 SMALLEST_VARIANCE = 1e-7
+RECOVERED = 1e-3
 # A layer whose estimate is smaller than this, in root mean square, is zero.
 NEGLIGIBLE = 1e-5
 
@@ -180,9 +182,10 @@ def run(
         overlaps.append(estimate @ data.teacher.T / dimension)
         norms.append(estimate @ estimate.T / dimension)
         variances.append(variance)
-        recovered = np.linalg.eigvalsh(variance)[0] <= SMALLEST_VARIANCE
-        converged = bool(recovered or residual <= tolerance)
-        if converged or not np.isfinite(residual):
+        spectrum = np.linalg.eigvalsh(variance)
+        at_the_end = spectrum[0] <= SMALLEST_VARIANCE
+        converged = bool(residual <= tolerance or (at_the_end and spectrum[-1] <= RECOVERED))
+        if converged or at_the_end or not np.isfinite(residual):
             break
     overlap, norm = np.array(overlaps), np.array(norms)
     lengths = np.einsum("tpp->tp", norm) * np.mean(data.teacher**2, axis=1)
