@@ -13,6 +13,7 @@ def test_power_law_with_honest_errors():
     pulls = np.sum([((fit.exponent - 1.5) / fit.error) ** 2 for fit in fits])
     assert stats.chi2.ppf(5e-5, 400) < pulls < stats.chi2.isf(5e-5, 400)
     assert fit_power_law(x, 3.0 * x**1.5, relative).prefactor == pytest.approx(3.0)
+    assert np.isnan(fit_power_law(x[:1], x[:1], relative[:1]).exponent)
 
 
 def test_median_with_censored_values():

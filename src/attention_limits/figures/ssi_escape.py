@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.figures.ssi_style import power_text
 from attention_limits.figures.style import house_style, new_figure
 from attention_limits.numerics.scaling import fit_power_law, median_and_range
 
@@ -26,7 +27,7 @@ def draw(cubes):
         # The range of 68 % is two standard errors wide.
         relative = 0.5 * np.log(high[known] / low[known])
         fit = fit_power_law(d[known], median[known], relative)
-        shown = f"$k = {order}$: $d^{{{fit.exponent:.3f} \\pm {fit.error:.3f}}}$, law ${text}$"
+        shown = f"$k = {order}$: {power_text('d', fit)}, law ${text}$"
         errors = [(median - low)[known], (high - median)[known]]
         top.errorbar(
             d[known],
@@ -44,6 +45,8 @@ def draw(cubes):
         # Where half of the runs are censored the longest run is a lower bound.
         bound = cube.escape_step.values.max(axis=1)
         top.plot(d[~known], bound[~known], "^", color=color, markerfacecolor="white", markersize=5)
+        if not known.any():
+            continue
         scale = law(d) * (median[known] / law(d[known]))[-1]
         bottom.errorbar(
             d[known], (median / scale)[known], [error / scale[known] for error in errors], color=color, marker="o",

@@ -3,6 +3,7 @@
 import numpy as np
 
 from attention_limits.errors import CubeError
+from attention_limits.figures.ssi_style import power_text
 from attention_limits.figures.style import house_style, new_figure
 from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.scaling import fit_power_law
@@ -32,7 +33,7 @@ def draw(cubes):
         relative = np.hypot(slow_error / slow, fast_error / fast)
         complete = part.escaped.values.all(axis=1) & untied.escaped.values.all(axis=1)
         fit = fit_power_law(length[complete], gain[complete], relative[complete])
-        label = rf"${reading}$: $L^{{{fit.exponent:.3f} \pm {fit.error:.3f}}}$, predicted $L^{{{1 + exponent:g}}}$"
+        label = f"${reading}$: {power_text('L', fit)}, predicted $L^{{{1 + exponent:g}}}$"
         for chosen, face in ((complete, color), (~complete, "white")):
             axes.errorbar(
                 length[chosen], gain[chosen], (gain * relative)[chosen], color=color, markerfacecolor=face, marker="o",

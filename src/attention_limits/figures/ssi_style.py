@@ -45,3 +45,10 @@ def exponent_text(cube, name):
     if np.isnan(value):
         return f"none up to {int(cube.order.max())}"
     return f"{value:.0f}" + ("" if cube[f"descends_{name}"].item() else " (uphill)")
+
+
+def power_text(base, fit):
+    """A fitted power law as math text, or that there are too few points for one."""
+    if np.isnan(fit.exponent):
+        return "too few points"
+    return rf"${base}^{{{fit.exponent:.3f} \pm {fit.error:.3f}}}$"

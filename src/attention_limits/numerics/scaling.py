@@ -24,8 +24,10 @@ def fit_power_law(x, y, relative_error) -> PowerLaw:
     Parameters
     ----------
     x, y, relative_error : arrays (n,)
-        Positive, n >= 2; relative_error is the standard error of log y.
+        Positive; relative_error is the standard error of log y. Fewer than two points have no fit: all fields are NaN.
     """
+    if len(x) < 2:
+        return PowerLaw(np.nan, np.nan, np.nan, np.nan)
     design = np.column_stack([np.log(x), np.ones(len(x))]) / np.asarray(relative_error)[:, None]
     target = np.log(y) / relative_error
     (slope, offset), *_ = np.linalg.lstsq(design, target, rcond=None)
