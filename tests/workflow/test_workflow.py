@@ -146,7 +146,7 @@ def test_killed_in_the_middle_and_resumed(finished, tmp_path):
     )
     try:
         # On two cores the third job starts, and opens its log, once Snakemake has taken note that one is finished.
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while len(list(killed.folder.glob("results/logs/chunks/**/*.log"))) < 3 and time.monotonic() < deadline:
             time.sleep(0.05)
     finally:

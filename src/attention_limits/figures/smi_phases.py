@@ -29,7 +29,7 @@ def draw(cubes):
         edges = np.append(alpha - half, alpha[-1] + half[-1])
         known = np.any(np.isfinite(phase), axis=1)
         typical = np.full(len(alpha), np.nan)
-        typical[known] = np.nanmedian(phase[known], axis=1, method="lower")
+        typical[known] = np.nanquantile(phase[known], 0.5, axis=1, method="lower")
         axes.pcolormesh(edges, [row - 0.38, row + 0.38], typical[None], cmap=colors, vmin=-0.5, vmax=2.5)
         mixed = [np.any(~np.isfinite(values)) or np.ptp(values) > 0 for values in phase]
         axes.plot(alpha[mixed], np.full(np.sum(mixed), row), "k.", markersize=3)
