@@ -77,12 +77,14 @@ def points(axes, x, replicas, converged, color, label, marker="o"):
     """
     mean, error = mean_and_error(replicas, axis=1)
     settled = np.nanmean(converged, axis=1) >= 0.5
-    for chosen, face, name in ((settled, color, label), (~settled, "white", None)):
+    for chosen, face in ((settled, color), (~settled, "white")):
         if np.any(chosen):
             axes.errorbar(
-                x[chosen], mean[chosen], error[chosen], color=color, markerfacecolor=face, label=name,
+                x[chosen], mean[chosen], error[chosen], color=color, markerfacecolor=face, label=label,
                 linestyle="none", marker=marker, markersize=4, capsize=2, elinewidth=1, zorder=3,
             )  # fmt: skip
+            # One entry in the legend, also where all points are hollow.
+            label = None
 
 
 def shade_phases(axes, boundaries, labels, low, high):
