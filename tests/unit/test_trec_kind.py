@@ -15,7 +15,7 @@ from attention_limits.spec import load_experiment
 from toy import REPOSITORY
 
 MODEL = {
-    "corpus": "generated", "questions": 300, "vocabulary": "words", "max_tokens": 32, "test_fraction": 0.2, "layers": 2,
+    "corpus": "generated", "questions": 300, "vocabulary": "words", "max_tokens": 32, "test_fraction": 0.2, "depth": 2,
     "embedding": 12, "hidden": 6, "skip": 1.0, "initial_std": 0.1,
 }  # fmt: skip
 
@@ -118,7 +118,7 @@ def test_the_public_experiment_says_where_its_file_belongs(written, tmp_path):
             "model.vocabulary: 'data/vocab.txt': allowed: words, or",
         ),
         (("  corpus: data/train_5500.label", "  corpus: generated"), "model.questions: missing"),
-        (("  layers: 2", "  layers: 2\n  questions: 100"), "model.questions: 100: allowed: null (Leave it out"),
+        (("  depth: 2", "  depth: 2\n  questions: 100"), "model.questions: 100: allowed: null (Leave it out"),
     ],
 )
 def test_files_must_be_required_and_generated_questions_counted(written, edit, message):

@@ -10,7 +10,7 @@ from attention_limits.progress import progress
 from attention_limits.sequence_multi_index.trec import classifier, corpus, tokens
 from attention_limits.sequence_multi_index.trec.grammar import generate_questions
 
-_FIXED = ("layers", "embedding", "hidden", "skip", "initial_std")
+_FIXED = ("depth", "embedding", "hidden", "skip", "initial_std")
 # The dimensions of each variable after the grid and the replica.
 _DIMS = {
     "weight_similarity": ("epoch", "layer"),
@@ -35,7 +35,7 @@ def run(spec, streams):
     axes = {**spec["grid"], "replica": spec["replicas"]}
     shape = tuple(map(len, axes.values()))
     epochs = np.arange(solver["epochs"] * solver["records"] + 1) / solver["records"]
-    layers = np.arange(1, model["layers"] + 1)
+    layers = np.arange(1, model["depth"] + 1)
     sizes = {"epoch": len(epochs), "layer": len(layers)}
     found = {name: np.empty((*shape, *(sizes[dim] for dim in dims))) for name, dims in _DIMS.items()}
     for r in progress(range(shape[-1]), shape[-1], spec["estimator"]):

@@ -40,7 +40,7 @@ class Architecture:
 
     Attributes
     ----------
-    layers, embedding, hidden : int
+    depth, embedding, hidden : int
         Number of attention layers, dimension of a token and number of columns of W_l.
     skip : float
         Strength c >= 0 of the residual connection.
@@ -50,7 +50,7 @@ class Architecture:
         The same of the embedding.
     """
 
-    layers: int
+    depth: int
     embedding: int
     hidden: int
     skip: float
@@ -69,7 +69,7 @@ def initial_parameters(architecture, vocabulary, classes, rng):
     """
     shape = architecture.embedding, architecture.hidden
     embedding = architecture.embedding_std * rng.standard_normal((vocabulary, architecture.embedding))
-    attention = architecture.initial_std * rng.standard_normal((architecture.layers, *shape))
+    attention = architecture.initial_std * rng.standard_normal((architecture.depth, *shape))
     bound = architecture.embedding**-0.5
     readout = rng.uniform(-bound, bound, (architecture.embedding, classes))
     arrays = embedding, attention, readout, np.zeros(classes)
