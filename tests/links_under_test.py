@@ -1,7 +1,8 @@
 """One instance, or a few, of every provided link with an output that can be inferred from."""
 
-from attention_limits.sequence_multi_index.links.link import OutputNoise
-from attention_limits.sequence_multi_index.links.loading import PROVIDED
+from pathlib import Path
+
+from attention_limits.sequence_multi_index.links.loading import load_link
 
 VARIANTS = {
     "deep_attention": [{"depth": 1}, {"depth": 2, "tokens": 3}],
@@ -25,11 +26,11 @@ def _named():
         for parameters in variants:
             yield (
                 " ".join([name, *(f"{key}={value}" for key, value in parameters.items())]),
-                PROVIDED[name](**parameters),
+                load_link({"link": name, **parameters}, Path()),
             )
 
 
 LINKS = dict(_named())
-LINKS["noisy untied"] = OutputNoise(PROVIDED["untied"](tokens=3), 0.5)
+LINKS["noisy untied"] = load_link({"link": "untied", "tokens": 3, "noise": 0.5}, Path())
 # Those whose output leaves finitely many fields.
 EXACT = [name for name, link in LINKS.items() if hasattr(link, "fibre") and link.free_rows == 0 and link.angles == 0]

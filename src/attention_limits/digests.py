@@ -6,10 +6,10 @@ Nothing here imports numpy before a file is looked into: the workflow computes a
 import itertools
 from pathlib import Path
 
-from attention_limits.checking import family_code_files
+from attention_limits.checking import family_code_files, family_code_modules
 from attention_limits.files import digest
 from attention_limits.grid import Chunk
-from attention_limits.provenance import PACKAGE, code_digest
+from attention_limits.provenance import PACKAGE, code_digest, imported_modules
 from attention_limits.spec import Estimator, Experiment
 from attention_limits.variables.record import registry_module
 
@@ -17,11 +17,12 @@ from attention_limits.variables.record import registry_module
 def chunk_code(estimator: Estimator) -> str:
     """Digest of all code that decides the numbers of an estimator: its kind, the random streams, the data it reads.
 
-    The bytes of required files belong to it. Raises ModuleNotFoundError when the kind has no module, and OSError when a
-    required file is missing.
+    The bytes of required files, and what they import from this package, belong to it. Raises ModuleNotFoundError when the
+    kind has no module, and OSError when a required file is missing.
     """
     files = [*family_code_files(estimator), *(estimator.project / name for name in estimator.requires)]
-    own = code_digest(estimator.module, f"{PACKAGE}.rng", extra_files=files)
+    modules = {*family_code_modules(estimator), *(name for file in files for name in imported_modules(file))}
+    own = code_digest(estimator.module, f"{PACKAGE}.rng", *modules, extra_files=files)
     return own if estimator.reads is None else digest([own, chunk_code(estimator.reads)])
 
 

@@ -65,23 +65,40 @@ def _tree(module: str) -> ast.Module:
     return ast.parse(_file(module).read_bytes(), filename=str(_file(module)))
 
 
+def imported_modules(file: Path) -> list[str]:
+    """The modules of this package that a file outside of it imports; none of what is no Python, or wrong."""
+    if file.suffix != ".py":
+        return []
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return []
+    return sorted(name for name in _named(tree, []) if _file(name) is not None)
+
+
 def _imports(module: str) -> list[str]:
     is_package = _file(module).name == "__init__.py"
     here = module.split(".") if is_package else module.split(".")[:-1]
-    named = set()
-    for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.Import):
-            named |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = here[: len(here) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            named |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    named = _named(_tree(module), here)
     # The parents of every imported module run first.
     parents = set()
     for name in named | {module}:
         parts = name.split(".")
         parents |= {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
     return sorted(name for name in parents if _file(name) is not None)
+
+
+def _named(tree: ast.Module, here: list[str]) -> set[str]:
+    """What the imports of a module in the package `here` may name: modules, and things in them."""
+    named = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = here[: len(here) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            named |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return named
 
 
 def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> str:

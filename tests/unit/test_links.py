@@ -1,6 +1,7 @@
 """Links keep what they declare, the checks find those that do not, and load_link finds links and refuses wrong parameters."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from attention_limits.checks.sequence_multi_index import code_modules
+from attention_limits.provenance import closure
 from attention_limits.sequence_multi_index.links.checking import problems_of
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth, RescaledAttention, average_transfer
 from attention_limits.sequence_multi_index.links.layers import log_jacobian, score_root
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
-from attention_limits.sequence_multi_index.links.loading import PROVIDED, load_link
+from attention_limits.sequence_multi_index.links.loading import PROVIDED, code_module, load_link
 from attention_limits.sequence_multi_index.links.multi_index import Monomial, SignProduct
 from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
 from links_under_test import LINKS, VARIANTS
@@ -167,6 +170,22 @@ def test_links_of_one_s_own_are_loaded_with_their_parameters(tmp_path):
     link = load_link({"link": "mine.py:power", "parameters": {"order": 4}, "noise": 0.5}, tmp_path)
     assert isinstance(link, OutputNoise)
     assert link.link == Monomial((4,))
+
+
+def test_a_link_is_code_of_the_experiments_that_name_it_alone():
+    """The kinds themselves import none but the one whose channel has its own kernel."""
+    links = "attention_limits.sequence_multi_index.links"
+    here = [path.stem for path in closure("attention_limits.experiments.sequence_multi_index.state_evolution")]
+    assert "deep_attention" in here
+    assert not {"multi_index", "attention_variants", "large_depth", "sequence_output"} & set(here)
+    for model, modules in (
+        ({"link": "product", "rows": 2}, [f"{links}.multi_index"]),
+        ({"link": "untied"}, [f"{links}.attention_variants"]),
+        ({"link": "mine.py:Mine"}, []),
+        ({}, []),
+    ):
+        assert code_modules(SimpleNamespace(model=model)) == modules
+    assert all(closure(code_module(name)) for name in PROVIDED)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import ast
 import pytest
 
 from attention_limits import provenance
-from attention_limits.provenance import closure, code_digest
+from attention_limits.provenance import closure, code_digest, imported_modules
 
 FILES = {
     "__init__.py": "",
@@ -98,6 +98,17 @@ def test_progress_messages_are_no_part_of_a_number(package):
     before = code_digest("attention_limits.loud")
     package("progress.py", "z = 1", "z = 2")
     assert code_digest("attention_limits.loud") == before
+
+
+def test_what_files_outside_import_from_the_package(package, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import numpy\nfrom attention_limits.a.kernels import f\n\n\ndef g():\n    from attention_limits import c\n"
+    )
+    assert imported_modules(own) == ["attention_limits", "attention_limits.a.kernels", "attention_limits.c"]
+    own.write_text("from attention_limits import (\n")
+    assert imported_modules(own) == []
+    assert imported_modules(tmp_path / "matrix.npy") == []
 
 
 def test_further_modules_and_files_count(package, tmp_path):

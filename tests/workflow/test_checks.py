@@ -1,5 +1,7 @@
 """What a family's own checks say, and the files they name, reach the reader and the workflow."""
 
+import pytest
+
 SPEC = "config/experiments/toy/growth_curve.yaml"
 CUBE = "results/cubes/toy/growth_curve.nc"
 CHECKS = """\
@@ -14,12 +16,17 @@ def problems(estimator):
 
 def code_files(estimator):
     return [estimator.project / "slopes.txt"] if estimator.name == "growth" else [estimator.project / "README.md"]
+
+
+def code_modules(estimator):
+    return ["attention_limits.toy_shapes"] if estimator.name == "growth" else []
 """
 
 
 def checked(toy):
     toy.write("src/attention_limits/checks/toy.py", CHECKS)
     toy.write("README.md", "")
+    toy.write("src/attention_limits/toy_shapes.py", "steep = 1\n")
     return toy.write("slopes.txt", "1\n")
 
 
@@ -44,11 +51,14 @@ def test_problems_are_told_by_file_and_key_before_any_job(toy):
     assert found.stderr == f"attention-limits: {SPEC}: scales.paper.model.gain: too steep for so many replicas\n"
 
 
-def test_an_edit_of_a_code_file_reruns_what_hangs_on_it(toy):
+@pytest.mark.parametrize(
+    ("edited", "text"), [("slopes.txt", "2\n"), ("src/attention_limits/toy_shapes.py", "steep = 2\n")]
+)
+def test_an_edit_of_what_the_family_names_as_code_reruns_what_hangs_on_it(toy, edited, text):
     checked(toy)
     assert toy.snakemake(CUBE).returncode == 0
     assert toy.planned(CUBE) == []
-    toy.write("slopes.txt", "2\n")
+    toy.write(edited, text)
     assert toy.planned(CUBE) == ["toy/growth_curve: growth"] * 2 + ["toy/growth_curve: merge"]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from attention_limits.sequence_multi_index.links.checking import problems_of
 from attention_limits.sequence_multi_index.links.link import inference
-from attention_limits.sequence_multi_index.links.loading import NOT_OF_THE_LINK, code_file, load_link
+from attention_limits.sequence_multi_index.links.loading import NOT_OF_THE_LINK, code_file, code_module, load_link
 
 # Kinds that only run the link forward; all others with a link infer from its output.
 FORWARD_ONLY = frozenset({"gaussian_sequences", "batch_reuse_sgd", "online_sgd"})
@@ -32,6 +32,12 @@ def code_files(estimator) -> list[Path]:
     """The file that defines the link, if it is a user's own and exists."""
     path = code_file(estimator.model["link"], estimator.project) if "link" in estimator.model else None
     return [path] if path is not None and path.is_file() else []
+
+
+def code_modules(estimator) -> list[str]:
+    """The module that defines the link, if it is a provided one."""
+    module = code_module(estimator.model["link"]) if "link" in estimator.model else None
+    return [] if module is None else [module]
 
 
 def _link_problems(estimator, parameters, keys, look):

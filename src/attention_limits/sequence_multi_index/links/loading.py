@@ -1,41 +1,31 @@
 """Links by name: those provided here, and a user's own from a Python file."""
 
+import importlib
 import importlib.util
 import inspect
 from collections.abc import Callable
 from pathlib import Path
 
-from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth, LargeDepth, RescaledAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
-from attention_limits.sequence_multi_index.links.multi_index import (
-    Committee,
-    Monomial,
-    SignProduct,
-    SumOfSquares,
-    phase_retrieval,
-    product,
-)
-from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
 
 # Keys of a grid that are no parameters of a link.
 NOT_OF_THE_LINK = frozenset({"alpha", "held"})
 
-PROVIDED: dict[str, Callable[..., Link]] = {
-    "deep_attention": DeepAttention,
-    "untied": UntiedAttention,
-    "multi_head": MultiHeadAttention,
-    "sequence_output": SequenceOutput,
-    "rescaled_attention": RescaledAttention,
-    "committee_depth": CommitteeDepth,
-    "large_depth": LargeDepth,
-    "phase_retrieval": phase_retrieval,
-    "product": product,
-    "monomial": Monomial,
-    "sum_of_squares": SumOfSquares,
-    "sign_product": SignProduct,
-    "committee": Committee,
+# Module below this package, and name in it. Imported by name only, so that an edit to one link touches nothing else.
+PROVIDED = {
+    "deep_attention": "deep_attention:DeepAttention",
+    "untied": "attention_variants:UntiedAttention",
+    "multi_head": "attention_variants:MultiHeadAttention",
+    "sequence_output": "sequence_output:SequenceOutput",
+    "rescaled_attention": "large_depth:RescaledAttention",
+    "committee_depth": "large_depth:CommitteeDepth",
+    "large_depth": "large_depth:LargeDepth",
+    "phase_retrieval": "multi_index:phase_retrieval",
+    "product": "multi_index:product",
+    "monomial": "multi_index:Monomial",
+    "sum_of_squares": "multi_index:SumOfSquares",
+    "sign_product": "multi_index:SignProduct",
+    "committee": "multi_index:Committee",
 }
 
 
@@ -90,12 +80,17 @@ def code_file(name: str, project: Path) -> Path | None:
     return Path(project) / path if separator else None
 
 
+def code_module(name: str) -> str | None:
+    """The module of this package that a provided link is defined in; None for any other name."""
+    return f"{__package__}.{PROVIDED[name].partition(':')[0]}" if name in PROVIDED else None
+
+
 def _maker(name: str, project: Path) -> Callable[..., Link]:
     path = code_file(name, project)
     if path is None:
         if name not in PROVIDED:
             raise ValueError(f"no link {name!r}; allowed: {', '.join(PROVIDED)}, or path/to/file.py:name")
-        return PROVIDED[name]
+        return getattr(importlib.import_module(code_module(name)), PROVIDED[name].partition(":")[2])
     if not path.is_file():
         raise ValueError(f"the link {name} needs the file {path}, which does not exist")
     # Executed each time anew: the module is nobody else's to import.
