@@ -201,6 +201,11 @@ def _load_figures(
             for cube in figure.cubes:
                 if cube not in known:
                     found.append(f"{source}: {name}.cubes: {cube!r}: allowed: {', '.join(known)}")
+            parts = [
+                experiments[entry["family"]][cube] for cube in figure.cubes if cube in experiments[entry["family"]]
+            ]
+            for key in entry.get("same_model", ()):
+                found += [f"{source}: {name}.same_model: {message}" for message in _differing(key, parts)]
             if name in figures or name in experiments:
                 found.append(f"{source}: {name}: this name is taken by another figure or family")
             try:
@@ -212,6 +217,19 @@ def _load_figures(
             figures[name] = figure
     drawn = {name: item for name, item in figures.items() if not absent & {(item.family, cube) for cube in item.cubes}}
     return drawn, found
+
+
+def _differing(key: str, experiments: list[Experiment]) -> list[str]:
+    """What is wrong if a key of the model has not one and the same value in all estimators that have it."""
+    values = {}
+    for experiment in experiments:
+        for part in experiment.estimators.values():
+            for value in part.grid.get(key, [part.model[key]] if key in part.model else []):
+                values.setdefault(value, set()).add(experiment.path.name)
+    if len(values) == 1:
+        return []
+    told = "; ".join(f"{value} in {', '.join(sorted(names))}" for value, names in values.items())
+    return [f"{key}: {told or 'in none of the cubes'}: drawn together, they need one and the same value"]
 
 
 def _lines(source: Path, found: list[tuple[tuple[str, ...], str]]) -> list[str]:

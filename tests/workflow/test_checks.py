@@ -71,3 +71,16 @@ def test_the_project_folder_reaches_the_kind_and_no_file(toy):
     done = toy.program("run", SPEC, "--estimator", "growth", cwd=None)
     assert done.returncode == 0, done.stderr
     assert all(str(toy.folder).encode() not in path.read_bytes() for path in toy.chunks())
+
+
+def test_cubes_that_are_drawn_together_are_of_one_model(toy):
+    other = toy.experiment.read_text()
+    toy.write("config/experiments/toy/other_curve.yaml", other.replace("gain: 2.0", "gain: 3.0"))
+    entry = "{family: toy, title: T, module: toy_heights, cubes: [growth_curve, other_curve], same_model: [gain]}"
+    toy.write("config/figures.yaml", f"toy_heights: {entry}\n")
+    told = "same_model: gain: 2.0 in growth_curve.yaml; 3.0 in other_curve.yaml: drawn together, they need one and the same"
+    assert told in toy.program("list").stderr
+    toy.write("config/experiments/toy/other_curve.yaml", other)
+    assert toy.program("list").returncode == 0
+    toy.edit("config/figures.yaml", "[gain]", "[slope]")
+    assert "same_model: slope: in none of the cubes" in toy.program("list").stderr
