@@ -27,6 +27,9 @@ except SpecError as error:
     sys.exit(f"{error}")
 for note in PROJECT.notes():
     print(note, file=sys.stderr)
+RESULTS = PROJECT.results
+PROGRAM = f"{shlex.quote(sys.executable)} -m attention_limits"
+AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
 
 
 wildcard_constraints:
@@ -44,6 +47,7 @@ rule all:
     default_target: True
     input:
         PROJECT.targets(),
+        AUDIT,
 
 
 # A family that needs rules of its own, such as data shared by several solvers, brings a file.

@@ -22,6 +22,7 @@ _MODULES = {
     **dict.fromkeys(("run", "merge", "draw"), "making"),
     **dict.fromkeys(("check", "list", "show"), "inspecting"),
     **dict.fromkeys(("threshold", "check_link"), "asking"),
+    "audit": "auditing",
 }
 
 
@@ -95,6 +96,10 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", parents=[scaled], help="list experiments, cubes and figures with their state")
     listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
     listing.add_argument("--stale", action="store_true", help="print only chunk files nothing needs any more")
+
+    audit = commands.add_parser("audit", parents=[scaled], help="compare published numbers with the cubes")
+    audit.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+    audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
     threshold = commands.add_parser(
         "threshold",

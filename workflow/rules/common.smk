@@ -2,8 +2,6 @@
 
 # Paths in the shell lines are relative to the working directory, so that a line can be pasted from a log.
 EXPERIMENTS = os.path.relpath(ROOT / "config" / "experiments")
-RESULTS = PROJECT.results
-PROGRAM = f"{shlex.quote(sys.executable)} -m attention_limits"
 RUN = (
     "{PROGRAM} run {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
     " --estimator {wildcards.estimator} --chunk {wildcards.chunk} --scale {PROJECT.scale} --seed {PROJECT.seed}"

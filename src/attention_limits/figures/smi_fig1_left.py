@@ -16,7 +16,7 @@ from attention_limits.figures.style import (
     present,
     shade_phases,
 )
-from attention_limits.figures.thresholds import layer_threshold
+from attention_limits.readings.sequence_multi_index import layer_threshold
 
 
 @house_style

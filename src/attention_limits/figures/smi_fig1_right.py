@@ -4,8 +4,8 @@ import numpy as np
 
 from attention_limits.figures.published import SMI_FIG1_THRESHOLDS
 from attention_limits.figures.style import LAYER_COLORS, PHASE_COLORS, PUBLISHED, house_style, new_figure
-from attention_limits.figures.thresholds import layer_threshold
 from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.readings.sequence_multi_index import layer_threshold
 
 
 @house_style

@@ -1,8 +1,8 @@
 """Weak-recovery thresholds of two-layer attention against the inverse temperature and the length of the sequence."""
 
 from attention_limits.figures.style import LAYER_COLORS, house_style, new_figure
-from attention_limits.figures.thresholds import layer_threshold
 from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.readings.sequence_multi_index import layer_threshold
 
 
 @house_style

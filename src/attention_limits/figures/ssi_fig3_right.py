@@ -5,8 +5,7 @@ import numpy as np
 from attention_limits.errors import CubeError
 from attention_limits.figures.ssi_style import power_text
 from attention_limits.figures.style import house_style, new_figure
-from attention_limits.numerics.estimators import mean_and_error
-from attention_limits.numerics.scaling import fit_power_law
+from attention_limits.readings.sequence_single_index import gain
 
 READINGS = {
     0.0: ("#0072B2", r"\gamma_t = \gamma_u"),
@@ -24,20 +23,15 @@ def draw(cubes):
             ["fig3_tied_escape and fig3_untied_escape have different numbers of tokens: give both the same"]
         )
     figure, axes = new_figure(1, 1, 4.8, 3.8)
-    length = tied.tokens.values.astype(float)
-    slow, slow_error = mean_and_error(untied.escape_step.values, axis=1)
     for exponent, (color, reading) in READINGS.items():
-        part = tied.sel(rate_exponent=exponent)
-        fast, fast_error = mean_and_error(part.escape_step.values, axis=1)
-        gain = slow / fast
-        relative = np.hypot(slow_error / slow, fast_error / fast)
-        complete = part.escaped.values.all(axis=1) & untied.escaped.values.all(axis=1)
-        fit = fit_power_law(length[complete], gain[complete], relative[complete])
+        found = gain(tied, untied, exponent)
+        length, fit = found.tokens, found.power_law
         label = f"${reading}$: {power_text('L', fit)}, predicted $L^{{{1 + exponent:g}}}$"
-        for chosen, face in ((complete, color), (~complete, "white")):
+        for chosen, face in ((found.complete, color), (~found.complete, "white")):
+            error = (found.gain * found.relative_error)[chosen]
             axes.errorbar(
-                length[chosen], gain[chosen], (gain * relative)[chosen], color=color, markerfacecolor=face, marker="o",
-                markersize=4, capsize=2, linestyle="none", label=label if face == color else None,
+                length[chosen], found.gain[chosen], error, color=color, markerfacecolor=face, marker="o", markersize=4,
+                capsize=2, linestyle="none", label=label if face == color else None,
             )  # fmt: skip
         axes.plot(length, length ** (1 + exponent), color=color, linewidth=0.9)
     axes.set(

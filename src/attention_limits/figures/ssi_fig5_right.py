@@ -1,12 +1,14 @@
 """Probability that attention learns the semantic direction, against the weight of the positional part."""
 
 import json
+from contextlib import suppress
 
 import numpy as np
 
 from attention_limits.figures.ssi_style import ACCENT, NEUTRAL, SEMANTIC
 from attention_limits.figures.style import house_style, new_figure
 from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.readings.sequence_single_index import equal_curvatures
 
 LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"$\frac{1}{2}\|T - S\|_F^2$")}
 
@@ -15,16 +17,6 @@ def binomial_error(successes, runs):
     """Half width of the 68 % Wilson interval, which is not zero at 0 and 1."""
     p = successes / runs
     return np.sqrt(p * (1 - p) / runs + 0.25 / runs**2) / (1 + 1 / runs)
-
-
-def equal_curvatures(theory):
-    """omega at which the two mean curvatures cross, by linear interpolation."""
-    gap = (theory.curvature_position - theory.curvature_semantic).mean("replica").values
-    change = np.flatnonzero((gap[:-1] > 0) & (gap[1:] <= 0))
-    if len(change) == 0:
-        return None
-    i, omega = change[0], theory.omega.values
-    return omega[i] + (omega[i + 1] - omega[i]) * gap[i] / (gap[i] - gap[i + 1])
 
 
 @house_style
@@ -40,7 +32,8 @@ def draw(cubes):
         mean, error = mean_and_error(theory.gaussian_semantic.values, axis=1)
         axes.plot(theory.omega, mean, color=color, linewidth=1.2, label=f"linearised SGD on {name}")
         axes.fill_between(theory.omega, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
-        if (omega := equal_curvatures(theory)) is not None:
+        with suppress(KeyError):
+            omega, _ = equal_curvatures(cube)
             axes.axvline(
                 omega, color=color, linewidth=0.8, linestyle=":", label=rf"equal curvatures, $\omega = {omega:.3f}$"
             )

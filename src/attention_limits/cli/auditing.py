@@ -1,0 +1,32 @@
+"""The command that compares published numbers with the cubes: audit."""
+
+import json
+from pathlib import Path
+
+from attention_limits.audit.table import compare, load_published
+from attention_limits.audit.text import full_table, plain
+from attention_limits.errors import SpecError
+from attention_limits.files import replacing
+from attention_limits.project import load_project
+
+
+def audit_command(project: Path, output: Path, scale: str, seed: int) -> None:
+    """Compare, and write a table and, beside it, the same as JSON."""
+    if output.suffix != ".md":
+        raise SpecError([f"--output: {output}: must end in .md"])
+    loaded = load_project(project, {"scale": scale, "seed": seed})
+    rows = []
+
+    from attention_limits.cubes import read
+
+    for entry in load_published(project, loaded.experiments):
+        paths = [Path(loaded.cube_path(entry.family, name)) for name in entry.cubes]
+        rows.append(compare(entry, {path.stem: read(path, repair=f"snakemake '{path}'") for path in paths}))
+    for path, text in (
+        (output, full_table(rows)),
+        (output.with_suffix(".json"), json.dumps(plain(rows), indent=1, ensure_ascii=False) + "\n"),
+    ):
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    told = {verdict: sum(row.verdict == verdict for row in rows) for verdict in sorted({row.verdict for row in rows})}
+    print(f"{output}: " + ", ".join(f"{count} {verdict}" for verdict, count in told.items()))

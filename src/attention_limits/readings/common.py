@@ -1,0 +1,44 @@
+"""One number and its error from a cube."""
+
+from attention_limits.numerics.estimators import mean_and_error
+
+
+def value(cube, variable, error=None, **point):
+    """A variable at one point: mean over replicas, and its standard error.
+
+    Parameters
+    ----------
+    cube : xarray.Dataset
+    variable : str
+    error : str, optional
+        Variable that holds the standard error, for numbers of which there is one replica only.
+    point : coordinate values
+        Together with the replica they must leave nothing open.
+
+    Returns
+    -------
+    mean, error : float
+        The error is 0 for a single replica without an error: a number without randomness.
+
+    Raises
+    ------
+    KeyError
+        If the cube does not hold the variable or the point.
+    """
+    mean, spread = mean_at(cube[variable], **point)
+    return (mean, mean_at(cube[error], **point)[0]) if error else (mean, spread)
+
+
+def mean_at(array, **point):
+    """Mean over the replicas of an array at one point, and its standard error; see `value`."""
+    # Exact for names; numbers that come from a linear grid are met up to rounding.
+    exact = {key: wanted for key, wanted in point.items() if isinstance(wanted, str)}
+    near = {key: wanted for key, wanted in point.items() if key not in exact}
+    here = array.sel(exact).sel(near, method="nearest", tolerance=1e-9) if near else array.sel(exact)
+    values = here.values.astype(float)
+    if values.ndim > 1 or (values.ndim == 1 and here.dims != ("replica",)):
+        raise ValueError(f"{array.name}: {', '.join(here.dims)} left open")
+    if values.size == 1:
+        return float(values.reshape(())), 0.0
+    mean, spread = mean_and_error(values)
+    return float(mean), float(spread)

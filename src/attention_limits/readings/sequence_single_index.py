@@ -1,0 +1,55 @@
+"""Numbers read off the cubes of the sequence single-index family, for figures and for the audit."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.numerics.scaling import fit_power_law
+
+
+class Gain(NamedTuple):
+    """Gain of tied over untied weights: arrays over the numbers of tokens; `complete` where all runs escaped."""
+
+    tokens: np.ndarray
+    gain: np.ndarray
+    relative_error: np.ndarray
+    complete: np.ndarray
+
+    @property
+    def power_law(self):
+        """Fit of gain = prefactor tokens^exponent to the complete points."""
+        return fit_power_law(*(array[self.complete] for array in (self.tokens, self.gain, self.relative_error)))
+
+
+def gain(tied, untied, rate_exponent) -> Gain:
+    """Ratio of the mean escape steps, untied / tied, where the tied runs have the rate tokens^rate_exponent times the other's."""
+    tied = tied.sel(rate_exponent=rate_exponent)
+    slow, slow_error = mean_and_error(untied.escape_step.values, axis=1)
+    fast, fast_error = mean_and_error(tied.escape_step.values, axis=1)
+    complete = tied.escaped.values.all(axis=1) & untied.escaped.values.all(axis=1)
+    relative = np.hypot(slow_error / slow, fast_error / fast)
+    return Gain(tied.tokens.values.astype(float), slow / fast, relative, complete)
+
+
+def gain_exponent(tied, untied, rate_exponent):
+    """Exponent of the power law of the gain, and its standard error."""
+    fit = gain(tied, untied, rate_exponent).power_law
+    return fit.exponent, fit.error
+
+
+def equal_curvatures(theory):
+    """omega at which the positional and the semantic curvature cross, and its standard error over the replicas.
+
+    By linear interpolation of the difference, replica by replica; KeyError where some replica has no crossing.
+    """
+    theory = theory.dropna("omega", subset=["curvature_position"], how="all")
+    omega, crossings = theory.omega.values, []
+    for gap in (theory.curvature_position - theory.curvature_semantic).transpose("replica", "omega").values:
+        change = np.flatnonzero((gap[:-1] > 0) & (gap[1:] <= 0))
+        if len(change) == 0:
+            raise KeyError("no crossing of the curvatures")
+        i = change[0]
+        crossings.append(omega[i] + (omega[i + 1] - omega[i]) * gap[i] / (gap[i] - gap[i + 1]))
+    mean, error = mean_and_error(crossings)
+    return float(mean), float(error)

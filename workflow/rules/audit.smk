@@ -1,0 +1,35 @@
+# Published numbers beside ours, from the cubes of all selected families: `snakemake audit`.
+from attention_limits.audit.table import load_published
+from attention_limits.provenance import code_digest
+
+try:
+    PUBLISHED = load_published(ROOT, PROJECT.experiments)
+except SpecError as error:
+    sys.exit(f"{error}")
+
+
+rule audit:
+    input:
+        sorted({PROJECT.cube_path(entry.family, name) for entry in PUBLISHED for name in entry.cubes}),
+    output:
+        AUDIT,
+    params:
+        entries=repr(PUBLISHED),
+        code=code_digest(
+            "attention_limits.cli.auditing",
+            "attention_limits.readings.common",
+            *(f"attention_limits.readings.{family}" for family in sorted({entry.family for entry in PUBLISHED})),
+        ),
+    log:
+        f"{RESULTS}/logs/audit.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/audit.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    message:
+        "audit {output[0]}"
+    shell:
+        "{PROGRAM} audit --project {ROOT:q} --scale {PROJECT.scale} --seed {PROJECT.seed} --output {output[0]:q} > {log:q} 2>&1"
+        " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
