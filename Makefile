@@ -10,7 +10,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run smoke report test lint bench clean
+.PHONY: run smoke report test lint bench publish clean
 
 # The first figure is what somebody new waits for.
 run: $(STAMP)
@@ -31,6 +31,10 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	.venv/bin/python benchmarks/run.py
+
+# After `make run`: the gallery, the audit and the tables of the README say what it found.
+publish: $(STAMP)
+	.venv/bin/python docs/publish.py
 
 clean:
 	rm -rf results .snakemake

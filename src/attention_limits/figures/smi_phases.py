@@ -11,7 +11,6 @@ LINKS = {
     "phases_phase_retrieval": "$y = h^2$",
     "phases_sum_of_squares": "$y = h_1^2 + h_2^2$",
     "phases_product": "$y = h_1 h_2$",
-    "phases_product_of_three": "$y = h_1 h_2 h_3$",
 }
 NAMES = ("impossible", "hard", "easy")
 COLORS = ("#bdbdbd", "#E69F00", "#56B4E9")

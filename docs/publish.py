@@ -1,0 +1,138 @@
+"""Bring the pages that show results up to date with a finished run: `python docs/publish.py [RESULTS]`, or `make publish`.
+
+Writes docs/figures/*.png, docs/published.json (minutes per figure, the audit), and from it docs/gallery.md, docs/audit.md and
+the parts of README.md between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. A test compares the pages with config/ and
+docs/published.json, so that a new figure or a new published number is not forgotten.
+"""
+
+import csv
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from attention_limits.audit.text import from_plain, full_table, short_table
+from attention_limits.project import load_project
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "docs" / "published.json"
+
+
+def shown(project):
+    """The figures that everybody can make: without those that need a file of one's own."""
+    return {
+        name: figure
+        for name, figure in project.figures.items()
+        if not any(project.experiments[figure.family][cube].requires for cube in figure.cubes)
+    }
+
+
+def minutes(seconds):
+    """Minutes on two cores for jobs of these many seconds each: half of them together, and not less than the longest."""
+    return max(sum(seconds) / 2, max(seconds, default=0.0)) / 60
+
+
+def measured(project, results):
+    """Minutes on two cores per figure and family, from the times that the rules have recorded in `results`."""
+    jobs = {}
+    for path in sorted((results / "benchmarks").rglob("*.tsv")):
+        with path.open(encoding="utf-8") as opened:
+            jobs[path.relative_to(results / "benchmarks").with_suffix("").parts] = float(
+                next(csv.DictReader(opened, delimiter="\t"))["s"]
+            )
+
+    def needs(family, experiment):
+        own = [
+            seconds
+            for job, seconds in jobs.items()
+            if job[0] in ("chunks", "data") and job[1:3] == (family, experiment)
+        ]
+        return own + [seconds for job, seconds in jobs.items() if job == ("cubes", family, experiment)]
+
+    times = {}
+    for name, figure in shown(project).items():
+        own = [seconds for job, seconds in jobs.items() if job == ("figures", figure.family, name)]
+        times[name] = minutes(own + [seconds for cube in figure.cubes for seconds in needs(figure.family, cube)])
+    for family in project.experiments:
+        times[family] = minutes([seconds for job, seconds in jobs.items() if len(job) > 2 and job[1] == family])
+    return times
+
+
+def first_sentence(caption):
+    """The first sentence of a caption, on one line."""
+    text = " ".join(caption.split("\n\n")[0].split()).replace("``", "`")
+    return re.split(r"(?<![ .]al\.)(?<=\.) (?=[A-Z])", text)[0]
+
+
+def time_text(value):
+    """Minutes with two digits, or seconds below one."""
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
+
+
+def gallery(project, times):
+    """Every figure with one sentence, its command, its minutes and its cubes."""
+    parts = [
+        "# Gallery",
+        "",
+        "Every figure at scale `laptop`: what it shows, how to make it, minutes on two cores, and its cubes.",
+        "",
+    ]
+    for family in project.experiments:
+        parts += [f"## {family}", ""]
+        for name, figure in shown(project).items():
+            if figure.family != family:
+                continue
+            cubes = ", ".join(f"`{path}`" for path in project.figure_cubes(name))
+            parts += [
+                f"### {figure.title}", "",
+                f"![{figure.title}](figures/{name}.png)", "",
+                first_sentence(figure.caption.read_text(encoding="utf-8")), "",
+                f"`.venv/bin/snakemake --cores 2 {name}`, {time_text(times[name])} minutes; {cubes}; "
+                f"[whole caption](../workflow/report/{name}.rst)", "",
+            ]  # fmt: skip
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def figure_table(project, times):
+    """Figure, target and minutes, a row for each, and one for each family."""
+    lines = ["| Figure | Target | Laptop, minutes on 2 cores |", "|---|---|---|"]
+    for name, figure in shown(project).items():
+        lines.append(f"| [{figure.title}](docs/figures/{name}.png) | `{name}` | {time_text(times[name])} |")
+    for family in project.experiments:
+        lines.append(f"| all of a family | `{family}` | {time_text(times[family])} |")
+    return "\n".join(lines) + "\n"
+
+
+def pages(project, data, readme):
+    """The text of every page that shows results, by its path below the root."""
+    rows = from_plain(data["audit"])
+    blocks = {"figures": figure_table(project, data["minutes"]), "audit": short_table(rows)}
+    for name, text in blocks.items():
+        pattern = rf"(<!-- begin: {name} -->\n).*?(<!-- end: {name} -->)"
+        readme = re.sub(pattern, lambda found, text=text: f"{found[1]}{text}{found[2]}", readme, flags=re.DOTALL)
+    return {
+        "README.md": readme,
+        "docs/gallery.md": gallery(project, data["minutes"]),
+        "docs/audit.md": full_table(rows),
+    }
+
+
+def main():
+    """Read the results, and write the pages."""
+    results = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
+    project = load_project(ROOT, {"scale": "laptop"})
+    data = {
+        "minutes": {name: round(value, 2) for name, value in measured(project, results).items()},
+        "audit": json.loads((results / "audit.json").read_text(encoding="utf-8")),
+    }
+    DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name, figure in shown(project).items():
+        shutil.copy(results / "figures" / figure.family / f"{name}.png", ROOT / "docs" / "figures")
+    for name, text in pages(project, data, (ROOT / "README.md").read_text(encoding="utf-8")).items():
+        (ROOT / name).write_text(text, encoding="utf-8")
+        print(f"{name}: written")
+
+
+if __name__ == "__main__":
+    main()
