@@ -13,7 +13,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 
 
 def softmax_rows(scores):
-    """Softmax over the last axis of an array (..., M, M)."""
+    """Softmax over the last axis of `scores`, array (..., M, M)."""
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)
 
@@ -94,6 +94,11 @@ class DeepAttention(Link):
         Returns
         -------
         array (..., M)
+
+        Raises
+        ------
+        ValueError
+            If h does not end in (L, M).
         """
         h = np.asarray(h, dtype=float)
         if h.shape[-2:] != (self.depth, self.tokens):

@@ -31,6 +31,17 @@ class Link:
         Of a fibre: number of leading rows left free, and number of standard normal variables that parametrise the candidates.
     no_density : str
         Why inference is impossible at these parameters, or an empty text.
+
+    Noiseless links write
+
+        fibre(observed, free, angles) -> candidates, log_weight
+
+    with observed (n, *output) from `observe`, free (n, S, free_rows, M) and angles (S, angles), or (1, 0) without any, to
+    candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K), where -inf marks a missing candidate; noisy and discrete ones
+
+        log_likelihood(observed, h)
+
+    with h (n, S, P, M), array (n, S). `forward` of the links provided here raises ValueError when h does not end in (P, M).
     """
 
     rows: int
@@ -60,17 +71,6 @@ class Link:
         """
         return self.forward(h)
 
-    # Written by noiseless links:
-    #
-    # def fibre(self, observed, free, angles):
-    #     observed (n, *output), free (n, S, free_rows, M), angles (S, angles) or (1, 0)
-    #     -> candidates (n, S, K, P - free_rows, M), log_weight (n, S, K); -inf marks a missing candidate.
-    #
-    # and by noisy and discrete ones:
-    #
-    # def log_likelihood(self, observed, h):
-    #     observed (n, *output), h (n, S, P, M) -> (n, S)
-
 
 class OutputNoise(Link):
     """A link whose output carries independent Gaussian noise, y = g(h) + sqrt(variance) N(0, 1) in every entry.
@@ -99,7 +99,7 @@ class OutputNoise(Link):
         self.noise_dimension = int(np.prod(self._output, dtype=int))
 
     def forward(self, h):
-        """Output without noise."""
+        """Output without noise, array (..., *output), of fields h (..., P, M)."""
         return self.link.forward(h)
 
     def observe(self, h, noise=None):
