@@ -98,11 +98,18 @@ def items(tree, classes):
             yield Item(f"{node.name}.{method.name}", method, text, around, exceptions(method, own))
 
 
+def after_sections(text):
+    """Whether a paragraph that is no section follows the sections of a docstring."""
+    heads = [bool(re.match(r"\S.*\n---", part)) for part in re.split(r"\n\s*\n(?=\S)", text)]
+    return True in heads and not all(heads[heads.index(True) :])
+
+
 def complaints(item):
     """What the docstring of something public leaves unsaid."""
     if not item.text:
         return ["no docstring"]
-    found = [f"does not name {error}, which it raises" for error in sorted(item.raised) if error not in item.text]
+    found = ["has text after its sections, which is read as part of the last"] if after_sections(item.text) else []
+    found += [f"does not name {error}, which it raises" for error in sorted(item.raised) if error not in item.text]
     makers = [item.node] if isinstance(item.node, ast.FunctionDef) else functions(item.node.body)
     for maker in makers:
         if maker is item.node or maker.name in CONSTRUCTORS:
@@ -149,7 +156,14 @@ def silent(a):
     return _check(a)
 
 class Base:
-    """h (n, P)."""
+    """Fields.
+
+    Attributes
+    ----------
+    h : array (n, P)
+
+    And more.
+    """
 
     def forward(self, h, noise=None):
         """Output, with `noise` (n,)."""
@@ -177,6 +191,7 @@ def test_what_is_missing_is_found():
     assert check(tree, classes) == [
         "silent: does not name ValueError, which it raises",
         "silent: does not name a",
+        "Base: has text after its sections, which is read as part of the last",
         "Derived: does not name KeyError, which it raises",
         "Derived: does not name depth",
         "Derived.other: no docstring",

@@ -67,7 +67,10 @@ def fit(
     tolerance : float
         Largest component of the gradient, nats per site, at which the fit has converged.
 
-    Raises ValueError for other values.
+    Raises
+    ------
+    ValueError
+        For other values.
     """
     sequences = _checked(sequences, colors)
     if attention not in ATTENTIONS:

@@ -105,7 +105,10 @@ def fit(
     tolerance : float
         Largest component of the gradient at which the fit has converged.
 
-    Raises ValueError for a mixing outside of [0, 1].
+    Raises
+    ------
+    ValueError
+        For a mixing outside of [0, 1].
     """
     if not 0.0 <= mixing <= 1.0:
         raise ValueError(f"mixing {mixing}: must be between 0 and 1")

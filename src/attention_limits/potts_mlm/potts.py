@@ -26,7 +26,10 @@ class Potts:
     U : array (C, C)
         Symmetric, C >= 2.
 
-    Raises ValueError naming the matrix and what is wrong with it.
+    Raises
+    ------
+    ValueError
+        Naming the matrix and what is wrong with it.
     """
 
     J: np.ndarray

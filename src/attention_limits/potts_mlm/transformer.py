@@ -186,7 +186,10 @@ def train(
     evaluations : int
         Number of evaluations, the last after the last epoch; at most `epochs`.
 
-    Raises ValueError for another optimizer.
+    Raises
+    ------
+    ValueError
+        For another optimizer.
     """
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"optimizer {optimizer!r}: allowed: {', '.join(OPTIMIZERS)}")

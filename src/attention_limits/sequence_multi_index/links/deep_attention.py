@@ -32,6 +32,10 @@ def require_attention(skip, beta, depth, tokens):
 class DeepAttention(Link):
     """A stack of tied attention layers of rank one, P = L rows.
 
+    The output fixes the score root u = h_L B_{L-1} up to one global sign, and the fibre is h_L = +-B_{L-1}^-T u with the first
+    L - 1 layers free and weight 1 / |det B_{L-1}|. It is a density of u: that of y differs by the Jacobian of u -> y, which
+    depends on nothing else.
+
     Attributes
     ----------
     skip : float
@@ -42,10 +46,6 @@ class DeepAttention(Link):
         Number of layers L and of tokens M.
     activation : str
         sigma: "softmax" (by rows) or "linear" (the identity).
-
-    The output fixes the score root u = h_L B_{L-1} up to one global sign, and the fibre is h_L = +-B_{L-1}^-T u with the first
-    L - 1 layers free and weight 1 / |det B_{L-1}|. It is a density of u: that of y differs by the Jacobian of u -> y, which
-    depends on nothing else.
 
     Raises
     ------

@@ -17,6 +17,18 @@ import numpy as np
 class Link:
     """Base class of links; subclasses set the attributes and write `forward` and one of `fibre` and `log_likelihood`.
 
+    Noiseless links write
+
+        fibre(observed, free, angles) -> candidates, log_weight
+
+    from observed (n, *output) as `observe` gives it, free (n, S, free_rows, M) and angles (S, angles), or (1, 0) without any, to
+    candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K), where -inf marks a missing candidate; noisy and discrete
+    links write
+
+        log_likelihood(observed, h) -> array (n, S)
+
+    of h (n, S, P, M). `forward` of the links provided here raises ValueError when h does not end in (P, M).
+
     Attributes
     ----------
     rows, tokens : int
@@ -31,17 +43,6 @@ class Link:
         Of a fibre: number of leading rows left free, and number of standard normal variables that parametrise the candidates.
     no_density : str
         Why inference is impossible at these parameters, or an empty text.
-
-    Noiseless links write
-
-        fibre(observed, free, angles) -> candidates, log_weight
-
-    with observed (n, *output) from `observe`, free (n, S, free_rows, M) and angles (S, angles), or (1, 0) without any, to
-    candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K), where -inf marks a missing candidate; noisy and discrete ones
-
-        log_likelihood(observed, h)
-
-    with h (n, S, P, M), array (n, S). `forward` of the links provided here raises ValueError when h does not end in (P, M).
     """
 
     rows: int

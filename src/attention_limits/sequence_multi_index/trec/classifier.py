@@ -25,8 +25,15 @@ _EVALUATED_TOGETHER = 512  # questions
 
 
 class Parameters(NamedTuple):
-    """Weights, float32: embedding (size, embedding), attention (layers, embedding, hidden), readout (embedding, classes), bias
-    (classes,)."""
+    """Weights, float32.
+
+    Attributes
+    ----------
+    embedding : array (size, embedding)
+    attention : array (layers, embedding, hidden)
+    readout : array (embedding, classes)
+    bias : array (classes,)
+    """
 
     embedding: jax.Array
     attention: jax.Array
