@@ -20,7 +20,7 @@ _THREAD_VARIABLES = (
 
 _MODULES = {
     **dict.fromkeys(("run", "merge", "draw"), "making"),
-    **dict.fromkeys(("check", "list", "show"), "inspecting"),
+    **dict.fromkeys(("check", "list", "show", "summary"), "inspecting"),
     **dict.fromkeys(("threshold", "check_link"), "asking"),
     "audit": "auditing",
 }
@@ -96,6 +96,11 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", parents=[scaled], help="list experiments, cubes and figures with their state")
     listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
     listing.add_argument("--stale", action="store_true", help="print only chunk files nothing needs any more")
+
+    summary = commands.add_parser(
+        "summary", parents=[scaled], help="what a run has made, and which points did not converge"
+    )
+    summary.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
 
     audit = commands.add_parser("audit", parents=[scaled], help="compare published numbers with the cubes")
     audit.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
