@@ -8,6 +8,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import NullLocator
 
 
 def draw(growths, path):
@@ -26,6 +27,9 @@ def draw(growths, path):
         middle = np.exp(np.mean(np.log(median)) + fit.exponent * (np.log(size) - np.mean(np.log(size))))
         axes.plot(size, middle, color="0.4", linewidth=1, label=rf"exponent {fit.exponent:.2f} $\pm$ {fit.error:.2f}")
         axes.set(xscale="log", yscale="log", xlabel=fit.size, ylabel="seconds")
+        shown = size[np.unique(np.linspace(0, len(size) - 1, 3).astype(int))]
+        axes.set_xticks(shown, [f"{value:g}" for value in shown])
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_title("\n".join(_halves(fit.what)), fontsize=8)
         axes.legend(fontsize=7, frameon=False)
         # A cost that does not grow must not look steep because its axis is short.
