@@ -11,7 +11,8 @@ from attention_limits.project import load_project
 
 min_version("9.0")
 
-ROOT = Path(workflow.basedir)
+# The folder of this file, also when another workflow uses it as a module.
+ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False))
 
 
 configfile: ROOT / "config" / "config.yaml"
@@ -21,8 +22,9 @@ report: "workflow/report/_workflow.rst"
 
 
 # Everything is validated here, before any job.
+FOLDER = Path(config.get("project", ROOT))
 try:
-    PROJECT = load_project(ROOT, config)
+    PROJECT = load_project(FOLDER, config)
 except SpecError as error:
     sys.exit(f"{error}")
 for note in PROJECT.notes():

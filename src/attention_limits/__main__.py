@@ -71,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
     scaled.add_argument("--seed", type=_whole(0), default=0, help="root seed of all random streams (default: 0)")
 
+    scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
+
     run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
     run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/experiments/<family>/<name>.yaml")
     run.add_argument("--estimator", required=True, help="an estimator of the experiment, or data it reads")

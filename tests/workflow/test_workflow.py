@@ -179,7 +179,7 @@ def test_damaged_chunks_are_named_with_a_repair_that_works(finished):
         (line,) = [line for line in found.stderr.splitlines() if f" {path.relative_to(finished.folder)}: " in line]
         assert words in line
         name = path.relative_to(finished.folder)
-        assert f"repair: rm -f '{name}' && snakemake '{name}' --config scale=laptop seed=0" in line
+        assert f"repair: rm -f {name} && snakemake {name} --config scale=laptop seed=0" in line
         return len(found.stderr.splitlines())
 
     assert merged_problem(flipped, "its data do not have its checksum") == 3

@@ -1,19 +1,17 @@
 # The two steps every experiment takes: chunks, then one cube. Which experiments there are is told by config/.
 
 # Paths in the shell lines are relative to the working directory, so that a line can be pasted from a log.
-EXPERIMENTS = os.path.relpath(ROOT / "config" / "experiments")
+EXPERIMENTS = os.path.relpath(FOLDER / "config" / "experiments")
 RESULTS = PROJECT.results
 PROGRAM = f"{shlex.quote(sys.executable)} -m attention_limits"
 RUN = (
     "{PROGRAM} run {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
     " --estimator {wildcards.estimator} --chunk {wildcards.chunk} --scale {PROJECT.scale} --seed {PROJECT.seed}"
-    " --threads {threads} --output {output:q} > {log:q} 2>&1"
+    " --results {PROJECT.base:q} --threads {threads} --output {output:q} > {log:q} 2>&1"
     " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
 )
 
-CHUNK_JOBS = PROJECT.chunk_jobs()
 CUBE_JOBS = PROJECT.cube_jobs()
-DATA_PATHS = PROJECT.data_paths()
 
 
 def name_of(wildcards):
@@ -22,18 +20,27 @@ def name_of(wildcards):
 
 def chunk_job(wildcards):
     """Specification and code digest of a chunk or of data; those of an older layout have none."""
-    return CHUNK_JOBS[name_of(wildcards)]
+    return PROJECT.chunk_job(*name_of(wildcards))
 
 
 def resources_of(wildcards):
-    experiment = PROJECT.experiments[wildcards.family][wildcards.experiment]
-    return {**experiment.data, **experiment.estimators}[wildcards.estimator].resources
+    return PROJECT.part(wildcards.family, wildcards.experiment, wildcards.estimator).resources
+
+
+def memory_of(wildcards, attempt):
+    """Twice as much at each new attempt: a job that was killed for its memory has a chance."""
+    return resources_of(wildcards)["memory"] * 2 ** (attempt - 1)
+
+
+def minutes_of(wildcards, attempt):
+    """Twice as long at each new attempt."""
+    return resources_of(wildcards)["minutes"] * 2 ** (attempt - 1)
 
 
 # Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
 rule chunk:
     input:
-        lambda wildcards: DATA_PATHS.get(name_of(wildcards), []),
+        lambda wildcards: PROJECT.data_paths(*name_of(wildcards)),
     output:
         RESULTS + "/chunks/{family}/{experiment}/{estimator}/{chunk}.nc",
     params:
@@ -46,8 +53,8 @@ rule chunk:
         RESULTS + "/benchmarks/chunks/{family}/{experiment}/{estimator}/{chunk}.tsv"
     threads: lambda wildcards: resources_of(wildcards)["threads"]
     resources:
-        mem_mb=lambda wildcards: resources_of(wildcards)["memory"],
-        runtime=lambda wildcards: resources_of(wildcards)["minutes"],
+        mem_mb=memory_of,
+        runtime=minutes_of,
     message:
         "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
     shell:
@@ -67,11 +74,15 @@ rule cube:
         RESULTS + "/benchmarks/cubes/{family}/{experiment}.tsv"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=lambda wildcards, attempt: 30 * attempt,
+    # On a cluster the last steps of a family are one submission: a merge or a figure alone takes seconds.
+    group:
+        "drawing"
     message:
         "{wildcards.family}/{wildcards.experiment}: merge {output}"
     shell:
         "{PROGRAM} merge {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
-        " --scale {PROJECT.scale} --seed {PROJECT.seed} --output {output:q} > {log:q} 2>&1"
+        " --scale {PROJECT.scale} --seed {PROJECT.seed} --results {PROJECT.base:q}"
+        " --output {output:q} > {log:q} 2>&1"
         " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"

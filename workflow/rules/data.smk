@@ -14,8 +14,8 @@ rule data:
         RESULTS + "/benchmarks/data/{family}/{experiment}/{estimator}/{chunk}.tsv"
     threads: lambda wildcards: resources_of(wildcards)["threads"]
     resources:
-        mem_mb=lambda wildcards: resources_of(wildcards)["memory"],
-        runtime=lambda wildcards: resources_of(wildcards)["minutes"],
+        mem_mb=memory_of,
+        runtime=minutes_of,
     message:
         "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
     shell:

@@ -28,6 +28,8 @@ for figure in PROJECT.figures.values():
         resources:
             mem_mb=1000,
             runtime=10,
+        group:
+            "drawing"
         message:
             "draw {output.pdf}"
         shell:
