@@ -209,7 +209,7 @@ def test_a_wrong_specification_stops_before_any_job(toy):
     toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 1e3", "steps: 3")
     found = toy.snakemake("-n", "--config", "scala=paper", "seed=-1")
     assert found.returncode != 0
-    assert "scala: unknown key; allowed: families, scale, seed" in found.stderr
+    assert "scala: unknown key; allowed: families, project, results, scale, seed" in found.stderr
     assert "seed: -1: allowed: a whole number ≥ 0" in found.stderr
 
 

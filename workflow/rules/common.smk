@@ -37,6 +37,11 @@ def minutes_of(wildcards, attempt):
     return resources_of(wildcards)["minutes"] * 2 ** (attempt - 1)
 
 
+def drawing(wildcards):
+    """On a cluster the last steps of a figure are one submission: a merge or a drawing alone takes seconds."""
+    return None if workflow.local_exec else "drawing"
+
+
 # Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
 rule chunk:
     input:
@@ -76,9 +81,8 @@ rule cube:
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
-    # On a cluster the last steps of a family are one submission: a merge or a figure alone takes seconds.
     group:
-        "drawing"
+        drawing
     message:
         "{wildcards.family}/{wildcards.experiment}: merge {output}"
     shell:

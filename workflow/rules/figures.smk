@@ -29,7 +29,7 @@ for figure in PROJECT.figures.values():
             mem_mb=1000,
             runtime=10,
         group:
-            "drawing"
+            drawing
         message:
             "draw {output.pdf}"
         shell:
