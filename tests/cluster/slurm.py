@@ -4,6 +4,7 @@ Nothing outside of the folder is written, and every process is ended by the id r
 the daemons start themselves are known by the path of the configuration in their environment.
 """
 
+import contextlib
 import getpass
 import os
 import signal
@@ -104,7 +105,9 @@ class Slurm:
     def __exit__(self, *_) -> None:
         if "slurmctld" in self._started:
             self.command("scancel", "--user", getpass.getuser(), check=False)
-            self._wait_for(lambda: not self.command("squeue", "--noheader", check=False), "the last job to end", 20, False)
+            self._wait_for(
+                lambda: not self.command("squeue", "--noheader", check=False), "the last job to end", 20, False
+            )
         for process in reversed(self._started.values()):
             process.terminate()
         for process in reversed(self._started.values()):
@@ -150,7 +153,7 @@ class Slurm:
 
     def processes(self, **more: str) -> list[int]:
         """The ids of all processes whose environment names this configuration, and what else is asked for."""
-        wanted = {"SLURM_CONF": str(self.configuration), **more} if not more else more
+        wanted = more if more else {"SLURM_CONF": str(self.configuration), **more}
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -194,10 +197,8 @@ class Slurm:
 
 def kill(process_id: int) -> None:
     """SIGKILL, if the process is still there."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(process_id, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def free_ports(number: int) -> list[int]:

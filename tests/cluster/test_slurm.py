@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
-
 from slurm import NODES, PROGRAMS, Slurm
+
 from toy import REPOSITORY, Toy
 
 pytestmark = pytest.mark.cluster
@@ -130,7 +130,7 @@ def test_a_cancelled_job_is_tried_again(project, slurm, sound):
 def test_a_node_that_crashes_costs_its_job_alone(project, slurm, sound):
     before = slurm.jobs()
     process = started(project, slurm, CUBE, TOY_SLEEP="3")
-    number, node = next(iter(wait_until(lambda: computing(project, slurm, before), process).items()))
+    _number, node = next(iter(wait_until(lambda: computing(project, slurm, before), process).items()))
     slurm.crash_node(node)
     try:
         status, output = finished(process, project)
@@ -151,7 +151,12 @@ def test_a_killed_snakemake_is_resumed(project, slurm, sound):
     process.send_signal(signal.SIGKILL)
     process.wait()
     # Its jobs still run, and write the same files as those of the next one.
-    assert subprocess.run(command(project, "--unlock"), cwd=project.folder, env=project.environment(), check=False).returncode == 0
+    assert (
+        subprocess.run(
+            command(project, "--unlock"), cwd=project.folder, env=project.environment(), check=False
+        ).returncode
+        == 0
+    )
     status, output = finished(started(project, slurm, CUBE), project)
     assert status == 0, output
     assert (project.folder / CUBE).read_bytes() == sound
@@ -187,7 +192,7 @@ def heights(path):
 def test_too_little_memory_and_too_little_time_are_doubled(project, slurm, tmp_path):
     """A job that is killed for its memory has twice as much when it is tried again, and likewise for the time."""
     hungry(project, "{memory: 700}")
-    arguments = dict(TOY_FAULT="counting", TOY_BYTES="700_000_000", TOY_SECONDS="6")
+    arguments = {"TOY_FAULT": "counting", "TOY_BYTES": "700_000_000", "TOY_SECONDS": "6"}
     status, output = finished(started(project, slurm, CUBE, **arguments), project)
     assert status == 0, output
     assert output.count("OUT_OF_MEMORY") + output.count("SLURM status is: 'FAILED'") + output.count("CANCELLED") >= 1
@@ -195,7 +200,7 @@ def test_too_little_memory_and_too_little_time_are_doubled(project, slurm, tmp_p
 
     late = Toy(tmp_path / "late")
     hungry(late, "{minutes: 1}")
-    arguments = dict(TOY_FAULT="counting", TOY_BYTES="0", TOY_SECONDS="95")
+    arguments = {"TOY_FAULT": "counting", "TOY_BYTES": "0", "TOY_SECONDS": "95"}
     status, output = finished(started(late, slurm, CUBE, **arguments), late)
     assert status == 0, output
     assert "TIMEOUT" in output
@@ -204,12 +209,14 @@ def test_too_little_memory_and_too_little_time_are_doubled(project, slurm, tmp_p
 
 def test_never_enough_memory_is_said_and_mended_by_hand(project, slurm, sound):
     hungry(project, "{memory: 400}")
-    arguments = dict(TOY_FAULT="counting", TOY_BYTES="1_500_000_000", TOY_SECONDS="6")
+    arguments = {"TOY_FAULT": "counting", "TOY_BYTES": "1_500_000_000", "TOY_SECONDS": "6"}
     status, output = finished(started(project, slurm, CUBE, **arguments), project)
     assert status == 1
     assert "results/logs/chunks/toy/growth_curve/counting/" in output
     # The other estimator is done, and stays done.
-    kept = {path: path.stat().st_mtime_ns for path in project.folder.glob("results/chunks/toy/growth_curve/growth/*.nc")}
+    kept = {
+        path: path.stat().st_mtime_ns for path in project.folder.glob("results/chunks/toy/growth_curve/growth/*.nc")
+    }
     assert len(kept) == 2
     more = ["--set-resources", "chunk:mem_mb=3000"]
     status, output = finished(started(project, slurm, CUBE, *more, **arguments), project)

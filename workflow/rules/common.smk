@@ -1,21 +1,34 @@
 # The two steps every experiment takes: chunks, then one cube. Which experiments there are is told by config/.
 
-# Paths in the shell lines are relative to the working directory, so that a line can be pasted from a log.
+# Paths in the lines of the shell are relative to the working directory, so that a line can be pasted from a log.
 EXPERIMENTS = os.path.relpath(FOLDER / "config" / "experiments")
 RESULTS = PROJECT.results
-PROGRAM = f"{shlex.quote(sys.executable)} -m attention_limits"
-RUN = (
-    "{PROGRAM} run {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
-    " --estimator {wildcards.estimator} --chunk {wildcards.chunk} --scale {PROJECT.scale} --seed {PROJECT.seed}"
-    " --results {PROJECT.base:q} --threads {threads} --output {output:q} > {log:q} 2>&1"
-    " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
-)
+# What fails shows the end of its log.
+SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
 
 CUBE_JOBS = PROJECT.cube_jobs()
 
 
 def name_of(wildcards):
     return wildcards.family, wildcards.experiment, wildcards.estimator, wildcards.chunk
+
+
+def program(command, *arguments, results=True):
+    """A line of the shell that calls the program, every word of it quoted."""
+    run = ["--scale", PROJECT.scale, "--seed", PROJECT.seed, "--results", PROJECT.base] if results else []
+    return shlex.join(map(str, [sys.executable, "-m", "attention_limits", command, *arguments, *run]))
+
+
+# Params that are made of the output are not compared with those of former runs: how a job is called decides no number.
+def run_command(wildcards, output, threads):
+    family, experiment, estimator, chunk = name_of(wildcards)
+    file = f"{EXPERIMENTS}/{family}/{experiment}.yaml"
+    options = ["--estimator", estimator, "--chunk", chunk, "--threads", threads, "--output", output]
+    return program("run", file, *options)
+
+
+def merge_command(wildcards, output):
+    return program("merge", f"{EXPERIMENTS}/{wildcards.family}/{wildcards.experiment}.yaml", "--output", output)
 
 
 def chunk_job(wildcards):
@@ -52,6 +65,7 @@ rule chunk:
         spec=lambda wildcards: chunk_job(wildcards)["spec"],
         code=lambda wildcards: chunk_job(wildcards)["code"],
         seed=PROJECT.seed,
+        command=run_command,
     log:
         RESULTS + "/logs/chunks/{family}/{experiment}/{estimator}/{chunk}.log",
     benchmark:
@@ -63,7 +77,7 @@ rule chunk:
     message:
         "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
     shell:
-        RUN
+        SHELL
 
 
 rule cube:
@@ -73,6 +87,7 @@ rule cube:
         RESULTS + "/cubes/{family}/{experiment}.nc",
     params:
         digest=lambda wildcards: CUBE_JOBS[wildcards.family, wildcards.experiment],
+        command=merge_command,
     log:
         RESULTS + "/logs/cubes/{family}/{experiment}.log",
     benchmark:
@@ -86,7 +101,4 @@ rule cube:
     message:
         "{wildcards.family}/{wildcards.experiment}: merge {output}"
     shell:
-        "{PROGRAM} merge {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
-        " --scale {PROJECT.scale} --seed {PROJECT.seed} --results {PROJECT.base:q}"
-        " --output {output:q} > {log:q} 2>&1"
-        " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
+        SHELL

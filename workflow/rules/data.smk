@@ -8,6 +8,7 @@ rule data:
         spec=lambda wildcards: chunk_job(wildcards)["spec"],
         code=lambda wildcards: chunk_job(wildcards)["code"],
         seed=PROJECT.seed,
+        command=run_command,
     log:
         RESULTS + "/logs/data/{family}/{experiment}/{estimator}/{chunk}.log",
     benchmark:
@@ -19,4 +20,4 @@ rule data:
     message:
         "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
     shell:
-        RUN
+        SHELL
