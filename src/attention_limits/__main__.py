@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     scaled = argparse.ArgumentParser(add_help=False)
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
     scaled.add_argument("--seed", type=_whole(0), default=0, help="root seed of all random streams (default: 0)")
+    scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
 
     run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
     run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/experiments/<family>/<name>.yaml")
@@ -104,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 
     audit = commands.add_parser("audit", parents=[scaled], help="compare published numbers with the cubes")
     audit.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+    audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
     threshold = commands.add_parser(

@@ -29,9 +29,9 @@ def check_command(files: list[Path]) -> None:
         raise SpecError(problems)
 
 
-def list_command(project: Path, scale: str, seed: int, stale: bool) -> None:
+def list_command(project: Path, scale: str, seed: int, results: str, stale: bool) -> None:
     """Print every experiment and figure with the state of its files."""
-    loaded = load_project(project, {"scale": scale, "seed": seed})
+    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
     if stale:
         for path in _unneeded_chunks(loaded, project):
             print(path)
@@ -64,7 +64,7 @@ def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
 
     Those of an experiment that is left out stay needed: its file may come back.
     """
-    sharing = [scale for scale in SCALES if results_folder(scale) == project.results]
+    sharing = [scale for scale in SCALES if results_folder(project.base, scale) == project.results]
     needed = {
         Path(path)
         for loaded in (load_project(root, {"scale": scale, "seed": project.seed}) for scale in sharing)
@@ -89,11 +89,11 @@ def _cube_state(path: Path, digest: str) -> str:
         return "damaged"
 
 
-def summary_command(project: Path, scale: str, seed: int) -> None:
+def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
     """Print the cubes that have points that did not converge, then where the figures, the report and the audit are."""
     from attention_limits.cubes import read
 
-    loaded = load_project(project, {"scale": scale, "seed": seed})
+    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
     lines = []
     for family, experiments in loaded.experiments.items():
         for name in experiments:
@@ -113,9 +113,9 @@ def summary_command(project: Path, scale: str, seed: int) -> None:
 
 def show_command(cube: Path) -> None:
     """Print title, specification, coordinates, variables with ranges, and unconverged points of a cube."""
-    from attention_limits.cubes import read
+    from attention_limits.cubes import read, remake
 
-    dataset = read(cube, repair=f"rm -f '{cube}' && snakemake '{cube}'")
+    dataset = read(cube, repair=remake(cube))
     attributes = dataset.attrs
     print(f"{attributes['title']}\n{attributes['summary']}\nsource: {attributes['source']}")
     print(f"root seed {attributes['root_seed']}; " + _pairs(json.loads(attributes["versions"])))
