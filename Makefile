@@ -13,15 +13,17 @@ endif
 
 .PHONY: run smoke report test lint bench publish docs clean
 
-# The first figure is what somebody new waits for.
+# The first figure is what somebody new waits for. What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
-	$(SNAKEMAKE) --prioritize smi_fig1_left
+	$(SNAKEMAKE) --prioritize smi_fig1_left --logger attention-limits
+	@$(MAKE) --no-print-directory report
+	@.venv/bin/attention-limits summary --scale $(SCALE)
 
 smoke: SCALE = smoke
 smoke: run
 
 report: $(STAMP)
-	$(SNAKEMAKE) --report $(if $(filter smoke,$(SCALE)),results/smoke,results)/report.html
+	$(SNAKEMAKE) --quiet all --report $(if $(filter smoke,$(SCALE)),results/smoke,results)/report.html
 
 test: lint
 	.venv/bin/pytest -n 2

@@ -11,7 +11,8 @@ from attention_limits.project import load_project
 
 min_version("9.0")
 
-ROOT = Path(workflow.basedir)
+# The folder of this file, also when another workflow uses it as a module.
+ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False))
 
 
 configfile: ROOT / "config" / "config.yaml"
@@ -21,15 +22,14 @@ report: "workflow/report/_workflow.rst"
 
 
 # Everything is validated here, before any job.
+FOLDER = Path(config.get("project", ROOT))
 try:
-    PROJECT = load_project(ROOT, config)
+    PROJECT = load_project(FOLDER, config)
 except SpecError as error:
     sys.exit(f"{error}")
 for note in PROJECT.notes():
     print(note, file=sys.stderr)
-RESULTS = PROJECT.results
-PROGRAM = f"{shlex.quote(sys.executable)} -m attention_limits"
-AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
+AUDIT = [f"{PROJECT.results}/audit.{kind}" for kind in ("md", "json")]
 
 
 wildcard_constraints:
@@ -51,7 +51,9 @@ rule all:
 
 
 # A family that needs rules of its own, such as data shared by several solvers, brings a file.
-for rules in sorted(ROOT.glob("workflow/rules/*.smk")):
+# All build on the common one.
+COMMON = ROOT / "workflow" / "rules" / "common.smk"
+for rules in (COMMON, *sorted(set(COMMON.parent.glob("*.smk")) - {COMMON})):
 
     include: rules
 

@@ -20,6 +20,7 @@ def measure(quick):
     """Run all benchmarks; returns (rows, growths, conditions) for `table`."""
     # numba and BLAS read their number of threads when they are imported, here and in the processes started from here.
     import channel_cases
+    import growth_cases
     import learning_cases
     import potts_cases
     import sgd_cases
@@ -69,6 +70,8 @@ def measure(quick):
     rows += single_index_cases.rows(quick)
     tell("Potts: Gibbs sampling, factored attention, replica theory")
     rows += potts_cases.rows(quick)
+    tell("growth of the cost with the size")
+    growths += growth_cases.growths(quick)
     tell("done")
     conditions = {
         "sizes": "quick" if quick else "full",
@@ -86,7 +89,7 @@ def measure(quick):
 
 
 def main():
-    """Measure, and write `benchmarks.md` and `benchmarks.json`."""
+    """Measure, and write `benchmarks.md`, `benchmarks.json` and `scaling.png`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer samples and smaller sizes, under a minute")
     default = Path(__file__).parent / "results"
@@ -99,7 +102,11 @@ def main():
     (arguments.output / "benchmarks.md").write_text(text, encoding="utf-8")
     data = json.dumps(plain(*results), indent=2, ensure_ascii=False)
     (arguments.output / "benchmarks.json").write_text(data + "\n", encoding="utf-8")
-    print(f"\n{text}\nwritten to {arguments.output}/benchmarks.md and .json")
+    # Late: matplotlib must not be in the memory that is measured.
+    from scaling_figure import draw
+
+    draw(results[1], arguments.output / "scaling.png")
+    print(f"\n{text}\nwritten to {arguments.output}/benchmarks.md, .json and scaling.png")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ _THREAD_VARIABLES = (
 
 _MODULES = {
     **dict.fromkeys(("run", "merge", "draw"), "making"),
-    **dict.fromkeys(("check", "list", "show"), "inspecting"),
+    **dict.fromkeys(("check", "list", "show", "summary"), "inspecting"),
     **dict.fromkeys(("threshold", "check_link"), "asking"),
     "audit": "auditing",
 }
@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     scaled = argparse.ArgumentParser(add_help=False)
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
     scaled.add_argument("--seed", type=_whole(0), default=0, help="root seed of all random streams (default: 0)")
+    scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
 
     run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
     run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/experiments/<family>/<name>.yaml")
@@ -97,8 +98,14 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
     listing.add_argument("--stale", action="store_true", help="print only chunk files nothing needs any more")
 
+    summary = commands.add_parser(
+        "summary", parents=[scaled], help="what a run has made, and which points did not converge"
+    )
+    summary.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+
     audit = commands.add_parser("audit", parents=[scaled], help="compare published numbers with the cubes")
     audit.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+    audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
     threshold = commands.add_parser(

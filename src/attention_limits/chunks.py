@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +12,11 @@ import xarray as xr
 
 from attention_limits import cubes
 from attention_limits.combine import fill, union
-from attention_limits.digests import chunk_attributes, chunk_code
+from attention_limits.digests import chunk_attributes, chunk_code, point_digest
 from attention_limits.errors import CubeError
 from attention_limits.files import canonical_json
 from attention_limits.grid import Chunk
-from attention_limits.project import data_folder
+from attention_limits.project import RESULTS, data_folder
 from attention_limits.provenance import versions
 from attention_limits.rng import Streams
 from attention_limits.spec import Estimator, Experiment
@@ -24,14 +25,16 @@ from attention_limits.variables.record import registry
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 
 
-def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: int, output: Path) -> int:
+def run_chunk(
+    experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: int, output: Path, results: str = RESULTS
+) -> int:
     """Make the file of one chunk and return how many of its points were computed rather than copied.
 
     Points that sound chunk files in the folder of `output` hold, under the same model, solver, seed and code,
     are copied; the kind is run on the fewest full blocks that cover the others. Data that the kind reads are made first
-    where their files are missing. Raises CubeError when the kind returns something else than it was asked for.
+    where their files below `results` are missing. Raises CubeError when the kind returns something else than it was asked for.
     """
-    attributes = chunk_attributes(estimator, chunk, seed)
+    attributes = chunk_attributes(estimator, chunk, point_digest(estimator, seed))
     spec = estimator.effective(chunk)
     pieces, missing = _existing(spec, attributes["point_digest"], output)
     computed = int(missing.sum())
@@ -41,7 +44,7 @@ def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: 
         # Where things are, and how they are opened, decides no number: neither is kept in the file.
         tools = {"project": str(estimator.project)}
         if estimator.reads is not None:
-            tools["data"] = DataFiles(experiment, estimator, seed)
+            tools["data"] = DataFiles(experiment, estimator, seed, results)
         for block in blocks(missing):
             *grid, replicas = block
             values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
@@ -62,9 +65,10 @@ def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: 
 class DataFiles:
     """The data that one estimator reads, opened point by point: what `spec["data"]` of its `run` is."""
 
-    def __init__(self, experiment: Experiment, estimator: Estimator, seed: int):
-        self._experiment, self._reader, self._seed = experiment, estimator, seed
-        self._folder = Path(data_folder(experiment.scale, estimator))
+    def __init__(self, experiment: Experiment, estimator: Estimator, seed: int, results: str):
+        self._experiment, self._reader, self._seed, self._results = experiment, estimator, seed, results
+        self._folder = Path(data_folder(results, experiment.scale, estimator))
+        self._point_digest = point_digest(estimator.reads, seed)
 
     def __call__(self, replica: int, **point: float) -> xr.Dataset:
         """The dataset of one point, without the dimensions of the grid and the replica, in memory.
@@ -74,13 +78,13 @@ class DataFiles:
         """
         data, chunk = self._reader.reads, self._reader.data_chunk(replica, point)
         path = self._folder / f"{chunk.name}.nc"
-        expect = chunk_attributes(data, chunk, self._seed)
+        expect = chunk_attributes(data, chunk, self._point_digest)
         try:
             dataset = cubes.read(path, repair="made anew", expect=expect)
         except CubeError as error:
             print(f"{error}: made for {self._reader.name}; remove it when no estimator needs it any more")
-            run_chunk(self._experiment, data, chunk, self._seed, path)
-            dataset = cubes.read(path, repair=f"rm -f '{path}'", expect=expect)
+            run_chunk(self._experiment, data, chunk, self._seed, path, self._results)
+            dataset = cubes.read(path, repair=f"rm -f {shlex.quote(str(path))}", expect=expect)
         return dataset.isel({**dict.fromkeys(data.grid, 0), "replica": 0}, drop=True)
 
 
@@ -120,7 +124,7 @@ def _existing(spec: dict, point_digest: str, output: Path) -> tuple[list[xr.Data
     missing = np.ones([len(values) for values in axes.values()], dtype=bool)
     position = [{value: i for i, value in enumerate(values)} for values in axes.values()]
     pieces = []
-    for path in sorted(output.parent.glob("*.nc")):
+    for path in sorted(output.parent.glob("[!.]*.nc")):
         if path == output or not missing.any() or not _may_overlap(path.stem, spec):
             continue
         try:

@@ -21,42 +21,97 @@ def union(datasets: list[xr.Dataset]) -> dict[str, np.ndarray]:
     return result
 
 
-def fill(datasets: Iterable[xr.Dataset], coordinates: dict[str, np.ndarray]) -> xr.Dataset:
-    """Place every dataset at its coordinate values in arrays over `coordinates`; what none covers is missing.
+class Filling:
+    """Datasets placed one after the other at their coordinate values in arrays over all of them.
 
-    Missing is NaN, so whole numbers and truth values become floats where, and only where, something is missing.
-    All datasets must hold the same variables with the same dimensions. Raises CubeError when they do not, and
-    when two datasets cover the same place.
+    `coordinates` are the values known from the start; those of other dimensions are added as datasets bring them.
     """
-    position = {name: {value: i for i, value in enumerate(values.tolist())} for name, values in coordinates.items()}
-    arrays: dict[str, np.ndarray] = {}
-    covered: dict[str, np.ndarray] = {}
-    dims: dict[str, tuple[str, ...]] = {}
-    for dataset in datasets:
+
+    def __init__(self, coordinates: dict[str, np.ndarray]):
+        self._coordinates: dict[str, np.ndarray] = {}
+        self._position: dict[str, dict] = {}
+        self._dims: dict[str, tuple[str, ...]] = {}
+        self._arrays: dict[str, np.ndarray] = {}
+        self._covered: dict[str, np.ndarray] = {}
+        for name, values in coordinates.items():
+            self._place(name, values)
+
+    def add(self, dataset: xr.Dataset) -> None:
+        """Copy the values of a dataset to their places.
+
+        All datasets must hold the same variables with the same dimensions. Raises CubeError when they do not, and
+        when two datasets cover the same place.
+        """
         names = {str(name) for name in dataset.data_vars}
-        if arrays and names != arrays.keys():
-            odd = ", ".join(sorted(names ^ arrays.keys()))
+        if self._arrays and names != self._arrays.keys():
+            odd = ", ".join(sorted(names ^ self._arrays.keys()))
             raise CubeError([f"these variables are in some parts and not in others: {odd}"])
-        index = {
-            name: [position[name][value] for value in dataset[name].values.tolist()] for name in map(str, dataset.dims)
-        }
+        values = {str(name): dataset[name].values.tolist() for name in dataset.dims}
+        self._make_room(dataset)
         for name in sorted(names):
-            array = dataset[name]
-            if name not in arrays:
-                dims[name] = tuple(map(str, array.dims))
-                shape = [len(coordinates[dim]) for dim in dims[name]]
-                arrays[name] = np.zeros(shape, dtype=array.dtype)
-                covered[name] = np.zeros(shape, dtype=bool)
-            if array.dims != dims[name] or array.dtype != arrays[name].dtype:
+            array = dataset.variables[name]
+            if name not in self._arrays:
+                self._dims[name] = tuple(map(str, array.dims))
+                self._arrays[name], self._covered[name] = self._empty(name, array.dtype), self._empty(name, bool)
+            if array.dims != self._dims[name] or array.dtype != self._arrays[name].dtype:
                 raise CubeError([f"{name}: has other dimensions or another type in some parts"])
-            where = np.ix_(*(index[dim] for dim in dims[name]))
-            if covered[name][where].any():
+            where = np.ix_(*([self._position[dim][value] for value in values[dim]] for dim in self._dims[name]))
+            if self._covered[name][where].any():
                 raise CubeError([f"{name}: two parts hold the same point"])
-            arrays[name][where] = array.values
-            covered[name][where] = True
-    variables = {name: (dims[name], _with_missing(arrays[name], covered[name])) for name in arrays}
-    used = {dim for name in dims for dim in dims[name]}
-    return xr.Dataset(variables, {name: values for name, values in coordinates.items() if name in used})
+            self._arrays[name][where] = array.values
+            self._covered[name][where] = True
+
+    def dataset(self) -> xr.Dataset:
+        """All that was added. What nothing covers is missing, that is NaN, or empty text.
+
+        Whole numbers and truth values become floats where, and only where, something is missing.
+        """
+        variables = {
+            name: (dims, _with_missing(self._arrays[name], self._covered[name])) for name, dims in self._dims.items()
+        }
+        used = {dim for dims in self._dims.values() for dim in dims}
+        return xr.Dataset(variables, {name: values for name, values in self._coordinates.items() if name in used})
+
+    def _make_room(self, dataset: xr.Dataset) -> None:
+        """Lengthen the arrays when a dataset brings values of a coordinate that were not there."""
+        new = {}
+        for name in map(str, dataset.dims):
+            known = self._position.get(name, {})
+            if any(value not in known for value in dataset[name].values.tolist()):
+                new[name] = union([self._along(name), dataset])[name]
+        if not new:
+            return
+        old = {name: dict(self._position[name]) for name in new if name in self._position}
+        for name, values in new.items():
+            self._place(name, values)
+        for name, dims in self._dims.items():
+            if not old.keys() & set(dims):
+                continue
+            where = np.ix_(
+                *([self._position[dim][value] for value in old.get(dim, self._position[dim])] for dim in dims)
+            )
+            for arrays in (self._arrays, self._covered):
+                longer = self._empty(name, arrays[name].dtype)
+                longer[where] = arrays[name]
+                arrays[name] = longer
+
+    def _along(self, name: str) -> xr.Dataset:
+        return xr.Dataset(coords={name: self._coordinates[name]} if name in self._coordinates else {})
+
+    def _place(self, name: str, values: np.ndarray) -> None:
+        self._coordinates[name] = values
+        self._position[name] = {value: i for i, value in enumerate(values.tolist())}
+
+    def _empty(self, name: str, dtype) -> np.ndarray:
+        return np.zeros([len(self._coordinates[dim]) for dim in self._dims[name]], dtype=dtype)
+
+
+def fill(datasets: Iterable[xr.Dataset], coordinates: dict[str, np.ndarray]) -> xr.Dataset:
+    """All datasets in one, over `coordinates`; see `Filling`."""
+    filling = Filling(coordinates)
+    for dataset in datasets:
+        filling.add(dataset)
+    return filling.dataset()
 
 
 def _with_missing(array: np.ndarray, covered: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,12 @@ def read(path: Path, repair: str, expect: dict[str, str] | None = None) -> xr.Da
         if dataset.attrs.get(key) != value:
             raise problem(f"was made from another specification, seed or code (its {key} differs)")
     return dataset
+
+
+def remake(path: Path, config: str = "") -> str:
+    """The command that makes a file of the workflow anew, to be pasted into a shell."""
+    name = shlex.quote(str(path))
+    return f"rm -f {name} && snakemake {name}" + (f" --config {config}" if config else "")
 
 
 def _digest_of_json(text: str | None) -> str | None:

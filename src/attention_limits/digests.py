@@ -26,18 +26,21 @@ def chunk_code(estimator: Estimator) -> str:
     return own if estimator.reads is None else digest([own, chunk_code(estimator.reads)])
 
 
-def chunk_attributes(estimator: Estimator, chunk: Chunk, seed: int) -> dict[str, str]:
-    """The attributes by which the file of a chunk is known to be current."""
-    return {
-        "spec_digest": digest(estimator.effective(chunk)),
-        "point_digest": estimator.point_digest(seed, chunk_code(estimator)),
-    }
+def chunk_attributes(estimator: Estimator, chunk: Chunk, point_digest: str) -> dict[str, str]:
+    """The attributes by which the file of a chunk is known to be current; `point_digest` is that of `point_digest()`."""
+    return {"spec_digest": digest(estimator.effective(chunk)), "point_digest": point_digest}
+
+
+def point_digest(estimator: Estimator, seed: int) -> str:
+    """What decides the numbers of an estimator at a point. It is the same for all chunks, so it is asked for once."""
+    return estimator.point_digest(seed, chunk_code(estimator))
 
 
 def held_points(folder: Path, grid: list[str], point_digest: str) -> set[tuple[float, ...]]:
     """The points, (grid values, replica), that the chunk files of a folder hold under a digest; data are not looked at."""
     held = set()
-    for path in sorted(folder.glob("*.nc")):
+    # Not what a killed job has left half written.
+    for path in sorted(folder.glob("[!.]*.nc")):
         import netCDF4
 
         try:

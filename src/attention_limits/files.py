@@ -17,7 +17,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix stays, because writers choose the format by it; the leading dot keeps it out of globs.
+    # The suffix stays, because writers choose the format by it; the leading dot tells it from finished files.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary

@@ -1,5 +1,6 @@
 """Grids of parameter values, replicas, and the chunks they are cut into."""
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -12,9 +13,23 @@ from attention_limits.files import digest
 class Chunk:
     """One job: the outer product of some values of each grid key and some replicas."""
 
-    name: str
     grid: dict[str, list[float]]
     replicas: list[int]
+
+    @functools.cached_property
+    def name(self) -> str:
+        """A name made of the content alone: ranges to read, then eight digits of a hash of every value.
+
+        No index enters, so that a larger grid or more replicas never gives an old name to new content.
+        """
+        exact = {key: [float(value).hex() for value in values] for key, values in self.grid.items()}
+        return f"{self.ranges}_{digest([exact, self.replicas])[:8]}"
+
+    @property
+    def ranges(self) -> str:
+        """The part of the name that people read, which costs no hash."""
+        parts = [key + _span(values) for key, values in self.grid.items()] + ["replicas" + _span(self.replicas)]
+        return "_".join(parts)
 
     @property
     def size(self) -> int:
@@ -62,28 +77,13 @@ def cut(grid: dict[str, list[float]], replicas: int, chunk: dict[str, int]) -> l
     chunks = []
     for block in itertools.product(*blocks):
         part = dict(zip(axes, block, strict=True))
-        chunks.append(make_chunk(part, part.pop("replicas")))
+        chunks.append(Chunk(replicas=part.pop("replicas"), grid=part))
     return chunks
-
-
-def make_chunk(grid: dict[str, list[float]], replicas: list[int]) -> Chunk:
-    """The chunk of these values, with its name."""
-    return Chunk(chunk_name(grid, replicas), grid, replicas)
 
 
 def single(grid: dict[str, list[float]]) -> dict[str, int]:
     """The block sizes that make every point a chunk of its own."""
     return dict.fromkeys([*grid, "replicas"], 1)
-
-
-def chunk_name(grid: dict[str, list[float]], replicas: list[int]) -> str:
-    """A name made of the content alone: ranges to read, then eight digits of a hash of every value.
-
-    No index enters, so that a larger grid or more replicas never gives an old name to new content.
-    """
-    parts = [key + _span(values) for key, values in grid.items()] + ["replicas" + _span(replicas)]
-    exact = {key: [float(value).hex() for value in values] for key, values in grid.items()}
-    return "_".join([*parts, digest([exact, replicas])[:8]])
 
 
 def _span(values: list[float]) -> str:

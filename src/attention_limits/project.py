@@ -1,15 +1,18 @@
 """The whole project at one scale and seed: its experiments and figures, where their files are, what they hang on."""
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from attention_limits.digests import chunk_code, cube_digest, held_points
+from attention_limits.digests import chunk_code, cube_digest, held_points, point_digest
 from attention_limits.errors import SpecError
 from attention_limits.files import canonical_json
 from attention_limits.provenance import code_digest
 from attention_limits.schema import complete, load_schema, problems
 from attention_limits.spec import Estimator, Experiment, load_experiment
 from attention_limits.yaml_reader import read_yaml
+
+RESULTS = "results"
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class Figure:
 class Project:
     """Validated experiments (by family, then name) and figures of the selected families.
 
-    `left_out` are the experiments that require a file that is missing; they and their figures are nowhere else.
+    `base` is the folder of the results of all scales. `left_out` are the experiments that require a file that is missing;
+    they and their figures are nowhere else.
     """
 
     scale: str
@@ -40,11 +44,12 @@ class Project:
     experiments: dict[str, dict[str, Experiment]]
     figures: dict[str, Figure]
     left_out: tuple[Experiment, ...]
+    base: str = RESULTS
 
     @property
     def results(self) -> str:
         """The folder of all results: that of `smoke` is apart, `paper` extends `laptop`."""
-        return results_folder(self.scale)
+        return results_folder(self.base, self.scale)
 
     def chunk_folder(self, family: str, experiment: str) -> str:
         """The folder below which the chunks of an experiment lie, one folder per estimator."""
@@ -56,24 +61,26 @@ class Project:
         parts = self.experiments[family][experiment].estimators
         return [f"{folder}/{name}/{chunk.name}.nc" for name, part in parts.items() for chunk in part.chunks]
 
-    def data_paths(self) -> dict[tuple[str, str, str, str], list[str]]:
-        """The files of the data that each chunk job of a reader reads, by family, experiment, estimator and chunk name.
+    def data_paths(self, family: str, experiment: str, estimator: str, chunk: str) -> list[str]:
+        """The files of the data that one chunk job reads; none when its estimator reads no data.
 
         Points that a chunk file holds already need none: data are temporary, and making them anew for one reader must not
-        set the others going.
+        set the others going. What is held is looked up once, when an estimator is first asked about.
         """
-        paths = {}
-        for experiment in self._all():
-            for name, part in experiment.estimators.items():
-                if part.reads is None:
-                    continue
-                chunks = Path(self.chunk_folder(experiment.family, experiment.name), name)
-                held = held_points(chunks, list(part.grid), part.point_digest(self.seed, chunk_code(part)))
-                for chunk in part.chunks:
-                    needed = part.data_chunks(point for point in chunk.points() if point not in held)
-                    files = [f"{data_folder(self.scale, part)}/{item.name}.nc" for item in needed]
-                    paths[experiment.family, experiment.name, name, chunk.name] = files
-        return paths
+        part = self.part(family, experiment, estimator)
+        if part.reads is None:
+            return []
+        key = (family, experiment, estimator)
+        if key not in self._held:
+            chunks = Path(self.chunk_folder(family, experiment), estimator)
+            self._held[key] = held_points(chunks, list(part.grid), point_digest(part, self.seed))
+        held = self._held[key]
+        needed = part.data_chunks(point for point in part.chunk(chunk).points() if point not in held)
+        return [f"{data_folder(self.base, self.scale, part)}/{item.name}.nc" for item in needed]
+
+    @functools.cached_property
+    def _held(self) -> dict[tuple[str, str, str], set[tuple[float, ...]]]:
+        return {}
 
     def cube_path(self, family: str, experiment: str) -> str:
         """The file of one cube."""
@@ -102,16 +109,26 @@ class Project:
         """One line for each experiment that is left out, for people: what is missing, and where to put it."""
         return [f"{item.path}: left out, with its figures: {'; '.join(item.missing())}" for item in self.left_out]
 
-    def chunk_jobs(self) -> dict[tuple[str, str, str, str], dict[str, str]]:
-        """Specification and code digest of every chunk, by family, experiment, estimator and chunk name; data included."""
-        jobs = {}
-        for experiment in self._all():
-            for name, part in {**experiment.data, **experiment.estimators}.items():
-                code = chunk_code(part)
-                for chunk in part.chunks:
-                    key = (experiment.family, experiment.name, name, chunk.name)
-                    jobs[key] = {"spec": canonical_json(part.effective(chunk)), "code": code}
-        return jobs
+    def part(self, family: str, experiment: str, name: str) -> Estimator:
+        """An estimator of an experiment, or data of it."""
+        found = self.experiments[family][experiment]
+        return found.data[name] if name in found.data else found.estimators[name]
+
+    def chunk_job(self, family: str, experiment: str, name: str, chunk: str) -> dict[str, str]:
+        """Specification and code digest of one chunk or data file. Raises KeyError for one of an older layout."""
+        part = self.part(family, experiment, name)
+        return {
+            "spec": canonical_json(part.effective(part.chunk(chunk))),
+            "code": self._codes[family, experiment, name],
+        }
+
+    @functools.cached_property
+    def _codes(self) -> dict[tuple[str, str, str], str]:
+        return {
+            (item.family, item.name, name): chunk_code(part)
+            for item in self._all()
+            for name, part in {**item.data, **item.estimators}.items()
+        }
 
     def cube_jobs(self) -> dict[tuple[str, str], str]:
         """The digest of every cube, by family and experiment."""
@@ -126,14 +143,14 @@ class Project:
         return [item for group in self.experiments.values() for item in group.values()]
 
 
-def results_folder(scale: str) -> str:
-    """The folder of all results of a scale, relative to the working directory."""
-    return "results/smoke" if scale == "smoke" else "results"
+def results_folder(base: str, scale: str) -> str:
+    """The folder of all results of a scale below the folder `base` of all results."""
+    return f"{base}/smoke" if scale == "smoke" else base
 
 
-def data_folder(scale: str, estimator: Estimator) -> str:
-    """The folder of the data that an estimator reads, relative to the working directory."""
-    return f"{results_folder(scale)}/data/{estimator.family}/{estimator.experiment}/{estimator.reads.name}"
+def data_folder(base: str, scale: str, estimator: Estimator) -> str:
+    """The folder of the data that an estimator reads, below the folder `base` of all results."""
+    return f"{results_folder(base, scale)}/data/{estimator.family}/{estimator.experiment}/{estimator.reads.name}"
 
 
 def load_project(root: Path, config: dict | None = None) -> Project:
@@ -178,7 +195,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         figures, found = _load_figures(root, experiments, left_out)
     if found:
         raise SpecError(found)
-    return Project(config["scale"], config["seed"], experiments, figures, tuple(left_out))
+    return Project(config["scale"], config["seed"], experiments, figures, tuple(left_out), config["results"])
 
 
 def _load_figures(

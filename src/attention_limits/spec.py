@@ -1,6 +1,7 @@
 """One experiment file: read, validate, overlay a scale, expand into estimators, their data and their chunks."""
 
 import copy
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from attention_limits.checking import family_problems
 from attention_limits.document import SCALES, Problem, at_home, load_kinds, scaled_documents
 from attention_limits.errors import SpecError
 from attention_limits.files import digest
-from attention_limits.grid import Chunk, axis_values, cut, make_chunk, single
+from attention_limits.grid import Chunk, axis_values, cut, single
 from attention_limits.schema import complete, load_schema
 from attention_limits.yaml_reader import read_yaml
 
@@ -18,6 +19,7 @@ from attention_limits.yaml_reader import read_yaml
 class Estimator:
     """One way to compute the experiment, or one kind of data it reads: all that its jobs need, defaults filled in.
 
+    `blocks` are the sizes of the chunks by grid key and `replicas`; a missing key means the whole axis.
     `project` is the folder that holds `config/`; it enters no digest. `reads` is the data that its jobs read, `requires`
     the files, relative to `project`, whose bytes belong to the code.
     """
@@ -30,7 +32,7 @@ class Estimator:
     replicas: int
     solver: dict
     resources: dict
-    chunks: tuple[Chunk, ...]
+    blocks: dict[str, int]
     project: Path
     reads: "Estimator | None" = None
     requires: tuple[str, ...] = ()
@@ -39,6 +41,26 @@ class Estimator:
     def module(self) -> str:
         """The module whose `run(spec, streams)` computes this estimator."""
         return f"attention_limits.experiments.{self.family}.{self.name}"
+
+    @functools.cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """All jobs, cut when they are first asked for: there may be many, and a job needs only itself."""
+        return tuple(cut(self.grid, self.replicas, self.blocks))
+
+    def chunk(self, name: str) -> Chunk:
+        """The chunk of a name. Raises KeyError when there is none."""
+        for chunk in self._chunks_by_ranges.get(name.rpartition("_")[0], ()):
+            if chunk.name == name:
+                return chunk
+        raise KeyError(name)
+
+    @functools.cached_property
+    def _chunks_by_ranges(self) -> dict[str, list[Chunk]]:
+        # By the readable part of the name: the other part costs a hash, which a job that asks for one chunk need not pay.
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self.chunks:
+            found.setdefault(chunk.ranges, []).append(chunk)
+        return found
 
     def axes(self) -> dict[str, list[float]]:
         """Grid keys, then `replica`, with all their values."""
@@ -74,7 +96,7 @@ class Estimator:
 
     def data_chunk(self, replica: int, point: dict[str, float]) -> Chunk:
         """The chunk of the data that one point reads; grid keys that the data do not scan are ignored."""
-        return make_chunk({key: [point[key]] for key in self.reads.grid}, [replica])
+        return Chunk({key: [point[key]] for key in self.reads.grid}, [replica])
 
     def _identity(self) -> dict:
         return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver}
@@ -169,7 +191,7 @@ def _points_without_data(part: Estimator) -> list[Problem]:
         if key not in part.grid:
             found.append((("grid", key), f"missing; scanned by {there}"))
             continue
-        absent = [value for value in part.grid[key] if value not in set(values)]
+        absent = sorted(set(part.grid[key]) - set(values))
         if absent:
             found.append(
                 (("grid", key), f"{absent[0]:g}: not in {there}; allowed: {', '.join(f'{v:g}' for v in values)}")
@@ -191,7 +213,6 @@ def _expand(path: Path, scale: str, document: dict, frame: dict, kinds: dict[str
             "properties": {key: item for key, item in kind["model"]["properties"].items() if key not in grid}
         }
         mine = {key: value for key, value in document["model"].items() if key in model_schema["properties"]}
-        blocks = single(grid) if data is None else part["chunk"]
         return Estimator(
             family=path.absolute().parent.name,
             experiment=path.stem,
@@ -201,7 +222,7 @@ def _expand(path: Path, scale: str, document: dict, frame: dict, kinds: dict[str
             replicas=part["replicas"],
             solver=complete(part["solver"], kind["solver"]),
             resources=part["resources"],
-            chunks=tuple(cut(grid, part["replicas"], blocks)),
+            blocks=single(grid) if data is None else part["chunk"],
             project=_project(path),
             reads=data[part["reads"]] if "reads" in part else None,
             requires=tuple(document["requires"]),

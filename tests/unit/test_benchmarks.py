@@ -63,3 +63,21 @@ def test_a_row_becomes_a_line_of_the_table_and_of_the_data():
     data = table.plain([row], [fit], {"sizes": "quick"})
     assert data["rows"][0]["ratio"] == {"median": 12500.0, "low": 10000.0, "high": 15000.0, "count": 2}
     assert data["growth"][0]["sizes"] == [10.0, 100.0, 1000.0]
+
+
+def test_growth_is_timed_per_unit_and_drawn(monkeypatch, tmp_path):
+    cases, figure = importlib.import_module("growth_cases"), importlib.import_module("scaling_figure")
+    clock = {"now": 0.0}
+    monkeypatch.setattr(cases.time, "perf_counter", lambda: clock["now"])
+
+    def work(size):
+        def run():
+            clock["now"] += 3.0 * size**2
+
+        return run
+
+    fit = cases.growth("work, per unit", "size", [1, 2, 4], work, units=3, repeats=2)
+    assert [spread.median for spread in fit.seconds] == [1.0, 4.0, 16.0]
+    assert fit.exponent == pytest.approx(2.0)
+    figure.draw([fit], tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")

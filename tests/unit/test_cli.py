@@ -93,6 +93,9 @@ def test_the_steps_by_hand(toy):
     assert "height ('estimator', 'alpha', 'replica')" in shown
     assert "8 of 24 missing" in shown
     assert "not converged" in shown
+    summary = toy.program("summary").stdout
+    assert f"  {cube}, counting\n" in summary
+    assert "toy_heights" not in summary
     for name in ("one.pdf", "two.pdf"):
         assert toy.program("draw", "toy_heights", cube, "--output", name).returncode == 0
     for kind in ("pdf", "png"):

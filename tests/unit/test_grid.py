@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.grid import axis_values, chunk_name, cut
+from attention_limits.grid import Chunk, axis_values, cut
 
 values = st.lists(
     st.floats(-1e6, 1e6).map(lambda x: float(f"{x:.6g}") + 0.0), min_size=1, max_size=12, unique=True
@@ -68,9 +68,9 @@ def test_names_are_of_the_content():
     assert few < more
     assert few.isdisjoint(chunk.name for chunk in cut({"alpha": [0.1, 0.15, 0.2]}, 4, {"replicas": 2}))
     # The ranges are the same to six digits; the values are not.
-    assert chunk_name({"alpha": [0.1]}, [0]) != chunk_name({"alpha": [0.1 + 1e-9]}, [0])
+    assert Chunk({"alpha": [0.1]}, [0]).name != Chunk({"alpha": [0.1 + 1e-9]}, [0]).name
 
 
 @given(values, st.integers(1, 9))
 def test_names_are_safe_in_a_shell(alphas, replicas):
-    assert set(chunk_name({"alpha": alphas}, list(range(replicas)))) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-")
+    assert set(Chunk({"alpha": alphas}, list(range(replicas))).name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-")

@@ -179,7 +179,7 @@ def test_damaged_chunks_are_named_with_a_repair_that_works(finished):
         (line,) = [line for line in found.stderr.splitlines() if f" {path.relative_to(finished.folder)}: " in line]
         assert words in line
         name = path.relative_to(finished.folder)
-        assert f"repair: rm -f '{name}' && snakemake '{name}' --config scale=laptop seed=0" in line
+        assert f"repair: rm -f {name} && snakemake {name} --config scale=laptop seed=0" in line
         return len(found.stderr.splitlines())
 
     assert merged_problem(flipped, "its data do not have its checksum") == 3
@@ -209,7 +209,7 @@ def test_a_wrong_specification_stops_before_any_job(toy):
     toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 1e3", "steps: 3")
     found = toy.snakemake("-n", "--config", "scala=paper", "seed=-1")
     assert found.returncode != 0
-    assert "scala: unknown key; allowed: families, scale, seed" in found.stderr
+    assert "scala: unknown key; allowed: families, project, results, scale, seed" in found.stderr
     assert "seed: -1: allowed: a whole number ≥ 0" in found.stderr
 
 

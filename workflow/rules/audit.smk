@@ -3,9 +3,14 @@ from attention_limits.audit.table import load_published
 from attention_limits.provenance import code_digest
 
 try:
-    PUBLISHED = load_published(ROOT, PROJECT.experiments)
+    PUBLISHED = load_published(FOLDER, PROJECT.experiments)
 except SpecError as error:
     sys.exit(f"{error}")
+
+
+def audit_command(wildcards, output):
+    options = ["--project", os.path.relpath(FOLDER), "--output", output[0], "--families", *PROJECT.experiments]
+    return program("audit", *options)
 
 
 rule audit:
@@ -14,12 +19,13 @@ rule audit:
     output:
         AUDIT,
     params:
-        entries=repr(PUBLISHED),
+        entries=text(repr(PUBLISHED)),
         code=code_digest(
             "attention_limits.cli.auditing",
             "attention_limits.readings.common",
             *(f"attention_limits.readings.{family}" for family in sorted({entry.family for entry in PUBLISHED})),
         ),
+        command=audit_command,
     log:
         f"{RESULTS}/logs/audit.log",
     benchmark:
@@ -31,5 +37,4 @@ rule audit:
     message:
         "audit {output[0]}"
     shell:
-        "{PROGRAM} audit --project {ROOT:q} --scale {PROJECT.scale} --seed {PROJECT.seed} --output {output[0]:q} > {log:q} 2>&1"
-        " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
+        SHELL

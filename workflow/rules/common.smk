@@ -1,55 +1,88 @@
 # The two steps every experiment takes: chunks, then one cube. Which experiments there are is told by config/.
 
-# Paths in the shell lines are relative to the working directory, so that a line can be pasted from a log.
-EXPERIMENTS = os.path.relpath(ROOT / "config" / "experiments")
-RUN = (
-    "{PROGRAM} run {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
-    " --estimator {wildcards.estimator} --chunk {wildcards.chunk} --scale {PROJECT.scale} --seed {PROJECT.seed}"
-    " --threads {threads} --output {output:q} > {log:q} 2>&1"
-    " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
-)
+# Paths in the lines of the shell are relative to the working directory, so that a line can be pasted from a log.
+EXPERIMENTS = os.path.relpath(FOLDER / "config" / "experiments")
+RESULTS = PROJECT.results
+# What fails shows the end of its log.
+SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
 
-CHUNK_JOBS = PROJECT.chunk_jobs()
 CUBE_JOBS = PROJECT.cube_jobs()
-DATA_PATHS = PROJECT.data_paths()
 
 
 def name_of(wildcards):
     return wildcards.family, wildcards.experiment, wildcards.estimator, wildcards.chunk
 
 
+def program(command, *arguments, results=True):
+    """A line of the shell that calls the program, every word of it quoted."""
+    run = ["--scale", PROJECT.scale, "--seed", PROJECT.seed, "--results", PROJECT.base] if results else []
+    return shlex.join(map(str, [sys.executable, "-m", "attention_limits", command, *arguments, *run]))
+
+
+# Free texts are handed over by functions: in a plain string Snakemake would take {braces} for wildcards.
+def text(value):
+    return lambda wildcards: value
+
+
+# Params that are made of the output are not compared with those of former runs: how a job is called decides no number.
+def run_command(wildcards, output, threads):
+    family, experiment, estimator, chunk = name_of(wildcards)
+    file = f"{EXPERIMENTS}/{family}/{experiment}.yaml"
+    options = ["--estimator", estimator, "--chunk", chunk, "--threads", threads, "--output", output]
+    return program("run", file, *options)
+
+
+def merge_command(wildcards, output):
+    return program("merge", f"{EXPERIMENTS}/{wildcards.family}/{wildcards.experiment}.yaml", "--output", output)
+
+
 def chunk_job(wildcards):
     """Specification and code digest of a chunk or of data; those of an older layout have none."""
-    return CHUNK_JOBS[name_of(wildcards)]
+    return PROJECT.chunk_job(*name_of(wildcards))
 
 
 def resources_of(wildcards):
-    experiment = PROJECT.experiments[wildcards.family][wildcards.experiment]
-    return {**experiment.data, **experiment.estimators}[wildcards.estimator].resources
+    return PROJECT.part(wildcards.family, wildcards.experiment, wildcards.estimator).resources
+
+
+def memory_of(wildcards, attempt):
+    """Twice as much at each new attempt: a job that was killed for its memory has a chance."""
+    return resources_of(wildcards)["memory"] * 2 ** (attempt - 1)
+
+
+def minutes_of(wildcards, attempt):
+    """Twice as long at each new attempt."""
+    return resources_of(wildcards)["minutes"] * 2 ** (attempt - 1)
+
+
+def drawing(wildcards):
+    """On a cluster the last steps of a figure are one submission: a merge or a drawing alone takes seconds."""
+    return None if workflow.local_exec else "drawing"
 
 
 # Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
 rule chunk:
     input:
-        lambda wildcards: DATA_PATHS.get(name_of(wildcards), []),
+        lambda wildcards: PROJECT.data_paths(*name_of(wildcards)),
     output:
         RESULTS + "/chunks/{family}/{experiment}/{estimator}/{chunk}.nc",
     params:
         spec=lambda wildcards: chunk_job(wildcards)["spec"],
         code=lambda wildcards: chunk_job(wildcards)["code"],
         seed=PROJECT.seed,
+        command=run_command,
     log:
         RESULTS + "/logs/chunks/{family}/{experiment}/{estimator}/{chunk}.log",
     benchmark:
         RESULTS + "/benchmarks/chunks/{family}/{experiment}/{estimator}/{chunk}.tsv"
     threads: lambda wildcards: resources_of(wildcards)["threads"]
     resources:
-        mem_mb=lambda wildcards: resources_of(wildcards)["memory"],
-        runtime=lambda wildcards: resources_of(wildcards)["minutes"],
+        mem_mb=memory_of,
+        runtime=minutes_of,
     message:
         "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
     shell:
-        RUN
+        SHELL
 
 
 rule cube:
@@ -59,17 +92,18 @@ rule cube:
         RESULTS + "/cubes/{family}/{experiment}.nc",
     params:
         digest=lambda wildcards: CUBE_JOBS[wildcards.family, wildcards.experiment],
+        command=merge_command,
     log:
         RESULTS + "/logs/cubes/{family}/{experiment}.log",
     benchmark:
         RESULTS + "/benchmarks/cubes/{family}/{experiment}.tsv"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=lambda wildcards, attempt: 30 * attempt,
+    group:
+        drawing
     message:
         "{wildcards.family}/{wildcards.experiment}: merge {output}"
     shell:
-        "{PROGRAM} merge {EXPERIMENTS:q}/{wildcards.family}/{wildcards.experiment}.yaml"
-        " --scale {PROJECT.scale} --seed {PROJECT.seed} --output {output:q} > {log:q} 2>&1"
-        " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
+        SHELL

@@ -8,15 +8,16 @@ rule data:
         spec=lambda wildcards: chunk_job(wildcards)["spec"],
         code=lambda wildcards: chunk_job(wildcards)["code"],
         seed=PROJECT.seed,
+        command=run_command,
     log:
         RESULTS + "/logs/data/{family}/{experiment}/{estimator}/{chunk}.log",
     benchmark:
         RESULTS + "/benchmarks/data/{family}/{experiment}/{estimator}/{chunk}.tsv"
     threads: lambda wildcards: resources_of(wildcards)["threads"]
     resources:
-        mem_mb=lambda wildcards: resources_of(wildcards)["memory"],
-        runtime=lambda wildcards: resources_of(wildcards)["minutes"],
+        mem_mb=memory_of,
+        runtime=minutes_of,
     message:
         "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
     shell:
-        RUN
+        SHELL

@@ -1,5 +1,11 @@
 # One rule per figure of config/figures.yaml; the rule's name is the figure's, and so a target to ask for.
 
+
+def drawn_by(figure):
+    name = figure.module.rpartition(".")[2]
+    return lambda wildcards, input, output: program("draw", name, *input, "--output", output.pdf, results=False)
+
+
 for figure in PROJECT.figures.values():
 
     rule:
@@ -18,8 +24,9 @@ for figure in PROJECT.figures.values():
         params:
             module=figure.module.rpartition(".")[2],
             digest=figure.digest(),
-            caption=figure.caption.read_text(encoding="utf-8"),
-            spec=PROJECT.figure_spec(figure.name),
+            caption=text(figure.caption.read_text(encoding="utf-8")),
+            spec=text(PROJECT.figure_spec(figure.name)),
+            command=drawn_by(figure),
         log:
             f"{RESULTS}/logs/figures/{figure.family}/{figure.name}.log",
         benchmark:
@@ -28,8 +35,9 @@ for figure in PROJECT.figures.values():
         resources:
             mem_mb=1000,
             runtime=10,
+        group:
+            drawing
         message:
             "draw {output.pdf}"
         shell:
-            "{PROGRAM} draw {params.module} {input:q} --output {output.pdf:q} > {log:q} 2>&1"
-            " || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
+            SHELL

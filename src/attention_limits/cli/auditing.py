@@ -10,18 +10,20 @@ from attention_limits.files import replacing
 from attention_limits.project import load_project
 
 
-def audit_command(project: Path, output: Path, scale: str, seed: int) -> None:
-    """Compare, and write a table and, beside it, the same as JSON."""
+def audit_command(project: Path, families: list[str], output: Path, scale: str, seed: int, results: str) -> None:
+    """Compare, and write a table and, beside it, the same as JSON. Numbers whose cubes are missing are not computed."""
     if output.suffix != ".md":
         raise SpecError([f"--output: {output}: must end in .md"])
-    loaded = load_project(project, {"scale": scale, "seed": seed})
+    config = {"scale": scale, "seed": seed, "results": results, **({"families": families} if families else {})}
+    loaded = load_project(project, config)
     rows = []
 
     from attention_limits.cubes import read
 
     for entry in load_published(project, loaded.experiments):
         paths = [Path(loaded.cube_path(entry.family, name)) for name in entry.cubes]
-        rows.append(compare(entry, {path.stem: read(path, repair=f"snakemake '{path}'") for path in paths}))
+        there = {path.stem: read(path, repair=f"snakemake '{path}'") for path in paths if path.exists()}
+        rows.append(compare(entry, there))
     for path, text in (
         (output, full_table(rows)),
         (output.with_suffix(".json"), json.dumps(plain(rows), indent=1, ensure_ascii=False) + "\n"),

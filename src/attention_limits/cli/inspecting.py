@@ -1,4 +1,4 @@
-"""Commands that only look: check, list, show."""
+"""Commands that only look: check, list, summary, show."""
 
 import json
 import sys
@@ -29,9 +29,9 @@ def check_command(files: list[Path]) -> None:
         raise SpecError(problems)
 
 
-def list_command(project: Path, scale: str, seed: int, stale: bool) -> None:
+def list_command(project: Path, scale: str, seed: int, results: str, stale: bool) -> None:
     """Print every experiment and figure with the state of its files."""
-    loaded = load_project(project, {"scale": scale, "seed": seed})
+    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
     if stale:
         for path in _unneeded_chunks(loaded, project):
             print(path)
@@ -64,7 +64,7 @@ def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
 
     Those of an experiment that is left out stay needed: its file may come back.
     """
-    sharing = [scale for scale in SCALES if results_folder(scale) == project.results]
+    sharing = [scale for scale in SCALES if results_folder(project.base, scale) == project.results]
     needed = {
         Path(path)
         for loaded in (load_project(root, {"scale": scale, "seed": project.seed}) for scale in sharing)
@@ -89,11 +89,33 @@ def _cube_state(path: Path, digest: str) -> str:
         return "damaged"
 
 
-def show_command(cube: Path) -> None:
-    """Print title, specification, coordinates, variables with ranges, and unconverged points of a cube."""
+def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
+    """Print the cubes that have points that did not converge, then where the figures, the report and the audit are."""
     from attention_limits.cubes import read
 
-    dataset = read(cube, repair=f"rm -f '{cube}' && snakemake '{cube}'")
+    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
+    lines = []
+    for family, experiments in loaded.experiments.items():
+        for name in experiments:
+            path = Path(loaded.cube_path(family, name))
+            cube = read(path, repair=f"rm -f '{path}' && snakemake '{path}'") if path.exists() else {}
+            for kind, count, points in _unconverged(cube):
+                if count:
+                    lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {kind}' if kind else ''}")
+    print("\n".join(["points not converged, marked in the figures:", *lines] if lines else ["all points converged"]))
+    made = [loaded.figure_paths(name)[0] for name in loaded.figures]
+    print("figures, each with a PNG beside it:")
+    print("\n".join(f"  {path}" for path in made if Path(path).exists()))
+    for what, path in (("audit of published numbers", "audit.md"), ("report", "report.html")):
+        if Path(loaded.results, path).exists():
+            print(f"{what}: {loaded.results}/{path}")
+
+
+def show_command(cube: Path) -> None:
+    """Print title, specification, coordinates, variables with ranges, and unconverged points of a cube."""
+    from attention_limits.cubes import read, remake
+
+    dataset = read(cube, repair=remake(cube))
     attributes = dataset.attrs
     print(f"{attributes['title']}\n{attributes['summary']}\nsource: {attributes['source']}")
     print(f"root seed {attributes['root_seed']}; " + _pairs(json.loads(attributes["versions"])))
@@ -110,8 +132,12 @@ def show_command(cube: Path) -> None:
         print(f"  {name} {tuple(array.dims)}: {_extent(array)}")
         symbol = f"{array.attrs['symbol']}, " if array.attrs["symbol"] else ""
         print(f"    {symbol}{array.attrs['long_name']}; {array.attrs['normalisation']}; {array.attrs['source']}")
-    if "converged" in dataset:
-        print(_unconverged(dataset["converged"]))
+    told = [
+        f"{count} of {points} points{f' of {kind}' if kind else ''} not converged"
+        for kind, count, points in _unconverged(dataset)
+    ]
+    if told:
+        print("; ".join(told))
 
 
 def _pairs(values: dict[str, str]) -> str:
@@ -129,12 +155,18 @@ def _extent(array) -> str:
     return f"{array.astype(float).min().item():.6g} … {array.astype(float).max().item():.6g}{note}"
 
 
-def _unconverged(converged) -> str:
-    groups = [("", converged)]
-    if "estimator" in converged.dims:
-        groups = [(f" of {name}", converged.sel(estimator=name)) for name in converged["estimator"].values]
-    counts = [
-        f"{int((part == 0).sum())} of {int(part.astype(float).count())} points{name} not converged"
-        for name, part in groups
-    ]
-    return "; ".join(counts)
+def _unconverged(cube) -> list[tuple[str, int, int]]:
+    """Estimator, number of points that did not converge, number of points, of every variable that says so."""
+    found = []
+    for name in ("converged", "converged_by_start", "escaped"):
+        if name not in cube:
+            continue
+        array = cube[name]
+        groups = (
+            [(str(kind), array.sel(estimator=kind)) for kind in array.estimator.values]
+            if "estimator" in array.dims
+            else [("", array)]
+        )
+        counts = [(kind, int((part == 0).sum()), int(part.astype(float).count())) for kind, part in groups]
+        found += [item for item in counts if item[2]]
+    return found

@@ -9,17 +9,20 @@ from attention_limits.project import results_folder
 from attention_limits.spec import Experiment, load_experiment
 
 
-def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | None, scale: str, seed: int) -> None:
+def run_command(
+    spec: Path, estimator: str, chunk: str | None, output: Path | None, scale: str, seed: int, results: str
+) -> None:
     """Compute one chunk, or every chunk of an estimator whose file is not there yet."""
     experiment = load_experiment(spec, scale)
     parts = {**experiment.data, **experiment.estimators}
     part = parts.get(estimator)
     if part is None:
         raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(parts)}"])
-    chosen = [item for item in part.chunks if chunk in (None, item.name)]
-    if not chosen:
+    try:
+        chosen = part.chunks if chunk is None else [part.chunk(chunk)]
+    except KeyError:
         names = ", ".join(item.name for item in part.chunks)
-        raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"])
+        raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"]) from None
     if output is not None and chunk is None:
         raise SpecError(["--output: names the file of one chunk; give --chunk too"])
     _require_parts(experiment)
@@ -27,26 +30,25 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
     from attention_limits.chunks import run_chunk
 
     kind = "data" if estimator in experiment.data else "chunks"
-    folder = Path(results_folder(scale), kind, experiment.family, experiment.name, estimator)
+    folder = Path(results_folder(results, scale), kind, experiment.family, experiment.name, estimator)
     for item in chosen:
         path = output or folder / f"{item.name}.nc"
         if chunk is None and path.exists():
             print(f"{path}: is there")
             continue
-        computed = run_chunk(experiment, part, item, seed, path)
+        computed = run_chunk(experiment, part, item, seed, path, results)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
 
 
-def merge_command(spec: Path, output: Path | None, scale: str, seed: int) -> None:
+def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str) -> None:
     """Join all chunks of an experiment."""
     experiment = load_experiment(spec, scale)
     _require_parts(experiment)
 
     from attention_limits.merge import merge
 
-    results = Path(results_folder(scale))
-    path = output or results / "cubes" / experiment.family / f"{experiment.name}.nc"
-    merge(experiment, seed, results / "chunks" / experiment.family / experiment.name, path)
+    path = output or Path(results_folder(results, scale), "cubes", experiment.family, f"{experiment.name}.nc")
+    merge(experiment, seed, results, path)
     print(f"{path}: {sum(len(part.chunks) for part in experiment.estimators.values())} chunks")
 
 
@@ -67,9 +69,9 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from attention_limits.cubes import read
+    from attention_limits.cubes import read, remake
 
-    given = _Cubes({path.stem: read(path, repair=f"rm -f '{path}' && snakemake '{path}'") for path in cubes})
+    given = _Cubes({path.stem: read(path, repair=remake(path)) for path in cubes})
     drawn = importlib.import_module(module).draw(given)
     for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), {"Software": None})):
         with replacing(path) as temporary:

@@ -1,0 +1,83 @@
+"""Logger of Snakemake that tells how far a run is: `snakemake --logger attention-limits`, which `make run` uses.
+
+Instead of every command it prints one line: figures and jobs done, minutes gone, minutes left. Errors are printed whole, and
+Snakemake's own log below .snakemake/log/ holds all else. Snakemake finds this package by its name.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from attention_limits.yaml_reader import read_yaml
+
+# Seconds between lines where a line cannot be written over.
+INTERVAL = 20.0
+# What Snakemake says before every job, and says nothing.
+CHATTER = "Select jobs to execute"
+
+
+def minutes_left(spent: float, done: int, total: int) -> float | None:
+    """Minutes that the other jobs take if they take as long as those that are done; None before any is."""
+    return spent * (total - done) / done / 60 if done else None
+
+
+class LogHandler(LogHandlerBase):
+    """One line that tells how far the run is."""
+
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = False
+    has_formatter = False
+    needs_rulegraph = False
+
+    def __post_init__(self) -> None:
+        self.stream = sys.stdout if self.common_settings.stdout else sys.stderr
+        self.names = {}
+        self.figures, self.drawn = set(), 0
+        self.done = self.total = 0
+        self.started = self.told = time.monotonic()
+
+    def emit(self, record) -> None:
+        """Take in one event; print what a person has to know."""
+        event = getattr(record, "event", None)
+        if event == LogEvent.WORKFLOW_STARTED:
+            sources = Path(record.basedir, "config").glob("figures*.yaml")
+            self.figures = {name for source in sources for name in read_yaml(source)}
+        elif event == LogEvent.RUN_INFO and not self.common_settings.dryrun:
+            self.figures &= set(record.stats)
+            self.total = record.stats["total"]
+            self._tell("first results are computed", now=True)
+        elif event == LogEvent.JOB_INFO and not self.common_settings.dryrun:
+            self.names[record.jobid] = record.rule_name, record.rule_msg
+        elif event == LogEvent.JOB_FINISHED:
+            rule, message = self.names.get(record.job_id, ("", ""))
+            drawn = rule in self.figures
+            self.drawn += drawn
+            self.done += 1
+            self._tell(message or rule, now=drawn or self.done == self.total)
+        elif event in (None, LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR) or self.common_settings.dryrun:
+            text = self.format(record)
+            if text and not text.startswith(CHATTER):
+                self._print(text)
+
+    def _tell(self, what: str, now: bool) -> None:
+        spent = time.monotonic() - self.started
+        if not (now or self.stream.isatty() or time.monotonic() - self.told >= INTERVAL):
+            return
+        left = minutes_left(spent, self.done, self.total)
+        parts = [
+            f"{self.drawn} of {len(self.figures)} figures, {self.done} of {self.total} jobs, {spent / 60:.1f} min gone"
+        ]
+        if left is not None and self.done < self.total:
+            parts.append(f"about {left:.0f} min left" if left >= 1 else "less than 1 min left")
+        self.told = time.monotonic()
+        line = f"{', '.join(parts)}: {what}"
+        # A terminal shows the line in place, unless a figure is finished: that stays.
+        self._print(line, end="\r" if self.stream.isatty() and not now else "\n")
+
+    def _print(self, text: str, end: str = "\n") -> None:
+        clear = "\x1b[2K" if self.stream.isatty() else ""
+        print(f"{clear}{text}", end=end, file=self.stream, flush=True)

@@ -1,0 +1,88 @@
+"""Ways to make things go wrong in a toy project."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+
+def started(project, *arguments: str, **variables: str) -> subprocess.Popen:
+    """Snakemake on its way in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "snakemake", *arguments],
+        cwd=project.folder,
+        env=project.environment(**variables),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def wait_for_files(project, pattern: str, number: int, seconds: float = 120) -> None:
+    """Return when so many files of the project match a pattern."""
+    deadline = time.monotonic() + seconds
+    while len(list(project.folder.glob(pattern))) < number:
+        assert time.monotonic() < deadline, f"waited {seconds:g} s for {pattern}"
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
+    """A file system of a limited size in a folder; yields what mounts it again with other options."""
+    folder.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "limits-test", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"file systems cannot be mounted here: {done.stderr.strip()}")
+    try:
+        yield lambda options: subprocess.run(
+            ["mount", "-o", f"remount,{options}", str(folder)], check=True, capture_output=True
+        )
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def tree(root: int) -> list[int]:
+    """The ids of a process and of all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            # The name, in brackets, may hold spaces; the parent is the second word after it.
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(folder.name))
+    found, open_ = [], [root]
+    while open_:
+        found.append(open_.pop())
+        open_ += children.get(found[-1], [])
+    return found
+
+
+def kill_at_random(project, random_: random.Random, *arguments: str, longest: float, **variables: str) -> str:
+    """Start Snakemake, kill something of it with SIGKILL after a random time, and say what.
+
+    One of: all of it at once, as a power cut does; Snakemake alone, whose workers go on; one other process of it, which
+    Snakemake outlives, and then what is left of it ends by itself.
+    """
+    process = started(project, *arguments, **variables)
+    time.sleep(random_.uniform(0, longest))
+    what = random_.choice(["all", "snakemake", "worker"])
+    if process.poll() is not None:
+        return "finished"
+    family = tree(process.pid)
+    if what == "all":
+        os.killpg(process.pid, signal.SIGKILL)
+    elif what == "snakemake" or len(family) == 1:
+        what = "snakemake"
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(random_.choice(family[1:]), signal.SIGKILL)
+    process.wait(300)
+    return what

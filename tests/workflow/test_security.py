@@ -1,0 +1,235 @@
+"""Text of the configuration is data: it is refused, or it reaches its place, and it is never executed."""
+
+import ast
+import re
+import shutil
+import subprocess
+
+import pytest
+import xarray as xr
+import yaml
+
+from attention_limits import provenance
+from attention_limits.errors import SpecError
+from attention_limits.project import load_project
+from attention_limits.yaml_reader import read_yaml
+from toy import FIGURES, REPOSITORY
+
+SPEC = "config/experiments/toy/growth_curve.yaml"
+PAYLOADS = (
+    "'; touch PWNED; '",
+    '"; touch PWNED; "',
+    "$(touch PWNED)",
+    "`touch PWNED`",
+    "{PROJECT} {output} {wildcards.chunk}",
+    "a\ntouch PWNED\n",
+    "--help",
+    "| touch PWNED &",
+    "../../PWNED",
+    "{{ ''.__class__ }}",
+)
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
+
+
+def python_files():
+    return sorted((REPOSITORY / "src").rglob("*.py"))
+
+
+def test_no_code_is_made_of_data():
+    nodes = [(path, node) for path in python_files() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    assert len(nodes) > 10_000
+    for path, node in nodes:
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            assert name not in FORBIDDEN_CALLS, f"{path}:{node.lineno}: {name}"
+            assert name not in ("os.system", "os.popen", "yaml.unsafe_load", "yaml.full_load"), f"{path}:{node.lineno}"
+            given = {item.arg: ast.unparse(item.value) for item in node.keywords}
+            assert given.get("shell") in (None, "False"), f"{path}:{node.lineno}"
+            assert given.get("allow_pickle") in (None, "False"), f"{path}:{node.lineno}"
+            if name == "yaml.load":
+                assert given.get("Loader") == "_StrictLoader", f"{path}:{node.lineno}"
+            if name in ("np.load", "numpy.load"):
+                assert given.get("allow_pickle") == "False", f"{path}:{node.lineno}"
+        named = []
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            named = [node.module or ""]
+        assert not {name.partition(".")[0] for name in named} & FORBIDDEN_MODULES, f"{path}:{node.lineno}"
+
+
+@pytest.mark.parametrize(
+    "text", ["!!python/object/apply:os.system ['touch PWNED']", "!!python/name:os.system", "&a [*a]"]
+)
+def test_yaml_makes_plain_data_alone(tmp_path, text, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "x.yaml"
+    path.write_text(f"title: {text}\n")
+    with pytest.raises(SpecError, match=r"x.yaml"):
+        read_yaml(path)
+    assert not (tmp_path / "PWNED").exists()
+
+
+def texts(value, keys=()):
+    """The key paths of all text in plain data, keys of mappings included (with `None` at the end)."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield (*keys, key, None)
+            yield from texts(item, (*keys, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from texts(item, (*keys, index))
+    elif isinstance(value, str):
+        yield keys
+
+
+def replaced(value, keys, payload):
+    """A copy of plain data with the text, or the key, at a key path replaced."""
+    first, *rest = keys
+    if rest == [None]:
+        return {payload if key == first else key: item for key, item in value.items()}
+    changed = dict(value) if isinstance(value, dict) else list(value)
+    changed[first] = replaced(value[first], rest, payload) if rest else payload
+    return changed
+
+
+def written(toy, name, document):
+    return toy.write(name, yaml.safe_dump(document, allow_unicode=True))
+
+
+def test_every_text_of_every_file_is_refused_or_free(toy, monkeypatch):
+    """Which texts may be anything: titles and descriptions, told where they are shown. All others are refused with their key."""
+    monkeypatch.chdir(toy.folder)
+    toy.write("README.md", "")
+    documents = {
+        SPEC: {**read_yaml(toy.folder / SPEC), "requires": {"README.md": "the text"}},
+        "config/figures.yaml": read_yaml(toy.folder / "config/figures.yaml"),
+    }
+    free = set()
+    for name, document in documents.items():
+        sound = (toy.folder / name).read_text()
+        for keys in texts(document):
+            for payload in PAYLOADS:
+                written(toy, name, replaced(document, keys, payload))
+                found = toy_project(toy)
+                if not found:
+                    free.add((name, keys))
+        toy.write(name, sound)
+    assert toy_project(toy) == []
+    assert free == {
+        (SPEC, ("title",)),
+        (SPEC, ("description",)),
+        (SPEC, ("requires", "README.md")),
+        ("config/figures.yaml", ("toy_heights", "title")),
+    }
+
+
+@pytest.fixture
+def toy(toy, monkeypatch):
+    """The toy project, whose modules are looked for in its own copy of the package."""
+    caches = (provenance._closure, provenance._tree, provenance._module_digest)
+    monkeypatch.setattr(provenance, "SOURCE", toy.source)
+    for cache in caches:
+        cache.cache_clear()
+    yield toy
+    for cache in caches:
+        cache.cache_clear()
+
+
+def toy_project(toy, config=None):
+    """The problems that loading the toy project finds."""
+    try:
+        load_project(toy.folder, {"scale": "laptop"} if config is None else config)
+    except SpecError as error:
+        return error.problems
+    return []
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("key", ["scale", "seed", "families", "results", "project"])
+def test_every_key_of_the_run(toy, key, payload):
+    value = [payload] if key == "families" else payload
+    found = toy_project(toy, {"scale": "laptop", key: value})
+    folder = key in ("results", "project")
+    if folder and not set(payload) & set("{}\n") and not payload.startswith("-"):
+        # A folder may have any other name; what a project lacks is told.
+        assert found == [] or "no such folder" in found[0] or key == "results"
+        return
+    assert found
+    assert all(f": {key}" in line for line in found)
+
+
+def test_free_texts_run_as_they_are(toy):
+    """Everything that may be anything holds every payload at once; so do the results' folder and a file's name."""
+    everything = " ".join(payload.replace("\n", " ") for payload in PAYLOADS)
+    document = {**read_yaml(toy.folder / SPEC), "title": everything, "description": everything}
+    document["requires"] = {"README.md": everything}
+    written(toy, SPEC, document)
+    toy.write("README.md", "")
+    figures = read_yaml(toy.folder / "config/figures.yaml")
+    figures["toy_heights"]["title"] = everything
+    written(toy, "config/figures.yaml", figures)
+    toy.write("workflow/report/toy_heights.rst", everything)
+    results = 'it\'s $(touch PWNED) `touch PWNED`; "out" there'
+    done = toy.snakemake("--cores", "2", "--config", f"results={results}")
+    assert done.returncode == 0, done.stderr
+    with xr.open_dataset(toy.folder / results / "cubes/toy/growth_curve.nc") as cube:
+        assert cube.attrs["title"] == everything
+    report = toy.snakemake("--config", f"results={results}", "--report", "report.html")
+    assert report.returncode == 0, report.stderr
+    assert list(toy.folder.rglob("PWNED")) == []
+    # The command that a message tells to paste is as safe.
+    chunk = next((toy.folder / results).glob("chunks/toy/growth_curve/growth/*.nc"))
+    chunk.unlink()
+    told = toy.program("merge", SPEC, "--results", results)
+    assert told.returncode == 2
+    repair = told.stderr.partition("repair: ")[2].strip()
+    subprocess.run(["bash", "-c", repair.replace("&& snakemake", "&& true")], cwd=toy.folder, check=True)
+    assert list(toy.folder.rglob("PWNED")) == []
+
+
+@pytest.mark.parametrize("name", ["a; touch PWNED", "$(touch PWNED)", "two words", "-x", "{chunk}", "Über"])
+def test_names_of_files_are_names(toy, name, monkeypatch):
+    """The family and the experiment are names of files, and stand in the lines of the shell."""
+    shutil.copy(toy.folder / SPEC, toy.folder / "config/experiments/toy" / f"{name}.yaml")
+    found = toy_project(toy)
+    assert any(f"{name}.yaml" in line and "allowed: a name" in line for line in found)
+    (toy.folder / "config/experiments/toy" / f"{name}.yaml").unlink()
+    shutil.copytree(toy.folder / "config/experiments/toy", toy.folder / "config/experiments" / name)
+    found = toy_project(toy)
+    assert any(name in line and "allowed: a name" in line for line in found)
+
+
+def test_a_link_of_one_s_own_is_loaded_only_when_it_is_named(tmp_path):
+    """Files of links are code; those that no experiment names are never executed, and those that one names are."""
+    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    shutil.copytree(REPOSITORY / "workflow", tmp_path / "workflow")
+    links = tmp_path / "links"
+    links.mkdir()
+    trap = f"open({str(tmp_path / 'executed')!r}, 'w')\n"
+    (links / "mine.py").write_text(trap)
+    families = ["sequence_multi_index"]
+    load_project(tmp_path, {"scale": "smoke", "families": families})
+    assert not (tmp_path / "executed").exists()
+    spec = tmp_path / "config/experiments/sequence_multi_index/phases_product.yaml"
+    model = read_yaml(spec)["model"]
+    spec.write_text(yaml.safe_dump({**read_yaml(spec), "model": {**model, "link": "links/mine.py:Mine"}}))
+    with pytest.raises(SpecError, match="defines no class or function 'Mine'"):
+        load_project(tmp_path, {"scale": "smoke", "families": families})
+    assert (tmp_path / "executed").exists()
+
+
+def test_figures_name_a_module_of_the_package(toy):
+    toy.write("config/figures.yaml", FIGURES.replace("module: toy_heights", "module: 'os;x'"))
+    assert any("module" in line for line in toy_project(toy))
+
+
+def test_rules_put_nothing_into_the_shell_but_quoted_words():
+    """The one line of all rules has a command made by shlex.join, and a log in quotes."""
+    files = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "workflow" / "rules").glob("*.smk")}
+    for name, text in files.items():
+        assert text.count("shell:") == len(re.findall(r"shell:\n\s+SHELL\n", text)), name
+    line = re.search(r"^SHELL = (.*)$", files["common.smk"], re.MULTILINE)[1]
+    assert set(re.findall(r"(?<!{){([^{}]+)}", line)) == {"params.command", "log:q"}
+    assert "shlex.join" in files["common.smk"]

@@ -1,0 +1,68 @@
+"""Killed again and again at random moments, resumed each time: the data are those of an undisturbed run.
+
+The ordinary test kills a few times; `make soak` kills 60 times, with shared temporary data among what is lost.
+"""
+
+import random
+
+import pytest
+
+from faults import kill_at_random
+from toy import Toy
+from toy_data import share
+
+CUBES = ("results/cubes/toy/growth_curve.nc", "results/cubes/toy/shared.nc")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    project = Toy(tmp_path_factory.mktemp("undisturbed") / "project")
+    share(project)
+    done = project.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stderr
+    return {name: (project.folder / name).read_bytes() for name in CUBES}
+
+
+def soak(folder, undisturbed, kills: int, seed: int) -> dict[str, int]:
+    """Kill so many times; a run that gets through is compared and begun anew. How often what was killed."""
+    random_ = random.Random(seed)
+    counted: dict[str, int] = {}
+    project, runs = None, 0
+    while sum(counted.values()) - counted.get("finished", 0) < kills:
+        if project is None:
+            runs += 1
+            project = Toy(folder / f"run {runs}")
+            share(project)
+        what = kill_at_random(project, random_, "--cores", "2", longest=7, TOY_SLEEP="0.1")
+        counted[what] = counted.get(what, 0) + 1
+        project.snakemake("--unlock")
+        if what == "finished":
+            check(project, undisturbed)
+            project = None
+    if project is not None:
+        check(project, undisturbed)
+    return counted
+
+
+def check(project, undisturbed) -> None:
+    """Finish the run: nothing is half, nothing is missing, nothing is left to do, and no temporary data remain."""
+    done = project.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stderr
+    for name, content in undisturbed.items():
+        assert (project.folder / name).read_bytes() == content
+    assert (project.folder / "results/figures/toy/toy_heights.pdf").exists()
+    assert project.planned() == []
+    assert [path for path in project.folder.glob("results/data/**/*.nc") if not path.name.startswith(".")] == []
+
+
+def test_a_few_kills(tmp_path, undisturbed):
+    soak(tmp_path, undisturbed, kills=3, seed=1)
+
+
+@pytest.mark.soak
+def test_many_kills(tmp_path, undisturbed):
+    counted = soak(tmp_path, undisturbed, kills=60, seed=2)
+    print(f"killed: {counted}")
+    assert counted["all"] >= 10
+    assert counted["snakemake"] >= 10
+    assert counted["worker"] >= 10
