@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from attention_limits.__main__ import main
 from attention_limits.cubes import read
+from attention_limits.schema import load_schema, problems
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +45,18 @@ def test_the_experiment(project):
     assert main(["merge", str(project), "--scale", "smoke"]) == 0
     cube = read(Path("results/smoke/cubes/sequence_multi_index/gated.nc"), repair="")
     assert dict(cube.sizes)["layer"] == 2
+    found = {}
+    exec(blocks("python")[1], found)
+    (axes,) = found["draw"]({"gated": cube}).axes
+    assert {text.get_text() for text in axes.get_legend().get_texts()} == {
+        f"$Q_{{{row}{row}}}$, {name}" for row in (1, 2) for name in ("state evolution", "GAMP")
+    }
+
+
+def test_the_entry_of_the_figure():
+    entry = yaml.safe_load(blocks("yaml")[1])
+    assert problems(entry, load_schema(ROOT / "config" / "schemas" / "figures.json")) == []
+    assert entry["gated"]["cubes"] == ["gated"]
 
 
 def test_a_lie_stops_before_any_job(project, capsys):
