@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -155,6 +156,9 @@ def main(arguments: list[str] | None = None) -> int:
     module = _MODULES[command]
     try:
         getattr(import_module(f"attention_limits.cli.{module}"), f"{command}_command")(**options)
+        if module == "making":
+            # Goes into the log of a job: what it costs, whatever else the machine does meanwhile.
+            print(f"{time.process_time():.1f} s of CPU")
     except (SpecError, CubeError) as error:
         for problem in error.problems:
             print(f"attention-limits: {problem}", file=sys.stderr)
