@@ -3,6 +3,7 @@ SCALE ?= laptop
 CORES ?= all
 UV_VERSION := 0.13.8
 STAMP := .venv/.synced
+UV = $(or $(shell command -v uv),.venv/bin/uv)
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) --config scale=$(SCALE)
 
 # An environment whose Python has gone, after an upgrade say, is made again.
@@ -10,7 +11,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run smoke report test lint bench publish clean
+.PHONY: run smoke report test lint bench publish docs clean
 
 # The first figure is what somebody new waits for. What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
@@ -34,12 +35,17 @@ lint: $(STAMP)
 bench: $(STAMP)
 	.venv/bin/python benchmarks/run.py
 
+# The reference and the pages of docs/, into docs/_build/index.html.
+docs: $(STAMP)
+	$(UV) sync --quiet --locked --inexact --group docs
+	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
+
 # After `make run`: the gallery, the audit and the tables of the README say what it found.
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py
 
 clean:
-	rm -rf results .snakemake
+	rm -rf results .snakemake docs/_build docs/_reference
 
 # The stamp is written last, so an environment left half made is made again. Without a uv of one's own, uv is
 # installed into the environment it then fills; --inexact lets it stay there.

@@ -1,0 +1,1 @@
+"""Numerical tools that know of no model: nodes, series, fixed points, estimators."""

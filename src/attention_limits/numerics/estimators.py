@@ -29,6 +29,12 @@ def combine_unbiased(first, second):
 def mean_and_error(values, axis=0):
     """Mean over independent replicas and its standard error, ignoring missing (NaN) replicas.
 
+    Parameters
+    ----------
+    values : array
+        One value per replica along `axis`.
+    axis : int
+
     Returns
     -------
     mean, error : arrays

@@ -22,7 +22,7 @@ class GaussianNodes:
     weights: np.ndarray
 
     def mean(self, values):
-        """Weighted mean over the nodes of an array (n, ...)."""
+        """Weighted mean over the nodes of `values`, array (n, ...): array (...)."""
         return np.tensordot(self.weights, values, axes=1) / len(self.weights)
 
     def head(self, count):
@@ -43,6 +43,7 @@ def gaussian_nodes(dimension, count, generator, widening=1.15) -> GaussianNodes:
     Parameters
     ----------
     dimension : int
+        Number of standard normal variables per node, at least 1.
     count : int
         Number of nodes, a power of two (the balance of the Sobol sequence is lost otherwise).
     generator : numpy.random.Generator

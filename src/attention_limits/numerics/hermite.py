@@ -7,7 +7,7 @@ from scipy.special import roots_hermitenorm
 
 
 def hermite_values(x, degree):
-    """h_0 ... h_degree at x, array (degree + 1, *x.shape)."""
+    """h_0 ... h_degree at x, an array of any shape, by the three-term recurrence: array (degree + 1, *x.shape)."""
     x = np.asarray(x, dtype=float)
     values = np.empty((degree + 1, *x.shape))
     values[0] = 1.0
@@ -31,6 +31,8 @@ def tensor_coefficients(values, dimension, degree):
     ----------
     values : array (count,) * dimension + (...)
         The function on the nodes of `gauss_hermite(count)` along each axis.
+    dimension, degree : int
+        Number of axes, and the highest degree along each.
 
     Returns
     -------
@@ -62,6 +64,7 @@ def raising(indices, degree):
     ----------
     indices : array (n, dimension)
         From `multi_indices(dimension, degree + 1)`.
+    degree : int
 
     Returns
     -------

@@ -22,7 +22,7 @@ class Alignment:
 
 
 def read_alignment(path: Path, alphabet: str) -> Alignment:
-    """Read an alignment whose letters, gap included, are those of `alphabet`; sequences may span lines.
+    """Read an alignment from the file `path`; its letters, gap included, are those of `alphabet`, sequences may span lines.
 
     Raises ValueError naming the file and the line (and column, for a letter) of: text before the first header, a letter that is
     not in the alphabet, an empty sequence, a sequence of another length than the first; and when fewer than two remain.

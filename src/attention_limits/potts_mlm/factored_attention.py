@@ -54,14 +54,23 @@ def fit(
     Parameters
     ----------
     sequences : int8 array (M, L), M >= 1, L >= 2, colours 0 to colors - 1
+    colors : int
+        C.
+    rng : numpy.random.Generator
+        Draws the start, normal numbers of standard deviation START.
     attention : "raw" or "softmax"
         A itself is the parameter, or A_ij = softmax_j(W_ij) over all j, whose diagonal then goes to the masked site: rows of A
         are positive and add up to at most one.
     ridge : float >= 0
+    max_iterations : int
+        Largest number of L-BFGS iterations.
     tolerance : float
         Largest component of the gradient, nats per site, at which the fit has converged.
 
-    Raises ValueError for other values.
+    Raises
+    ------
+    ValueError
+        For other values.
     """
     sequences = _checked(sequences, colors)
     if attention not in ATTENTIONS:
@@ -90,7 +99,21 @@ def fit(
 
 
 def objective(parameters, sequences, colors: int, attention: str, ridge: float) -> tuple[float, np.ndarray]:
-    """The regularised loss and its gradient with respect to `parameters`: A or W (L, L), then V^T (C, C), flat."""
+    """The regularised loss of `fit` and its gradient.
+
+    Parameters
+    ----------
+    parameters : array (L^2 + C^2,)
+        A (raw) or W (softmax), then V^T, flat.
+    sequences : int8 array (M, L), not checked here
+    colors, attention, ridge
+        C, and as in `fit`.
+
+    Returns
+    -------
+    float, array (L^2 + C^2,)
+        In nats per site.
+    """
     sites = sequences.shape[1]
     weights, values = _unpacked(parameters, sites, colors)
     matrix = _attention(weights, attention)
@@ -106,7 +129,8 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float) 
 def losses(attention, values, sequences) -> np.ndarray:
     """-log softmax(sum_{j != i} A_ij V[:, s_j])[s_i] of sequences (M, L) at every site: array (M, L), nats.
 
-    With A = beta J and V = U these are the losses of the Potts model's own conditionals, which no model can beat on average.
+    `attention` is A (L, L), with zero diagonal, and `values` V (C, C). With A = beta J and V = U these are the losses of the
+    Potts model's own conditionals, which no model can beat on average. Raises ValueError when the sequences do not fit.
     """
     sequences = _checked(sequences, len(values))
     out = np.empty(sequences.shape)
@@ -117,7 +141,10 @@ def losses(attention, values, sequences) -> np.ndarray:
 
 
 def independent_losses(training, test, colors: int) -> np.ndarray:
-    """-log f_i(s_i) of test sequences (n, L) under the site frequencies f of the training ones, half a count added: (n, L)."""
+    """-log f_i(s_i) of `test` sequences (n, L) under the site frequencies f of the `training` ones (M, L): array (n, L), nats.
+
+    Half a count is added to each of the `colors` at each site. Raises ValueError when the sequences do not fit.
+    """
     training, test = _checked(training, colors), _checked(test, colors)
     counts = np.stack([np.count_nonzero(training == color, axis=0) for color in range(colors)], axis=1)
     frequency = (counts + 0.5) / (len(training) + 0.5 * colors)
@@ -125,13 +152,16 @@ def independent_losses(training, test, colors: int) -> np.ndarray:
 
 
 def site_error(attention, J) -> float:
-    """err_J = sqrt(1 - cos^2(A, J)) over all pairs of sites: 0 for A proportional to J, 1 for orthogonal."""
+    """err_J = sqrt(1 - cos^2(A, J)) of `attention` A and J, both (L, L): 0 for A proportional to J, 1 for orthogonal."""
     cosine = np.sum(attention * J) / (np.linalg.norm(attention) * np.linalg.norm(J))
     return float(np.sqrt(max(0.0, 1.0 - cosine**2)))
 
 
 def full_error(attention, values, J, U, beta: float) -> float:
-    """err_full = ||A x V_c - beta J x U_c|| / ||beta J x U_c||, where V_c is V minus the mean of each of its columns."""
+    """err_full = ||A x V_c - beta J x U_c|| / ||beta J x U_c||, where V_c is V minus the mean of each of its columns.
+
+    `attention` is A and J is (L, L); `values` is V and U is (C, C); x is the outer product.
+    """
     V, U = values - values.mean(axis=0), U - U.mean(axis=0)
     truth = beta**2 * np.sum(J**2) * np.sum(U**2)
     product = beta * np.sum(attention * J) * np.sum(V * U)

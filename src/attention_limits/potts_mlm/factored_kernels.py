@@ -1,7 +1,8 @@
 """Loss and gradient of factored attention, logits_ia = sum_{j != i} A_ij V[a, s_j], for sequences s (M, L).
 
-Sequences are taken in blocks, so that sums over sites are products of an (L, L) and an (L, BLOCK C) matrix. `values` is the
-transpose of V, so that the logits that a colour gives are contiguous.
+The model is that of Rende et al. 2024 (arXiv:2304.07235), the gradient is derived here. Sequences are taken in blocks, so that
+sums over sites are products of an (L, L) and an (L, BLOCK C) matrix. `values` is the transpose of V, so that the logits that a
+colour gives are contiguous.
 """
 
 import math
@@ -45,7 +46,10 @@ def _gather(values, sequences, gathered):
 
 @njit
 def losses(attention, values, sequences, out):
-    """-log p(s_mi | s_m,-i) into out (M, L); attention (L, L) with zero diagonal, values (C, C) = V^T."""
+    """-log p(s_mi | s_m,-i) in nats of sequences (M, L) into out (M, L).
+
+    attention (L, L) has a zero diagonal, values (C, C) is V^T.
+    """
     count, sites = sequences.shape
     colors = values.shape[1]
     for start in range(0, count, BLOCK):

@@ -38,9 +38,21 @@ class Sampled:
 
 
 class Ladder:
-    """Replicas of a model at increasing inverse temperatures `betas` (K,), from random colours.
+    """Replicas of a model at increasing inverse temperatures, from random colours.
 
-    Raises ValueError when `betas` does not increase or is negative.
+    Parameters
+    ----------
+    model : Potts
+    betas : array (K,)
+        Inverse temperatures, at least 0 and increasing.
+    rng : numpy.random.Generator
+    random_sites : bool
+        Draw L sites with replacement per sweep instead of visiting the sites in order.
+
+    Raises
+    ------
+    ValueError
+        When `betas` does not increase or is negative.
     """
 
     def __init__(self, model: Potts, betas, rng: np.random.Generator, random_sites: bool = False):
@@ -78,6 +90,8 @@ def hamming_distance(states, colors: int) -> tuple[np.ndarray, np.ndarray]:
     ----------
     states : int8 array (n, ..., L)
         In the order of the run, n >= 2 BLOCKS.
+    colors : int
+        C.
 
     Returns
     -------
@@ -88,7 +102,7 @@ def hamming_distance(states, colors: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def color_counts(states, colors: int) -> np.ndarray:
-    """How often each colour occurs at each site of states (n, ..., L): array (..., L, C)."""
+    """How often each of the C = `colors` colours occurs at each site of states (n, ..., L): array (..., L, C)."""
     return np.stack([np.count_nonzero(states == color, axis=0) for color in range(colors)], axis=-1)
 
 
@@ -98,7 +112,9 @@ def _distance(counts) -> np.ndarray:
 
 
 def cross_distance(first, second) -> np.ndarray:
-    """Mean fraction of differing sites between configurations of two runs with colour counts (..., L, C).
+    """Mean fraction of differing sites between configurations of two runs: array (...).
+
+    `first` and `second` are the colour counts (..., L, C) of the runs, from `color_counts`.
 
     Twice this minus the distances within the two is the squared difference of their site frequencies: zero in equilibrium.
     """
@@ -129,14 +145,14 @@ class Agreement:
     r_hat: np.ndarray
 
     def converged(self, largest_r_hat: float, deviations: float = 4.0) -> np.ndarray:
-        """Whether R-hat is below its bound and the distances agree within so many standard errors: array (K,)."""
+        """Whether R-hat is at most `largest_r_hat` and the distances agree within `deviations` standard errors: bool (K,)."""
         difference = np.abs(self.distance[:, 0] - self.distance[:, 1])
         error = np.hypot(self.distance_error[:, 0], self.distance_error[:, 1])
         return (self.r_hat <= largest_r_hat) & (difference <= deviations * error)
 
 
 def compare(first: Sampled, second: Sampled, colors: int) -> Agreement:
-    """Compare two independent runs of the same ladder and length."""
+    """Compare `first` and `second`, independent runs of the same ladder and length; `colors` is C."""
     runs = (first, second)
     counts = [color_counts(run.states, colors) for run in runs]
     distances = [hamming_distance(run.states, colors) for run in runs]

@@ -1,7 +1,8 @@
 """Tempered Gibbs sampling of J_ij U[s_i, s_j] couplings with incremental local fields.
 
 A replica in state s keeps h_ia = sum_j J_ij U[a, s_j] (J_ii = 0). Changing s_i from a to b changes the energy by
--(h_ib - h_ia) and the field of site j by J_ji (U[b, :] - U[a, :]), since U is symmetric.
+-(h_ib - h_ia) and the field of site j by J_ji (U[b, :] - U[a, :]), since U is symmetric. The model is that of Rende et al. 2024
+(arXiv:2304.07235), the exchange of replicas that of Hukushima and Nemoto 1996.
 """
 
 import math
@@ -14,7 +15,7 @@ from attention_limits.numerics.fast_math import exp
 
 @njit
 def initialise(J, U, states, fields, energies):
-    """Fields (K, L, C) and energies (K,) of states (K, L), anew."""
+    """Write the fields (K, L, C) and energies (K,) of states (K, L) anew; J (L, L) with zero diagonal, U (C, C), symmetric."""
     replicas, sites, colors = fields.shape
     for k in range(replicas):
         energies[k] = 0.0
@@ -110,6 +111,9 @@ def temper(
 
 @njit
 def swap_accepted(beta, other_beta, energy, other_energy, uniform):
-    """Metropolis rule of an exchange: accepted with probability min(1, exp((beta - beta') (E - E')))."""
+    """Metropolis rule of an exchange: accepted with probability min(1, exp((beta - beta') (E - E'))).
+
+    `energy` E at `beta`, `other_energy` E' at `other_beta` (beta'); `uniform` is a random number in [0, 1).
+    """
     gain = (beta - other_beta) * (energy - other_energy)
     return gain >= 0.0 or uniform < math.exp(gain)

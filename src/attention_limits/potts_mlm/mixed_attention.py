@@ -44,7 +44,18 @@ class MixedFit:
 
 
 def site_losses(parameters, sequences, mixing, softmax: bool):
-    """-log p(s_i | s_-i) of sequences (n, L) at every site, each masked in turn: array (n, L)."""
+    """-log p(s_i | s_-i) of sequences (n, L) at every site, each masked in turn, in nats: array (n, L), of JAX.
+
+    Parameters
+    ----------
+    parameters : dict of arrays
+        As in `MixedFit`.
+    sequences : integer array (n, L)
+    mixing : float
+        a in [0, 1].
+    softmax : bool
+        Whether the attention is the softmax of the scores or the scores themselves.
+    """
     scores, values = parameters["scores"], parameters["values"]
     sites = sequences.shape[1]
     # The masked site's own vector is the same for all sequences, and so is its product with the scores.
@@ -80,12 +91,24 @@ def fit(
     Parameters
     ----------
     sequences : int8 array (M, L)
+    colors : int
+        C.
+    rng : numpy.random.Generator
+        Draws the start, normal numbers of standard deviation START.
     mixing : float
         a in [0, 1].
+    softmax : bool
+        Whether the attention is the softmax of the scores or the scores themselves.
+    ridge : float >= 0
+    max_iterations : int
+        Largest number of L-BFGS iterations.
     tolerance : float
         Largest component of the gradient at which the fit has converged.
 
-    Raises ValueError for a mixing outside of [0, 1].
+    Raises
+    ------
+    ValueError
+        For a mixing outside of [0, 1].
     """
     if not 0.0 <= mixing <= 1.0:
         raise ValueError(f"mixing {mixing}: must be between 0 and 1")
@@ -113,7 +136,10 @@ def fit(
 
 
 def losses(parameters, sequences, mixing: float, softmax: bool) -> np.ndarray:
-    """-log p(s_i | s_-i) of sequences (n, L) at every site in nats: array (n, L)."""
+    """-log p(s_i | s_-i) of sequences (n, L) at every site in nats: array (n, L), of NumPy.
+
+    `parameters`, `mixing` and `softmax` as in `site_losses`.
+    """
     tokens = jnp.asarray(sequences, jnp.int32)
     parts = [
         _losses(parameters, tokens[k : k + TEST_BATCH], mixing, softmax) for k in range(0, len(tokens), TEST_BATCH)

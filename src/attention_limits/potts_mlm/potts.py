@@ -26,7 +26,10 @@ class Potts:
     U : array (C, C)
         Symmetric, C >= 2.
 
-    Raises ValueError naming the matrix and what is wrong with it.
+    Raises
+    ------
+    ValueError
+        Naming the matrix and what is wrong with it.
     """
 
     J: np.ndarray
@@ -74,7 +77,10 @@ class Potts:
         return weights / weights.sum(axis=2, keepdims=True)
 
     def enumerate(self, beta: float) -> tuple[np.ndarray, np.ndarray]:
-        """All states (C**L, L), last site fastest, and their probabilities. Raises ValueError above 2**20 states."""
+        """All states (C**L, L), last site fastest, and their probabilities exp(-beta H) / Z (C**L,).
+
+        Raises ValueError above 2**20 states.
+        """
         if self.colors**self.sites > MAX_STATES:
             raise ValueError(f"{self.colors}**{self.sites} states: enumeration is for at most {MAX_STATES}")
         states = np.array(list(itertools.product(range(self.colors), repeat=self.sites)), dtype=np.int8)
@@ -106,7 +112,7 @@ def site_couplings(kind: str, sites: int, rng, rank: int = 1, density: float = 0
 
     gaussian: J_ij ~ N(0, 1). contact: 1 between neighbours on the chain and, with probability `density`, between others;
     0 elsewhere. low_rank: sum of `rank` outer products of standard normal vectors over sqrt(rank), diagonal set to zero.
-    Raises ValueError for another kind.
+    `rng` is a numpy.random.Generator. Raises ValueError for another kind.
     """
     if kind == "low_rank":
         factors = rng.standard_normal((sites, rank))
@@ -122,7 +128,10 @@ def site_couplings(kind: str, sites: int, rng, rank: int = 1, density: float = 0
 
 
 def color_couplings(kind: str, colors: int, rng) -> np.ndarray:
-    """A U (colors, colors): identity, or gaussian: symmetric with U_ab ~ N(0, 1). Raises ValueError for another kind."""
+    """A U (colors, colors): identity, or gaussian: symmetric with U_ab ~ N(0, 1), drawn from the Generator `rng`.
+
+    Raises ValueError for another kind.
+    """
     if kind == "identity":
         return np.eye(colors)
     if kind != "gaussian":
@@ -132,7 +141,7 @@ def color_couplings(kind: str, colors: int, rng) -> np.ndarray:
 
 
 def read_matrix(path: Path) -> np.ndarray:
-    """A matrix of one's own: a .npy file, or the only variable of a NetCDF file.
+    """A matrix of one's own from the file `path`: a .npy file, or the only variable of a NetCDF file.
 
     Raises ValueError naming the file when it cannot be read or holds something else than one real matrix.
     """

@@ -2,7 +2,8 @@
 
 x ~ N(0, K^-1), K = -J = gamma + W with W from the Gaussian orthogonal ensemble (off-diagonal variance 1/L, edges +-2), hence
 gamma > 2. The masked site is y = theta . x_-i + noise of variance D = 1/gamma; alpha = M / (L - 1) samples estimate it by
-v = (X^T X + ridge (L - 1))^-1 X^T y. The equations were derived anew; their closed form is our own.
+v = (X^T X + ridge (L - 1))^-1 X^T y. The equations were derived anew; their closed form is our own. Everywhere gamma > 2,
+ridge >= 0 and alpha > 0.
 """
 
 from dataclasses import dataclass
@@ -81,13 +82,19 @@ def closed_form(gamma, ridge, alpha) -> Errors:
 
 
 def initial_slope(gamma):
-    """d e_g / d alpha at alpha = 0 without ridge: g (1 - 2 g^2) / (1 - g^2), negative below gamma = 3 / sqrt(2)."""
+    """d e_g / d alpha at alpha = 0 without ridge: g (1 - 2 g^2) / (1 - g^2), g = g(gamma), negative below gamma = 3 / sqrt(2).
+
+    Raises ValueError for gamma <= 2.
+    """
     g = resolvent(_checked(gamma, 0.0, 1.0)[0])
     return g * (1.0 - 2.0 * g**2) / (1.0 - g**2)
 
 
 def optimal_ridge(gamma: float, alpha: float) -> float:
-    """The ridge with the smallest generalisation error, to a relative 1e-6."""
+    """The ridge with the smallest generalisation error at one gamma and alpha, to a relative 1e-6.
+
+    Raises ValueError for gamma <= 2 or alpha <= 0.
+    """
 
     def error(log_ridge):
         return float(closed_form(gamma, np.exp(log_ridge), alpha).generalization)
@@ -118,7 +125,7 @@ class Spectrum:
 
     @classmethod
     def of_matrix(cls, K, site: int = 0) -> "Spectrum":
-        """That of one site of a precision matrix K (L, L)."""
+        """That of the site number `site` of a precision matrix K (L, L)."""
         others = np.arange(len(K)) != site
         column = K[others, site]
         precision = K[np.ix_(others, others)] - np.outer(column, column) / K[site, site]
@@ -128,7 +135,7 @@ class Spectrum:
 
     @classmethod
     def of_ensemble(cls, gamma: float, nodes: int = 400) -> "Spectrum":
-        """The limit of large L for W from the GOE, by Gauss quadrature of the semicircle law.
+        """The limit of large L for W from the GOE, by Gauss quadrature of the semicircle law with so many `nodes`.
 
         The precision of the other sites is gamma + W' - k k^T / gamma with |k| = 1: a spike along the teacher theta = -k / gamma,
         which the trace does not see.
@@ -141,7 +148,7 @@ class Spectrum:
 
 
 def saddle_point(spectrum: Spectrum, ridge: float, alpha: float) -> Errors:
-    """Solve the saddle-point equations for any spectrum at ridge > 0:
+    """Solve the saddle-point equations for any spectrum at one ridge > 0 and alpha > 0:
 
         V^ = m^ = alpha / (1 + V),   q^ = alpha (rho + D - 2 m + q) / (1 + V)^2,   V = tr Sigma (ridge + V^ Sigma)^-1,
         m = m^ theta Sigma (ridge + V^ Sigma)^-1 Sigma theta,

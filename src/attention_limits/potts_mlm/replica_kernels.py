@@ -1,4 +1,4 @@
-"""Newton's method for the one equation that the replica theory of masked Gaussian sequences comes down to."""
+"""Newton's method for the one equation that the replica theory of Gaussian sequences comes down to (derived in `replica`)."""
 
 import math
 

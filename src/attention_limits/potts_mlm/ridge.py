@@ -1,4 +1,7 @@
-"""Ridge regression of one site of Gaussian sequences on the others, simulated: the finite-size peer of the replica theory."""
+"""Ridge regression of one site of Gaussian sequences on the others, simulated: the finite-size peer of the replica theory.
+
+The setting is that of Rende et al. 2024 (arXiv:2304.07235): x ~ N(0, K^-1), K = gamma + W with W from the GOE; see `replica`.
+"""
 
 from dataclasses import dataclass
 
@@ -29,7 +32,7 @@ class Instance:
 
 
 def draw_instance(gamma: float, sites: int, rng: np.random.Generator) -> Instance:
-    """K = gamma + W with W from the GOE: off-diagonal variance 1/L, diagonal 2/L.
+    """K = gamma + W with W from the GOE: off-diagonal variance 1/L, diagonal 2/L; L = `sites`, drawn from the Generator `rng`.
 
     Raises ValueError when K is not positive definite, which happens for gamma within about L^(-2/3) of 2 (or below).
     """
@@ -47,14 +50,25 @@ def draw_instance(gamma: float, sites: int, rng: np.random.Generator) -> Instanc
 
 
 def draw_sequences(instance: Instance, count: int, rng: np.random.Generator) -> np.ndarray:
-    """`count` sequences from N(0, K^-1): array (count, L)."""
+    """`count` sequences from N(0, K^-1) of an instance, drawn from the Generator `rng`: array (count, L)."""
     return solve_triangular(instance.factor, rng.standard_normal((len(instance.factor), count))).T
 
 
 def errors(instance: Instance, sequences, ridges) -> tuple[np.ndarray, np.ndarray]:
     """Generalisation and training error of v = (X^T X + ridge (L - 1))^-1 X^T y for every ridge; 0 is the pseudo-inverse.
 
-    The generalisation error D + (v - theta)^T Sigma (v - theta) is exact given v. Returns two arrays (ridges,).
+    The generalisation error D + (v - theta)^T Sigma (v - theta) is exact given v; the training error is a mean square.
+
+    Parameters
+    ----------
+    instance : Instance
+    sequences : array (M, L)
+        From `draw_sequences`; the first site is y, the others are X.
+    ridges : sequence of float >= 0
+
+    Returns
+    -------
+    generalization, training : arrays (ridges,)
     """
     y, X = sequences[:, 0], sequences[:, 1:]
     count, inputs = X.shape

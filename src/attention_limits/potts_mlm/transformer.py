@@ -20,7 +20,18 @@ TEST_BATCH = 2000
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of an encoder."""
+    """Sizes of an encoder.
+
+    Attributes
+    ----------
+    sites, colors : int
+        Length L of the sequences and number C of colours.
+    layers : int
+    width : int
+        Dimension of the embedding, and of the single head.
+    hidden : int
+        Hidden units of the feed-forward part.
+    """
 
     sites: int
     colors: int
@@ -50,7 +61,10 @@ class Training:
 
 
 def initial(shape: Shape, key) -> dict:
-    """Xavier-uniform matrices, zero biases, unit layer norms, standard normal embedding over sqrt(width)."""
+    """Parameters of an encoder of a `shape` at the start of training, drawn from the JAX random `key`: nested dict of arrays.
+
+    Xavier-uniform matrices, zero biases, unit layer norms, standard normal embedding (C + 1, width) over sqrt(width).
+    """
     width, hidden = shape.width, shape.hidden
     keys = iter(jax.random.split(key, 2 + 6 * shape.layers))
 
@@ -90,7 +104,8 @@ def _norm(part, x):
 def predict(parameters, sequences, masked):
     """Logits (n, C) of the masked sites of sequences (n, L), and their attention (layers, n, L).
 
-    The colour at the masked site masked[n] is replaced by the mask and so does not enter.
+    The colour at the masked site masked[n] is replaced by the mask and so does not enter. `parameters` as from `initial`; the
+    sequences are integer arrays of JAX.
     """
     rows = jnp.arange(len(sequences))
     embedding = parameters["embedding"]
@@ -108,7 +123,7 @@ def predict(parameters, sequences, masked):
 
 
 def masked_loss(parameters, sequences, masked):
-    """Mean cross-entropy of the colours at the masked sites, in nats."""
+    """Mean cross-entropy of the colours at the masked sites, in nats; `parameters`, `sequences` and `masked` as in `predict`."""
     logits, _ = predict(parameters, sequences, masked)
     targets = sequences[jnp.arange(len(sequences)), masked]
     return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
@@ -128,7 +143,10 @@ def _evaluate(parameters, sequences):
 
 
 def evaluate(parameters, sequences) -> tuple[np.ndarray, np.ndarray]:
-    """The loss at every site (n, L), each masked in turn, and the mean attention of masked sites (layers, L, L)."""
+    """The loss at every site (n, L) in nats, each masked in turn, and the mean attention of masked sites (layers, L, L).
+
+    `parameters` as from `initial`, `sequences` an integer array (n, L) of JAX.
+    """
     parts = [_evaluate(parameters, sequences[k : k + TEST_BATCH]) for k in range(0, len(sequences), TEST_BATCH)]
     sizes = [len(losses) for losses, _ in parts]
     looks = np.average([np.asarray(look) for _, look in parts], axis=0, weights=sizes)
@@ -154,15 +172,24 @@ def train(
 
     Parameters
     ----------
-    test : array (n, L)
+    shape : Shape
+    sequences : integer array (M, L)
+    test : integer array (n, L)
         Sequences of the test loss, which masks every site in turn.
+    rng : numpy.random.Generator
+        Draws the start, the order of the sequences and the masked sites.
     optimizer : "sgd" (no momentum, as in the paper) or "adam"
     batch : int
         Sequences per step; all of them when there are fewer. What is left over at the end of an epoch is not used in it.
+    epochs : int
+        Passes through the sequences.
     evaluations : int
         Number of evaluations, the last after the last epoch; at most `epochs`.
 
-    Raises ValueError for another optimizer.
+    Raises
+    ------
+    ValueError
+        For another optimizer.
     """
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"optimizer {optimizer!r}: allowed: {', '.join(OPTIMIZERS)}")

@@ -1,4 +1,7 @@
-"""Inverse temperatures: a ladder with a wanted swap rate, up to the beta at which the mean Hamming distance is a target."""
+"""Inverse temperatures: a ladder with a wanted swap rate, up to the beta at which the mean Hamming distance is a target.
+
+Rende et al. 2024 (arXiv:2304.07235) choose the temperature of their data by this distance.
+"""
 
 from dataclasses import dataclass
 
@@ -56,11 +59,12 @@ def tune(
     model: Potts, target: float, rng: np.random.Generator, *, tolerance: float, swap_rate: float, beta_max: float,
     samples: int, gap: int, rounds: int,
 ) -> Tuning:  # fmt: skip
-    """Find the inverse temperature at which the mean Hamming distance is `target`.
+    """Find the inverse temperature at which the mean Hamming distance of a `model` is `target`.
 
     Two independent tempered runs of `samples` configurations, `gap` sweeps apart, estimate the distance along a ladder that grows
     until it brackets the target. The target is interpolated, the ladder laid anew and measured with twice the samples, until
-    the distance at its top is within `tolerance` plus its standard error of the target, or the rounds are over.
+    the distance at its top is within `tolerance` plus its standard error of the target, or the `rounds` are over. Every ladder is
+    laid so that neighbours exchange at about `swap_rate`; `rng` is a numpy.random.Generator.
     Raises UnreachableError when the target is not reached below `beta_max`.
     """
     betas = np.linspace(0.0, FIRST_TOP, 6)

@@ -220,6 +220,12 @@ def _pair(estimates):
 def denoiser(moments: Posterior, V):
     """(g, dg) of GAMP from posterior moments.
 
+    Parameters
+    ----------
+    moments : Posterior
+    V : array (P, P)
+        The prior covariance at which they were taken.
+
     Returns
     -------
     g : array (2, n, P, M)

@@ -2,7 +2,8 @@
 
 The first L - 1 layers are drawn with the help of shared standard normal nodes (`fibre_sampling.Proposal`); the output then
 leaves the last layer the two values +-v, v = A_1^-1 ... A_{L-1}^-1 u, with weight N(+-v | first layers) / |det A_1 ... A_{L-1}|
-(`links.deep_attention`). In the sum and the difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
+(`links.deep_attention`; the model is that of Troiani et al. 2025, arXiv:2502.00901, the method derived here). In the sum and the
+difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
 
     (A x)_d = kappa x_d,   (A x)_s = (1 + c) x_s - tau x_d,   kappa = c + 1 - S_12 - S_21,   tau = S_12 - S_21.
 """
@@ -225,10 +226,28 @@ def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, s
 def deep_moments(
     u, omega, shift, spread, whitening, regression, precision, nodes, skip, beta, log_z, mean, second, effective
 ):
-    """`_moments` of n outputs: u (n, 2) and omega (n, L, 2) are read, the rest shared.
+    """Moments of p(h | u) for n outputs, on nodes that all share.
 
-    Written are log_z (n,), up to the log_scale of the proposal; mean (n, 2 L) and second (n, 2 L, 2 L), over (layer, token); and
-    effective (n,). The number S of nodes is a multiple of PASS.
+    Parameters
+    ----------
+    u : array (n, 2)
+        Score roots of the last layer.
+    omega : array (n, L, 2)
+        Prior means (sample, layer, token) of the fields.
+    shift, spread, whitening, regression : arrays (L - 1,), (L - 1, L - 1), (L - 1, L - 1), (L - 1,)
+        As in `fibre_sampling.Proposal`, the last for the one row left.
+    precision : float
+        Inverse variance of the last layer given the others.
+    nodes : array (L - 1, 2, S)
+        Standard normal variables; S is a multiple of PASS.
+    skip, beta : float
+        c and the inverse temperature.
+    log_z : array (n,), written
+        log-density of u, summed over both signs, up to the log_scale of the proposal.
+    mean, second : arrays (n, 2 L), (n, 2 L, 2 L), written
+        First and second moments of h - omega, over (layer, token).
+    effective : array (n,), written
+        Effective sample size (sum w)^2 / sum w^2.
     """
     n = u.shape[0]
     for block in prange((n + BLOCK - 1) // BLOCK):

@@ -3,6 +3,7 @@
     Z = E_free sum_k exp(log_weight_k) N(candidate_k | free)    (fibre)      Z = E_h p(y | h)    (likelihood)
 
 on nodes of standard normal variables shared by all outputs. With no free rows and no angles the sum is finite and exact.
+The channel is that of generalised AMP (Rangan 2011), the proposal our own.
 """
 
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Proposal:
 
 
 def propose(V, free, tokens) -> Proposal:
-    """The proposal for the first `free` rows of fields with covariance V (P, P) and `tokens` columns."""
+    """The proposal for the first `free` rows of fields with covariance V (P, P), positive definite, and `tokens` columns."""
     lower = np.linalg.cholesky(V)
     prior = V[:free, :free]
     shift = np.clip((1.0 - np.diag(prior) - UNKNOWN) / (KNOWN - UNKNOWN), 0.0, 1.0) - 1.0
@@ -107,10 +108,13 @@ def fibre_moments(link: Link, observed, omega, V, nodes):
 
     Parameters
     ----------
+    link : Link
     observed : array (n, ...)
         As `link.observe` returns it.
     omega : array (n, P, M)
+        Prior means of the fields.
     V : array (P, P)
+        Their prior covariance over rows, the same for every token.
     nodes : array (S, free_rows M + angles), or (S, P M) for a likelihood
         Standard normal variables.
 

@@ -21,6 +21,7 @@ def free_entropy(overlap, alpha, log_z, side_information=0.0):
     Parameters
     ----------
     overlap : array (P, P)
+        Q, symmetric, eigenvalues in [0, 1).
     alpha : float
         n / d.
     log_z : float

@@ -27,7 +27,17 @@ NEGLIGIBLE = 1e-5
 
 @dataclass(frozen=True)
 class Dataset:
-    """Sequences X (N, M, D) and teacher weights W (P, D), standard normal; outputs (N, ...) as `link.observe` gives them."""
+    """Sequences with the outputs of a teacher.
+
+    Attributes
+    ----------
+    sequences : array (N, M, D)
+        X, standard normal.
+    teacher : array (P, D)
+        W, standard normal.
+    observed : array (N, ...)
+        Outputs as `link.observe` gives them.
+    """
 
     sequences: np.ndarray
     teacher: np.ndarray
@@ -39,10 +49,12 @@ def gaussian_dataset(link, dimension, samples, generator) -> Dataset:
 
     Parameters
     ----------
+    link : Link
     dimension : int
         D.
     samples : int
         N = alpha D, at least one.
+    generator : numpy.random.Generator
 
     Raises
     ------
@@ -107,6 +119,9 @@ def run(
 
     Parameters
     ----------
+    channel : Channel
+    data : Dataset
+        Of the link of the channel.
     generator : numpy.random.Generator
         For the initial estimate and the side information.
     iterations : int

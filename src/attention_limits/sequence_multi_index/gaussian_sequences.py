@@ -1,10 +1,19 @@
-"""Gaussian sequences and a teacher: the data of all sequence multi-index models, before the link."""
+"""Gaussian sequences and a teacher: the data of all sequence multi-index models, before the link.
+
+The normalisation is that of Troiani et al. 2025 (arXiv:2502.00901).
+"""
 
 import numpy as np
 
 
 def draw(rows: int, tokens: int, dimension: int, samples: int, generator) -> tuple[np.ndarray, np.ndarray]:
     """Sequences (N, M, D), single precision, and teacher weights (P, D), all standard normal.
+
+    Parameters
+    ----------
+    rows, tokens, dimension, samples : int
+        P, M, D and N, each at least one.
+    generator : numpy.random.Generator
 
     Raises
     ------

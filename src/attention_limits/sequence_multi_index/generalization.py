@@ -29,18 +29,37 @@ def plug_in_error(link, teacher_norm, overlap, norm, nodes):
 
     Parameters
     ----------
+    link : Link
+        Its forward pass alone is used.
     teacher_norm, overlap, norm : array (P, P)
         W W^T / D, W_hat W^T / D (estimate, teacher) and W_hat W_hat^T / D. Under state evolution: I, Q and Q.
     nodes : GaussianNodes
         In 2 P M dimensions.
+
+    Returns
+    -------
+    float
+        E ||g(h) - g(omega)||_F^2.
     """
     return _squared_distance(link, teacher_norm, overlap.T, norm, nodes)
 
 
 def bayes_error(link, overlap, nodes):
-    """Least error at the overlap Q (P, P): half the squared distance of two posterior draws, of cross-covariance Q.
+    """Least error at an overlap: half the squared distance of two posterior draws, of cross-covariance Q.
 
-    nodes are in 2 P M dimensions.
+    Parameters
+    ----------
+    link : Link
+        Its forward pass alone is used.
+    overlap : array (P, P)
+        Q.
+    nodes : GaussianNodes
+        In 2 P M dimensions.
+
+    Returns
+    -------
+    float
+        E ||g(h) - E[g(h) | omega]||_F^2.
     """
     identity = np.eye(link.rows)
     return 0.5 * _squared_distance(link, identity, overlap, identity, nodes)

@@ -22,7 +22,7 @@ from attention_limits.sequence_multi_index.links.deep_attention import DeepAtten
 
 
 def attention_output(link: DeepAttention, h):
-    """`link.forward` in JAX: outputs (..., M, M) of local fields h (..., P, M)."""
+    """`link.forward` in JAX: outputs (..., M, M) of local fields h (..., P, M). Raises ValueError for another shape."""
     if h.shape[-2:] != (link.depth, link.tokens):
         raise ValueError(f"h must end in (depth, tokens) = {(link.depth, link.tokens)}, got shape {h.shape}")
     fields = h
@@ -42,6 +42,7 @@ def batch_loss(link: DeepAttention, weights, sequences, outputs):
 
     Parameters
     ----------
+    link : DeepAttention
     weights : array (P, D)
     sequences : array (B, M, D)
     outputs : array (B, M, M)
@@ -116,7 +117,17 @@ class Trajectory:
 
 
 def descend(link: DeepAttention, blocks: Iterable[Block], start, teacher, descent: Descent) -> Trajectory:
-    """Run gradient descent through all blocks from the weights `start` (S, P, D); teacher weights (S, P, D)."""
+    """Run gradient descent through all blocks.
+
+    Parameters
+    ----------
+    link : DeepAttention
+        Of which the outputs of the blocks are.
+    blocks : iterable of Block
+    start, teacher : arrays (S, P, D)
+        First weights, and those that the overlaps are measured with.
+    descent : Descent
+    """
     weights, teacher = jnp.asarray(start, jnp.float32), jnp.asarray(teacher, jnp.float32)
     batches, losses, measured = [0], [np.full(len(weights), np.nan)], [_measure(weights, teacher)]
     for block in blocks:
@@ -162,6 +173,12 @@ def drawn_batches(samples: int, batch: int, batches: int, generator) -> np.ndarr
     """Numbers (batches, batch) of the sequences of each batch: pass after pass through the data in a new random order.
 
     In each pass every sequence is in at most one batch; those that do not fill the last one are left out.
+
+    Parameters
+    ----------
+    samples, batch, batches : int
+        Number of sequences N, size B of a batch, 1 <= B <= N, and number of batches.
+    generator : numpy.random.Generator
 
     Raises
     ------

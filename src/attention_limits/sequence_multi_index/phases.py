@@ -46,6 +46,9 @@ def compare(channel: Channel, alpha, nodes, tolerance=1e-3, max_iterations=300, 
 
     Parameters
     ----------
+    channel : Channel
+    alpha : float
+        n / d.
     nodes : GaussianNodes
         In `state_evolution.node_dimension(channel.link)` dimensions; both starts share them.
     tolerance, max_iterations

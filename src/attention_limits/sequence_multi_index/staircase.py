@@ -67,6 +67,7 @@ def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3
 
     Parameters
     ----------
+    channel : Channel
     nodes : GaussianNodes
         In `state_evolution.node_dimension(channel.link)` dimensions.
     subspace : array (P, k)
@@ -149,7 +150,9 @@ class Step:
     overlap : array (P, P)
         Q of what was learnt before, at the threshold.
     converged : bool
+        Whether the branch converged there.
     resolved : float
+        Fraction of outputs whose channel met its check.
     """
 
     alpha: float
@@ -164,6 +167,7 @@ def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3) -> list[St
 
     Parameters
     ----------
+    channel : Channel
     nodes : GaussianNodes
         For the branches, in `state_evolution.node_dimension(channel.link)` dimensions.
     nodes_at_zero : GaussianNodes

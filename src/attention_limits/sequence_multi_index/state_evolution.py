@@ -23,7 +23,7 @@ LARGEST_OVERLAP = 1.0 - 1e-6
 
 
 def node_dimension(link: Link):
-    """Number of Gaussian variables per node: omega and h given omega, each (P, M), and the noise of the output."""
+    """Number of Gaussian variables per node for a link: omega and h given omega, each (P, M), and the noise of the output."""
     return 2 * link.rows * link.tokens + link.noise_dimension
 
 
@@ -45,6 +45,7 @@ def sample_outputs(link: Link, overlap, V, points):
 
     Parameters
     ----------
+    link : Link
     overlap, V : array (P, P)
         omega_a ~ N(0, overlap) and h_a | omega_a ~ N(omega_a, V), independent over tokens.
     points : array (n, node_dimension(link))
@@ -92,6 +93,7 @@ def channel_averages(channel: Channel, overlap, nodes, regularization=0.0) -> Ch
 
     Parameters
     ----------
+    channel : Channel
     overlap : array (P, P)
         Q, symmetric, eigenvalues in [0, 1).
     nodes : GaussianNodes
@@ -120,6 +122,7 @@ def overlap_from_precision(q_hat):
 def to_coordinates(q_hat, seed_overlap):
     """Logarithms of the diagonal of Q_hat, clipped to [log seed, log largest], and the correlations above the diagonal.
 
+    `q_hat` is (P, P), `seed_overlap` the seed, 1 / (1 - LARGEST_OVERLAP) the largest; the result has P (P + 1) / 2 entries.
     Growth out of zero, convergence and the approach to exact recovery are all geometric in these coordinates.
     """
     diagonal = np.clip(np.diag(q_hat), seed_overlap, 1.0 / (1.0 - LARGEST_OVERLAP))
@@ -128,7 +131,10 @@ def to_coordinates(q_hat, seed_overlap):
 
 
 def from_coordinates(coordinates, size):
-    """Inverse of `to_coordinates`, projected on the positive semi-definite matrices."""
+    """Inverse of `to_coordinates`, projected on the positive semi-definite matrices.
+
+    `coordinates` has P (P + 1) / 2 entries and `size` is P; the result is Q_hat (P, P).
+    """
     correlation = np.eye(size)
     upper = np.triu_indices(size, 1)
     correlation[upper] = coordinates[size:]
@@ -155,6 +161,7 @@ def solve(
 
     Parameters
     ----------
+    channel : Channel
     alpha : float
         n / d, samples per dimension.
     nodes : GaussianNodes
@@ -168,6 +175,8 @@ def solve(
         See `channel_averages`.
     tolerance : float
         Largest accepted relative change of Q_hat per iteration (of its diagonal; of its correlations, absolute).
+    max_iterations : int
+        Largest number of evaluations of the map, in the warm-up and after it each.
     seed_overlap : float
         Smallest diagonal of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
         A diagonal overlap that the map sends below it is zero, and returned as 0.

@@ -1,8 +1,9 @@
 """Posterior moments of two attention layers reading two tokens, by an adaptive two-dimensional trapezoid rule.
 
-Notation of the kernels. Layer 1 has the fields z = (z_1, z_2), layer 2 the fields v = (v_1, v_2), one entry per token; the
-output fixes u = A(z) v up to a global sign, with A(z) = softmax_rows(beta z z^T) + c I. Everything is done in the sum and
-the difference over tokens, s = z_1 + z_2 and d = z_1 - z_2 (likewise for v and u), in which A is triangular:
+The model is that of Troiani et al. 2025 (arXiv:2502.00901), the quadrature our own. Notation of the kernels: layer 1 has the
+fields z = (z_1, z_2), layer 2 the fields v = (v_1, v_2), one entry per token; the output fixes u = A(z) v up to a global sign,
+with A(z) = softmax_rows(beta z z^T) + c I. Everything is done in the sum and the difference over tokens, s = z_1 + z_2 and
+d = z_1 - z_2 (likewise for v and u), in which A is triangular:
 
     v_d = u_d / (c + delta),   v_s = (u_s + (S_12 - S_21) v_d) / (1 + c),   delta = 1 - S_12 - S_21,
     det A = (1 + c) (c + delta),   S_12 = 1 / (1 + exp(beta z_1 (z_1 - z_2))).
@@ -257,7 +258,8 @@ def _pair_to_tokens(ss, sd, ds, dd, out):
 def two_layer_moments(u, omega, V, skip, beta, resolution, log_z, mean, covariance, resolved):
     """Moments of p(h | u) ~ prod_a N(h_a; omega_a, V) delta(u -+ A(h_1) h_2), for n independent outputs.
 
-    u (n, 2) and omega (n, 2, 2) = (sample, layer, token) are read, V (2, 2) is shared; written are log_z (n,), the log-density
+    u (n, 2) and omega (n, 2, 2) = (sample, layer, token) are read; V (2, 2), skip c, beta and resolution (nodes per narrowest
+    width, in units of 1 / STEP) are shared; written are log_z (n,), the log-density
     of u summed over both signs; mean (n, 2, 2) = E[h - omega | u]; covariance (n, 2, 2, 2, 2) =
     (sample, layer p, token a, layer q, token b) of h_pa and h_qb; resolved (n,) bool.
     """

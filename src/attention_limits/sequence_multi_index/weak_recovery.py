@@ -71,7 +71,10 @@ def linear_response(excess, weights, directions):
 
 
 def symmetric_basis(size, diagonal=False):
-    """Orthonormal basis (j, k, k) of the symmetric or of the diagonal k x k matrices, in which F is a symmetric matrix."""
+    """Orthonormal basis (j, k, k) of the symmetric or of the diagonal k x k matrices, in which F is a symmetric matrix.
+
+    `size` is k; j = k if `diagonal`, else k (k + 1) / 2.
+    """
     rows, columns = np.diag_indices(size) if diagonal else np.triu_indices(size)
     basis = np.zeros((len(rows), size, size))
     for k, (p, q) in enumerate(zip(rows, columns, strict=True)):
@@ -81,9 +84,14 @@ def symmetric_basis(size, diagonal=False):
 
 @dataclass(frozen=True)
 class Instability:
-    """Leading eigenvalue of F and the matrix (k, k) that grows, positive semi-definite up to sampling noise, of unit trace.
+    """Leading eigenvalue of F and what grows with it.
 
-    If several eigenvalues cannot be told apart it is the projection of the identity on their eigenmatrices.
+    Attributes
+    ----------
+    eigenvalue : float
+    direction : array (k, k)
+        The matrix that grows, positive semi-definite up to sampling noise, of unit trace. If several eigenvalues cannot be told
+        apart it is the projection of the identity on their eigenmatrices.
     """
 
     eigenvalue: float
@@ -91,9 +99,16 @@ class Instability:
 
 
 def leading_instability(moments, V, subspace, weights, diagonal) -> Instability:
-    """Largest eigenvalue of F on a subspace; parameters as of `excess_moments` and `linear_response`.
+    """Largest eigenvalue of F on a subspace.
 
-    diagonal : restrict F to the diagonal matrices, for links in which every row's sign is free.
+    Parameters
+    ----------
+    moments, V, subspace
+        As of `excess_moments`.
+    weights : array (n,)
+        As of `linear_response`.
+    diagonal : bool
+        Restrict F to the diagonal matrices, for links in which every row's sign is free.
     """
     basis = symmetric_basis(subspace.shape[1], diagonal)
     excess = excess_moments(moments, V, subspace)
@@ -112,9 +127,16 @@ def leading_instability(moments, V, subspace, weights, diagonal) -> Instability:
 
 @dataclass(frozen=True)
 class FirstThreshold:
-    """Weak-recovery threshold alpha (0: learnt from any alpha on) and the direction (P, P) learnt there, of unit trace.
+    """Weak-recovery threshold and what is learnt there.
 
-    resolved : fraction of outputs whose channel met its check.
+    Attributes
+    ----------
+    alpha : float
+        0: learnt from any alpha on; infinite: zero overlap is stable at every alpha.
+    direction : array (P, P)
+        Of unit trace.
+    resolved : float
+        Fraction of outputs whose channel met its check.
     """
 
     alpha: float
@@ -127,6 +149,7 @@ def first_threshold(channel: Channel, nodes) -> FirstThreshold:
 
     Parameters
     ----------
+    channel : Channel
     nodes : GaussianNodes
         In `state_evolution.node_dimension(channel.link)` dimensions.
     """

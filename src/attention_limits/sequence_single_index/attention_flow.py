@@ -3,6 +3,9 @@
     dm/dtau = -gamma E[g_m] + gamma m E[D . z] - gamma^2/2 V m,   V = E|D|^2,
 
 and the same for e (arXiv:2506.02651). At finite d the overlaps diffuse before they grow, which decides what is learnt.
+
+Everywhere `a` and `omega` are strength and weight, in [0, 1], of the positional part of the target (`attention_tables`),
+`rate` is the learning rate gamma, `dimension` d, and `loss` a name of `reduced_sgd.LOSSES`.
 """
 
 from dataclasses import dataclass
@@ -17,7 +20,16 @@ from attention_limits.sequence_single_index.sgd_kernels import attention_moments
 
 
 def attention_drift(state, a, omega, loss, rate, nodes):
-    """(de/dtau, dm/dtau) of the attention student at state (e, m), on the given nodes in four dimensions."""
+    """(de/dtau, dm/dtau), array (2,), of the attention student.
+
+    Parameters
+    ----------
+    state : (e, m)
+    a, omega, loss, rate
+        See the module.
+    nodes : GaussianNodes
+        In four dimensions.
+    """
     e, m = state
     moments = attention_moments(nodes.points, nodes.weights, e, m, omega, float(fixed_attention(a)), LOSSES[loss])
     rest = np.sqrt(max(1.0 - m**2, 1e-300))
@@ -47,7 +59,7 @@ class LinearTheory:
     total_noise: float
 
     def growth(self, rate):
-        """Growth rates of (e, m) per learning rate: -(H + gamma V / 2)."""
+        """Growth rates of (e, m) per learning rate: -(H + gamma V / 2), array (2,)."""
         return -(self.curvature + 0.5 * rate * self.total_noise)
 
     def bound(self):
@@ -55,7 +67,10 @@ class LinearTheory:
         return max(0.0, -2.0 * float(np.min(self.curvature)) / self.total_noise)
 
     def variance(self, rate, dimension, steps):
-        """Variances of (e, m) after `steps` steps from (0, 0): (gamma/d) v (exp(2 (gamma/d) growth T) - 1) / (2 growth)."""
+        """Variances of (e, m), array (2,), after T = `steps` steps from (0, 0).
+
+        (gamma/d) v (exp(2 (gamma/d) growth T) - 1) / (2 growth)
+        """
         eta, growth = rate / dimension, self.growth(rate)
         exponent = 2.0 * eta * growth * steps
         # expm1(x) / x is smooth through zero growth.
@@ -68,7 +83,10 @@ class LinearTheory:
         return 2.0 / np.pi * float(np.arctan2(s_m, s_e))
 
     def escape_step(self, rate, dimension, threshold):
-        """Steps after which the variances add up to the threshold; infinite if neither overlap grows."""
+        """Steps, of learning rate `rate` at `dimension` d, after which the variances add up to `threshold`.
+
+        Infinite if neither overlap grows.
+        """
         growth = float(np.max(self.growth(rate)))
         if growth <= 0:
             return np.inf
@@ -81,9 +99,10 @@ class LinearTheory:
 
 
 def linear_theory(a, omega, loss, generator, nodes=2**15) -> LinearTheory:
-    """Curvatures and noise at the uninformed start, one scrambling of the nodes.
+    """Curvatures and noise at the uninformed start, one scrambling of `nodes` Sobol nodes by `generator`.
 
-    By Stein's lemma the curvatures need first derivatives of the loss only, so that the kink of the norm at T = S is no obstacle.
+    `a`, `omega` and `loss` as in the module. By Stein's lemma the curvatures need first derivatives of the loss only, so that the
+    kink of the norm at T = S is no obstacle.
     """
     drawn = gaussian_nodes(4, nodes, generator)
     moments = attention_moments(drawn.points, drawn.weights, 0.0, 0.0, omega, float(fixed_attention(a)), LOSSES[loss])

@@ -48,11 +48,11 @@ class AttentionTables:
     constants: dict
 
     def q_at(self, x, order=0):
-        """q or its derivative in X, at X = e^2."""
+        """q, or its derivative of an `order` in X, at x = X = e^2: array of the shape of x."""
         return _series(self.q, x, order)
 
     def overlap(self, x, y, orders=(0, 0)):
-        """C(X, Y) or a derivative of it, X and Y broadcast against each other."""
+        """C(X, Y) at x = X = e^2 and y = Y = m^2, broadcast against each other, or its derivative of `orders` in (X, Y)."""
         x, y = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
         columns = np.moveaxis(np.atleast_1d(_series(self.c, x, orders[0])), 0, -1)
         powers = np.arange(self.c.shape[1])
@@ -115,6 +115,11 @@ def _expectation(weights, values):
 def line_constants(nodes=NODES):
     """Derivatives by e and m on which the phase lines depend, each an expectation of its own (no truncated series).
 
+    Parameters
+    ----------
+    nodes : int
+        Gauss-Hermite nodes per axis.
+
     Returns
     -------
     dict
@@ -161,7 +166,10 @@ def attention_loss(a, omega, e, m):
 
 
 def assemble(a, omega, q, mu, overlap):
-    """R from tabulated q(e), mu(e) and C(e, m): all that is left to do for a new (a, omega)."""
+    """R from tabulated q(e), mu(e) and C(e, m), given as `overlap`: all that is left to do for a new (a, omega).
+
+    All arguments broadcast against each other.
+    """
     abar, Q = fixed_attention(a), attention_tables().constants["Q"]
     constant = (1 - omega) ** 2 * Q + 2 * omega * (1 - omega) * abar * mean_attention(0.0) + (omega * abar) ** 2
     return 2.0 * (constant + q - 2.0 * (1 - omega) * overlap - 2.0 * omega * abar * mu)
@@ -169,9 +177,13 @@ def assemble(a, omega, q, mu, overlap):
 
 @dataclass(frozen=True)
 class LossGrid:
-    """q, mu (rows,) and C (rows, columns) on a grid of overlaps: the loss of any (a, omega) is one pass over it.
+    """The tables on a grid of overlaps: the loss of any (a, omega) is one pass over it.
 
-    Points outside the disk are NaN.
+    Attributes
+    ----------
+    q, mu : arrays (rows, 1)
+    overlap : array (rows, columns)
+        C(e, m), NaN outside the disk.
     """
 
     q: np.ndarray
@@ -180,19 +192,22 @@ class LossGrid:
 
     @classmethod
     def on(cls, e, m):
-        """The grid e (rows) x m (columns)."""
+        """The grid e (rows,) x m (columns,)."""
         tables = attention_tables()
         x, y = np.asarray(e, dtype=float)[:, None] ** 2, np.asarray(m, dtype=float)[None, :] ** 2
         overlap = np.where(x + y <= 1.0 + 1e-12, tables.overlap(x, y), np.nan)
         return cls(tables.q_at(x), mean_attention(x), overlap)
 
     def loss(self, a, omega):
-        """R on the grid, array (rows, columns)."""
+        """R of one (a, omega) on the grid, array (rows, columns)."""
         return assemble(a, omega, self.q, self.mu, self.overlap)
 
 
 def attention_derivatives(a, omega, e, m):
-    """Gradient (2,) and Hessian (2, 2) of R in (e, m) at one point."""
+    """Gradient (2,) and Hessian (2, 2) of R in (e, m) at one (a, omega) and one point.
+
+    Raises ValueError if e^2 + m^2 > 1.
+    """
     check_overlaps(e, m)
     tables, abar = attention_tables(), fixed_attention(a)
     x, y = e**2, m**2

@@ -52,6 +52,8 @@ def adaptive_expansion(link, degree, tolerance=1e-11) -> Expansion:
     Parameters
     ----------
     link : Link
+    degree : int
+        Highest total degree.
     tolerance : float
         Absolute error at which the quadrature stops.
 
@@ -145,6 +147,9 @@ def grid_expansion(link, degree, shift=0.0, nodes=None) -> Expansion:
 
     Parameters
     ----------
+    link : Link
+    degree : int
+        Highest total degree.
     shift : array (L,) or float
         Added to the fields.
     nodes : int, optional
@@ -170,9 +175,16 @@ def sobol_expansion(link, degree, generator, shift=0.0, nodes=2**14, scramblings
 
     Parameters
     ----------
+    link : Link
+    degree : int
+        Highest total degree.
     generator : numpy.random.Generator
+    shift : array (L,) or float
+        Added to the fields.
     nodes : int
         Nodes per scrambling, a power of two.
+    scramblings : int
+        Number of independent estimates, at least 2 for errors.
     """
     indices = multi_indices(link.tokens, degree)
     found = []

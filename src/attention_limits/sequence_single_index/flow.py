@@ -2,7 +2,8 @@
 
     dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m,   V = E|D|^2,
 
-R the expected loss, D the derivatives of the loss by the fields (arXiv:2506.02651).
+R the expected loss, D the derivatives of the loss by the fields (arXiv:2506.02651). Everywhere m in [0, 1] is the overlap, `rate`
+the learning rate gamma, `tokens` L, `dimension` d, and `order` the degree k of the Hermite polynomial of the matched student.
 """
 
 import numpy as np
@@ -29,7 +30,7 @@ def feed_forward_bound(tokens):
 
 
 def gain(tokens, rate_tied, rate_untied):
-    """Predicted ratio of the escape times, untied over tied, from the linearised drift."""
+    """Predicted ratio of the escape times, untied at `rate_untied` over tied at `rate_tied`, from the linearised drift."""
     slopes = [tied_drift(1e-6, rate, tokens) for rate in (rate_tied, rate_untied)]
     return tokens * slopes[0] / slopes[1]
 
@@ -55,7 +56,7 @@ def hermite_bound(order, tokens, dimension):
 
 
 def integrate(drift, start, times):
-    """Solution (len(times), n) of the differential equation dx/dtau = drift(x) from `start` at tau = 0."""
+    """Solution (len(times), n) of dx/dtau = drift(x) from `start` (n,) at tau = 0, at increasing `times`."""
     found = solve_ivp(
         lambda _, x: np.atleast_1d(drift(x)),
         (0.0, times[-1]),
@@ -68,7 +69,7 @@ def integrate(drift, start, times):
 
 
 def escape_time(drift, start, threshold):
-    """tau at which the scalar flow dm/dtau = drift(m) reaches the threshold from 0 < start < threshold.
+    """tau at which the scalar flow dm/dtau = drift(m) reaches the threshold from 0 < `start` < `threshold`.
 
     Infinite if the drift vanishes or points back on the way.
     """

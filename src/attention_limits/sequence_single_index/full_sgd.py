@@ -15,7 +15,14 @@ from attention_limits.sequence_single_index.links import softmax_attention
 
 
 def orthonormal_directions(dimension, count, generator):
-    """`count` random orthonormal vectors, array (count, d)."""
+    """`count` random orthonormal vectors in d = `dimension` dimensions, drawn from the Generator: array (count, d).
+
+    Parameters
+    ----------
+    dimension, count : int
+        count <= d.
+    generator : numpy.random.Generator
+    """
     return np.linalg.qr(generator.standard_normal((dimension, count)))[0].T
 
 
@@ -37,7 +44,15 @@ def _chi(D, left):
 
 @dataclass
 class FullTied:
-    """relu(L^-1/2 sum_l w . x_l) against sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; `student`, `teacher` (d,) unit vectors."""
+    """relu(L^-1/2 sum_l w . x_l) against sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
+
+    Attributes
+    ----------
+    student, teacher : arrays (d,)
+        Unit vectors.
+    rate : float
+        Learning rate gamma.
+    """
 
     student: np.ndarray
     teacher: np.ndarray
@@ -63,7 +78,17 @@ class FullTied:
 
 @dataclass
 class FullUntied:
-    """As `FullTied` with `students` (L, d) of their own for each token, normalised together to |students|^2 = L; batch 1."""
+    """As `FullTied` with weights of its own for each token; batch 1.
+
+    Attributes
+    ----------
+    students : array (L, d)
+        Normalised together, to |students|^2 = L.
+    teacher : array (d,)
+        Unit vector.
+    rate : float
+        Learning rate gamma.
+    """
 
     students: np.ndarray
     teacher: np.ndarray
@@ -94,7 +119,16 @@ class FullUntied:
 class FullAttention:
     """softmax(z z^T) of two tokens with positional encoding +p, -p against the positional-semantic target.
 
-    `student`, `teacher`, `position` (d,) unit vectors, the last two orthogonal; `loss` as in `sgd_kernels`.
+    Attributes
+    ----------
+    student, teacher, position : arrays (d,)
+        Unit vectors, the last two orthogonal.
+    rate : float
+        Learning rate gamma.
+    a, omega : float
+        Strength and weight of the positional part of the target.
+    loss : int
+        FROBENIUS or HALF_SQUARE of `sgd_kernels`.
     """
 
     student: np.ndarray
@@ -122,7 +156,10 @@ class FullAttention:
         return draws, chi
 
     def slopes(self, z, star):
-        """Gradient (B, 2) of the loss by the fields z (B, 2), through the Jacobian of the softmax."""
+        """Gradient (B, 2) of the loss by the student's fields z (B, 2), through the Jacobian of the softmax.
+
+        `star` (B, 2) are the fields of the teacher.
+        """
         abar = float(fixed_attention(self.a))
         fixed = np.array([[abar, 1.0 - abar], [1.0 - abar, abar]])
         S = softmax_attention(z)
@@ -137,7 +174,16 @@ class FullAttention:
 
 
 def simulate(model, steps, generator, tokens, batch=1):
-    """States (steps + 1, n) of a model over fresh tokens."""
+    """States (steps + 1, n) of a model over fresh tokens.
+
+    Parameters
+    ----------
+    model : FullTied, FullUntied or FullAttention
+        Is moved.
+    steps, tokens, batch : int
+        Number of steps, tokens L of a sequence, sequences per step.
+    generator : numpy.random.Generator
+    """
     dimension = np.shape(model.teacher)[0]
     states = [model.state()]
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Overlaps, and the positional part of the positional-semantic target."""
+"""Overlaps, and the positional part of the positional-semantic target (arXiv:2506.02651)."""
 
 import numpy as np
 
@@ -16,6 +16,9 @@ def fixed_attention(a):
 
 
 def mean_attention(x, order=0):
-    """mu = E sigma(z_1^2 - z_1 z_2) = 1 - sqrt(2)/4 exp(-e^2 / 2) as a function of X = e^2, or its derivative in X."""
+    """mu = E sigma(z_1^2 - z_1 z_2) = 1 - sqrt(2)/4 exp(-e^2 / 2) at x = X = e^2, or its derivative of an `order` in X.
+
+    An array of the shape of x.
+    """
     term = -0.25 * np.sqrt(2.0) * np.exp(-0.5 * np.asarray(x, dtype=float)) * (-0.5) ** order
     return 1.0 + term if order == 0 else term

@@ -45,17 +45,17 @@ class InformationExponent:
 
 
 def is_zero(value, error):
-    """True: below ZERO with its error; False: above ZERO and above its error; None: undecided."""
+    """Whether a `value` with an `error` is zero. True: below ZERO with its error; False: above both; None: undecided."""
     if abs(value) + error < ZERO:
         return True
     return False if abs(value) > max(error, ZERO) else None
 
 
 def target_exponent(target, degree=6, tolerance=1e-11) -> InformationExponent:
-    """Lowest order at which the target has a Hermite coefficient, for a student rich enough to see it.
+    """Lowest order, up to `degree`, at which the target has a Hermite coefficient, for a student rich enough to see it.
 
-    `coefficients` are the norms sqrt(sum over |kappa| = k of |G_kappa|^2). Raises ValueError when the second moment of the
-    target is infinite.
+    `tolerance` is the absolute error of the quadrature. `coefficients` are the norms sqrt(sum over |kappa| = k of
+    |G_kappa|^2). Raises ValueError when the second moment of the target is infinite.
     """
     G = adaptive_expansion(target, degree, tolerance=tolerance)
     total = G.indices.sum(axis=1)
@@ -76,6 +76,8 @@ def sequence_exponent(target, student, degree=6, untied=False, tolerance=1e-11) 
     untied : bool
         Every token has weights of its own: the loss is a polynomial in m_1 ... m_L, and C_k is the largest possible gain
         of one monomial, max over |kappa| = k of G_kappa . F_kappa (its absolute value if any kappa_l is odd).
+    tolerance : float
+        Absolute error of the quadrature.
 
     Raises
     ------
@@ -131,13 +133,24 @@ def loss_forms(target, student, position, degree=6, tolerance=1e-11):
 
     Parameters
     ----------
+    target, student : Link
+        With the same number of tokens and outputs.
     position : array (L,)
         Signs epsilon_l with which the positional encoding is added to the tokens.
+    degree : int
+        Highest order looked at.
+    tolerance : float
+        Absolute error of the quadrature.
 
     Returns
     -------
     r, errors : arrays (degree + 1, degree + 1)
         Zero where i + j > degree; r[0, 0] is zero.
+
+    Raises
+    ------
+    ValueError
+        If the links do not fit together, or a second moment is infinite.
     """
     # Shifted by zero, so that a polynomial student is expanded together with its square.
     G, F = _pair(target, shifted(student, 0.0), degree, tolerance)
@@ -183,7 +196,7 @@ def positional_exponent(target, student, position, degree=6, tolerance=1e-11) ->
     """Lowest degree in (e, m) at which a straight path from (0, 0) lowers the loss.
 
     At each degree only the directions are followed on which all lower forms vanish: where a lower form is positive the path
-    climbs. Parameters as for `loss_forms`.
+    climbs. `target`, `student`, `position`, `degree`, `tolerance` and the ValueError raised as for `loss_forms`.
     """
     r, errors = loss_forms(target, student, position, degree, tolerance)
     # Axes and diagonals are where forms of symmetric problems vanish; roots of each form are added below.

@@ -30,6 +30,11 @@ class Link:
     terms : {degree k: weights (L,)}, optional
         The link is constant + sum_kl weights_kl He_k(z_l): its expansion needs no quadrature.
     constant : float
+
+    Raises
+    ------
+    ValueError
+        Without a token.
     """
 
     tokens: int
@@ -71,7 +76,10 @@ def hermite_sum(tokens, terms, constant=0.0) -> Link:
 
     Parameters
     ----------
+    tokens : int
+        L.
     terms : {degree k: weights (tokens,)}
+    constant : float
     """
     terms = {int(k): np.broadcast_to(np.asarray(weights, dtype=float), (tokens,)) for k, weights in terms.items()}
     highest = max(terms, default=0)
@@ -85,7 +93,7 @@ def hermite_sum(tokens, terms, constant=0.0) -> Link:
 
 
 def relu_sum(tokens) -> Link:
-    """relu(L^(-1/2) sum_l z_l): the feed-forward student; tied when all tokens share their weights."""
+    """relu(L^(-1/2) sum_l z_l), L = `tokens`: the feed-forward student; tied when all tokens share their weights."""
     return Link(
         tokens, lambda z: np.maximum(z.sum(axis=1) / np.sqrt(tokens), 0.0), np.full(tokens, 1.0 / np.sqrt(tokens))
     )
@@ -99,12 +107,12 @@ def softmax_attention(z):
 
 
 def full_attention(tokens) -> Link:
-    """All entries of softmax(z z^T), softmax over rows: P = L^2 outputs."""
+    """All entries of softmax(z z^T), softmax over rows, L = `tokens`: P = L^2 outputs."""
     return Link(tokens, lambda z: softmax_attention(z).reshape(len(z), -1))
 
 
 def trace_attention(tokens, scale=None) -> Link:
-    """scale * Tr softmax(z z^T); the default scale is L^(-1/2)."""
+    """scale * Tr softmax(z z^T), L = `tokens`; the default scale is L^(-1/2)."""
     scale = 1.0 / np.sqrt(tokens) if scale is None else scale
     return Link(tokens, lambda z: scale * np.trace(softmax_attention(z), axis1=1, axis2=2))
 
@@ -124,6 +132,9 @@ def named_link(name, tokens, folder=".") -> Link:
 
     Parameters
     ----------
+    name : str
+    tokens : int
+        L.
     folder : path
         What a relative path starts from.
 

@@ -57,8 +57,14 @@ def phase_lines(a):
 class Minimum:
     """A local minimum of the loss on e, m >= 0, e^2 + m^2 <= 1.
 
-    `kind`: semantic, the corner (0, 1); positional, the corner (1, 0); arc, on e^2 + m^2 = 1 between them; axis, on e = 0
-    or m = 0; interior.
+    Attributes
+    ----------
+    e, m : float
+    value : float
+        R(e, m).
+    kind : str
+        semantic, the corner (0, 1); positional, the corner (1, 0); arc, on e^2 + m^2 = 1 between them; axis, on e = 0 or m = 0;
+        interior.
     """
 
     e: float
@@ -75,7 +81,7 @@ def _grid(size):
 
 
 def minima(a, omega, size=64):
-    """All local minima of the loss, the lowest first.
+    """All local minima of the loss at one (a, omega), the lowest first.
 
     A grid in (e^2, m^2) with `size` intervals per side finds them; each is then refined to about 1e-8.
     """
@@ -154,7 +160,7 @@ class PhaseGrid:
 
 
 def phase_grid(a, omega, size=96) -> PhaseGrid:
-    """Region codes for all pairs of a and omega; `size` intervals of e^2 and m^2 in the search for minima."""
+    """Region codes for all pairs of a (rows,) and omega (columns,); `size` intervals of e^2 and m^2 in the search for minima."""
     a, omega = np.asarray(a, dtype=float), np.asarray(omega, dtype=float)
     lines = {name: line[:, None] for name, line in phase_lines(a).items()}
     pulls = omega * fixed_attention(a)[:, None]

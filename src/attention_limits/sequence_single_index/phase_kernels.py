@@ -1,4 +1,7 @@
-"""Scan of the loss over the triangle X = e^2 >= 0, Y = m^2 >= 0, X + Y <= 1, for many (a, omega)."""
+"""Scan of the loss over the triangle X = e^2 >= 0, Y = m^2 >= 0, X + Y <= 1, for many (a, omega).
+
+The loss is that of `attention_tables` (arXiv:2506.02651) without what depends on neither e nor m.
+"""
 
 import numpy as np
 from numba import njit
@@ -81,13 +84,15 @@ def scan(q, mu, overlap, weights, pulls, semantic, positional, counts, kinds, wh
 
     Parameters
     ----------
+    q, mu, overlap
+        As of `local_minima`.
     weights, pulls : arrays (points,)
     semantic, positional : arrays (points,) of bool
-    counts : array (points,) of int
+    counts : array (points,) of int, written
         Number of minima.
-    kinds : array (points, 5) of int
-        Number of minima of each kind.
-    where : array (points, 2)
+    kinds : array (points, 5) of int, increased
+        Number of minima of each kind, of the first 16.
+    where : array (points, 2), written
         (e, m) of the lowest.
     """
     n = len(q) - 1

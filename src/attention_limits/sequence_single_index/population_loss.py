@@ -150,7 +150,10 @@ class PopulationLoss:
         )
 
     def surface(self, e, m):
-        """Loss of tied students on a grid, array (len(e), len(m)), NaN outside e^2 + m^2 <= 1."""
+        """Loss of tied students on a grid, array (len(e), len(m)), NaN outside e^2 + m^2 <= 1.
+
+        Raises ValueError when more than four tokens need Sobol nodes and there is no generator.
+        """
         e, m = np.asarray(e, dtype=float), np.asarray(m, dtype=float)
         G, total = self._target, self._target.indices.sum(axis=1)
         values = np.full((len(e), len(m)), np.nan)

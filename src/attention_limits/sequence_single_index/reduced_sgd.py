@@ -1,7 +1,11 @@
 """Online SGD simulated in the overlaps alone: the law of the d-dimensional simulation at a cost independent of d.
 
 Tokens x = g / sqrt d, one fresh batch per step, w <- w - rate * gradient, weights kept on the sphere (for the untied student:
-all weights together). See `sgd_kernels` for the laws, `full_sgd` for the simulation they replace.
+all weights together). See `sgd_kernels` for the laws, `full_sgd` for the simulation they replace (arXiv:2506.02651).
+
+Every simulation takes the number of tokens L as `tokens`, d as `dimension`, the learning rate gamma as `rate` (the step of the
+normalised weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, a numpy.random.Generator as `generator`,
+and the number of sequences per step as `batch`. It raises ValueError when the start is outside of the unit disk.
 """
 
 import warnings
@@ -73,14 +77,7 @@ def _run(update, start, generator, parameters, shape, chi, freedom, schedule):
 def tied(tokens, dimension, rate, start, schedule, generator, batch=1) -> Run:
     """Feed-forward student relu(L^-1/2 sum_l w . x_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; state (m,).
 
-    Parameters
-    ----------
-    rate : float
-        Learning rate gamma; the step of the normalised weights is gamma / d.
-    start : float
-        Overlap m at the start.
-    schedule : Schedule
-    generator : numpy.random.Generator
+    Parameters are described in the module; `start` is m.
     """
     check_overlaps(0.0, start)
     return _run(
@@ -89,7 +86,7 @@ def tied(tokens, dimension, rate, start, schedule, generator, batch=1) -> Run:
 
 
 def untied(tokens, dimension, rate, start, schedule, generator) -> Run:
-    """As `tied` with weights of its own for each token; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l equal at the start."""
+    """As `tied` with weights of its own for each token; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
     shape = (1, 2 * tokens)
@@ -106,6 +103,8 @@ def attention(a, omega, loss, dimension, rate, start, schedule, generator, batch
     loss : "frobenius" or "half_square"
         ||T - S||_F or half its square.
     start : (e, m)
+    dimension, rate, schedule, generator, batch
+        See the module.
     """
     check_overlaps(*start)
     parameters = [rate / dimension, omega, fixed_attention(a), LOSSES[loss]]
@@ -113,7 +112,7 @@ def attention(a, omega, loss, dimension, rate, start, schedule, generator, batch
 
 
 def matched_hermite(order, tokens, dimension, rate, start, schedule, generator, batch=1) -> Run:
-    """Student and target L^-1/2 sum_l h_k(z_l) with the same k, information exponent k, loss 1/2 (y - f)^2; state (m,)."""
+    """Student and target L^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
     check_overlaps(0.0, start)
     shape = (batch, 2 * tokens)
     return _run(
@@ -122,13 +121,13 @@ def matched_hermite(order, tokens, dimension, rate, start, schedule, generator, 
 
 
 def overlapped_start(dimension):
-    """Overlap of the published runs of the feed-forward students: o / sqrt(o^2 + (1 - o)^2), o = d^(-1/2)."""
+    """Overlap at the start of the published runs of the feed-forward students: o / sqrt(o^2 + (1 - o)^2), o = d^(-1/2)."""
     o = 1.0 / np.sqrt(dimension)
     return o / np.hypot(o, 1.0 - o)
 
 
 def warn_unstable(rate, bound, what):
-    """Warn when a learning rate is above the bound beyond which the uninformed start is stable."""
+    """Warn when a learning `rate` is above the `bound` beyond which the uninformed start is stable; `what` opens the message."""
     if rate > bound:
         warnings.warn(
             f"{what}: the learning rate {rate:g} is above the stability bound {bound:g}: noise keeps the student from escaping",

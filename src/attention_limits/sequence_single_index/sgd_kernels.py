@@ -85,7 +85,7 @@ def diagonal(x, y):
 
 @njit(inline="always")
 def attention_slopes(z_1, z_2, t_1, t_2, loss):
-    """Derivatives (D_1, D_2) of the loss between softmax(z z^T) and a target with diagonal (t_1, t_2), by z.
+    """Derivatives (D_1, D_2) of the loss between softmax(z z^T) and a target with diagonal (t_1, t_2), by z = (z_1, z_2).
 
     loss: FROBENIUS, the norm ||T - S||_F, or HALF_SQUARE, half its square. Rows sum to one: ||T - S||^2 = 2 (d_1^2 + d_2^2).
     """
@@ -179,12 +179,21 @@ def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, s
     state : array
         Start; overwritten with the end.
     rng : numpy.random.Generator
+    parameters : array
+        What `update` takes; the first is eta.
     draws, chi : arrays
         Work space in the shapes that `update` reads.
     freedom : float
         Degrees of freedom of each chi^2.
+    threshold : float
+        Of what `update` returns.
+    steps : int
+        Longest run.
+    stop : bool
+        End the run at the threshold.
     records : array of int
-        Increasing steps after which the state is stored in the rows of `trajectory`.
+        Increasing steps after which the state is stored.
+    trajectory : array (records, len(state)), written
 
     Returns
     -------
@@ -222,6 +231,12 @@ def attention_moments(nodes, weights, e, m, omega, abar, loss):
         (a_1, a_2, zeta_1, zeta_2): the student's fields are m a + e epsilon + sqrt(1 - m^2) zeta, epsilon = (1, -1).
     weights : array (n,)
         Importance weights; expectations are means of weight times value.
+    e, m : float
+        Overlaps of the student.
+    omega, abar : float
+        Weight of the positional part of the target, and the diagonal entry of its attention.
+    loss : int
+        FROBENIUS or HALF_SQUARE.
 
     Returns
     -------

@@ -18,7 +18,16 @@ ACCURACY = 1e-6
 
 
 def problems_of(link: Link, count=64, seed=0) -> list[str]:
-    """What is wrong with a link, found on `count` (a multiple of 8) random fields: one message each, with the failing example."""
+    """What is wrong with a link: one message each, with the failing example.
+
+    Parameters
+    ----------
+    link : Link
+    count : int
+        Number of random fields to try, a multiple of 8.
+    seed : int
+        Of the random fields.
+    """
     found = _attribute_problems(link)
     if found:
         return found

@@ -13,7 +13,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 
 
 def softmax_rows(scores):
-    """Softmax over the last axis of an array (..., M, M)."""
+    """Softmax over the last axis of `scores`, array (..., M, M)."""
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)
 
@@ -32,6 +32,10 @@ def require_attention(skip, beta, depth, tokens):
 class DeepAttention(Link):
     """A stack of tied attention layers of rank one, P = L rows.
 
+    The output fixes the score root u = h_L B_{L-1} up to one global sign, and the fibre is h_L = +-B_{L-1}^-T u with the first
+    L - 1 layers free and weight 1 / |det B_{L-1}|. It is a density of u: that of y differs by the Jacobian of u -> y, which
+    depends on nothing else.
+
     Attributes
     ----------
     skip : float
@@ -42,10 +46,6 @@ class DeepAttention(Link):
         Number of layers L and of tokens M.
     activation : str
         sigma: "softmax" (by rows) or "linear" (the identity).
-
-    The output fixes the score root u = h_L B_{L-1} up to one global sign, and the fibre is h_L = +-B_{L-1}^-T u with the first
-    L - 1 layers free and weight 1 / |det B_{L-1}|. It is a density of u: that of y differs by the Jacobian of u -> y, which
-    depends on nothing else.
 
     Raises
     ------
@@ -94,6 +94,11 @@ class DeepAttention(Link):
         Returns
         -------
         array (..., M)
+
+        Raises
+        ------
+        ValueError
+            If h does not end in (L, M).
         """
         h = np.asarray(h, dtype=float)
         if h.shape[-2:] != (self.depth, self.tokens):

@@ -1,4 +1,7 @@
-"""Statistical tests that the channel of a link is a probability density with the posterior moments it claims."""
+"""Statistical tests that the channel of a link is a probability density with the posterior moments it claims.
+
+The tests are derived here; the identity is that of Nishimori 1980.
+"""
 
 from dataclasses import dataclass
 
@@ -14,7 +17,16 @@ FALSE_ALARM = 1e-4
 
 @dataclass(frozen=True)
 class Check:
-    """One statistical check: what was tested, whether it passed, and the numbers."""
+    """One statistical check.
+
+    Attributes
+    ----------
+    name : str
+        What was tested.
+    passed : bool
+    report : str
+        The numbers.
+    """
 
     name: str
     passed: bool
@@ -38,6 +50,8 @@ def check_link(link: Link, outputs=1024, resolution=1.0, seed=0) -> list[Check]:
         Number of outputs of each test.
     resolution : float
         See `channel.Channel`.
+    seed : int
+        Of the random outputs and nodes.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""What links made of attention layers share: the product of the layers, and the inversion of attention over two tokens."""
+"""What links made of attention layers share: the product of the layers, and the inversion of attention over two tokens.
+
+The layers are those of Troiani et al. 2025 (arXiv:2502.00901), the inversion is derived here.
+"""
 
 import numpy as np
 
@@ -74,19 +77,22 @@ def score_root(attention, beta):
 
 
 def log_jacobian(read, attention, beta):
-    """log |dS/du| of `score_root` at u = `read` (..., 2) with S = `attention` (..., 2, 2); -inf where it is singular."""
+    """log |dS/du| of `score_root`, array (...), at u = `read` (..., 2) with S = `attention` (..., 2, 2); beta as there.
+
+    -inf where it is singular.
+    """
     with np.errstate(divide="ignore"):
         entries = np.log(attention).sum(axis=(-2, -1))
         return 2.0 * np.log(beta) + entries + np.log(2.0) + 2.0 * np.log(np.abs(read[..., 0] - read[..., 1]))
 
 
 def apply(matrix, vector):
-    """Matrices (..., M, M) times vectors (..., M)."""
+    """`matrix` (..., M, M) times `vector` (..., M), array (..., M)."""
     return np.einsum("...ab,...b->...a", matrix, vector)
 
 
 def inverse_of_two(matrix):
-    """Inverse of matrices (..., 2, 2) and log |det| (...): -inf where singular, and the inverse then any finite numbers."""
+    """Inverse of `matrix` (..., 2, 2) and log |det| (...): -inf where singular, and the inverse then any finite numbers."""
     (a, b), (c, d) = np.moveaxis(matrix, (-2, -1), (0, 1))
     determinant = a * d - b * c
     with np.errstate(divide="ignore"):
@@ -96,15 +102,15 @@ def inverse_of_two(matrix):
 
 
 def log_normal(h):
-    """Log-density of independent standard normal variables, summed over the last axis."""
+    """Log-density of independent standard normal variables h (..., M), summed over the last axis: array (...)."""
     return -0.5 * np.sum(h**2, axis=-1) - 0.5 * h.shape[-1] * np.log(2.0 * np.pi)
 
 
 def signed_pairs(sampled, solved, log_weight, both):
     """Candidates (..., K, 2, M) of a sampled and a solved row (..., M), and their log-weights (..., K).
 
-    The solved row has both signs. The sampled one too if `both`, with half the weight each: nodes are closed under a change of
-    all of their signs, which is not enough when further rows are sampled with it.
+    `log_weight` (...) is that of the pair. The solved row has both signs. The sampled one too if `both`, with half the weight
+    each: nodes are closed under a change of all of their signs, which is not enough when further rows are sampled with it.
     """
     signs = [(s, t) for s in ((1, -1) if both else (1,)) for t in (1, -1)]
     candidates = np.stack([np.stack([s * sampled, t * solved], axis=-2) for s, t in signs], axis=-3)

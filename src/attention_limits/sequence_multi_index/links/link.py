@@ -17,6 +17,18 @@ import numpy as np
 class Link:
     """Base class of links; subclasses set the attributes and write `forward` and one of `fibre` and `log_likelihood`.
 
+    Noiseless links write
+
+        fibre(observed, free, angles) -> candidates, log_weight
+
+    from observed (n, *output) as `observe` gives it, free (n, S, free_rows, M) and angles (S, angles), or (1, 0) without any, to
+    candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K), where -inf marks a missing candidate; noisy and discrete
+    links write
+
+        log_likelihood(observed, h) -> array (n, S)
+
+    of h (n, S, P, M). `forward` of the links provided here raises ValueError when h does not end in (P, M).
+
     Attributes
     ----------
     rows, tokens : int
@@ -60,17 +72,6 @@ class Link:
         """
         return self.forward(h)
 
-    # Written by noiseless links:
-    #
-    # def fibre(self, observed, free, angles):
-    #     observed (n, *output), free (n, S, free_rows, M), angles (S, angles) or (1, 0)
-    #     -> candidates (n, S, K, P - free_rows, M), log_weight (n, S, K); -inf marks a missing candidate.
-    #
-    # and by noisy and discrete ones:
-    #
-    # def log_likelihood(self, observed, h):
-    #     observed (n, *output), h (n, S, P, M) -> (n, S)
-
 
 class OutputNoise(Link):
     """A link whose output carries independent Gaussian noise, y = g(h) + sqrt(variance) N(0, 1) in every entry.
@@ -99,7 +100,7 @@ class OutputNoise(Link):
         self.noise_dimension = int(np.prod(self._output, dtype=int))
 
     def forward(self, h):
-        """Output without noise."""
+        """Output without noise, array (..., *output), of fields h (..., P, M)."""
         return self.link.forward(h)
 
     def observe(self, h, noise=None):

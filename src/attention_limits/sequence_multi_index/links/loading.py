@@ -75,13 +75,13 @@ def load_link(model: dict, project: Path) -> Link:
 
 
 def code_file(name: str, project: Path) -> Path | None:
-    """The file that a link of this name is defined in, if it is a user's own; None for a provided link."""
+    """The file below the folder `project` that a link of this `name` is defined in, if it is a user's own, else None."""
     path, separator, _ = name.rpartition(":")
     return Path(project) / path if separator else None
 
 
 def code_module(name: str) -> str | None:
-    """The module of this package that a provided link is defined in; None for any other name."""
+    """The module of this package that a provided link of this `name` is defined in; None for any other name."""
     return f"{__package__}.{PROVIDED[name].partition(':')[0]}" if name in PROVIDED else None
 
 

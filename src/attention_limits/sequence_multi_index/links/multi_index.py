@@ -1,4 +1,7 @@
-"""Links of one token, M = 1: multi-index models of independent samples, phase retrieval among them."""
+"""Links of one token, M = 1: multi-index models of independent samples, phase retrieval among them.
+
+Thresholds of such models: Troiani et al. 2024, arXiv:2405.15480.
+"""
 
 from dataclasses import dataclass
 from math import lgamma, log, pi
@@ -84,7 +87,7 @@ def phase_retrieval() -> Monomial:
 
 
 def product(rows: int = 2) -> Monomial:
-    """y = h_1 h_2 ... h_P; ValueError unless P >= 1."""
+    """y = h_1 h_2 ... h_P with P = `rows`; ValueError unless P >= 1."""
     _require_rows(rows)
     return Monomial((1,) * rows)
 

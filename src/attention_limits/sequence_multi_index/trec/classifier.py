@@ -25,8 +25,15 @@ _EVALUATED_TOGETHER = 512  # questions
 
 
 class Parameters(NamedTuple):
-    """Weights, float32: embedding (size, embedding), attention (layers, embedding, hidden), readout (embedding, classes), bias
-    (classes,)."""
+    """Weights, float32.
+
+    Attributes
+    ----------
+    embedding : array (size, embedding)
+    attention : array (layers, embedding, hidden)
+    readout : array (embedding, classes)
+    bias : array (classes,)
+    """
 
     embedding: jax.Array
     attention: jax.Array
@@ -63,6 +70,7 @@ def initial_parameters(architecture, vocabulary, classes, rng):
 
     Parameters
     ----------
+    architecture : Architecture
     vocabulary, classes : int
         Numbers of tokens and of classes.
     rng : numpy Generator
@@ -77,7 +85,10 @@ def initial_parameters(architecture, vocabulary, classes, rng):
 
 
 def logits(parameters, tokens, skip):
-    """Scores of the classes, array (n, classes), for token numbers (n, length) that end in PADDING."""
+    """Scores of the classes, array (n, classes), for token numbers (n, length) that end in PADDING.
+
+    `parameters` are `Parameters`, `tokens` the token numbers, `skip` is c.
+    """
     present = tokens != PADDING
     x = parameters.embedding[tokens]
     for weights in parameters.attention:
@@ -91,15 +102,16 @@ def logits(parameters, tokens, skip):
 
 
 def loss(parameters, tokens, labels, skip):
-    """Mean cross entropy, in nats, of the labels (n,)."""
+    """Mean cross entropy, in nats, of the labels (n,); `parameters`, `tokens` and `skip` as in `logits`."""
     return optax.softmax_cross_entropy_with_integer_labels(logits(parameters, tokens, skip), labels).mean()
 
 
 def batches(count, batch, epochs, records, rng):
     """Sample numbers (epochs * records, steps, batch): each epoch a new order of all samples, cut into `records` equal parts.
 
-    What does not fill a batch in every part, fewer than `records * batch` samples, is left out of that epoch. Raises ValueError
-    when there are fewer samples than that.
+    `count` is the number of samples, `batch` that of a step; `rng` is a numpy Generator. What does not fill a batch in every
+    part, fewer than `records * batch` samples, is left out of that epoch. Raises ValueError when there are fewer samples than
+    that.
     """
     steps = count // (batch * records)
     if not steps:
@@ -111,8 +123,13 @@ def batches(count, batch, epochs, records, rng):
 class Trajectory(NamedTuple):
     """Records from the start (entry 0) to the end of the training: arrays with `times` entries along the first axis.
 
-    `attention` (times, layers, embedding, hidden); the others (times,): share of right answers on the training and on the test
-    questions, and cross entropy on the training questions in nats.
+    Attributes
+    ----------
+    attention : array (times, layers, embedding, hidden)
+    train_accuracy, test_accuracy : arrays (times,)
+        Share of right answers on the training and on the test questions.
+    train_loss : array (times,)
+        Cross entropy on the training questions in nats.
     """
 
     attention: jax.Array
@@ -127,10 +144,14 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, s
 
     Parameters
     ----------
+    parameters : Parameters
+        At the start.
     train_set, test_set : pairs of arrays, tokens (n, length) and labels (n,)
     order : array of int (times - 1, steps, batch)
         The samples of each step between two records; see `batches`.
     learning_rate, weight_decay : float
+    skip : float
+        c.
 
     Returns
     -------

@@ -14,7 +14,15 @@ _SHOWN = 10  # a file of another kind has thousands of bad lines; the first ones
 
 @dataclass(frozen=True)
 class Corpus:
-    """Questions (as written, without label) and the index of their class in CLASSES, array (n,) of int32."""
+    """Questions and their classes.
+
+    Attributes
+    ----------
+    questions : tuple of str
+        As written, without label.
+    labels : int32 array (n,)
+        Index of the class in CLASSES.
+    """
 
     questions: tuple[str, ...]
     labels: np.ndarray
@@ -22,14 +30,14 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the training and of the test questions, disjoint, each sorted."""
+    """Indices of the `train` and of the `test` questions, integer arrays, disjoint, each sorted."""
 
     train: np.ndarray
     test: np.ndarray
 
 
 def read_corpus(path):
-    """Read a file in the format of `train_5500.label`: one `CLASS:fine question` a line, latin-1.
+    """Read the file `path` in the format of `train_5500.label`: one `CLASS:fine question` a line, latin-1.
 
     Raises SpecError when the file is missing, saying where to get it, or has lines of another form, naming them.
     """
@@ -45,7 +53,7 @@ def read_corpus(path):
 
 
 def how_to_get(path):
-    """One sentence for somebody who has not got the corpus."""
+    """One sentence for somebody who has not got the corpus, which is expected at `path`."""
     return f"download train_5500.label from {PAGE} and save it as {path}"
 
 
@@ -93,6 +101,7 @@ def split(corpus, test_fraction, rng):
 
     Parameters
     ----------
+    corpus : Corpus
     test_fraction : float
         Part of the questions held out, rounded to whole questions, in (0, 1).
     rng : numpy Generator
@@ -111,6 +120,12 @@ def split(corpus, test_fraction, rng):
 
 
 def majority_accuracy(corpus, split):
-    """Share of the test questions that have the most frequent class of the training questions."""
+    """Share of the test questions of a Corpus, cut by a Split, that have the most frequent class of the training questions.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    split : Split
+    """
     favourite = np.bincount(corpus.labels[split.train], minlength=len(CLASSES)).argmax()
     return float(np.mean(corpus.labels[split.test] == favourite))

@@ -47,7 +47,7 @@ def word_pieces(vocabulary):
 
 
 def words(text):
-    """Lower-case words; the corpus has its punctuation set off by blanks."""
+    """Lower-case words of a `text`, a list; the corpus has its punctuation set off by blanks."""
     return text.lower().split()
 
 

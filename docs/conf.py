@@ -1,0 +1,119 @@
+"""Builds the pages of this folder and the reference of the library: `make docs`."""
+
+import os
+import re
+
+# Compiled functions are documented as the plain functions that they are made from.
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+
+import jax
+import numba
+
+
+def plain(function=None, **options):
+    return function if callable(function) else plain
+
+
+jax.jit = plain
+numba.vectorize = lambda signatures: plain
+
+project = "attention-limits"
+author = "the authors of attention-limits"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.apidoc", "sphinx.ext.viewcode"]
+root_doc = "README"
+exclude_patterns = ["_build", "_reference/modules.rst"]
+html_theme = "furo"
+html_title = project
+html_static_path = []
+default_role = "code"
+myst_heading_anchors = 3
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+# Unlike attributes of their own, these may share a line: `rows, tokens : int`.
+napoleon_custom_sections = [("Attributes", "params_style")]
+apidoc_modules = [
+    {
+        "path": "../src/attention_limits",
+        "destination": "_reference",
+        "separate_modules": True,
+        "module_first": True,
+        "automodule_options": {"members", "show-inheritance"},
+        # What has no callers outside of the command line and the workflow.
+        "exclude_patterns": [f"**/{name}" for name in ("__main__.py", "cli", "checks", "figures", "readings", "audit")],
+    }
+]
+
+CONTENTS = """
+## Notation
+
+```{include} ../README.md
+:start-after: "### Notation"
+:end-before: "## Change a parameter"
+```
+
+```{toctree}
+:hidden:
+:glob:
+*
+tutorials/*
+```
+
+```{toctree}
+:hidden:
+:caption: Reference
+:maxdepth: 2
+_reference/attention_limits
+```
+"""
+
+
+def page(app, name, source):
+    """Completes the first page, and leaves the paths of links out of this folder as text: they are files of the repository."""
+    if name == root_doc:
+        source[0] += CONTENTS
+    if not name.startswith("_reference"):
+        up = r"(?:\.\./)+" if "/" not in name else r"(?:\.\./){2,}"
+        source[0] = re.sub(rf"\[([^]]*)\]\({up}([^)]*)\)", r"\1 (`\2`)", source[0])
+
+
+def restructured(app, what, name, obj, options, lines):
+    """Docstrings are plain text: what would be taken for markup is escaped; equations and tables keep their lines."""
+    text, head, sections = "\n".join(lines), [], []
+    paragraphs = re.split(r"\n\s*\n", text)
+    for number, paragraph in enumerate(paragraphs):
+        if re.match(r"\S.*\n---", paragraph):
+            sections = paragraphs[number:]
+            break
+        if paragraph.startswith(" ") or re.search(r"\S {3,}\S", paragraph):
+            head.append("::\n\n" + "\n".join("    " + line for line in paragraph.split("\n")))
+        else:
+            head.append(escaped(paragraph))
+    lines[:] = "\n\n".join([*head, *map(escaped, sections)]).split("\n")
+
+
+def literal_types(app, what, name, obj, options, lines):
+    """The types of parameters are words and shapes, not names to be looked up."""
+    field = re.compile(r"( *:(?:type|rtype)[^:]*:) (.+)")
+    lines[:] = [field.sub(lambda found: f"{found[1]} ``{found[2].replace(chr(92), '')}``", line) for line in lines]
+
+
+def skipped(app, what, name, obj, skip, options):
+    """The fields of a named tuple are told by its own docstring."""
+    return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field number") else None
+
+
+def escaped(text):
+    """Text between backticks is left alone."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([*|\\]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts
+    )
+
+
+def setup(app):
+    app.connect("source-read", page)
+    app.connect("autodoc-skip-member", skipped)
+    # Before napoleon, which makes markup out of the sections.
+    app.connect("autodoc-process-docstring", restructured, priority=400)
+    app.connect("autodoc-process-docstring", literal_types, priority=600)
