@@ -11,7 +11,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run smoke report test lint bench publish docs clean
+.PHONY: run smoke report test test-cluster soak golden lint bench publish docs clean
 
 # The first figure is what somebody new waits for. What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
@@ -27,6 +27,23 @@ report: $(STAMP)
 
 test: lint
 	.venv/bin/pytest -n 2
+
+# A real Slurm on this machine, as root on Debian; about half an hour.
+test-cluster: $(STAMP)
+	tests/cluster/install.sh
+	$(UV) sync --locked --inexact --all-extras
+	.venv/bin/pytest -m cluster tests/cluster
+
+# Sixty kills at random moments; minutes.
+soak: $(STAMP)
+	.venv/bin/pytest -m soak -s tests/workflow/test_soak.py
+
+# What the smoke run gives becomes what it must give: after a change that was meant.
+golden: $(STAMP)
+	rm -rf .golden && mkdir .golden
+	cd .golden && ../.venv/bin/snakemake -s ../Snakefile --cores $(CORES) --config scale=smoke families=all
+	.venv/bin/python tests/golden/golden.py .golden/results/smoke
+	rm -rf .golden
 
 lint: $(STAMP)
 	.venv/bin/ruff check

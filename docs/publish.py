@@ -5,7 +5,6 @@ the parts of README.md between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. 
 docs/published.json, so that a new figure or a new published number is not forgotten.
 """
 
-import csv
 import json
 import re
 import shutil
@@ -34,13 +33,12 @@ def minutes(seconds):
 
 
 def measured(project, results):
-    """Minutes on two cores per figure and family, from the times that the rules have recorded in `results`."""
+    """Minutes on two cores per figure and family: the seconds of CPU that the jobs have written into their logs."""
     jobs = {}
-    for path in sorted((results / "benchmarks").rglob("*.tsv")):
-        with path.open(encoding="utf-8") as opened:
-            jobs[path.relative_to(results / "benchmarks").with_suffix("").parts] = float(
-                next(csv.DictReader(opened, delimiter="\t"))["s"]
-            )
+    for path in (results / "logs").rglob("*.log"):
+        found = re.findall(r"^([\d.]+) s of CPU$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if found:
+            jobs[path.relative_to(results / "logs").with_suffix("").parts] = float(found[-1])
 
     def needs(family, experiment):
         own = [

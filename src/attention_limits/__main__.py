@@ -1,9 +1,11 @@
 """The command line: what the rules of the workflow call, and what a person can call."""
 
 import argparse
+import errno
 import json
 import os
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -17,6 +19,9 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
 )
 
+
+# What a disk says that takes no more; a traceback would add nothing.
+_REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 _MODULES = {
     **dict.fromkeys(("run", "merge", "draw"), "making"),
@@ -64,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="attention-limits",
         description="Compute, merge, draw and inspect the learning limits of attention models.",
-        epilog="Exit codes: 0 done, 1 unexpected error, 2 wrong input (one line per problem).",
+        epilog="Exit codes: 0 done, 1 unexpected error or a disk that refuses, 2 wrong input (one line per problem).",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -155,13 +160,22 @@ def main(arguments: list[str] | None = None) -> int:
     module = _MODULES[command]
     try:
         getattr(import_module(f"attention_limits.cli.{module}"), f"{command}_command")(**options)
+        if module == "making":
+            # Goes into the log of a job: what it costs, whatever else the machine does meanwhile.
+            print(f"{time.process_time():.1f} s of CPU")
     except (SpecError, CubeError) as error:
         for problem in error.problems:
             print(f"attention-limits: {problem}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # The reader of a pipe, such as `head`, has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader of a pipe, such as `head`, has seen enough.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        if error.errno not in _REFUSED:
+            raise
+        print(f"attention-limits: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -1,8 +1,11 @@
 """Data files: annotated from the registry, written whole or not at all, validated when read."""
 
+import errno
 import hashlib
 import json
+import os
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +90,13 @@ def write_atomic(dataset: xr.Dataset, path: Path) -> None:
         if not numeric:
             del encoding[name]["_FillValue"]
     with replacing(path) as temporary:
-        dataset.to_netcdf(temporary, engine="netcdf4", encoding=encoding)
+        try:
+            dataset.to_netcdf(temporary, engine="netcdf4", encoding=encoding)
+        except RuntimeError:
+            # All that the netCDF library says of a full disk is "HDF error".
+            if shutil.disk_usage(temporary.parent).free > dataset.nbytes + 1_000_000:
+                raise
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
 
 
 def read(path: Path, repair: str, expect: dict[str, str] | None = None) -> xr.Dataset:

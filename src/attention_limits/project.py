@@ -1,6 +1,7 @@
 """The whole project at one scale and seed: its experiments and figures, where their files are, what they hang on."""
 
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -173,6 +174,12 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     left_out = []
     for path in sorted(folder.glob("experiments/*/*.yaml")):
         if config["families"] != "all" and path.parent.name not in config["families"]:
+            continue
+        # Both are names in targets and in the lines of the shell.
+        if not all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in (path.parent.name, path.stem)):
+            found.append(
+                f"{path}: the folder and the file: allowed: a name of a-z, 0-9 and _ that begins with a letter"
+            )
             continue
         try:
             experiment = load_experiment(path, config["scale"])

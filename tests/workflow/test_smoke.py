@@ -1,11 +1,13 @@
-"""The real experiments and figures, at their smallest."""
+"""The real experiments and figures, at their smallest, and what they gave before."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 
 from attention_limits.project import load_project
+from golden import golden
 from toy import REPOSITORY
 
 EXPERIMENTS = list(REPOSITORY.glob("config/experiments/*/*.yaml"))
@@ -37,3 +39,16 @@ def test_every_figure_at_smoke_scale(tmp_path):
     assert cubes == {name for family in experiments.values() for name in family}
     again = snakemake("-n")
     assert "Nothing to be done" in again.stdout + again.stderr
+    assert differences_from_before(tmp_path / "results" / "smoke") == []
+
+
+def differences_from_before(results):
+    """What is not as the golden file says; `make golden` writes it anew after a change that was meant."""
+    before = json.loads(golden.FILE.read_text(encoding="utf-8"))
+    same_platform = before["platform"] == golden.platform()
+    now = golden.cubes(results)
+    found = [f"{name}: not in both" for name in sorted(now.keys() ^ before["cubes"].keys())]
+    for name in now.keys() & before["cubes"].keys():
+        lines = golden.differences(before["cubes"][name], golden.record(now[name]), same_platform)
+        found += [f"{name}: {line}" for line in lines]
+    return found

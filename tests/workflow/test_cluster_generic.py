@@ -1,0 +1,62 @@
+"""The profile for clusters with a queue of any kind, with commands that look like those of Grid Engine."""
+
+import os
+
+import pytest
+
+pytest.importorskip("snakemake_executor_plugin_cluster_generic")
+
+CUBE = "results/cubes/toy/growth_curve.nc"
+# The queue is a folder: a job that has ended has a file with its exit status. The first job is killed.
+COMMANDS = {
+    "qsub": """\
+        for script; do :; done
+        echo "$@" >> "$QUEUE/submitted"
+        number=$(wc -l < "$QUEUE/submitted")
+        if [ "$number" = 1 ]; then echo 137 > "$QUEUE/$number"
+        else ( sh "$script" > "$QUEUE/$number.out" 2>&1; echo $? > "$QUEUE/$number" ) & fi < /dev/null > /dev/null 2>&1
+        echo "$number"
+    """,
+    "qstat": '[ ! -e "$QUEUE/$2" ]',
+    "qacct": 'echo "exit_status  $(cat "$QUEUE/$2")"',
+    "qdel": "exit 0",
+}
+
+
+def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path):
+    queue = tmp_path / "queue"
+    queue.mkdir()
+    for name, text in COMMANDS.items():
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text("#!/bin/sh\n" + text)
+        command.chmod(0o755)
+    spec = "config/experiments/toy/growth_curve.yaml"
+    toy.edit(
+        spec, "    solver: {steps: 3}", "    solver: {steps: 3}\n    resources: {threads: 2, memory: 600, minutes: 90}"
+    )
+    toy.edit(spec, "chunk: {alpha: 2}", "chunk: {}")
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    arguments = [
+        "--workflow-profile",
+        "workflow/profiles/cluster-generic",
+        "--seconds-between-status-checks",
+        "1",
+        "--latency-wait",
+        "2",
+    ]
+    done = toy.snakemake(*arguments, "--jobs", "1", CUBE, PATH=path, QUEUE=str(queue))
+    assert done.returncode == 0, done.stderr
+    submitted = (queue / "submitted").read_text().splitlines()
+    # Two chunks, one of them twice, and the cube.
+    assert len(submitted) == 4
+    asked = sorted(line.partition("-pe smp ")[2].rpartition(" ")[0] for line in submitted)
+    first, second = (line.partition("-pe smp ")[2].rpartition(" ")[0] for line in submitted[:2])
+    plain = {
+        "2 -l h_vmem=300M,h_rt=5400": "2 -l h_vmem=600M,h_rt=10800",
+        "1 -l h_vmem=1000M,h_rt=3600": "1 -l h_vmem=2000M,h_rt=7200",
+    }
+    assert plain[first] in asked
+    assert second in (plain[first], *plain)
+    assert (toy.folder / CUBE).exists()
+    assert toy.planned(CUBE) == []

@@ -1,0 +1,47 @@
+"""The environments that others install are those of the lock."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import yaml
+
+from toy import REPOSITORY
+
+ENVIRONMENT = REPOSITORY / "envs" / "attention-limits.yaml"
+UV = shutil.which("uv") or shutil.which("uv", path=REPOSITORY / ".venv" / "bin")
+
+
+def test_the_conda_environment_has_the_versions_of_the_lock():
+    lock = tomllib.loads((REPOSITORY / "uv.lock").read_text(encoding="utf-8"))
+    locked = {(item["name"], item["version"]) for item in lock["package"]}
+    (pins,) = [
+        item["pip"] for item in yaml.safe_load(ENVIRONMENT.read_text())["dependencies"] if isinstance(item, dict)
+    ]
+    pinned = {tuple(pin.partition(" ;")[0].split("==")) for pin in pins}
+    assert pinned <= locked
+    wanted = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    named = [*wanted["dependencies"], *(item for extra in wanted["optional-dependencies"].values() for item in extra)]
+    assert {re.split(r"[<>=\[ ]", item)[0].lower() for item in named} <= {name for name, _ in pinned}
+
+
+@pytest.mark.skipif(UV is None, reason="uv is not installed")
+def test_it_is_what_the_generator_writes():
+    done = subprocess.run(
+        [sys.executable, "envs/generate.py", "--check"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("recipe", ["Dockerfile", "apptainer.def"])
+def test_the_recipes_copy_files_that_exist_and_build_from_the_lock(recipe):
+    text = (REPOSITORY / "envs" / recipe).read_text()
+    assert "make .venv/.synced" in text
+    copied = re.findall(r"^(?:COPY|   ) ((?:[\w./]+ )+)(?:\./|/limits/|src/\S+)$", text, re.MULTILINE)
+    assert copied
+    for names in copied:
+        for name in names.split():
+            assert (REPOSITORY / name).exists(), name
