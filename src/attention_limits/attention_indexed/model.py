@@ -3,8 +3,8 @@ Zdeborova 2025, arXiv:2506.01582).
 
     S = W W^T / sqrt(r d),    h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d),    y = attention(h)
 
-With these normalisations tr S^2 / d -> 1 + rho, and the T x T symmetric h is Gaussian in the limit, of variance 2 (1 + rho) on the
-diagonal and 1 + rho off it. Errors of an estimate are ||S - S_hat||_F^2 / d, which is 1 for S_hat = sqrt(rho) I.
+With these normalisations tr S^2 / d -> 1 + rho, and the symmetric T x T matrix h is Gaussian in the limit, of variance 2 (1 + rho)
+on the diagonal and 1 + rho off it. Errors of an estimate are ||S - S_hat||_F^2 / d, which is 1 for S_hat = sqrt(rho) I.
 """
 
 import math
@@ -89,7 +89,7 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator) -> np.nda
 
 def scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of X (n, T, d) and symmetric S (d, d)."""
-    count, tokens, dimension = sequences.shape
+    _, tokens, dimension = sequences.shape
     products = (sequences.reshape(-1, dimension) @ matrix).reshape(sequences.shape)
     h = products @ sequences.transpose(0, 2, 1)
     h[:, np.arange(tokens), np.arange(tokens)] -= np.trace(matrix)
