@@ -9,9 +9,9 @@ With s = |g| and t = |sqrt(rho) - g| everything is an explicit function of t alo
 
     s = t / sqrt(D t^2 + rho),    h = (rho + s^2 - t^2) / (2 sqrt(rho)),    lambda = 2 D h + xi,    xi = rho^(3/2) / t^2,
 
-and pi mu is the height over the side sqrt(rho) of the triangle with sides s, t, sqrt(rho). No cubic is solved, nothing cancels, and
-the support is where the triangle exists. xi = lambda - 2 D h is the posterior mean of an eigenvalue: keeping the eigenvectors and
-mapping lambda -> xi is the Bayes-optimal denoiser (Bun, Allez, Bouchaud, Potters 2016; Boncoraglio, Troiani, Erba, Zdeborova
+and pi mu is the height over the side sqrt(rho) of the triangle with sides s, t, sqrt(rho). No cubic is solved, nothing cancels,
+and the support is where the triangle exists. xi = lambda - 2 D h is the posterior mean of an eigenvalue: keeping the eigenvectors
+and mapping lambda -> xi is the Bayes-optimal denoiser (Bun, Allez, Bouchaud, Potters 2016; Boncoraglio, Troiani, Erba, Zdeborova
 2025, arXiv:2506.01582). It increases with lambda, so t decreases.
 
 Its error per d is, with the variance of xi for large D and with the cube of the density for small D (both exact),
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Gauss-Legendre nodes per panel in the angle theta, t = middle - half cos(theta) of a panel's log t: at the edges mu vanishes like a
-# square root, which this makes smooth.
+# Gauss-Legendre nodes per panel, in the angle theta of log t = middle - half cos(theta): at the edges mu vanishes like a square
+# root, which this makes smooth.
 NODES = 64
 # Bisections of an interval of log t: to rounding.
 BISECTIONS = 60
@@ -197,7 +197,8 @@ def integrate(function, ratio: float, noise):
 def mmse(ratio: float, noise):
     """Error (1/d) E ||S - E[S | Y]||_F^2 at noise D (...): between 0 at D = 0 and 1 at D = infinity.
 
-    Relative error below 1e-9 for 0.005 <= rho <= 10 and 1e-8 <= D <= 1e8, the merging point included. Raises ValueError as `panels`.
+    Relative error below 1e-9 for 0.005 <= rho <= 10 and 1e-8 <= D <= 1e8, the merging point included.
+    Raises ValueError as `panels`.
     """
     noise = np.asarray(noise, dtype=float)
     root = np.sqrt(ratio)

@@ -4,7 +4,7 @@ Zdeborova 2025, arXiv:2506.01582).
     S = W W^T / sqrt(r d),    h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d),    y = attention(h)
 
 With these normalisations tr S^2 / d -> 1 + rho, and the symmetric T x T matrix h is Gaussian in the limit, of variance
-2 (1 + rho) on the diagonal and 1 + rho off it. Errors of an estimate are ||S - S_hat||_F^2 / d, which is 1 for S_hat = sqrt(rho) I.
+2 (1 + rho) on the diagonal and 1 + rho off it. The error of an estimate is ||S - S_hat||_F^2 / d, which is 1 for sqrt(rho) I.
 """
 
 import math
