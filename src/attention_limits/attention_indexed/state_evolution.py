@@ -61,6 +61,8 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
     inside = (alpha > 0) & ~beyond
     # alpha grows along the table; a table that were not monotone would give the first crossing, the one reached from no data.
     index = np.array([np.argmax(table.alpha >= value) for value in alpha[inside]], dtype=int)
+    if not np.any(inside):
+        return Curve(alpha, V, D)
     wanted = np.log(alpha[inside])
     found = _illinois(
         lambda log_noise: np.log(curve(channel, ratio, np.exp(log_noise)).alpha) - wanted,
@@ -68,7 +70,7 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
         np.log(table.noise[index]),
     )
     D[inside] = np.exp(found)
-    V[inside] = mmse(ratio, D[inside]) if np.any(inside) else V[inside]
+    V[inside] = mmse(ratio, D[inside])
     return Curve(alpha, V, D)
 
 
