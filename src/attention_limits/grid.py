@@ -38,12 +38,11 @@ def axis_values(axis: dict) -> list[float]:
         start, stop, num = float(axis["start"]), float(axis["stop"]), int(axis["num"])
         if num == 1 and start != stop:
             raise ValueError("with num: 1, start and stop must be equal")
-        logarithmic = axis.get("spacing") == "log"
-        if logarithmic and not min(start, stop) > 0:
-            raise ValueError("with spacing: log, start and stop must be positive")
-        size = max(abs(start), abs(stop))
-        if logarithmic:
+        if axis.get("spacing") == "log":
+            if not min(start, stop) > 0:
+                raise ValueError("with spacing: log, start and stop must be positive")
             return axis_values({"values": [start * (stop / start) ** (i / max(num - 1, 1)) for i in range(num)]})
+        size = max(abs(start), abs(stop))
         values = [start + (stop - start) * (index / max(num - 1, 1)) for index in range(num)]
         # A range through zero meets it only up to a rounding error.
         values = [0.0 if abs(value) < 1e-12 * size else _rounded(value) for value in values]

@@ -6,8 +6,9 @@ Entries of h are independent given the data, of variance 2 V on the diagonal and
 
     G = E[h - omega | y] / (2 V),    a symmetric T x T matrix,
 
-so that E[h_aa - omega_aa | y] = 2 V G_aa = V times the derivative of log P(y) and off the diagonal half of it twice, and the precision
-gained per sample and d^2, E[4 sum_ab G_ab^2] = information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582).
+and the precision gained per sample and d^2 is E[4 sum_ab G_ab^2] = information(V, Q), Q the prior variance off the diagonal. (G
+is the derivative of log P(y) by omega, halved off the diagonal, whose entries count twice.) Source: Boncoraglio, Troiani, Erba,
+Zdeborova 2025, arXiv:2506.01582.
 """
 
 from dataclasses import dataclass
@@ -18,16 +19,9 @@ import numpy as np
 from attention_limits.attention_indexed import hardmax
 from attention_limits.attention_indexed.hardmax_sampling import SampledHardmax
 from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.score import Score
 
 CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
-
-
-@dataclass(frozen=True)
-class Score:
-    """G (n, T, T) and an unbiased estimate of the mean over samples of sum_ab G_ab^2 (G may itself be an estimate)."""
-
-    G: np.ndarray
-    power: float
 
 
 class Channel(Protocol):
@@ -103,7 +97,8 @@ class Softmax(Linear):
 
 @dataclass(frozen=True)
 class Hardmax:
-    """y_a = position of the largest entry of row a, T = 2: exact. `published`: the curve of the published code (see `hardmax`)."""
+    """y_a = position of the largest entry of row a, T = 2, exact; `published` is the curve of the published code (see
+    `hardmax`)."""
 
     published: bool = False
     tokens: int = 2
@@ -142,7 +137,9 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, generator=None, **sa
     beta : float
         Inverse temperature of the softmax, > 0.
     generator : numpy.random.Generator
-        For the hardmax of T > 2 tokens, whose posterior means are sampled; `sampling` are the further arguments of `SampledHardmax`.
+        For the hardmax of T > 2 tokens, whose posterior means are sampled.
+    sampling
+        Further arguments of `SampledHardmax`; other channels need none.
 
     Raises
     ------

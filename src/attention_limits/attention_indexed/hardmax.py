@@ -6,8 +6,8 @@ kappa_i = s_i m_i / sqrt(3 V) and r = s_1 s_2 / 3, the output has probability Ph
     g_1 = d log Phi_2 / d m_1 = s_1 phi(kappa_1) Phi((kappa_2 - r kappa_1) / sqrt(1 - r^2)) / (Phi_2 sqrt(3 V)),    g_2 alike,
     G = [[g_1, -(g_1 + g_2)/2], [-(g_1 + g_2)/2, g_2]],    4 sum G^2 = 2 (3 g_1^2 + 3 g_2^2 + 2 g_1 g_2)
 
-(derived for this project; Boncoraglio et al. 2025, arXiv:2506.01582, state the model). The published code has phi_2(kappa_1, kappa_2; r)
-instead of both numerators: not the gradient of the probability, and so not the Bayes-optimal estimate.
+(derived for this project; Boncoraglio et al. 2025, arXiv:2506.01582, state the model). The published code has phi_2(kappa_1,
+kappa_2; r) for both numerators: not the gradient of the probability, and so not the Bayes-optimal estimate.
 """
 
 import functools
@@ -33,10 +33,10 @@ SIGN_INTEGRAL = 1.8063945742
 
 
 def bivariate_normal(a, b, r):
-    """Phi_2(a, b; r), the probability of x < a and y < b for standard normal x, y of correlation r, |r| < 1; arrays of one shape.
+    """Phi_2(a, b; r), the probability of x < a, y < b for standard normal x, y of correlation r, |r| < 1; arrays of one shape.
 
-    By Gauss-Legendre of Phi_2 = phi(l) int_0^inf exp(l u - u^2/2) Phi((k - r l + r u) / sqrt(1 - r^2)) du, l < k, over the range that
-    matters at l < 0: positive, and accurate relative to itself in the joint tail.
+    By Gauss-Legendre of Phi_2 = phi(l) int_0^inf exp(l u - u^2/2) Phi((k - r l + r u) / sqrt(1 - r^2)) du, l < k, over the
+    range that matters at l < 0: positive, and accurate relative to itself in the joint tail.
     """
     low, high = np.minimum(a, b), np.maximum(a, b)
     # At l > 0 the complements are in the tail, and the result of order one.

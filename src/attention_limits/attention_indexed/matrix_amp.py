@@ -7,7 +7,8 @@ Per iteration, with h of `model.scores`, the gradient G of a channel and the den
     S_hat = denoised R at noise D,    V = mmse(D),
 
 from S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are two
-products of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache; nothing of the size of n d^2 is made.
+products of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache; nothing of the size of n d^2 is
+made.
 
 Damping acts on S_hat, V and the reaction 2 V G. At d = 100 the plain iteration leaves the state evolution after a few steps, by
 corrections of relative order 8 / d to the noise of R; damped by one half it settles.
@@ -89,8 +90,8 @@ class AmpRun:
     converged : bool
         Whether the residual reached the tolerance, or the predicted error `RECOVERED`.
     diverged : bool
-        Whether the iteration was stopped because numbers were not finite, or the outputs further from their prediction than without
-        data. The trajectory ends with the iteration in which this was seen.
+        Whether the iteration was stopped because numbers were not finite, or the outputs further from their prediction than
+        without data. The trajectory ends with the iteration in which this was seen.
     """
 
     error: np.ndarray

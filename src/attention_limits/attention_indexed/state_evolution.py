@@ -103,7 +103,8 @@ def weak_recovery(channel: Channel) -> float:
 
 
 def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
-    """Error in the limit rho -> 0 at alpha / rho (n,): with D = t / rho, V = 1 - max(1 - t, 0)^2 and alpha / rho = 1 / (t information).
+    """Error in the limit rho -> 0 at alpha / rho (n,): with D = t / rho, V = 1 - max(1 - t, 0)^2 and alpha / rho = 1 / (t
+    information).
 
     Raises ValueError if a value is negative.
     """

@@ -16,7 +16,108 @@ COORDINATES = (
 
 _ERROR = "||S - S_hat||_F^2 / d: 1 for S_hat = sqrt(rho) I, 0 exact"
 
-VARIABLES = ()
+# Theory (state_evolution, small_width_limit).
+COORDINATES += (
+    Coordinate(
+        "rescaled_alpha", "samples per dimension and width", "ᾱ", "n / (d r) = alpha / rho; the limit at rho = 0"
+    ),
+)
+VARIABLES = (
+    Variable(
+        "mmse",
+        (),
+        "error of the estimate",
+        "mmse",
+        _ERROR,
+        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration",
+    ),
+    Variable("noise", (), "noise of the equivalent denoising of S", "D", "variance of d Z_ij^2, a != b", "1 / q_hat"),
+    Variable(
+        "recovery_threshold",
+        (),
+        "samples at which the error becomes zero",
+        "α_rec",
+        "n / d^2, the same at all alpha; infinite where outputs are discrete",
+        "2 nu / K: as many equations as parameters",
+    ),
+    Variable(
+        "mmse_tail",
+        (),
+        "leading error at large alpha",
+        "",
+        f"{_ERROR}; hardmax of two tokens only",
+        "(1 + rho) pi nu^2 / (2 J^2 alpha^2)",
+    ),
+    Variable(
+        "weak_threshold",
+        (),
+        "samples from which on something is learnt, at rho = 0",
+        "ᾱ_w",
+        "n / (d r)",
+        "1 / information(1, 1)",
+    ),
+)
+
+# Matrix AMP (matrix_amp).
+COORDINATES += (Coordinate("eigenvalue", "eigenvalue", "i", "number, from 1, ascending"),)
+_AMP = "omega = h(S_hat) - 2 V G_prev; R = S_hat + (2 / (d q_hat)) sum G_ab (x_a x_b^T - delta_ab I) / sqrt(d)"
+_RESIDUAL = "||S_new - S_hat||_F / sqrt(d V), before damping"
+VARIABLES += (
+    Variable("mmse_predicted", (), "error that AMP predicts", "V", _ERROR, "mmse(1 / q_hat)"),
+    Variable(
+        "residual",
+        (),
+        "change of the estimate in the last step",
+        "",
+        "root mean square in units of the predicted error",
+        _RESIDUAL,
+    ),
+    Variable("iterations", (), "iterations done", "", "count", _AMP),
+    Variable(
+        "converged",
+        (),
+        "whether the residual reached the tolerance, or the recovery became exact",
+        "",
+        "true or false",
+        _AMP,
+    ),
+    Variable("diverged", (), "whether the iteration was stopped as diverging", "", "true or false", _AMP),
+    Variable("width", (), "width of the attention", "r", "rounded to a whole number", "r = rho d"),
+    Variable("width_rounding", (), "rounding of the width", "r - ρ d", "0 where rho d is a whole number", "r - rho d"),
+    Variable(
+        "mmse_by_iteration",
+        ("iteration",),
+        "error along the iterations",
+        "",
+        f"{_ERROR}; missing after the last one",
+        _AMP,
+    ),
+    Variable(
+        "predicted_by_iteration",
+        ("iteration",),
+        "predicted error along the iterations",
+        "V",
+        _ERROR,
+        "mmse(1 / q_hat), damped",
+    ),
+    Variable(
+        "residual_by_iteration",
+        ("iteration",),
+        "change of the estimate along the iterations",
+        "",
+        "as residual",
+        _RESIDUAL,
+    ),
+    Variable("eigenvalues", ("eigenvalue",), "spectrum of the last estimate", "λ", "tr S^2 / d -> 1 + rho", _AMP),
+    Variable(
+        "eigenvalues_teacher",
+        ("eigenvalue",),
+        "spectrum of the teacher",
+        "λ",
+        "tr S^2 / d -> 1 + rho",
+        "S = W W^T / sqrt(r d)",
+    ),
+)
 
 # Averaged gradient descent (gradient_descent).
 COORDINATES += (
