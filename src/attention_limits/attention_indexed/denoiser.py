@@ -23,11 +23,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.numerics.roots import bisect, false_position
+
 # Gauss-Legendre nodes per panel, in the angle theta of log t = middle - half cos(theta): at the edges mu vanishes like a square
 # root, which this makes smooth.
 NODES = 64
-# Bisections of an interval of log t: to rounding.
-BISECTIONS = 60
+_X, _W = np.polynomial.legendre.leggauss(NODES)
+_ANGLE, _STEP = 0.5 * np.pi * (_X + 1.0), 0.5 * np.pi * _W
 
 
 def merging_point(ratio):
@@ -73,16 +75,6 @@ def _sides(t, ratio, noise):
     return t / r + t, t * (1.0 - ratio - noise * t**2) / (r * (1.0 + r))
 
 
-def _bisect(function, low, high):
-    """The point between `low` and `high` at which `function`, negative at `low`, changes sign, in log; arrays of one shape."""
-    low, high = np.log(low), np.log(high)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        below = function(np.exp(middle)) < 0.0
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.exp(0.5 * (low + high))
-
-
 def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray]:
     """Ends in t of the bulks of the spectrum, from the largest eigenvalues on: low and high, each (..., bulks), for D (...).
 
@@ -95,16 +87,16 @@ def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray]:
     root = np.sqrt(ratio)
     ones = np.ones_like(noise)
     # The largest eigenvalue, g < sqrt(rho): s + t = sqrt(rho). The smallest, g < 0: t - s = sqrt(rho).
-    first = _bisect(lambda t: _sides(t, ratio, noise)[0] - root, 0.5 * ratio / (1.0 + root) * ones, root * ones)
-    last = _bisect(lambda t: -_sides(t, ratio, noise)[1] - root, root * ones, 1.01 * (root + 1.0 / np.sqrt(noise)))
+    first = bisect(lambda t: _sides(t, ratio, noise)[0] - root, 0.5 * ratio / (1.0 + root) * ones, root * ones)
+    last = bisect(lambda t: -_sides(t, ratio, noise)[1] - root, root * ones, 1.01 * (root + 1.0 / np.sqrt(noise)))
     if ratio >= 1.0:
         return first[..., None], last[..., None]
     # In the gap g > sqrt(rho): s - t exceeds sqrt(rho), most at the neck.
     neck = np.sqrt((ratio ** (2.0 / 3.0) - ratio) / noise)
     neck = np.clip(neck, first, last)
     apart = _sides(neck, ratio, noise)[1] > root
-    left = _bisect(lambda t: _sides(t, ratio, noise)[1] - root, first, neck)
-    right = _bisect(lambda t: root - _sides(t, ratio, noise)[1], neck, last)
+    left = bisect(lambda t: _sides(t, ratio, noise)[1] - root, first, neck)
+    right = bisect(lambda t: root - _sides(t, ratio, noise)[1], neck, last)
     left, right = np.where(apart, left, neck), np.where(apart, right, neck)
     return np.stack([first, right], axis=-1), np.stack([left, last], axis=-1)
 
@@ -112,12 +104,10 @@ def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray]:
 def _quadrature(ratio, noise):
     """Spectrum at the nodes and weights of d lambda, each (..., nodes)."""
     low, high = panels(ratio, noise)
-    x, weight = np.polynomial.legendre.leggauss(NODES)
-    angle, weight = 0.5 * np.pi * (x + 1.0), 0.5 * np.pi * weight
     half = 0.5 * np.log(high / low)[..., None]
-    t = low[..., None] * np.exp(half * (1.0 - np.cos(angle)))
+    t = low[..., None] * np.exp(half * (1.0 - np.cos(_ANGLE)))
     noise = np.asarray(noise, dtype=float)[..., None, None]
-    steps = half * np.sin(angle) * weight * t * -_slope(t, ratio, noise)
+    steps = half * np.sin(_ANGLE) * _STEP * t * -_slope(t, ratio, noise)
     shape = (*t.shape[:-2], -1)
     found = spectrum(t, ratio, noise)
     return Spectrum(*(getattr(found, name).reshape(shape) for name in Spectrum.__dataclass_fields__)), steps.reshape(
@@ -139,7 +129,7 @@ def stieltjes(eigenvalues, ratio: float, noise: float):
     def solve(chosen, sign, first, last):
         """g of the chosen eigenvalues between first and last; lambda decreases with g off the support."""
         wanted = values[chosen]
-        size = _bisect(
+        size = bisect(
             lambda g: sign * (wanted - (1.0 / (sign * g) + noise * sign * g + ratio / (root - sign * g))),
             np.broadcast_to(first, wanted.shape),
             np.broadcast_to(last, wanted.shape),
@@ -170,16 +160,18 @@ def shrink(eigenvalues, ratio: float, noise: float):
 
 def _inverse(eigenvalues, low, high, ratio, noise):
     """t of each eigenvalue, moved to the nearest end of a bulk where it is in none."""
-    nearest, distance = np.empty_like(eigenvalues), np.full_like(eigenvalues, np.inf)
-    for first, last in zip(low, high, strict=True):
-        t = _bisect(
-            lambda t: eigenvalues - spectrum(t, ratio, noise).eigenvalue,
-            np.full_like(eigenvalues, first),
-            np.full_like(eigenvalues, last),
+    ends = spectrum(np.stack([low, high]), ratio, noise).eigenvalue
+    above, below = ends[0], ends[1]
+    inside = np.clip(eigenvalues[..., None], below, above)
+    bulk = np.argmin(np.abs(inside - eigenvalues[..., None]), axis=-1)
+    wanted = np.take_along_axis(inside, bulk[..., None], axis=-1)[..., 0]
+    return np.exp(
+        false_position(
+            lambda log_t: wanted - spectrum(np.exp(log_t), ratio, noise).eigenvalue,
+            np.log(low)[bulk],
+            np.log(high)[bulk],
         )
-        missed = np.abs(spectrum(t, ratio, noise).eigenvalue - eigenvalues)
-        nearest, distance = np.where(missed < distance, t, nearest), np.minimum(missed, distance)
-    return nearest
+    )
 
 
 def _slope(t, ratio, noise):

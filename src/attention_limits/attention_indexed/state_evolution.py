@@ -11,12 +11,12 @@ import numpy as np
 from attention_limits.attention_indexed.channel import Channel
 from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
 from attention_limits.attention_indexed.hardmax import SIGN_INTEGRAL
+from attention_limits.numerics.roots import false_position
 
 # Errors of order D below this count as exact recovery.
 SMALLEST_NOISE = 1e-11
 # Values of D by decade at which alpha is bracketed before it is inverted.
 _PER_DECADE = 20
-_ITERATIONS = 40
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
     if not np.any(inside):
         return Curve(alpha, V, D)
     wanted = np.log(alpha[inside])
-    found = _illinois(
+    found = false_position(
         lambda log_noise: np.log(curve(channel, ratio, np.exp(log_noise)).alpha) - wanted,
         np.log(table.noise[index - 1]),
         np.log(table.noise[index]),
@@ -72,24 +72,6 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
     D[inside] = np.exp(found)
     V[inside] = mmse(ratio, D[inside])
     return Curve(alpha, V, D)
-
-
-def _illinois(function, low, high):
-    """Roots of a function between `low`, where it is negative, and `high`; arrays (n,)."""
-    at_low, at_high = function(low), function(high)
-    x = high
-    for _ in range(_ITERATIONS):
-        slope = np.where(at_high > at_low, at_high - at_low, 1.0)
-        new = np.clip(high - at_high * (high - low) / slope, np.minimum(low, high), np.maximum(low, high))
-        if np.all(np.abs(new - x) <= 1e-14 * np.maximum(1.0, np.abs(new))):
-            return new
-        x, value = new, function(new)
-        below = value < 0
-        # The end that stays counts half, so that it does not stay for ever.
-        at_high = np.where(below, 0.5 * at_high, value)
-        at_low = np.where(below, value, 0.5 * at_low)
-        low, high = np.where(below, x, low), np.where(below, high, x)
-    return x
 
 
 def exact_recovery(channel: Channel, ratio: float) -> float:
@@ -122,7 +104,7 @@ def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
             t = np.exp(log_t)
             return -np.log(t * channel.information(t * (2.0 - t), 1.0)) - target
 
-        t = np.exp(_illinois(excess, np.zeros_like(target), np.full_like(target, np.log(SMALLEST_NOISE))))
+        t = np.exp(false_position(excess, np.zeros_like(target), np.full_like(target, np.log(SMALLEST_NOISE))))
         errors[above] = t * (2.0 - t)
     return errors
 
