@@ -68,6 +68,15 @@ def backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
     return (total + total.T) / (2.0 * math.sqrt(dimension))
 
 
+def refine(sequences, estimate, G, q_hat: float, ratio: float) -> tuple[np.ndarray, float]:
+    """The new estimate S_hat (d, d) and its predicted error V, from the old one, the gradients G (n, T, T) and q_hat."""
+    step = backward(sequences, G)
+    step *= 2.0 / (len(estimate) * q_hat)
+    step += estimate
+    eigenvalues, vectors = np.linalg.eigh(step)
+    return (vectors * shrink(eigenvalues, ratio, 1.0 / q_hat)) @ vectors.T, float(mmse(ratio, 1.0 / q_hat))
+
+
 def _pieces(sequences):
     size = max(1, _ROWS // sequences.shape[1])
     return (slice(first, first + size) for first in range(0, len(sequences), size))
@@ -140,12 +149,7 @@ def run(channel: Channel, data: Dataset, iterations: int = 60, damping: float = 
         if diverged:
             errors.append(np.nan), variances.append(np.nan), residuals.append(np.nan)
             break
-        step = backward(data.sequences, found.G)
-        step *= 2.0 / (dimension * q_hat)
-        step += estimate
-        eigenvalues, vectors = np.linalg.eigh(step)
-        denoised = (vectors * shrink(eigenvalues, data.ratio, 1.0 / q_hat)) @ vectors.T
-        predicted = float(mmse(data.ratio, 1.0 / q_hat))
+        denoised, predicted = refine(data.sequences, estimate, found.G, q_hat, data.ratio)
         residual = float(np.linalg.norm(denoised - estimate) / math.sqrt(dimension * predicted))
         estimate = (1.0 - damping) * denoised + damping * estimate
         variance = (1.0 - damping) * predicted + damping * variance

@@ -79,6 +79,8 @@ class TwoLayers:
             Log density of a.
         z : array (n, 2, 2)
             Posterior means of the contrasts less their prior means, in units of sqrt(V_l) SPREADS.
+        spread : array (n, 2)
+            Posterior variances in these units, summed over the two contrasts of a layer: E |z_l|^2 = 2 - E spread_l.
         resolved : bool array (n,)
             Whether the quadrature met its accuracy check.
         """
@@ -133,7 +135,7 @@ def channel_averages(model: TwoLayers, V, nodes) -> Averages:
     means = points[:, 0] * SPREADS * np.sqrt(1.0 - V)[:, None]
     truth = points[:, 1]
     a = _forward(model, means + truth * SPREADS * np.sqrt(V)[:, None])
-    _, z, resolved = model.posterior(a, means, V)
+    _, z, _, resolved = model.posterior(a, means, V)
     weights = nodes.weights[:, None]
     combined = combine_unbiased(weights * np.sum(z**2, axis=2), weights * np.sum(z * truth, axis=2))
     return Averages(2.0 * combined.mean(axis=0), float(resolved.mean()))

@@ -118,16 +118,17 @@ def _shape(log_weight, best, power, u_1, u_2):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, out):
-    """Sums of the density, of x and of y times it, and how well the lattice resolves it, into `out` (8,):
+def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision, out):
+    """Sums of the density, of x = u - m and y = v - n times it, and how well the lattice resolves it, into `out` (10,):
 
-    sum; means of x_s, x_d, y_s, y_d; imbalance of rows and of columns; largest weight at the border over the largest.
+    sum; means of x_s, x_d, y_s, y_d; of their squares in prior standard deviations, summed by layer; imbalance of rows and of
+    columns; largest weight at the border over the largest.
     """
-    total = sum_s = sum_d = raw_s = raw_d = rows = columns = 0.0
+    total = sum_s = sum_d = raw_s = raw_d = squares_1 = squares_2 = rows = columns = 0.0
     largest = border = 0.0
     last_1, last_2 = u_1.size - 1, u_2.size - 1
     for i in range(u_1.size):
-        z = z_s = z_d = z_vs = z_vd = alternating = 0.0
+        z = z_s = z_d = z_vs = z_vd = z_1 = z_2 = alternating = 0.0
         top = 0.0
         first = final = 0.0
         row = log_weight[i]
@@ -137,10 +138,16 @@ def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, out):
             # exp is clamped at -700: weights that small are zero.
             w = w if row[j] - best > -600.0 else 0.0
             z += w
-            z_s += w * (u_1[i] + u_2[j] - mean[0])
-            z_d += w * (u_1[i] - u_2[j] - mean[1])
-            z_vs += w * (v_s - mean[2])
-            z_vd += w * (v_d - mean[3])
+            x_s = u_1[i] + u_2[j] - mean[0]
+            x_d = u_1[i] - u_2[j] - mean[1]
+            y_s = v_s - mean[2]
+            y_d = v_d - mean[3]
+            z_s += w * x_s
+            z_d += w * x_d
+            z_vs += w * y_s
+            z_vd += w * y_d
+            z_1 += w * (precision[0] * x_s * x_s + precision[1] * x_d * x_d)
+            z_2 += w * (precision[2] * y_s * y_s + precision[3] * y_d * y_d)
             alternating += w * (1.0 - 2.0 * (j & 1))
             top = w if w > top else top
             first = w if j == 0 else first
@@ -150,6 +157,8 @@ def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, out):
         sum_d += z_d
         raw_s += z_vs
         raw_d += z_vd
+        squares_1 += z_1
+        squares_2 += z_2
         rows += z * (1.0 - 2.0 * (i & 1))
         columns += alternating
         largest = max(largest, top)
@@ -161,14 +170,16 @@ def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, out):
     out[2] = sum_d / total
     out[3] = raw_s / total
     out[4] = raw_d / total
-    out[5] = abs(rows) / total
-    out[6] = abs(columns) / total
-    out[7] = border / largest
+    out[5] = squares_1 / total
+    out[6] = squares_2 / total
+    out[7] = abs(rows) / total
+    out[8] = abs(columns) / total
+    out[9] = border / largest
 
 
 @njit(error_model="numpy")
 def _posterior(a_s, a_d, mean, variances, skip, beta, out):
-    """log Z and whitened means of one output into `out` (5,); returns whether the lattice resolved the density."""
+    """log Z, whitened means and squares of one output into `out` (7,); returns whether the lattice resolved the density."""
     precision = 1.0 / variances
     centre_1, centre_2 = 0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1])
     # Var u_1 = (Var u_s + Var u_d) / 4.
@@ -176,7 +187,7 @@ def _posterior(a_s, a_d, mean, variances, skip, beta, out):
     size, widenings = NODES, 0
     log_weight = np.empty((size, size))
     u_1, s_1, u_2, s_2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    sums = np.empty(8)
+    sums = np.empty(10)
     zoomed = 0
     resolved = False
     while True:
@@ -195,9 +206,9 @@ def _posterior(a_s, a_d, mean, variances, skip, beta, out):
                 centre_1, centre_2 = c_1, c_2
                 half_1, half_2 = min(half_1, zoom * w_1), min(half_2, zoom * w_2)
                 continue
-        _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, sums)
-        inside = sums[7] <= BORDER
-        resolved = inside and sums[5] <= IMBALANCE and sums[6] <= IMBALANCE
+        _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision, sums)
+        inside = sums[9] <= BORDER
+        resolved = inside and sums[7] <= IMBALANCE and sums[8] <= IMBALANCE
         if resolved:
             break
         zoomed = ZOOMS
@@ -218,6 +229,8 @@ def _posterior(a_s, a_d, mean, variances, skip, beta, out):
         log_z -= 0.5 * math.log(variances[k])
         out[1 + k] = sums[1 + k] / math.sqrt(variances[k])
     out[0] = log_z
+    out[5] = sums[5]
+    out[6] = sums[6]
     return resolved
 
 
@@ -241,14 +254,19 @@ def posterior(a, means, V, skip, beta):
         Log density of a.
     z : array (n, 2, 2)
         Posterior means of the deviations from the prior means, in prior standard deviations.
+    spread : array (n, 2)
+        Sum of the posterior variances of the two deviations of a layer, in prior variances.
     resolved : bool array (n,)
     """
     count = len(a)
-    log_z, z, resolved = np.empty(count), np.empty((count, 2, 2)), np.empty(count, dtype=np.bool_)
+    log_z, z, spread = np.empty(count), np.empty((count, 2, 2)), np.empty((count, 2))
+    resolved = np.empty(count, dtype=np.bool_)
     variances = np.array([8.0 * V[0], 4.0 * V[0], 8.0 * V[1], 4.0 * V[1]])
     for k in prange(count):
-        out = np.empty(5)
+        out = np.empty(7)
         resolved[k] = _posterior(a[k, 0], a[k, 1], means[k].copy().reshape(4), variances, skip, beta, out)
         log_z[k] = out[0]
         z[k, 0, 0], z[k, 0, 1], z[k, 1, 0], z[k, 1, 1] = out[1], out[2], out[3], out[4]
-    return log_z, z, resolved
+        spread[k, 0] = out[5] - out[1] ** 2 - out[2] ** 2
+        spread[k, 1] = out[6] - out[3] ** 2 - out[4] ** 2
+    return log_z, z, spread, resolved
