@@ -3,7 +3,7 @@
 from attention_limits.attention_indexed.model import megabytes, samples
 
 # These draw n sequences of T tokens of dimension d at every point.
-SIMULATIONS = ("matrix_amp", "gradient_descent")
+SIMULATIONS = ("matrix_amp", "gradient_descent", "two_layers_amp")
 CURVES = ("state_evolution", "small_width_limit")
 
 

@@ -147,3 +147,20 @@ VARIABLES += (
     Variable("steps_done", (), "steps of gradient descent done", "", "count", "all, or until the tolerance of the specification"),
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),
 )  # fmt: skip
+
+# Two layers (two_layers_state_evolution, two_layers_amp).
+COORDINATES += (
+    Coordinate("skip", "skip strength", "c", "weight of the residual connection, in units of the attention's row sum"),
+)
+_TWO_LAYERS = "V_l = mmse(1 / q_hat_l), q_hat_l = alpha k_l / V_l"
+VARIABLES += (
+    Variable(
+        "mmse_by_layer", ("layer",), "error of the estimate of each layer", "mmse_l", _ERROR,
+        f"theory: {_TWO_LAYERS}; AMP: last iteration",
+    ),
+    Variable("predicted_by_layer", ("layer",), "error that AMP predicts for each layer", "V_l", _ERROR, _TWO_LAYERS),
+    Variable(
+        "resolved", (), "fraction of posterior integrals that met their accuracy check", "",
+        "0 to 1; for AMP the smallest over the iterations", "imbalance of even and odd rows and columns of the lattice below 2e-3",
+    ),
+)  # fmt: skip
