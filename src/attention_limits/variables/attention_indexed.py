@@ -38,7 +38,7 @@ VARIABLES = (
         "samples at which the error becomes zero",
         "α_rec",
         "n / d^2, the same at all alpha; infinite where outputs are discrete",
-        "2 nu / K: as many equations as parameters",
+        "2 nu / K for each layer: as many equations as parameters",
     ),
     Variable(
         "mmse_tail",
@@ -161,6 +161,6 @@ VARIABLES += (
     Variable("predicted_by_layer", ("layer",), "error that AMP predicts for each layer", "V_l", _ERROR, _TWO_LAYERS),
     Variable(
         "resolved", (), "fraction of posterior integrals that met their accuracy check", "",
-        "0 to 1; for AMP the smallest over the iterations", "imbalance of even and odd rows and columns of the lattice below 2e-3",
+        "0 to 1; for AMP the smallest over the iterations", "even and odd rows and columns of the lattice agree to 2e-3",
     ),
 )  # fmt: skip

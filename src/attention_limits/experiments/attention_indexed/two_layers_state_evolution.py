@@ -5,6 +5,7 @@ All points of a replica share its nodes, so that a curve is smooth and its repli
 
 import numpy as np
 
+from attention_limits.attention_indexed.denoiser import effective_dimension
 from attention_limits.attention_indexed.two_layers import NODE_DIMENSION, TwoLayers, channel_averages, solve
 from attention_limits.experiments.attention_indexed.points import collect
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
@@ -26,6 +27,8 @@ def run(spec, streams):
             "residual": found.residual,
             "iterations": found.iterations,
             "converged": found.converged,
+            # An output gives two equations, each layer has nu d^2 parameters.
+            "recovery_threshold": float(effective_dimension(point["ratio"])),
             "resolved": channel_averages(model, np.maximum(found.value, 1e-7), nodes).resolved,
         }
 
