@@ -193,8 +193,8 @@ def mmse(ratio: float, noise):
     Raises ValueError as `panels`.
     """
     noise = np.asarray(noise, dtype=float)
-    root = np.sqrt(ratio)
     found, steps = _quadrature(ratio, noise)
+    root = np.sqrt(ratio)
     mu = found.height / np.pi
     spread = np.sum(mu * (found.signal - root) ** 2 * steps, axis=-1)
     cubes = np.sum(found.height**2 * mu * steps, axis=-1)

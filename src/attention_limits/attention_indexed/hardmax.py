@@ -29,7 +29,7 @@ _STEP = 0.2
 _CHUNK = 2048
 
 # The integral of phi(k)^2 / (Phi(k) Phi(-k)) over all k: the information of one sign is J times the density at zero.
-SIGN_INTEGRAL = 1.8063945742
+SIGN_INTEGRAL = 1.80639457114
 
 
 def bivariate_normal(a, b, r):
