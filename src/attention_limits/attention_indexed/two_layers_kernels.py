@@ -28,14 +28,16 @@ RANGE = 6.5
 # Nodes per direction at first, and at most; doubled until the lattice resolves the density.
 NODES = 32
 MAX_NODES = 512
-# A lattice on which fewer nodes than this share the weight (sum^2 / sum of squares) does not see the shape of the density: it is
-# flattened by a power of its weight until it does, so that a second narrow mode, badly sampled, is not lost by zooming.
+# The range is chosen by the shape of a flattened density, its POWER: a second mode counts by the same power of its mass, so that
+# one of 1e-5 still widens the range to where it is. Where fewer nodes than SHARED share the weight (sum^2 / sum of squares) the
+# lattice does not see the shape, and the power is halved until it does.
+POWER = 0.25
 SHARED = 12.0
-# Half width of the next lattice in standard deviations of what this one saw, flattened or not.
-ZOOM_FLAT, ZOOM = 5.0, 7.0
+# Half width of the next lattice in standard deviations of the flattened density, which are 1 / sqrt(POWER) of its own.
+ZOOM = 4.0
 ZOOMS = 40
-# A box is left as it is when zooming would gain less than this factor in both directions.
-GAIN = 0.5
+# A box is left as it is when zooming would not make it smaller than this in either direction.
+GAIN = 0.7
 # Largest accepted |sum over even - sum over odd rows (columns)| / sum. For a Gaussian density the error of the lattice is its
 # fourth power.
 IMBALANCE = 2e-3
@@ -195,16 +197,15 @@ def _posterior(a_s, a_d, mean, variances, skip, beta, out):
         _axis(centre_2, half_2, beta, u_2, s_2)
         best = _scan(log_weight, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision)
         if zoomed < ZOOMS:
-            power = 1.0
+            power = POWER
             shared, c_1, c_2, w_1, w_2 = _shape(log_weight, best, power, u_1, u_2)
             while shared < SHARED and power > 1e-9:
                 power *= 0.5
                 shared, c_1, c_2, w_1, w_2 = _shape(log_weight, best, power, u_1, u_2)
-            zoom = ZOOM if power == 1.0 else ZOOM_FLAT
-            if power < 1.0 or zoom * w_1 < GAIN * half_1 or zoom * w_2 < GAIN * half_2:
+            if power < POWER or ZOOM * w_1 < GAIN * half_1 or ZOOM * w_2 < GAIN * half_2:
                 zoomed += 1
                 centre_1, centre_2 = c_1, c_2
-                half_1, half_2 = min(half_1, zoom * w_1), min(half_2, zoom * w_2)
+                half_1, half_2 = min(half_1, ZOOM * w_1), min(half_2, ZOOM * w_2)
                 continue
         _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision, sums)
         inside = sums[9] <= BORDER
