@@ -28,10 +28,12 @@ class Channel(Protocol):
     """What the state evolution and message passing ask of a channel.
 
     `equations` is the number K of equations that a sample gives, information(V, Q) = K / V, or None where an output is coarser.
+    `scale_free` tells that h and c h, c > 0, have the same output.
     """
 
     tokens: int
     equations: int | None
+    scale_free: bool
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q: q_hat = alpha information."""
@@ -51,6 +53,7 @@ class Linear:
     """y = h."""
 
     tokens: int
+    scale_free = False
 
     @property
     def equations(self) -> int:
@@ -102,7 +105,8 @@ class Hardmax:
 
     published: bool = False
     tokens: int = 2
-    equations: None = None
+    equations = None
+    scale_free = True
 
     def information(self, V, Q):
         return hardmax.information((Q - V) / V, self.published) / V
@@ -115,8 +119,7 @@ class Hardmax:
             raise ValueError(
                 "hardmax_published is a curve of the state evolution: it is no posterior mean to iterate with"
             )
-        G = hardmax.gradient(observed, omega, V)
-        return Score(G, float(np.sum(G**2) / len(G)))
+        return Score(*hardmax.gradient(observed, omega, V))
 
     def variance(self, observed, omega):
         return None

@@ -62,21 +62,48 @@ def _slopes(a, b, r):
     return bivariate_normal(a, b, r), _normal(a) * ndtr((b - r * a) * c), _normal(b) * ndtr((a - r * b) * c)
 
 
-def gradient(observed: np.ndarray, omega: np.ndarray, V: float) -> np.ndarray:
-    """G (n, 2, 2), given the positions (n, 2) of the largest entries, omega (n, 2, 2) and V."""
-    G = np.empty(omega.shape)
+def gradient(observed: np.ndarray, omega: np.ndarray, V: float) -> tuple[np.ndarray, float]:
+    """G (n, 2, 2), given the positions (n, 2) of the largest entries, omega (n, 2, 2) and V; and the mean over samples of sum G^2.
+
+    The mean is over the four outputs that each omega could have had. That over the outputs themselves has the same expectation, but
+    where V is too small, contradicted outputs make it too large, and V smaller still.
+    """
+    G, total, width = np.empty(omega.shape), 0.0, np.sqrt(3.0 * V)
     for first in range(0, len(omega), _CHUNK):
         part = slice(first, first + _CHUNK)
         w = omega[part]
         s1, s2 = np.where(observed[part, 0] == 0, 1.0, -1.0), np.where(observed[part, 1] == 1, 1.0, -1.0)
-        width = np.sqrt(3.0 * V)
         a = np.clip(s1 * (w[:, 0, 0] - w[:, 0, 1]) / width, -FURTHEST, FURTHEST)
         b = np.clip(s2 * (w[:, 1, 1] - w[:, 0, 1]) / width, -FURTHEST, FURTHEST)
-        probability, by_a, by_b = _slopes(a, b, s1 * s2 / 3.0)
+        r = s1 * s2 / 3.0
+        probability, by_a, by_b = _slopes(a, b, r)
         g1, g2 = s1 * by_a / (probability * width), s2 * by_b / (probability * width)
         G[part, 0, 0], G[part, 1, 1] = g1, g2
         G[part, 0, 1] = G[part, 1, 0] = -0.5 * (g1 + g2)
-    return G
+        total += _expected_squares(a, b, r, probability, by_a, by_b) / (2.0 * width**2)
+    return G, total / len(omega)
+
+
+def _expected_squares(a, b, r, probability, by_a, by_b):
+    """Sum over samples of the mean over outputs of 3 g_1^2 + 3 g_2^2 + 2 g_1 g_2, in units of 1 / (3 V).
+
+    With either sign reversed the output has the complement's probability, and the slopes add up to those of one normal.
+    """
+    first, second = ndtr(a), ndtr(b)
+    # Reversing the sign of b: Phi(a) - Phi_2, whose slopes by a and by the reversed b are phi(a) - by_a and by_b; and so on.
+    other_a, other_b = _normal(a) - by_a, _normal(b) - by_b
+    outputs = (
+        (probability, by_a, by_b, r),
+        (first - probability, other_a, by_b, -r),
+        (second - probability, by_a, other_b, -r),
+        (1.0 - first - second + probability, other_a, other_b, r),
+    )
+    total = 0.0
+    for chance, x, y, correlation in outputs:
+        # Rarer outputs do not count, and their differences have lost their digits.
+        safe = np.where(chance > 1e-12, chance, np.inf)
+        total += np.sum((3.0 * x * x + 3.0 * y * y + 6.0 * correlation * x * y) / safe)
+    return total
 
 
 def information(ratio, published: bool = False):

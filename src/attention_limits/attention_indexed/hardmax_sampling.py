@@ -33,6 +33,7 @@ class SampledHardmax:
     """
 
     equations = None
+    scale_free = True
 
     def __init__(self, tokens: int, generator, pairs: int = 20000, sweeps: int = 50):
         if generator is None:

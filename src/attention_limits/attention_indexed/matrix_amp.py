@@ -11,7 +11,9 @@ products of the n T x d matrix of all tokens with d columns, in pieces that stay
 made.
 
 Damping acts on S_hat, V and the reaction 2 V G. At d = 100 the plain iteration leaves the state evolution after a few steps, by
-corrections of relative order 8 / d to the noise of R; damped by one half it settles.
+corrections of relative order 8 / d to the noise of R; damped by one half it settles. Outputs that do not tell the scale of S
+leave it to the prior, which holds it to a relative error sqrt(2 / (r d)) only: there S_hat is given the trace sqrt(rho) d of
+the prior mean in each iteration, which in the limit it has by itself.
 """
 
 import math
@@ -150,6 +152,8 @@ def run(channel: Channel, data: Dataset, iterations: int = 60, damping: float = 
             errors.append(np.nan), variances.append(np.nan), residuals.append(np.nan)
             break
         denoised, predicted = refine(data.sequences, estimate, found.G, q_hat, data.ratio)
+        if channel.scale_free:
+            denoised *= math.sqrt(data.ratio) * dimension / np.trace(denoised)
         residual = float(np.linalg.norm(denoised - estimate) / math.sqrt(dimension * predicted))
         estimate = (1.0 - damping) * denoised + damping * estimate
         variance = (1.0 - damping) * predicted + damping * variance

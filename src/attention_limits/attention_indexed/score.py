@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Score:
-    """G (n, T, T) and the mean over samples of sum_ab G_ab^2, without the bias that squares of sampled G would have."""
+    """G (n, T, T), and an estimate of the mean over samples of sum_ab G_ab^2 that is not biased by noise of G."""
 
     G: np.ndarray
     power: float
