@@ -170,6 +170,13 @@ def test_an_output_tells_two_equations_where_little_is_unknown():
     assert_mean(found, 4.0, allowance=0.01)
 
 
+@pytest.mark.parametrize(("model", "V"), [(TwoLayers(), [1e-8, 0.5]), (TwoLayers(skip=1000.0), [0.7, 0.5])])
+def test_the_second_layer_is_learnt_like_a_single_one_where_the_mixing_is_known(model, V):
+    """Known because layer 1 is, or because the skip connection outweighs it: k_2 = 4, T^2 + T - 2 of one layer of two tokens."""
+    found = [channel_averages(model, V, nodes(256, seed)).information for seed in range(8)]
+    assert_mean(found, [0.0, 4.0], allowance=0.01)
+
+
 def test_both_layers_are_recovered_from_two_equations_for_all_parameters():
     """nu d^2 parameters per layer, so alpha = nu; 10 % on either side, more than the noise of 256 nodes."""
     model, recovery = TwoLayers(), float(effective_dimension(0.5))

@@ -118,19 +118,19 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
 
 
 # One start after the other: what a start works on stays in the cache, and memory does not grow with the number of starts.
-@partial(jax.jit, static_argnums=(5, 6))
+@partial(jax.jit, static_argnums=5)
 def _advance(weights, state, tokens, outputs, beta, rate, steps):
     """Weights, state of Adam and loss of each start, after `steps` steps."""
     loss = partial(training_loss, tokens=tokens, outputs=outputs, beta=beta)
     optimiser = optax.adam(rate)
 
     def one(start):
-        def step(carry, _):
+        def step(_, carry):
             weights, state = carry
             updates, state = optimiser.update(jax.grad(loss)(weights), state)
-            return (optax.apply_updates(weights, updates), state), None
+            return optax.apply_updates(weights, updates), state
 
-        (weights, state), _ = jax.lax.scan(step, start, length=steps)
+        weights, state = jax.lax.fori_loop(0, steps, step, start)
         return weights, state, loss(weights)
 
     return jax.lax.map(one, (weights, state))
