@@ -120,7 +120,7 @@ def test_hardmax_gradient_is_that_of_the_log_probability(m1, m2, r):
     s2 = 1.0 if r > 0 else -1.0
     V, width = 1.0 / 3.0, 1.0
     observed = np.array([[0, 1 if s2 > 0 else 0]])
-    G = hardmax.gradient(observed, np.array([[[m1, 0.0], [0.0, s2 * m2]]]), V)[0]
+    G = hardmax.gradient(observed, np.array([[[m1, 0.0], [0.0, s2 * m2]]]), V)[0][0]
     offsets, weights = 0.02 * np.array([-3, -2, -1, 1, 2, 3]), np.array([-1, 9, -45, 45, -9, 1]) / 60.0 / 0.02
     for index, value in enumerate((G[0, 0], s2 * G[1, 1])):
         a, b = np.full(6, m1), np.full(6, m2)

@@ -63,10 +63,11 @@ def _slopes(a, b, r):
 
 
 def gradient(observed: np.ndarray, omega: np.ndarray, V: float) -> tuple[np.ndarray, float]:
-    """G (n, 2, 2), given the positions (n, 2) of the largest entries, omega (n, 2, 2) and V; and the mean over samples of sum G^2.
+    """G (n, 2, 2), given the positions (n, 2) of the largest entries, omega (n, 2, 2) and V; and the mean over samples of sum
+    G^2.
 
-    The mean is over the four outputs that each omega could have had. That over the outputs themselves has the same expectation, but
-    where V is too small, contradicted outputs make it too large, and V smaller still.
+    The mean is over the four outputs that each omega could have had. That over the outputs themselves has the same expectation,
+    but where V is too small, contradicted outputs make it too large, and V smaller still.
     """
     G, total, width = np.empty(omega.shape), 0.0, np.sqrt(3.0 * V)
     for first in range(0, len(omega), _CHUNK):
