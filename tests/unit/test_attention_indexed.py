@@ -161,7 +161,7 @@ def test_kinds_end_to_end(project):
     np.testing.assert_allclose(theory.recovery_threshold.sel(alpha=0.1, replica=0), [0.1875, 0.25])
     assert (amp.width == 8).all()
     np.testing.assert_allclose(amp.width_rounding, 0.2)
-    assert amp.mmse_by_iteration.dims == ("ratio", "alpha", "replica", "iteration")
+    assert amp.mmse_by_iteration.dims == ("alpha", "ratio", "replica", "iteration")
     last = amp.mmse_by_iteration.ffill("iteration").isel(iteration=-1)
     np.testing.assert_array_equal(last, amp.mmse)
     assert amp.sizes["eigenvalue"] == 15
