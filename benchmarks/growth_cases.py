@@ -4,6 +4,8 @@ import time
 
 import numpy as np
 
+from attention_limits.attention_indexed import matrix_amp
+from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
@@ -26,6 +28,8 @@ def growths(quick):
         token_growth([1, 4, 16] if quick else [1, 2, 4, 8, 16, 32], repeats),
         dimension_growth([1e2, 1e4] if quick else [1e2, 1e3, 1e4, 1e5], repeats),
         grid_growth([20, 40] if quick else [25, 50, 100, 200], repeats),
+        width_growth([20, 40] if quick else [40, 60, 80, 120, 160], repeats),
+        score_growth([2, 4] if quick else [2, 3, 4, 6, 8], repeats),
         *site_growths([10, 20, 40] if quick else [10, 20, 40, 80], repeats),
     ]
 
@@ -121,3 +125,28 @@ def site_growths(sizes, repeats):
         growth("Gibbs sampling, C = 20, per sweep of all sites", "sites L", sizes, gibbs, gap, repeats),
         growth("gradient of factored attention, C = 20, per sequence", "sites L", sizes, gradient, count, repeats),
     ]
+
+
+def width_growth(sizes, repeats):
+    """One iteration of matrix AMP against the dimension, at alpha = 0.1: n = alpha d^2 samples of d^2 products each."""
+    iterations = 3
+    return growth(
+        "matrix AMP, two tokens, α = 0.1, per iteration", "dimension d", sizes, lambda d: _amp(2, d, 0.1, iterations),
+        iterations, repeats,
+    )  # fmt: skip
+
+
+def score_growth(sizes, repeats):
+    """One iteration of matrix AMP against the number of tokens, at fixed d and n."""
+    iterations = 3
+    return growth(
+        "matrix AMP, d = 60, n = 360, per iteration", "tokens T", sizes, lambda length: _amp(length, 60, 0.1, iterations),
+        iterations, repeats,
+    )  # fmt: skip
+
+
+def _amp(tokens, dimension, alpha, iterations):
+    channel = make_channel("softmax", tokens)
+    count = round(alpha * dimension**2)
+    data = matrix_amp.draw_dataset(channel, dimension // 2, dimension, count, np.random.default_rng(0))
+    return lambda: matrix_amp.run(channel, data, iterations, tolerance=0.0)

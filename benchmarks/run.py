@@ -19,6 +19,7 @@ THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREAD
 def measure(quick):
     """Run all benchmarks; returns (rows, growths, conditions) for `table`."""
     # numba and BLAS read their number of threads when they are imported, here and in the processes started from here.
+    import attention_indexed_cases
     import channel_cases
     import growth_cases
     import learning_cases
@@ -70,6 +71,8 @@ def measure(quick):
     rows += single_index_cases.rows(quick)
     tell("Potts: Gibbs sampling, factored attention, replica theory")
     rows += potts_cases.rows(quick)
+    tell("extensive width: learning curve, matrix AMP, gradient descent")
+    rows += attention_indexed_cases.rows(quick)
     tell("growth of the cost with the size")
     growths += growth_cases.growths(quick)
     tell("done")

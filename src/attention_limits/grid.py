@@ -42,10 +42,10 @@ class Chunk:
 
 
 def axis_values(axis: dict) -> list[float]:
-    """The values of `{start, stop, num}` or `{values: [...]}`, rounded to 12 significant digits.
+    """The values of `{start, stop, num, spacing}` or `{values: [...]}`, rounded to 12 significant digits.
 
     Rounding makes 0.1 of a range the 0.1 a person writes, so that grids of two estimators meet exactly.
-    Raises ValueError when the values are not strictly increasing.
+    Raises ValueError when the values are not strictly increasing, or the ends of logarithmic spacing not positive.
     """
     if "values" in axis:
         values = [_rounded(value) for value in axis["values"]]
@@ -53,6 +53,10 @@ def axis_values(axis: dict) -> list[float]:
         start, stop, num = float(axis["start"]), float(axis["stop"]), int(axis["num"])
         if num == 1 and start != stop:
             raise ValueError("with num: 1, start and stop must be equal")
+        if axis.get("spacing") == "log":
+            if not min(start, stop) > 0:
+                raise ValueError("with spacing: log, start and stop must be positive")
+            return axis_values({"values": [start * (stop / start) ** (i / max(num - 1, 1)) for i in range(num)]})
         size = max(abs(start), abs(stop))
         values = [start + (stop - start) * (index / max(num - 1, 1)) for index in range(num)]
         # A range through zero meets it only up to a rounding error.

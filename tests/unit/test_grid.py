@@ -18,6 +18,14 @@ def test_a_range_hits_the_decimals_a_person_writes():
     assert axis_values({"start": 0.1, "stop": 1.5, "num": 15}) == [round(0.1 * i, 1) for i in range(1, 16)]
 
 
+def test_logarithmic_spacing():
+    assert axis_values({"start": 0.01, "stop": 10, "num": 4, "spacing": "log"}) == [0.01, 0.1, 1.0, 10.0]
+    with pytest.raises(ValueError, match="must be positive"):
+        axis_values({"start": 0.0, "stop": 1.0, "num": 3, "spacing": "log"})
+    with pytest.raises(ValueError, match="strictly increasing"):
+        axis_values({"start": 2.0, "stop": 1.0, "num": 3, "spacing": "log"})
+
+
 def test_a_single_value():
     assert axis_values({"start": 0.5, "stop": 0.5, "num": 1}) == [0.5]
     with pytest.raises(ValueError, match="num: 1"):

@@ -1,0 +1,176 @@
+"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, the channel of two layers."""
+
+import time
+import tracemalloc
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import naive_attention_indexed as naive
+from attention_limits.attention_indexed import matrix_amp
+from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.gradient_descent import Descent, descend
+from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.state_evolution import solve
+from table import Row, Spread
+
+RATIO, TOKENS = 0.5, 2
+POINTS = 600
+
+
+def rows(quick):
+    """All rows of the family."""
+    repeats = 3 if quick else 7
+    return [
+        curve_row(repeats, naive_points=1 if quick else 4),
+        amp_row(100, 0.5, repeats),
+        amp_tensor_row(30 if quick else 40, repeats),
+        descent_row(100, 0.14, repeats),
+        descent_loop_row(100, 0.14, 2 if quick else repeats),
+    ]
+
+
+def seconds(function):
+    """Wall time of one call."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def curve_row(repeats, naive_points):
+    """Seconds of a softmax learning curve of 600 given alphas."""
+    channel = make_channel("softmax", TOKENS)
+    alpha = np.linspace(0.0, 0.18, POINTS)
+    ours = solve(channel, RATIO, alpha)
+    places = np.linspace(60, POINTS - 120, naive_points).astype(int)
+    our_times, naive_times, errors = [], [], []
+    for place in places:
+        start = time.perf_counter()
+        value = naive.learning_point(channel.equations, RATIO, alpha[place])
+        naive_times.append((time.perf_counter() - start) * POINTS)
+        errors.append(abs(value - ours.mmse[place]))
+    for _ in range(repeats):
+        our_times.append(seconds(partial(solve, channel, RATIO, alpha)))
+    return Row(
+        f"learning curve of extensive width, {POINTS} points",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.median(naive_times) / np.array(our_times)),
+        baseline_errors={"V": Spread.of(errors)},
+        note="softmax, ρ = 0.5; baseline: roots of the cubic, adaptive quadrature, iterated fixed point, a few points",
+    )
+
+
+def amp_row(dimension, alpha, repeats, iterations=10):
+    """Seconds per AMP iteration against its two matrix products and one eigendecomposition, in turns; memory with X."""
+    channel = make_channel("softmax", TOKENS)
+    count = round(alpha * dimension**2)
+    data = matrix_amp.draw_dataset(channel, round(RATIO * dimension), dimension, count, np.random.default_rng(0))
+    tokens = data.sequences.reshape(-1, dimension)
+    whole = partial(matrix_amp.run, channel, data, iterations, tolerance=0.0)
+
+    def parts():
+        for _ in range(iterations):
+            products = tokens @ data.teacher
+            tokens.T @ products
+            np.linalg.eigh(data.teacher)
+
+    whole(), parts()
+    our_times, part_times = [], []
+    for _ in range(repeats):
+        our_times.append(seconds(whole) / iterations)
+        part_times.append(seconds(parts) / iterations)
+    tracemalloc.start()
+    whole()
+    memory = (tracemalloc.get_traced_memory()[1] + data.sequences.nbytes) / 1e6
+    tracemalloc.stop()
+    return Row(
+        f"AMP iteration of extensive width, d = {dimension}, n = {count}",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(part_times),
+        ratio=Spread.of(np.divide(part_times, our_times)),
+        memory_mb=Spread.of([memory]),
+        note=f"baseline: its own two matrix products and one eigendecomposition; X alone is {data.sequences.nbytes / 1e6:.3g} MB",
+    )
+
+
+def amp_tensor_row(dimension, repeats):
+    """Seconds of the sums over samples of an AMP iteration, and the memory of the n d^2 T^2 tensor, alpha = 1."""
+    rng = np.random.default_rng(1)
+    _, S = draw_weights(dimension, round(RATIO * dimension), rng)
+    X = draw_sequences(dimension**2, TOKENS, dimension, rng)
+    F = naive.tensor(X)
+    G = naive.tensor_fields(F, S)
+    our_times, naive_times = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        fields, step = matrix_amp.fields(X, S), matrix_amp.backward(X, G)
+        our_times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        naive_fields, naive_step = naive.tensor_fields(F, S), naive.tensor_backward(F, G)
+        naive_times.append(time.perf_counter() - start)
+    differences = [np.max(np.abs(naive_fields - fields)), np.max(np.abs(naive_step - step))]
+    return Row(
+        f"sums over samples of an AMP iteration, d = {dimension}, α = 1",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.divide(naive_times, our_times)),
+        our_errors={"difference": Spread.of(differences)},
+        memory_mb=Spread.of([X.nbytes / 1e6]),
+        note=f"memory: what is stored, X; baseline: contractions of the n × d × d × T × T tensor, {F.nbytes / 1e6:.3g} MB",
+    )
+
+
+def descent_problem(dimension, alpha):
+    """(X, y, start) in double precision; one start."""
+    rng = np.random.default_rng(2)
+    _, S = draw_weights(dimension, round(RATIO * dimension), rng)
+    X = draw_sequences(round(alpha * dimension**2), TOKENS, dimension, rng)
+    return X, attention(scores(X, S)), rng.standard_normal((1, dimension, round(RATIO * dimension)))
+
+
+def timed_descent(X, y, start, repeats, steps=50):
+    """Seconds per step of our descent; compiled before."""
+    run = partial(descend, X, y, start.astype(np.float32), 1.0, Descent(steps=steps, record_every=steps))
+    run()
+    return [seconds(run) / steps for _ in range(repeats)]
+
+
+def descent_row(dimension, alpha, repeats):
+    """Seconds per step against its two products, both compiled by JAX, single precision."""
+    X, y, start = descent_problem(dimension, alpha)
+    tokens, weights = jnp.asarray(X.reshape(-1, dimension), jnp.float32), jnp.asarray(start[0], jnp.float32)
+
+    @jax.jit
+    def products(weights):
+        # Each product needs the one before, so that none is left out.
+        return jax.lax.fori_loop(0, 50, lambda _, w: tokens.T @ (tokens @ w) / len(tokens), weights)
+
+    jax.block_until_ready(products(weights))
+    our_times, product_times = [], []
+    for _ in range(repeats):
+        our_times += timed_descent(X, y, start, 1)
+        product_times.append(seconds(lambda: jax.block_until_ready(products(weights))) / 50)
+    return Row(
+        f"gradient descent step of extensive width, d = {dimension}, n = {len(X)}",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(product_times),
+        ratio=Spread.of(np.divide(product_times, our_times)),
+        note="one start, Adam included; baseline: its own two matrix products",
+    )
+
+
+def descent_loop_row(dimension, alpha, repeats):
+    """Seconds per step against a loop over samples in NumPy."""
+    X, y, start = descent_problem(dimension, alpha)
+    naive_times = [seconds(partial(naive.loss_gradient, start[0], X, y, 1.0)) for _ in range(repeats)]
+    our_times = timed_descent(X, y, start, repeats)
+    return Row(
+        f"the same step, d = {dimension}, n = {len(X)}",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.divide(naive_times, our_times)),
+        note="baseline: gradient by a loop over samples in NumPy, double precision",
+    )

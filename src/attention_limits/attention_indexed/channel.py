@@ -1,0 +1,164 @@
+"""What an output y says about its scores h: h is known up to a variance V about omega, and y is one of
+
+    linear: h itself;    softmax: softmax of beta h by rows;    hardmax: the position of the largest entry of each row.
+
+Entries of h are independent given the data, of variance 2 V on the diagonal and V off it. A channel gives the gradient
+
+    G = E[h - omega | y] / (2 V),    a symmetric T x T matrix,
+
+and the precision gained per sample and d^2 is E[4 sum_ab G_ab^2] = information(V, Q), Q the prior variance off the diagonal. (G
+is the derivative of log P(y) by omega, halved off the diagonal, whose entries count twice.) Source: Boncoraglio, Troiani, Erba,
+Zdeborova 2025, arXiv:2506.01582.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from attention_limits.attention_indexed import hardmax
+from attention_limits.attention_indexed.hardmax_sampling import SampledHardmax
+from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.score import Score
+
+CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
+
+
+class Channel(Protocol):
+    """What the state evolution and message passing ask of a channel.
+
+    `equations` is the number K of equations that a sample gives, information(V, Q) = K / V, or None where an output is coarser.
+    `scale_free` tells that h and c h, c > 0, have the same output.
+    """
+
+    tokens: int
+    equations: int | None
+    scale_free: bool
+
+    def information(self, V, Q):
+        """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q: q_hat = alpha information."""
+
+    def observe(self, h: np.ndarray) -> np.ndarray:
+        """The outputs of scores h (n, T, T)."""
+
+    def score(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Score:
+        """G given outputs and omega (n, T, T)."""
+
+    def variance(self, observed: np.ndarray, omega: np.ndarray) -> float | None:
+        """V as told by the distance of the outputs to omega, where they tell it."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """y = h."""
+
+    tokens: int
+    scale_free = False
+
+    @property
+    def equations(self) -> int:
+        return self.tokens * (self.tokens + 1)
+
+    def information(self, V, Q):
+        return self.equations / V
+
+    def observe(self, h):
+        return h
+
+    def score(self, observed, omega, V):
+        return _gaussian(self._residual(observed, omega), V)
+
+    def variance(self, observed, omega):
+        return float(np.sum(self._residual(observed, omega) ** 2) / (self.equations * len(omega)))
+
+    def _residual(self, observed, omega):
+        return observed - omega
+
+
+@dataclass(frozen=True)
+class Softmax(Linear):
+    """y = softmax(beta h) by rows: h up to one constant, whatever beta."""
+
+    beta: float = 1.0
+
+    @property
+    def equations(self) -> int:
+        return self.tokens**2 + self.tokens - 2
+
+    def observe(self, h):
+        return attention(h, self.beta)
+
+    def _residual(self, observed, omega):
+        # log y = beta h up to a constant by row; the symmetry of h tells the constants' differences.
+        with np.errstate(divide="ignore"):
+            logs = np.log(observed)
+        constants = np.mean(logs.transpose(0, 2, 1) - logs, axis=2, keepdims=True)
+        h = logs + constants
+        residual = 0.5 * (h + h.transpose(0, 2, 1)) / self.beta - omega
+        return residual - residual.mean(axis=(1, 2), keepdims=True)
+
+
+@dataclass(frozen=True)
+class Hardmax:
+    """y_a = position of the largest entry of row a, T = 2, exact; `published` is the curve of the published code (see
+    `hardmax`)."""
+
+    published: bool = False
+    tokens: int = 2
+    equations = None
+    scale_free = True
+
+    def information(self, V, Q):
+        return hardmax.information((Q - V) / V, self.published) / V
+
+    def observe(self, h):
+        return np.argmax(h, axis=2)
+
+    def score(self, observed, omega, V):
+        if self.published:
+            raise ValueError(
+                "hardmax_published is a curve of the state evolution: it is no posterior mean to iterate with"
+            )
+        return Score(*hardmax.gradient(observed, omega, V))
+
+    def variance(self, observed, omega):
+        return None
+
+
+def _gaussian(residual, V):
+    G = residual / (2.0 * V)
+    return Score(G, float(np.sum(G**2) / len(G)))
+
+
+def make_channel(name: str, tokens: int, beta: float = 1.0, generator=None, **sampling) -> Channel:
+    """The channel of this name.
+
+    Parameters
+    ----------
+    tokens : int
+        T >= 2.
+    beta : float
+        Inverse temperature of the softmax, > 0.
+    generator : numpy.random.Generator
+        For the hardmax of T > 2 tokens, whose posterior means are sampled.
+    sampling
+        Further arguments of `SampledHardmax`; other channels need none.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, T < 2, beta <= 0, or the published hardmax has T > 2.
+    """
+    if name not in CHANNELS:
+        raise ValueError(f"channel {name!r}: allowed: {', '.join(CHANNELS)}")
+    if tokens < 2 or not 0 < beta < np.inf:
+        raise ValueError(f"need T >= 2 and 0 < beta < infinity, got {tokens} and {beta}")
+    if name == "linear":
+        return Linear(tokens)
+    if name == "softmax":
+        return Softmax(tokens, beta)
+    if tokens == 2:
+        return Hardmax(name == "hardmax_published")
+    if name == "hardmax_published":
+        raise ValueError(f"hardmax_published has two tokens, got {tokens}")
+    return SampledHardmax(tokens, generator, **sampling)

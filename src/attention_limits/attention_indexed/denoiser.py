@@ -1,0 +1,201 @@
+"""Denoising of S = W W^T / sqrt(r d) from Y = S + sqrt(D) Z, Z of the Gaussian orthogonal ensemble (off-diagonal variance 1/d).
+
+The Stieltjes transform g = E 1 / (z - lambda) of the spectrum of Y in the limit d -> infinity, rho = r/d, solves
+
+    z = 1/g + D g + rho / (sqrt(rho) - g),    a cubic,
+
+and where the density mu is positive, g = h - i pi mu and imaginary part zero of z mean 1/|g|^2 = D + rho / |sqrt(rho) - g|^2.
+With s = |g| and t = |sqrt(rho) - g| everything is an explicit function of t alone:
+
+    s = t / sqrt(D t^2 + rho),    h = (rho + s^2 - t^2) / (2 sqrt(rho)),    lambda = 2 D h + xi,    xi = rho^(3/2) / t^2,
+
+and pi mu is the height over the side sqrt(rho) of the triangle with sides s, t, sqrt(rho). No cubic is solved, nothing cancels,
+and the support is where the triangle exists. xi = lambda - 2 D h is the posterior mean of an eigenvalue: keeping the eigenvectors
+and mapping lambda -> xi is the Bayes-optimal denoiser (Bun, Allez, Bouchaud, Potters 2016; Boncoraglio, Troiani, Erba, Zdeborova
+2025, arXiv:2506.01582). It increases with lambda, so t decreases.
+
+Its error per d is, with the variance of xi for large D and with the cube of the density for small D (both exact),
+
+    mmse(D) = 1 - int mu (xi - sqrt(rho))^2 = D - (4 pi^2 / 3) D^2 int mu^3.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.numerics.roots import bisect, false_position
+
+# Gauss-Legendre nodes per panel, in the angle theta of log t = middle - half cos(theta): at the edges mu vanishes like a square
+# root, which this makes smooth.
+NODES = 64
+_X, _W = np.polynomial.legendre.leggauss(NODES)
+_ANGLE, _STEP = 0.5 * np.pi * (_X + 1.0), 0.5 * np.pi * _W
+
+
+def merging_point(ratio):
+    """The noise D at which the two bulks of rho < 1 become one, (rho^(-1/3) - 1)^3; zero for rho >= 1, which has one bulk."""
+    return np.maximum(np.asarray(ratio, dtype=float) ** (-1.0 / 3.0) - 1.0, 0.0) ** 3
+
+
+def effective_dimension(ratio):
+    """nu = rho - rho^2 / 2 for rho < 1, else 1/2: free parameters of S per d^2; mmse(D) -> 2 nu D for D -> 0."""
+    ratio = np.asarray(ratio, dtype=float)
+    return np.where(ratio < 1.0, ratio - 0.5 * ratio**2, 0.5)
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The spectrum of Y at points t of its support; arrays of one shape.
+
+    Attributes
+    ----------
+    eigenvalue, transform, height, signal : array
+        lambda; h = Re g; pi mu; xi, the posterior mean of the eigenvalue of S.
+    """
+
+    eigenvalue: np.ndarray
+    transform: np.ndarray
+    height: np.ndarray
+    signal: np.ndarray
+
+
+def spectrum(t, ratio, noise) -> Spectrum:
+    """lambda, h, pi mu and xi at t = |sqrt(rho) - g|; arguments broadcast. Outside of the support pi mu is zero."""
+    root = np.sqrt(ratio)
+    total, difference = _sides(t, ratio, noise)
+    product = (total + root) * (total - root) * (root + difference) * (root - difference)
+    h = (ratio + total * difference) / (2.0 * root)
+    signal = ratio * root / t**2
+    return Spectrum(2.0 * noise * h + signal, h, np.sqrt(np.maximum(product, 0.0)) / (2.0 * root), signal)
+
+
+def _sides(t, ratio, noise):
+    """s + t and s - t, the latter without cancellation."""
+    r = np.sqrt(noise * t**2 + ratio)
+    return t / r + t, t * (1.0 - ratio - noise * t**2) / (r * (1.0 + r))
+
+
+def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray]:
+    """Ends in t of the bulks of the spectrum, from the largest eigenvalues on: low and high, each (..., bulks), for D (...).
+
+    For rho < 1 there are always two panels; above `merging_point` they share an end, where the density is smallest.
+    Raises ValueError if rho <= 0 or a D <= 0.
+    """
+    noise = np.asarray(noise, dtype=float)
+    if not (0 < ratio < np.inf) or not np.all((noise > 0) & (noise < np.inf)):
+        raise ValueError(f"need rho > 0 and D > 0, both finite, got rho = {ratio} and D = {noise}")
+    root = np.sqrt(ratio)
+    ones = np.ones_like(noise)
+    # The largest eigenvalue, g < sqrt(rho): s + t = sqrt(rho). The smallest, g < 0: t - s = sqrt(rho).
+    first = bisect(lambda t: _sides(t, ratio, noise)[0] - root, 0.5 * ratio / (1.0 + root) * ones, root * ones)
+    last = bisect(lambda t: -_sides(t, ratio, noise)[1] - root, root * ones, 1.01 * (root + 1.0 / np.sqrt(noise)))
+    if ratio >= 1.0:
+        return first[..., None], last[..., None]
+    # In the gap g > sqrt(rho): s - t exceeds sqrt(rho), most at the neck.
+    neck = np.sqrt((ratio ** (2.0 / 3.0) - ratio) / noise)
+    neck = np.clip(neck, first, last)
+    apart = _sides(neck, ratio, noise)[1] > root
+    left = bisect(lambda t: _sides(t, ratio, noise)[1] - root, first, neck)
+    right = bisect(lambda t: root - _sides(t, ratio, noise)[1], neck, last)
+    left, right = np.where(apart, left, neck), np.where(apart, right, neck)
+    return np.stack([first, right], axis=-1), np.stack([left, last], axis=-1)
+
+
+def _quadrature(ratio, noise):
+    """Spectrum at the nodes and weights of d lambda, each (..., nodes)."""
+    low, high = panels(ratio, noise)
+    half = 0.5 * np.log(high / low)[..., None]
+    t = low[..., None] * np.exp(half * (1.0 - np.cos(_ANGLE)))
+    noise = np.asarray(noise, dtype=float)[..., None, None]
+    steps = half * np.sin(_ANGLE) * _STEP * t * -_slope(t, ratio, noise)
+    shape = (*t.shape[:-2], -1)
+    found = spectrum(t, ratio, noise)
+    return Spectrum(*(getattr(found, name).reshape(shape) for name in Spectrum.__dataclass_fields__)), steps.reshape(
+        shape
+    )
+
+
+def stieltjes(eigenvalues, ratio: float, noise: float):
+    """g = h - i pi mu (complex, as `eigenvalues`) at real lambda, the limit from above; real outside of the support.
+
+    Raises ValueError as `panels`.
+    """
+    values = np.asarray(eigenvalues, dtype=float)
+    root, (low, high) = np.sqrt(ratio), panels(ratio, noise)
+    upper, lower = spectrum(low, ratio, noise).eigenvalue, spectrum(high, ratio, noise).eigenvalue
+    found = spectrum(_inverse(values, low, high, ratio, noise), ratio, noise)
+    result = np.asarray(found.transform - 1j * found.height)
+
+    def solve(chosen, sign, first, last):
+        """g of the chosen eigenvalues between first and last; lambda decreases with g off the support."""
+        wanted = values[chosen]
+        size = bisect(
+            lambda g: sign * (wanted - (1.0 / (sign * g) + noise * sign * g + ratio / (root - sign * g))),
+            np.broadcast_to(first, wanted.shape),
+            np.broadcast_to(last, wanted.shape),
+        )
+        result[chosen] = sign * size
+
+    above, below = values > upper[0], values < lower[-1]
+    solve(above, 1.0, 1.0 / (values[above] - lower[-1]), root - low[0])
+    solve(below, -1.0, 1.0 / (upper[0] - values[below]), high[-1] - root)
+    if len(low) == 2 and upper[1] < lower[0]:
+        solve((values > upper[1]) & (values < lower[0]), 1.0, root + high[0], root + low[1])
+    return result
+
+
+def density(eigenvalues, ratio: float, noise: float):
+    """mu at real lambda. Raises ValueError as `panels`."""
+    return -stieltjes(eigenvalues, ratio, noise).imag / np.pi
+
+
+def shrink(eigenvalues, ratio: float, noise: float):
+    """xi of each eigenvalue of Y; those outside of the support are taken for the nearest end of a bulk.
+
+    Raises ValueError as `panels`.
+    """
+    low, high = panels(ratio, noise)
+    return spectrum(_inverse(np.asarray(eigenvalues, dtype=float), low, high, ratio, noise), ratio, noise).signal
+
+
+def _inverse(eigenvalues, low, high, ratio, noise):
+    """t of each eigenvalue, moved to the nearest end of a bulk where it is in none."""
+    ends = spectrum(np.stack([low, high]), ratio, noise).eigenvalue
+    above, below = ends[0], ends[1]
+    inside = np.clip(eigenvalues[..., None], below, above)
+    bulk = np.argmin(np.abs(inside - eigenvalues[..., None]), axis=-1)
+    wanted = np.take_along_axis(inside, bulk[..., None], axis=-1)[..., 0]
+    return np.exp(
+        false_position(
+            lambda log_t: wanted - spectrum(np.exp(log_t), ratio, noise).eigenvalue,
+            np.log(low)[bulk],
+            np.log(high)[bulk],
+        )
+    )
+
+
+def _slope(t, ratio, noise):
+    """d lambda / d t, negative in the support."""
+    r2 = noise * t**2 + ratio
+    return 2.0 * t * noise / np.sqrt(ratio) * (ratio / r2**2 - 1.0) - 2.0 * ratio * np.sqrt(ratio) / t**3
+
+
+def integrate(function, ratio: float, noise):
+    """int mu(lambda) function(Spectrum) d lambda over the support, for each D (...)."""
+    found, steps = _quadrature(ratio, noise)
+    return np.sum(found.height / np.pi * function(found) * steps, axis=-1)
+
+
+def mmse(ratio: float, noise):
+    """Error (1/d) E ||S - E[S | Y]||_F^2 at noise D (...): between 0 at D = 0 and 1 at D = infinity.
+
+    Relative error below 1e-9 for 0.005 <= rho <= 10 and 1e-8 <= D <= 1e8, the merging point included.
+    Raises ValueError as `panels`.
+    """
+    noise = np.asarray(noise, dtype=float)
+    found, steps = _quadrature(ratio, noise)
+    root = np.sqrt(ratio)
+    mu = found.height / np.pi
+    spread = np.sum(mu * (found.signal - root) ** 2 * steps, axis=-1)
+    cubes = np.sum(found.height**2 * mu * steps, axis=-1)
+    return np.where(noise > 1.0, 1.0 - spread, noise * (1.0 - 4.0 / 3.0 * noise * cubes))

@@ -1,0 +1,112 @@
+"""Attention of extensive width: x_a in R^d, weights W (d x r) with r = rho d, both standard normal (Boncoraglio, Troiani, Erba,
+Zdeborova 2025, arXiv:2506.01582).
+
+    S = W W^T / sqrt(r d),    h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d),    y = attention(h)
+
+With these normalisations tr S^2 / d -> 1 + rho, and the symmetric T x T matrix h is Gaussian in the limit, of variance
+2 (1 + rho) on the diagonal and 1 + rho off it. The error of an estimate is ||S - S_hat||_F^2 / d, which is 1 for sqrt(rho) I.
+"""
+
+import math
+
+import numpy as np
+
+# What a process holds beside its data: the interpreter with its libraries.
+BASE_MEGABYTES = 300
+# X itself, and in algorithms the products with it, as multiples of X.
+COPIES = 3
+
+
+def width(ratio: float, dimension: int) -> tuple[int, str]:
+    """The width r nearest to rho d, at least one, and a note on the rounding, empty where there was none.
+
+    Parameters
+    ----------
+    ratio : float
+        rho > 0.
+    dimension : int
+        d >= 1.
+
+    Raises
+    ------
+    ValueError
+        If rho or d is out of its range.
+    """
+    if not (0 < ratio < math.inf and dimension >= 1):
+        raise ValueError(f"need 0 < rho < infinity and d >= 1, got {ratio} and {dimension}")
+    wanted = ratio * dimension
+    nearest = max(1, round(wanted))
+    if abs(wanted - nearest) <= 1e-9 * nearest:
+        return nearest, ""
+    return nearest, f"rho d = {wanted:.6g} is not an integer: r = {nearest}, rho = {nearest / dimension:.6g}"
+
+
+def samples(alpha: float, dimension: int) -> int:
+    """n = alpha d^2, rounded, at least one."""
+    return max(1, round(alpha * dimension**2))
+
+
+def megabytes(count: int, tokens: int, dimension: int) -> int:
+    """Memory that an algorithm needs for n sequences: 24 bytes for each of the n T d numbers, and 300 MB.
+
+    Double precision, three times the size of X.
+    """
+    return BASE_MEGABYTES + math.ceil(COPIES * 8e-6 * count * tokens * dimension)
+
+
+def draw_weights(dimension: int, rank: int, generator) -> tuple[np.ndarray, np.ndarray]:
+    """Weights W (d, r), standard normal, and S = W W^T / sqrt(r d), (d, d).
+
+    Raises
+    ------
+    ValueError
+        If a size is below one.
+    """
+    if min(dimension, rank) < 1:
+        raise ValueError(f"need d >= 1 and r >= 1, got {dimension} and {rank}")
+    weights = generator.standard_normal((dimension, rank))
+    return weights, attention_matrix(weights)
+
+
+def attention_matrix(weights: np.ndarray) -> np.ndarray:
+    """S = W W^T / sqrt(r d), (..., d, d), of weights W (..., d, r)."""
+    dimension, rank = weights.shape[-2:]
+    return weights @ np.swapaxes(weights, -1, -2) / math.sqrt(rank * dimension)
+
+
+def draw_sequences(count: int, tokens: int, dimension: int, generator) -> np.ndarray:
+    """Sequences X (n, T, d), standard normal.
+
+    Raises
+    ------
+    ValueError
+        If n < 1, T < 2 or d < 1.
+    """
+    if count < 1 or tokens < 2 or dimension < 1:
+        raise ValueError(f"need n >= 1, T >= 2 and d >= 1, got {count}, {tokens} and {dimension}")
+    return generator.standard_normal((count, tokens, dimension))
+
+
+def scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of X (n, T, d) and symmetric S (d, d)."""
+    _, tokens, dimension = sequences.shape
+    products = (sequences.reshape(-1, dimension) @ matrix).reshape(sequences.shape)
+    h = products @ sequences.transpose(0, 2, 1)
+    h[:, np.arange(tokens), np.arange(tokens)] -= np.trace(matrix)
+    return h / math.sqrt(dimension)
+
+
+def attention(h: np.ndarray, beta: float = 1.0) -> np.ndarray:
+    """softmax(beta h) over the last axis; at beta = infinity one-hot at the largest entry (the first of equal ones).
+
+    Raises
+    ------
+    ValueError
+        If beta <= 0.
+    """
+    if not beta > 0:
+        raise ValueError(f"need beta > 0, got {beta}")
+    if math.isinf(beta):
+        return (np.argmax(h, axis=-1)[..., None] == np.arange(h.shape[-1])).astype(float)
+    exponentials = np.exp(beta * (h - h.max(axis=-1, keepdims=True)))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)

@@ -1,0 +1,13 @@
+"""What a channel hands to message passing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Score:
+    """G (n, T, T), and an estimate of the mean over samples of sum_ab G_ab^2 that is not biased by noise of G."""
+
+    G: np.ndarray
+    power: float

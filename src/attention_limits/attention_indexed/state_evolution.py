@@ -1,0 +1,115 @@
+"""State evolution of extensive-width attention: the Bayes-optimal error against alpha = n / d^2, and its limits.
+
+With Q = 1 + rho the fixed point is V = mmse(D), 1/D = alpha information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025,
+arXiv:2506.01582). No iteration: at each D the first equation gives V and the second alpha; given alpha, D is found in between.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.attention_indexed.channel import Channel
+from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
+from attention_limits.attention_indexed.hardmax import SIGN_INTEGRAL
+from attention_limits.numerics.roots import false_position
+
+# Errors of order D below this count as exact recovery.
+SMALLEST_NOISE = 1e-11
+# Values of D by decade at which alpha is bracketed before it is inverted.
+_PER_DECADE = 20
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of a learning curve: alpha, error V = mmse and the noise D = 1 / q_hat at which S is seen; arrays of one shape."""
+
+    alpha: np.ndarray
+    mmse: np.ndarray
+    noise: np.ndarray
+
+
+def curve(channel: Channel, ratio: float, noise) -> Curve:
+    """The curve at given D > 0 (...). Raises ValueError if rho or a D is out of its range."""
+    noise = np.asarray(noise, dtype=float)
+    V = mmse(ratio, noise)
+    return Curve(1.0 / (noise * channel.information(V, 1.0 + ratio)), V, noise)
+
+
+def solve(channel: Channel, ratio: float, alpha) -> Curve:
+    """The curve at given alpha >= 0 (n,), error 1 at alpha = 0 and 0 from exact recovery on.
+
+    Raises
+    ------
+    ValueError
+        If rho is out of its range, or an alpha negative or larger than D = `SMALLEST_NOISE` reaches on a channel without exact
+        recovery.
+    """
+    alpha = np.asarray(alpha, dtype=float)
+    if np.any(~(alpha >= 0)):
+        raise ValueError(f"need alpha >= 0, got {alpha[~(alpha >= 0)][0]}")
+    V, D = np.ones_like(alpha), np.full_like(alpha, np.inf)
+    if not np.any(alpha > 0):
+        return Curve(alpha, V, D)
+    # The information is smallest without data: D is at most that of V = 1.
+    largest = 2.0 / (np.min(alpha[alpha > 0]) * channel.information(1.0, 1.0 + ratio))
+    count = max(2, int(_PER_DECADE * np.log10(largest / SMALLEST_NOISE)))
+    table = curve(channel, ratio, np.geomspace(largest, SMALLEST_NOISE, count))
+    beyond = alpha >= table.alpha[-1]
+    if channel.equations is None and np.any(beyond):
+        raise ValueError(f"alpha {alpha[beyond][0]:g}: the curve is followed up to {table.alpha[-1]:g}")
+    V[beyond] = D[beyond] = 0.0
+    inside = (alpha > 0) & ~beyond
+    # alpha grows along the table; a table that were not monotone would give the first crossing, the one reached from no data.
+    index = np.array([np.argmax(table.alpha >= value) for value in alpha[inside]], dtype=int)
+    if not np.any(inside):
+        return Curve(alpha, V, D)
+    wanted = np.log(alpha[inside])
+    found = false_position(
+        lambda log_noise: np.log(curve(channel, ratio, np.exp(log_noise)).alpha) - wanted,
+        np.log(table.noise[index - 1]),
+        np.log(table.noise[index]),
+    )
+    D[inside] = np.exp(found)
+    V[inside] = mmse(ratio, D[inside])
+    return Curve(alpha, V, D)
+
+
+def exact_recovery(channel: Channel, ratio: float) -> float:
+    """alpha from which on the error is zero, 2 nu / K: as many equations as parameters; infinite where outputs are coarser."""
+    return np.inf if channel.equations is None else float(2.0 * effective_dimension(ratio) / channel.equations)
+
+
+def weak_recovery(channel: Channel) -> float:
+    """alpha / rho below which nothing is learnt in the limit rho -> 0; at rho > 0 something is learnt from any alpha."""
+    return float(1.0 / channel.information(1.0, 1.0))
+
+
+def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
+    """Error in the limit rho -> 0 at alpha / rho (n,): with D = t / rho, V = 1 - max(1 - t, 0)^2 and alpha / rho = 1 / (t
+    information).
+
+    Raises ValueError if a value is negative.
+    """
+    wanted = np.asarray(rescaled_alpha, dtype=float)
+    if np.any(~(wanted >= 0)):
+        raise ValueError(f"need alpha / rho >= 0, got {wanted[~(wanted >= 0)][0]}")
+    if channel.equations is not None:
+        return 1.0 - np.clip(channel.equations * wanted - 1.0, 0.0, 1.0) ** 2
+    errors = np.ones_like(wanted)
+    above = wanted > weak_recovery(channel)
+    if np.any(above):
+        target = np.log(wanted[above])
+
+        def excess(log_t):
+            t = np.exp(log_t)
+            return -np.log(t * channel.information(t * (2.0 - t), 1.0)) - target
+
+        t = np.exp(false_position(excess, np.zeros_like(target), np.full_like(target, np.log(SMALLEST_NOISE))))
+        errors[above] = t * (2.0 - t)
+    return errors
+
+
+def hardmax_tail(ratio: float, alpha):
+    """Leading error of the hardmax of two tokens at large alpha, (1 + rho) pi nu^2 / (2 J^2 alpha^2)."""
+    nu = effective_dimension(ratio)
+    return (1.0 + ratio) * np.pi * nu**2 / (2.0 * SIGN_INTEGRAL**2 * np.asarray(alpha, dtype=float) ** 2)

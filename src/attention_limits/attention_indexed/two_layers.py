@@ -1,0 +1,190 @@
+"""Two attention layers of extensive width reading two tokens: model, channel, state evolution.
+
+Each layer has weights of its own, as in `model`, of which only the traceless part T_l = S_l - (tr S_l / d) I acts:
+
+    h^1 = X T_1 X^T / sqrt(d),    B = c I + softmax_rows(beta h^1),
+    h^2 = B (X T_2 X^T / sqrt(d)) B^T,    y = softmax_rows(beta h^2).
+
+The second layer reads the tokens B X, as in deep attention. Without the trace both raw fields have variance 2 on the diagonal and
+1 off it, and are independent. (With it, known as it is, the fields of the layers would be correlated, and the data would
+inform about S_1 and S_2 jointly; see docs/attention_indexed_two_layers.md.)
+
+For T = 2, y gives h^2 up to one constant, so that given h^1 the raw field of layer 2 is known up to a constant: what is left of
+the posterior is a two-dimensional integral (`two_layers_kernels`). In whitened posterior means z_l in R^2 of the differences
+(h_11 - h_12, h_22 - h_12) of layer l, and V_l = mmse of S_l,
+
+    q_hat_l = 4 alpha E ||G_l||_F^2 = alpha k_l / V_l,    k_l = 2 E |z_l|^2,    V_l = mmse(rho, 1 / q_hat_l),
+
+with k_1 + k_2 -> 4, twice the two numbers that an output tells, as V -> 0. E tr G_1 G_2 = 0, since the model is symmetric under
+a change of sign of T_2 and of h^2 at once.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.attention_indexed.denoiser import mmse
+from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.two_layers_kernels import posterior
+from attention_limits.numerics.estimators import combine_unbiased
+from attention_limits.numerics.fixed_point import FixedPoint, iterate
+
+# Standard deviations of the sum and of the difference of (h_11 - h_12, h_22 - h_12), at unit variance off the diagonal.
+SPREADS = np.sqrt([8.0, 4.0])
+# Prior means and deviations of two sums and two differences.
+NODE_DIMENSION = 8
+# Below this V is taken for exact recovery.
+RECOVERED = 1e-7
+
+
+@dataclass(frozen=True)
+class TwoLayers:
+    """Skip strength c >= 1, for which the mixing matrix is invertible whatever the tokens, and inverse temperature beta.
+
+    Raises
+    ------
+    ValueError
+        If c < 1, or beta is not positive and finite.
+    """
+
+    skip: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self):
+        if not (1 <= self.skip < math.inf and 0 < self.beta < math.inf):
+            raise ValueError(f"need skip >= 1 and beta > 0, both finite, got {self.skip} and {self.beta}")
+
+    def mixing(self, first):
+        """B (n, 2, 2) of the field of layer 1 (n, 2, 2)."""
+        return attention(first, self.beta) + self.skip * np.eye(2)
+
+    def output(self, first, second):
+        """y (n, 2, 2) of the raw fields (n, 2, 2) of both layers."""
+        B = self.mixing(first)
+        return attention(B @ second @ B.transpose(0, 2, 1), self.beta)
+
+    def observe(self, y):
+        """Sum and difference (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12), all that outputs y (n, 2, 2) tell."""
+        logs = np.log(y) / self.beta
+        first, second = logs[:, 0, 0] - logs[:, 0, 1], logs[:, 1, 1] - logs[:, 1, 0]
+        return np.stack([first + second, first - second], axis=1)
+
+    def posterior(self, a, means, V):
+        """Posterior of outputs a (n, 2), as of `observe`, at prior means (n, 2, 2) of `contrasts` and variances V (2,).
+
+        Returns
+        -------
+        log_z : array (n,)
+            Log density of a.
+        z : array (n, 2, 2)
+            Posterior means of the contrasts less their prior means, in units of sqrt(V_l) SPREADS.
+        spread : array (n, 2)
+            Posterior variances in these units, summed over the two contrasts of a layer: E |z_l|^2 = 2 - E spread_l.
+        resolved : bool array (n,)
+            Whether the quadrature met its accuracy check.
+        """
+        return posterior(
+            np.ascontiguousarray(a, float),
+            np.ascontiguousarray(means, float),
+            np.asarray(V, float),
+            self.skip,
+            self.beta,
+        )
+
+
+def contrasts(h):
+    """Sum and difference (..., 2) of (h_11 - h_12, h_22 - h_12) of symmetric fields h (..., 2, 2)."""
+    first, second = h[..., 0, 0] - h[..., 0, 1], h[..., 1, 1] - h[..., 0, 1]
+    return np.stack([first + second, first - second], axis=-1)
+
+
+def slopes(z, V):
+    """G_l = E[h^l - omega^l | y] / (2 V_l), symmetric matrices (n, 2, 2, 2), of whitened means z (n, 2, 2).
+
+    The output tells nothing about a constant added to h, so the entries of G_l sum to zero: ||G_l||_F^2 = |z_l|^2 / (2 V_l).
+    """
+    s, d = np.moveaxis(z * SPREADS / (2.0 * np.sqrt(V)[:, None]), -1, 0)
+    off = -0.25 * s
+    return np.stack([np.stack([0.5 * (s + d) + off, off], -1), np.stack([off, 0.5 * (s - d) + off], -1)], -2)
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Averages over outputs.
+
+    Attributes
+    ----------
+    information : array (2,)
+        k_l = 2 E |z_l|^2.
+    resolved : float
+        Fraction of outputs whose quadrature met its check.
+    """
+
+    information: np.ndarray
+    resolved: float
+
+
+def channel_averages(model: TwoLayers, V, nodes) -> Averages:
+    """Averages over outputs of the model at variances V (2,), on Gaussian nodes of dimension NODE_DIMENSION.
+
+    |z_l|^2 and the product of z_l with the true deviations have the same expectation (Nishimori); the two are combined.
+    """
+    V = np.asarray(V, float)
+    points = nodes.points.reshape(len(nodes), 2, 2, 2)
+    means = points[:, 0] * SPREADS * np.sqrt(1.0 - V)[:, None]
+    truth = points[:, 1]
+    a = _forward(model, means + truth * SPREADS * np.sqrt(V)[:, None])
+    _, z, _, resolved = model.posterior(a, means, V)
+    weights = nodes.weights[:, None]
+    combined = combine_unbiased(weights * np.sum(z**2, axis=2), weights * np.sum(z * truth, axis=2))
+    return Averages(2.0 * combined.mean(axis=0), float(resolved.mean()))
+
+
+def _forward(model, fields):
+    """What the outputs tell (n, 2), of contrasts (n, 2, 2) of the raw fields; equation of `two_layers_kernels`."""
+    (u_s, u_d), (v_s, v_d) = np.moveaxis(fields, 0, -1)
+    first, second = (1.0 / (1.0 + np.exp(-0.5 * model.beta * u)) for u in (u_s + u_d, u_s - u_d))
+    e = model.skip + first + second - 1.0
+    return np.stack([e**2 * v_s, e * ((model.skip + 1.0) * v_d - (second - first) * v_s)], axis=1)
+
+
+def solve(
+    model: TwoLayers,
+    ratio: float,
+    alpha: float,
+    nodes,
+    start=(1.0, 1.0),
+    tolerance=1e-4,
+    max_iterations=200,
+    lookahead=8,
+) -> FixedPoint:
+    """Errors V (2,) of both layers by state evolution; the residual is relative. Below RECOVERED both are exactly known.
+
+    Parameters
+    ----------
+    ratio, alpha : float
+        rho, and n / d^2.
+    nodes : GaussianNodes
+        Of dimension NODE_DIMENSION.
+    start : array (2,)
+        First V: 1, the uninformed start, or less.
+    """
+    if alpha == 0:
+        return FixedPoint(np.ones(2), 0.0, 0, True)
+
+    def step(log_v):
+        V = np.exp(np.clip(log_v, math.log(0.1 * RECOVERED), 0.0))
+        # Noise of the nodes can make a layer that is hardly informed about a little worse than uninformed.
+        information = np.maximum(channel_averages(model, V, nodes).information, 1e-12)
+        return np.log(np.maximum(mmse(ratio, V / (alpha * information)), 0.1 * RECOVERED))
+
+    point = iterate(
+        step,
+        np.log(start),
+        tolerance,
+        max_iterations,
+        lookahead,
+        arrived=lambda x: bool(np.all(x < math.log(RECOVERED))),
+    )
+    return FixedPoint(np.exp(point.value), point.residual, point.iterations, point.converged)

@@ -1,0 +1,106 @@
+"""Matrix AMP for two attention layers: `matrix_amp` for both layers at once, coupled through the channel of `two_layers`.
+
+Per iteration and layer l, with T_l = S_hat_l - (tr S_hat_l / d) I,
+
+    omega_l = h(T_l) - 2 V_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (2 - spread_l,mu) / V_l,
+
+then S_hat_l and V_l from G_l and q_hat_l as for one layer.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.attention_indexed.matrix_amp import RECOVERED, fields, refine
+from attention_limits.attention_indexed.model import draw_sequences, draw_weights
+from attention_limits.attention_indexed.two_layers import TwoLayers, contrasts, slopes
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Sequences X (n, 2, d), teachers S (2, d, d) and what the outputs tell, `observed` (n, 2); `ratio` is r/d."""
+
+    sequences: np.ndarray
+    teachers: np.ndarray
+    observed: np.ndarray
+    ratio: float
+
+
+def draw_dataset(model: TwoLayers, rank: int, dimension: int, count: int, generator) -> Dataset:
+    """Two teachers of width r and their data. Raises ValueError if a size is below one."""
+    teachers = np.stack([draw_weights(dimension, rank, generator)[1] for _ in range(2)])
+    sequences = draw_sequences(count, 2, dimension, generator)
+    y = model.output(*(fields(sequences, traceless(S)) for S in teachers))
+    return Dataset(sequences, teachers, model.observe(y), rank / dimension)
+
+
+def traceless(matrix):
+    """S - (tr S / d) I."""
+    return matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
+
+
+@dataclass(frozen=True)
+class TwoLayerRun:
+    """Trajectory over t iterations (the start is not included).
+
+    Attributes
+    ----------
+    error : array (t, 2)
+        ||S_l - S_hat_l||_F^2 / d.
+    variance : array (t, 2)
+        V_l, the errors that the algorithm predicts.
+    residual : array (t,)
+        Larger of ||S_hat_l - S_prev,l||_F / sqrt(d V_l), of undamped steps.
+    resolved : float
+        Smallest fraction, over the iterations, of outputs whose quadrature met its check.
+    converged : bool
+        Whether the residual reached the tolerance, or the larger predicted error `RECOVERED`.
+    diverged : bool
+        Whether numbers were not finite; the trajectory ends there.
+    """
+
+    error: np.ndarray
+    variance: np.ndarray
+    residual: np.ndarray
+    resolved: float
+    converged: bool
+    diverged: bool
+
+
+def run(
+    model: TwoLayers, data: Dataset, iterations: int = 60, damping: float = 0.5, tolerance: float = 1e-2
+) -> TwoLayerRun:
+    """Iterate until the residual falls below the tolerance; parameters and errors raised as of `matrix_amp.run`."""
+    if iterations < 1 or not 0 <= damping < 1 or not tolerance >= 0:
+        raise ValueError(
+            f"need iterations >= 1, 0 <= damping < 1 and tolerance >= 0, got {iterations}, {damping} and {tolerance}"
+        )
+    count, dimension = len(data.sequences), data.teachers.shape[1]
+    estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
+    V, reaction = np.ones(2), np.zeros((count, 2, 2, 2))
+    errors, variances, residuals, resolved = [], [], [], 1.0
+    converged = diverged = False
+    while len(errors) < iterations and not converged and not diverged:
+        omega = np.stack([fields(data.sequences, traceless(S)) for S in estimates], axis=1) - reaction
+        _, z, spread, sound = model.posterior(data.observed, contrasts(omega), V)
+        resolved = min(resolved, float(np.mean(sound)))
+        G = slopes(z, V)
+        # From the posterior variances: the mean of G^2 has the same expectation, but where V comes out too small at some finite
+        # size it is too large, which makes V smaller still.
+        q_hat = 2.0 * (2.0 - spread.mean(axis=0)) / V * count / dimension**2
+        diverged = not np.all(np.isfinite(q_hat) & (q_hat > 0))
+        if diverged:
+            errors.append(np.full(2, np.nan)), variances.append(np.full(2, np.nan)), residuals.append(np.nan)
+            break
+        change, predicted = np.empty(2), np.empty(2)
+        for layer in range(2):
+            new, predicted[layer] = refine(data.sequences, estimates[layer], G[:, layer], q_hat[layer], data.ratio)
+            change[layer] = np.linalg.norm(new - estimates[layer]) / math.sqrt(dimension * predicted[layer])
+            estimates[layer] = (1.0 - damping) * new + damping * estimates[layer]
+        reaction = (1.0 - damping) * 2.0 * predicted[:, None, None] * G + damping * reaction
+        V = (1.0 - damping) * predicted + damping * V
+        errors.append(np.sum((data.teachers - estimates) ** 2, axis=(1, 2)) / dimension)
+        variances.append(V), residuals.append(float(change.max()))
+        converged = bool(residuals[-1] <= tolerance or V.max() <= RECOVERED)
+    return TwoLayerRun(np.array(errors), np.array(variances), np.array(residuals), resolved, converged, diverged)

@@ -1,0 +1,289 @@
+"""Posterior of the fields of two attention layers of extensive width reading two tokens, by an adaptive lattice.
+
+Only the differences (h_11 - h_12, h_22 - h_12) of a symmetric 2 x 2 field matter; here they are given by their sum and their
+difference. Layer 1: u = (u_s, u_d), prior means m, variances 8 V_1 and 4 V_1; layer 2, raw: v = (v_s, v_d), prior means n,
+variances 8 V_2 and 4 V_2, all independent. With the attention weights s_1, s_2 = 1 / (1 + exp(-beta u_1,2)) of each token to
+itself, u_1,2 = (u_s +- u_d) / 2, and e = c + s_1 + s_2 - 1, the second eigenvalue of the mixing matrix (the first is c + 1), the
+output gives
+
+    a_s = e^2 v_s,    a_d = e ((c + 1) v_d - (s_2 - s_1) v_s),    |d(a_s, a_d) / d(v_s, v_d)| = |e|^3 (c + 1),
+
+so that the posterior of (u, v) given a is a density in u alone:
+
+    exp(-(u_s - m_s)^2 / 16 V_1 - (u_d - m_d)^2 / 8 V_1 - (v_s(u) - n_s)^2 / 16 V_2 - (v_d(u) - n_d)^2 / 8 V_2) / |e|^3.
+
+It is summed on an equidistant lattice in (u_1, u_2), where s_1 and s_2 are functions of one coordinate each. A trapezoid rule
+converges geometrically once its step resolves the width, which the lattice finds by zooming in from the whole prior.
+"""
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+from attention_limits.numerics.fast_math import _bits, _from_bits, exp
+
+# Half width of the first lattice in prior standard deviations.
+RANGE = 6.5
+# Nodes per direction at first, and at most; doubled until the lattice resolves the density.
+NODES = 32
+MAX_NODES = 512
+# The range is chosen by the shape of a flattened density, its POWER: a second mode counts by the same power of its mass, so that
+# one of 1e-5 still widens the range to where it is. Where fewer nodes than SHARED share the weight (sum^2 / sum of squares) the
+# lattice does not see the shape, and the power is halved until it does.
+POWER = 0.25
+SHARED = 12.0
+# Half width of the next lattice in standard deviations of the flattened density, which are 1 / sqrt(POWER) of its own.
+ZOOM = 4.0
+ZOOMS = 40
+# A box is left as it is when zooming would not make it smaller than this in either direction.
+GAIN = 0.7
+# Largest accepted |sum over even - sum over odd rows (columns)| / sum. For a Gaussian density the error of the lattice is its
+# fourth power.
+IMBALANCE = 2e-3
+# Largest accepted weight at the border, relative to the largest.
+BORDER = 1e-7
+WIDENINGS = 4
+
+_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+
+
+@njit(fastmath={"nnan", "contract"}, error_model="numpy")
+def _log(x):
+    """log(x) of a positive normal number, absolute error below 1e-12, in arithmetic that the compiler can vectorise.
+
+    x = 2^k m with m from 1/sqrt(2) to sqrt(2), and log m = 2 artanh((m - 1) / (m + 1)).
+    """
+    bits = _bits(x)
+    k = (bits - 0x3FE6A09E667F3BCD) >> 52
+    m = _from_bits(bits - (k << 52))
+    t = (m - 1.0) / (m + 1.0)
+    q = t * t
+    series = 1.0 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9 + q * (1 / 11 + q * (1 / 13))))))
+    return 0.6931471805599453 * k + 2.0 * t * series
+
+
+@njit(fastmath=_FAST, error_model="numpy", inline="always")
+def _raw(s_1, s_2, skip, a_s, a_d):
+    """(v_s, v_d, 1/e) given the attention weights of layer 1; beyond |1/e| = 1e9 the density is zero anyway."""
+    e = skip + (s_1 + s_2 - 1.0)
+    e = e if abs(e) > 1e-9 else 1e-9
+    inverse = 1.0 / e
+    v_s = a_s * inverse * inverse
+    return v_s, (a_d * inverse + (s_2 - s_1) * v_s) / (skip + 1.0), inverse
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _axis(centre, half, beta, u, s):
+    """Lattice points and attention weights along one coordinate."""
+    step = 2.0 * half / u.size
+    for i in range(u.size):
+        u[i] = centre - half + (i + 0.5) * step
+        s[i] = 1.0 / (1.0 + exp(-beta * u[i]))
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _scan(log_weight, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision):
+    """Fill the log of the density; return the largest. precision: 1/8V_1, 1/4V_1, 1/8V_2, 1/4V_2."""
+    best = -1e300
+    for i in range(u_1.size):
+        row = log_weight[i]
+        for j in range(u_2.size):
+            v_s, v_d, inverse = _raw(s_1[i], s_2[j], skip, a_s, a_d)
+            x_s = u_1[i] + u_2[j] - mean[0]
+            x_d = u_1[i] - u_2[j] - mean[1]
+            y_s = v_s - mean[2]
+            y_d = v_d - mean[3]
+            square = (
+                precision[0] * x_s * x_s
+                + precision[1] * x_d * x_d
+                + precision[2] * y_s * y_s
+                + precision[3] * y_d * y_d
+            )
+            value = 3.0 * _log(abs(inverse)) - 0.5 * square
+            row[j] = value
+            best = value if value > best else best
+    return best
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _shape(log_weight, best, power, u_1, u_2):
+    """(nodes that share the weight, means of u_1 and u_2, standard deviations) of the weights to a power."""
+    total = squares = first = second = first_2 = second_2 = 0.0
+    for i in range(u_1.size):
+        x = u_1[i] - u_1[0]
+        z = zz = y_1 = y_2 = 0.0
+        row = log_weight[i]
+        for j in range(u_2.size):
+            w = exp(power * (row[j] - best))
+            y = u_2[j] - u_2[0]
+            z += w
+            zz += w * w
+            y_1 += w * y
+            y_2 += w * y * y
+        total += z
+        squares += zz
+        first += z * x
+        first_2 += z * x * x
+        second += y_1
+        second_2 += y_2
+    first /= total
+    second /= total
+    # A single node has no width: that of a step, then.
+    width_1 = math.sqrt(max(first_2 / total - first * first, (u_1[1] - u_1[0]) ** 2))
+    width_2 = math.sqrt(max(second_2 / total - second * second, (u_2[1] - u_2[0]) ** 2))
+    return total * total / squares, u_1[0] + first, u_2[0] + second, width_1, width_2
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision, out):
+    """Sums of the density, of x = u - m and y = v - n times it, and how well the lattice resolves it, into `out` (10,):
+
+    sum; means of x_s, x_d, y_s, y_d; of their squares in prior standard deviations, summed by layer; imbalance of rows and of
+    columns; largest weight at the border over the largest.
+    """
+    total = sum_s = sum_d = raw_s = raw_d = squares_1 = squares_2 = rows = columns = 0.0
+    largest = border = 0.0
+    last_1, last_2 = u_1.size - 1, u_2.size - 1
+    for i in range(u_1.size):
+        z = z_s = z_d = z_vs = z_vd = z_1 = z_2 = alternating = 0.0
+        top = 0.0
+        first = final = 0.0
+        row = log_weight[i]
+        for j in range(u_2.size):
+            v_s, v_d, _ = _raw(s_1[i], s_2[j], skip, a_s, a_d)
+            w = exp(row[j] - best)
+            # exp is clamped at -700: weights that small are zero.
+            w = w if row[j] - best > -600.0 else 0.0
+            z += w
+            x_s = u_1[i] + u_2[j] - mean[0]
+            x_d = u_1[i] - u_2[j] - mean[1]
+            y_s = v_s - mean[2]
+            y_d = v_d - mean[3]
+            z_s += w * x_s
+            z_d += w * x_d
+            z_vs += w * y_s
+            z_vd += w * y_d
+            z_1 += w * (precision[0] * x_s * x_s + precision[1] * x_d * x_d)
+            z_2 += w * (precision[2] * y_s * y_s + precision[3] * y_d * y_d)
+            alternating += w * (1.0 - 2.0 * (j & 1))
+            top = w if w > top else top
+            first = w if j == 0 else first
+            final = w if j == last_2 else final
+        total += z
+        sum_s += z_s
+        sum_d += z_d
+        raw_s += z_vs
+        raw_d += z_vd
+        squares_1 += z_1
+        squares_2 += z_2
+        rows += z * (1.0 - 2.0 * (i & 1))
+        columns += alternating
+        largest = max(largest, top)
+        border = max(border, first, final)
+        if i in (0, last_1):
+            border = max(border, top)
+    out[0] = total
+    out[1] = sum_s / total
+    out[2] = sum_d / total
+    out[3] = raw_s / total
+    out[4] = raw_d / total
+    out[5] = squares_1 / total
+    out[6] = squares_2 / total
+    out[7] = abs(rows) / total
+    out[8] = abs(columns) / total
+    out[9] = border / largest
+
+
+@njit(error_model="numpy")
+def _posterior(a_s, a_d, mean, variances, skip, beta, out):
+    """log Z, whitened means and squares of one output into `out` (7,); returns whether the lattice resolved the density."""
+    precision = 1.0 / variances
+    centre_1, centre_2 = 0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1])
+    # Var u_1 = (Var u_s + Var u_d) / 4.
+    half_1 = half_2 = RANGE * 0.5 * math.sqrt(variances[0] + variances[1])
+    size, widenings = NODES, 0
+    log_weight = np.empty((size, size))
+    u_1, s_1, u_2, s_2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    sums = np.empty(10)
+    zoomed = 0
+    resolved = False
+    while True:
+        _axis(centre_1, half_1, beta, u_1, s_1)
+        _axis(centre_2, half_2, beta, u_2, s_2)
+        best = _scan(log_weight, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision)
+        if zoomed < ZOOMS:
+            power = POWER
+            shared, c_1, c_2, w_1, w_2 = _shape(log_weight, best, power, u_1, u_2)
+            while shared < SHARED and power > 1e-9:
+                power *= 0.5
+                shared, c_1, c_2, w_1, w_2 = _shape(log_weight, best, power, u_1, u_2)
+            if power < POWER or ZOOM * w_1 < GAIN * half_1 or ZOOM * w_2 < GAIN * half_2:
+                zoomed += 1
+                centre_1, centre_2 = c_1, c_2
+                half_1, half_2 = min(half_1, ZOOM * w_1), min(half_2, ZOOM * w_2)
+                continue
+        _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision, sums)
+        inside = sums[9] <= BORDER
+        resolved = inside and sums[7] <= IMBALANCE and sums[8] <= IMBALANCE
+        if resolved:
+            break
+        zoomed = ZOOMS
+        if not inside and widenings < WIDENINGS:
+            widenings += 1
+            half_1 *= 1.5
+            half_2 *= 1.5
+        elif 2 * size <= MAX_NODES:
+            size *= 2
+            log_weight = np.empty((size, size))
+            u_1, s_1, u_2, s_2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+        else:
+            break
+    # du_s du_d = 2 du_1 du_2.
+    cell = 2.0 * (2.0 * half_1 / size) * (2.0 * half_2 / size)
+    log_z = best + math.log(sums[0] * cell / (skip + 1.0)) - 2.0 * math.log(2.0 * math.pi)
+    for k in range(4):
+        log_z -= 0.5 * math.log(variances[k])
+        out[1 + k] = sums[1 + k] / math.sqrt(variances[k])
+    out[0] = log_z
+    out[5] = sums[5]
+    out[6] = sums[6]
+    return resolved
+
+
+@njit(parallel=True, error_model="numpy")
+def posterior(a, means, V, skip, beta):
+    """Posterior of n outputs.
+
+    Parameters
+    ----------
+    a : array (n, 2)
+        Sum and difference of what the outputs tell.
+    means : array (n, 2, 2)
+        Prior means (layer; sum, difference).
+    V : array (2,)
+        Variances of the layers.
+    skip, beta : float
+
+    Returns
+    -------
+    log_z : array (n,)
+        Log density of a.
+    z : array (n, 2, 2)
+        Posterior means of the deviations from the prior means, in prior standard deviations.
+    spread : array (n, 2)
+        Sum of the posterior variances of the two deviations of a layer, in prior variances.
+    resolved : bool array (n,)
+    """
+    count = len(a)
+    log_z, z, spread = np.empty(count), np.empty((count, 2, 2)), np.empty((count, 2))
+    resolved = np.empty(count, dtype=np.bool_)
+    variances = np.array([8.0 * V[0], 4.0 * V[0], 8.0 * V[1], 4.0 * V[1]])
+    for k in prange(count):
+        out = np.empty(7)
+        resolved[k] = _posterior(a[k, 0], a[k, 1], means[k].copy().reshape(4), variances, skip, beta, out)
+        log_z[k] = out[0]
+        z[k, 0, 0], z[k, 0, 1], z[k, 1, 0], z[k, 1, 1] = out[1], out[2], out[3], out[4]
+        spread[k, 0] = out[5] - out[1] ** 2 - out[2] ** 2
+        spread[k, 1] = out[6] - out[3] ** 2 - out[4] ** 2
+    return log_z, z, spread, resolved

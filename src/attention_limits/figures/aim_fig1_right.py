@@ -1,0 +1,16 @@
+"""Hardmax attention towards small width."""
+
+from attention_limits.figures.aim_published import HARDMAX_SMALL_WIDTH
+from attention_limits.figures.aim_small_width import draw_small_width
+from attention_limits.figures.style import PUBLISHED, house_style
+
+
+@house_style
+def draw(cubes):
+    """From the cube fig1_right_small_width; crosses are the published curve of the limit."""
+    cube = cubes["fig1_right_small_width"]
+    threshold = float(cube.weak_threshold.max())
+    figure, axes = draw_small_width(cube, True, [(threshold, rf"$\bar\alpha_w = {threshold:.4f}$")])
+    axes.plot(*HARDMAX_SMALL_WIDTH.T, **PUBLISHED, label=r"published, $\rho \to 0$")
+    axes.legend(loc="upper right")
+    return figure

@@ -1,0 +1,68 @@
+"""The real experiments at smoke scale: equal data on one core and on two, in any order, and after interruption."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from attention_limits.project import load_project
+from golden import golden
+from toy import REPOSITORY
+
+# A cheap one with several jobs; all are for `make soak`.
+FEW = {"sequence_single_index": ["fig4_phases"]}
+
+
+def snakemake(folder, *arguments):
+    command = [sys.executable, "-m", "snakemake", "-s", str(REPOSITORY / "Snakefile"), "--config", "scale=smoke"]
+    return subprocess.Popen(
+        [*command, *arguments],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def digests(folder):
+    return {name: golden.record(path)["digest"] for name, path in golden.cubes(folder / "results" / "smoke").items()}
+
+
+def compare(tmp_path, chosen, interruptions, longest):
+    """A plain run on two cores, and one on one core, jobs in random order, killed a few times."""
+    project = load_project(REPOSITORY, {"scale": "smoke"})
+    cubes = [project.cube_path(family, name) for family, names in chosen.items() for name in names]
+    chunks = [path for family, names in chosen.items() for name in names for path in project.chunk_paths(family, name)]
+    plain, other = tmp_path / "plain", tmp_path / "other"
+    for folder in (plain, other):
+        folder.mkdir()
+    assert snakemake(plain, "--cores", "2", *cubes).wait(3000) == 0
+
+    random_ = random.Random(5)
+    arguments = ["--cores", "1", "--scheduler", "greedy", *cubes]
+    for _ in range(interruptions):
+        first = random_.sample(chunks, len(chunks) // 2)
+        running = snakemake(other, *arguments, "--prioritize", *first)
+        time.sleep(random_.uniform(2, longest))
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+        assert snakemake(other, "--unlock").wait(120) == 0
+    last = random_.sample(chunks, len(chunks) // 2)
+    assert snakemake(other, *arguments, "--prioritize", *last).wait(3000) == 0
+    assert len(digests(plain)) == len(cubes)
+    assert digests(plain) == digests(other)
+
+
+def test_a_few_experiments(tmp_path):
+    compare(tmp_path, FEW, interruptions=1, longest=8)
+
+
+@pytest.mark.soak
+def test_all_experiments(tmp_path):
+    project = load_project(REPOSITORY, {"scale": "smoke"})
+    compare(tmp_path, {family: list(names) for family, names in project.experiments.items()}, 4, 60)
