@@ -25,7 +25,7 @@ CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
 
 
 class Channel(Protocol):
-    """What the state evolution and message passing ask of a channel.
+    """What the state evolution and message passing ask of a channel of T = `tokens` tokens.
 
     `equations` is the number K of equations that a sample gives, information(V, Q) = K / V, or None where an output is coarser.
     `scale_free` tells that h and c h, c > 0, have the same output.
@@ -42,33 +42,38 @@ class Channel(Protocol):
         """The outputs of scores h (n, T, T)."""
 
     def score(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Score:
-        """G given outputs and omega (n, T, T)."""
+        """G given outputs `observed` (n, ...), as of `observe`, and omega (n, T, T)."""
 
     def variance(self, observed: np.ndarray, omega: np.ndarray) -> float | None:
-        """V as told by the distance of the outputs to omega, where they tell it."""
+        """V as told by the distance of the outputs `observed` (n, ...) to omega (n, T, T), or None where they do not tell it."""
 
 
 @dataclass(frozen=True)
 class Linear:
-    """y = h."""
+    """y = h, of T = `tokens` tokens: a `Channel`."""
 
     tokens: int
     scale_free = False
 
     @property
     def equations(self) -> int:
+        """K = T (T + 1), each of the T (T + 1) / 2 entries counting twice."""
         return self.tokens * (self.tokens + 1)
 
     def information(self, V, Q):
+        """K / V at posterior variance V (...), whatever the prior variance Q."""
         return self.equations / V
 
     def observe(self, h):
+        """The outputs of scores h (n, T, T): array of the same shape."""
         return h
 
     def score(self, observed, omega, V):
+        """G = (h - omega) / (2 V) given outputs `observed` and omega, both (n, T, T)."""
         return _gaussian(self._residual(observed, omega), V)
 
     def variance(self, observed, omega):
+        """V as told by the distance of the outputs `observed` to omega, both (n, T, T): sum (h - omega)^2 / (K n)."""
         return float(np.sum(self._residual(observed, omega) ** 2) / (self.equations * len(omega)))
 
     def _residual(self, observed, omega):
@@ -77,15 +82,17 @@ class Linear:
 
 @dataclass(frozen=True)
 class Softmax(Linear):
-    """y = softmax(beta h) by rows: h up to one constant, whatever beta."""
+    """y = softmax(beta h) by rows, beta > 0: h up to one constant, whatever beta."""
 
     beta: float = 1.0
 
     @property
     def equations(self) -> int:
+        """K = T^2 + T - 2: the constant is not told."""
         return self.tokens**2 + self.tokens - 2
 
     def observe(self, h):
+        """The outputs of scores h (n, T, T): array of the same shape."""
         return attention(h, self.beta)
 
     def _residual(self, observed, omega):
@@ -100,8 +107,15 @@ class Softmax(Linear):
 
 @dataclass(frozen=True)
 class Hardmax:
-    """y_a = position of the largest entry of row a, T = 2, exact; `published` is the curve of the published code (see
-    `hardmax`)."""
+    """y_a = position of the largest entry of row a, exact: a `Channel`.
+
+    Attributes
+    ----------
+    published : bool
+        Follow the published code instead (see `hardmax`), whose curve has no `score`.
+    tokens : int
+        T = 2.
+    """
 
     published: bool = False
     tokens: int = 2
@@ -109,12 +123,18 @@ class Hardmax:
     scale_free = True
 
     def information(self, V, Q):
+        """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
         return hardmax.information((Q - V) / V, self.published) / V
 
     def observe(self, h):
+        """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2)."""
         return np.argmax(h, axis=2)
 
     def score(self, observed, omega, V):
+        """G given the positions `observed` (n, 2) and omega (n, 2, 2).
+
+        Raises ValueError for the published curve, which is no posterior mean.
+        """
         if self.published:
             raise ValueError(
                 "hardmax_published is a curve of the state evolution: it is no posterior mean to iterate with"
@@ -122,6 +142,7 @@ class Hardmax:
         return Score(*hardmax.gradient(observed, omega, V))
 
     def variance(self, observed, omega):
+        """None: signs, `observed` (n, 2), do not tell their distance to omega (n, 2, 2)."""
         return None
 
 

@@ -17,6 +17,8 @@ and mapping lambda -> xi is the Bayes-optimal denoiser (Bun, Allez, Bouchaud, Po
 Its error per d is, with the variance of xi for large D and with the cube of the density for small D (both exact),
 
     mmse(D) = 1 - int mu (xi - sqrt(rho))^2 = D - (4 pi^2 / 3) D^2 int mu^3.
+
+Everywhere `ratio` is rho, one number, `noise` is D, and `eigenvalues` are lambda, those of Y.
 """
 
 from dataclasses import dataclass

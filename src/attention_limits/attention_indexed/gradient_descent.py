@@ -90,7 +90,8 @@ class Runs:
 def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
     """Run Adam from each of `starts` (K, d, r) on sequences (n, T, d) with outputs (n, T, T); precision is that of `starts`.
 
-    Double precision needs JAX's 64-bit mode. Weights that diverge stay in the result, as NaN.
+    `beta` is the inverse temperature, `descent` a Descent. Double precision needs JAX's 64-bit mode. Weights that diverge stay
+    in the result, as NaN.
 
     Raises
     ------

@@ -63,8 +63,8 @@ def _slopes(a, b, r):
 
 
 def gradient(observed: np.ndarray, omega: np.ndarray, V: float) -> tuple[np.ndarray, float]:
-    """G (n, 2, 2), given the positions (n, 2) of the largest entries, omega (n, 2, 2) and V; and the mean over samples of sum
-    G^2.
+    """G (n, 2, 2), given the positions `observed` (n, 2) of the largest entries, omega (n, 2, 2) and V > 0; and the mean over
+    samples of sum G^2.
 
     The mean is over the four outputs that each omega could have had. That over the outputs themselves has the same expectation,
     but where V is too small, contradicted outputs make it too large, and V smaller still.
@@ -108,7 +108,10 @@ def _expected_squares(a, b, r, probability, by_a, by_b):
 
 
 def information(ratio, published: bool = False):
-    """F = V E[4 sum G^2] at q/V (...), an interpolation of `information_integral` of relative error below 1e-9."""
+    """F = V E[4 sum G^2] at q/V = `ratio` (...), an interpolation of `information_integral` of relative error below 1e-9.
+
+    `published` takes the published code's G.
+    """
     x = np.log1p(np.asarray(ratio, dtype=float))
     inside = np.minimum(x, _LARGEST)
     # The last point's power law; only the Bayes-optimal one is known to have power -1/2, the other is followed as it is.

@@ -1,4 +1,7 @@
-"""Gibbs sampling of scores given the position of the largest entry of each row."""
+"""Gibbs sampling of scores given the position of the largest entry of each row; `generator` is a numpy.random.Generator.
+
+Derived for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
+"""
 
 import math
 
@@ -26,7 +29,7 @@ def truncated_normal(low, high, generator):
 
 @njit
 def truncated_normal_above(low, high, generator):
-    """`truncated_normal` at low >= 0."""
+    """`truncated_normal` at 0 <= low < high."""
     rate = 0.5 * (low + math.sqrt(low * low + 4.0))
     while True:
         if (high - low) * rate > 1.0:
@@ -57,7 +60,7 @@ def truncated_mean(low, high):
 
 @njit
 def row_bounds(h, best, row, column):
-    """Between which values h[row, column] leaves the largest entry of `row` where it is."""
+    """Between which values h[row, column], h (T, T), leaves the largest entry of `row` where it is, at best[row]."""
     if best[row] != column:
         return -np.inf, h[row, best[row]]
     low = -np.inf

@@ -2,6 +2,7 @@
 
 Given the data the entries of h are independent, and the largest entry of each row being where it is seen bounds each of them by
 the others: a Gibbs sweep draws truncated normals. Two chains per output give squares of posterior means without bias.
+Derived for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
 """
 
 from functools import cached_property
@@ -30,6 +31,11 @@ class SampledHardmax:
         Outputs drawn for the information at each posterior variance.
     sweeps : int
         Gibbs sweeps per chain, after as many for equilibration.
+
+    Raises
+    ------
+    ValueError
+        Without a generator.
     """
 
     equations = None
@@ -42,17 +48,21 @@ class SampledHardmax:
         self._for_information, self._for_scores = generator.spawn(2)
 
     def information(self, V, Q):
+        """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q, interpolated between sampled values."""
         x = np.log1p((Q - V) / V)
         inside = np.minimum(x, _LARGEST)
         return np.exp(self._table(inside) - 0.5 * (x - inside)) / V
 
     def observe(self, h):
+        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T)."""
         return np.argmax(h, axis=2)
 
     def score(self, observed, omega, V):
+        """G, an estimate, given the positions `observed` (n, T), omega (n, T, T) and V > 0."""
         return self._score(observed, omega, V, self._for_scores)
 
     def variance(self, observed, omega):
+        """None: positions, `observed` (n, T), do not tell their distance to omega (n, T, T)."""
         return None
 
     def _score(self, observed, omega, V, generator):

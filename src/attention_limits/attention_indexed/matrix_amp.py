@@ -35,7 +35,19 @@ _DIVERGED = 2.0
 
 @dataclass(frozen=True)
 class Dataset:
-    """Sequences X (n, T, d), teacher S (d, d) and outputs (n, ...) as `channel.observe` gives them; `ratio` is r/d."""
+    """Sequences with the outputs of a teacher.
+
+    Attributes
+    ----------
+    sequences : array (n, T, d)
+        X, standard normal.
+    teacher : array (d, d)
+        S.
+    observed : array (n, ...)
+        Outputs as `channel.observe` gives them.
+    ratio : float
+        r/d.
+    """
 
     sequences: np.ndarray
     teacher: np.ndarray
@@ -44,14 +56,27 @@ class Dataset:
 
 
 def draw_dataset(channel: Channel, rank: int, dimension: int, count: int, generator) -> Dataset:
-    """A teacher of width r and its data. Raises ValueError if a size is below one."""
+    """A teacher and its data.
+
+    Parameters
+    ----------
+    channel : Channel
+    rank, dimension, count : int
+        r, d and n.
+    generator : numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        If a size is below one.
+    """
     _, teacher = draw_weights(dimension, rank, generator)
     sequences = draw_sequences(count, channel.tokens, dimension, generator)
     return Dataset(sequences, teacher, channel.observe(fields(sequences, teacher)), rank / dimension)
 
 
 def fields(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """`model.scores` of all sequences, without an array of the size of X."""
+    """`model.scores` (n, T, T) of all sequences X (n, T, d) and symmetric `matrix` (d, d), without an array of the size of X."""
     tokens = sequences.shape[1]
     result = np.empty((len(sequences), tokens, tokens))
     for part in _pieces(sequences):
@@ -60,7 +85,7 @@ def fields(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of X (n, T, d) and symmetric G (n, T, T)."""
+    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, T, d) and symmetric G (n, T, T)."""
     dimension = sequences.shape[2]
     total = np.zeros((dimension, dimension))
     for part in _pieces(sequences):
@@ -71,7 +96,18 @@ def backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
 
 
 def refine(sequences, estimate, G, q_hat: float, ratio: float) -> tuple[np.ndarray, float]:
-    """The new estimate S_hat (d, d) and its predicted error V, from the old one, the gradients G (n, T, T) and q_hat."""
+    """The new S_hat (d, d), not damped, and its predicted error V.
+
+    Parameters
+    ----------
+    sequences : array (n, T, d)
+    estimate : array (d, d)
+        The old S_hat.
+    G : array (n, T, T)
+        Gradients of the channel.
+    q_hat, ratio : float
+        Precision 1 / D, and rho = r/d.
+    """
     step = backward(sequences, G)
     step *= 2.0 / (len(estimate) * q_hat)
     step += estimate
@@ -118,6 +154,10 @@ def run(channel: Channel, data: Dataset, iterations: int = 60, damping: float = 
 
     Parameters
     ----------
+    channel : Channel
+    data : Dataset
+    iterations : int
+        Largest number, at least one.
     damping : float
         Weight of the OLD iterate, in [0, 1).
     tolerance : float

@@ -42,20 +42,26 @@ def width(ratio: float, dimension: int) -> tuple[int, str]:
 
 
 def samples(alpha: float, dimension: int) -> int:
-    """n = alpha d^2, rounded, at least one."""
+    """n = alpha d^2, d = `dimension`, rounded, at least one."""
     return max(1, round(alpha * dimension**2))
 
 
 def megabytes(count: int, tokens: int, dimension: int) -> int:
     """Memory that an algorithm needs for n sequences: 24 bytes for each of the n T d numbers, and 300 MB.
 
-    Double precision, three times the size of X.
+    Double precision, three times the size of X; `count` is n, `tokens` T, `dimension` d.
     """
     return BASE_MEGABYTES + math.ceil(COPIES * 8e-6 * count * tokens * dimension)
 
 
 def draw_weights(dimension: int, rank: int, generator) -> tuple[np.ndarray, np.ndarray]:
     """Weights W (d, r), standard normal, and S = W W^T / sqrt(r d), (d, d).
+
+    Parameters
+    ----------
+    dimension, rank : int
+        d and r.
+    generator : numpy.random.Generator
 
     Raises
     ------
@@ -77,6 +83,12 @@ def attention_matrix(weights: np.ndarray) -> np.ndarray:
 def draw_sequences(count: int, tokens: int, dimension: int, generator) -> np.ndarray:
     """Sequences X (n, T, d), standard normal.
 
+    Parameters
+    ----------
+    count, tokens, dimension : int
+        n, T and d.
+    generator : numpy.random.Generator
+
     Raises
     ------
     ValueError
@@ -88,7 +100,7 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator) -> np.nda
 
 
 def scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of X (n, T, d) and symmetric S (d, d)."""
+    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of `sequences` X (n, T, d) and symmetric `matrix` S (d, d)."""
     _, tokens, dimension = sequences.shape
     products = (sequences.reshape(-1, dimension) @ matrix).reshape(sequences.shape)
     h = products @ sequences.transpose(0, 2, 1)

@@ -7,7 +7,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Score:
-    """G (n, T, T), and an estimate of the mean over samples of sum_ab G_ab^2 that is not biased by noise of G."""
+    """Gradients of a channel.
+
+    Attributes
+    ----------
+    G : array (n, T, T)
+    power : float
+        An estimate of the mean over samples of sum_ab G_ab^2 that is not biased by noise of G.
+    """
 
     G: np.ndarray
     power: float

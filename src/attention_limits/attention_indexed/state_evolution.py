@@ -2,6 +2,8 @@
 
 With Q = 1 + rho the fixed point is V = mmse(D), 1/D = alpha information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025,
 arXiv:2506.01582). No iteration: at each D the first equation gives V and the second alpha; given alpha, D is found in between.
+
+Everywhere `channel` is a `channel.Channel`, `ratio` is rho = r/d and `noise` is D.
 """
 
 from dataclasses import dataclass
@@ -85,8 +87,9 @@ def weak_recovery(channel: Channel) -> float:
 
 
 def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
-    """Error in the limit rho -> 0 at alpha / rho (n,): with D = t / rho, V = 1 - max(1 - t, 0)^2 and alpha / rho = 1 / (t
-    information).
+    """Error in the limit rho -> 0 at alpha / rho = `rescaled_alpha` (n,).
+
+    With D = t / rho, V = 1 - max(1 - t, 0)^2 and alpha / rho = 1 / (t information).
 
     Raises ValueError if a value is negative.
     """

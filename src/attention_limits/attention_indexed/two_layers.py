@@ -1,6 +1,7 @@
 """Two attention layers of extensive width reading two tokens: model, channel, state evolution.
 
-Each layer has weights of its own, as in `model`, of which only the traceless part T_l = S_l - (tr S_l / d) I acts:
+Derived for this project; one layer is that of Boncoraglio et al. 2025 (arXiv:2506.01582). Each layer has weights of its own, as
+in `model`, of which only the traceless part T_l = S_l - (tr S_l / d) I acts:
 
     h^1 = X T_1 X^T / sqrt(d),    B = c I + softmax_rows(beta h^1),
     h^2 = B (X T_2 X^T / sqrt(d)) B^T,    y = softmax_rows(beta h^2).
@@ -40,7 +41,14 @@ RECOVERED = 1e-7
 
 @dataclass(frozen=True)
 class TwoLayers:
-    """Skip strength c >= 1, for which the mixing matrix is invertible whatever the tokens, and inverse temperature beta.
+    """The model at one strength of the residual connection.
+
+    Attributes
+    ----------
+    skip : float
+        c >= 1, for which the mixing matrix is invertible whatever the tokens.
+    beta : float
+        Inverse temperature, > 0.
 
     Raises
     ------
@@ -56,11 +64,11 @@ class TwoLayers:
             raise ValueError(f"need skip >= 1 and beta > 0, both finite, got {self.skip} and {self.beta}")
 
     def mixing(self, first):
-        """B (n, 2, 2) of the field of layer 1 (n, 2, 2)."""
+        """B (n, 2, 2) of the field of layer 1, `first` (n, 2, 2)."""
         return attention(first, self.beta) + self.skip * np.eye(2)
 
     def output(self, first, second):
-        """y (n, 2, 2) of the raw fields (n, 2, 2) of both layers."""
+        """y (n, 2, 2) of the raw fields of both layers, `first` and `second` (n, 2, 2)."""
         B = self.mixing(first)
         return attention(B @ second @ B.transpose(0, 2, 1), self.beta)
 
@@ -163,12 +171,15 @@ def solve(
 
     Parameters
     ----------
+    model : TwoLayers
     ratio, alpha : float
         rho, and n / d^2.
     nodes : GaussianNodes
         Of dimension NODE_DIMENSION.
     start : array (2,)
         First V: 1, the uninformed start, or less.
+    tolerance, max_iterations, lookahead
+        As in `numerics.fixed_point.iterate`, in log V.
     """
     if alpha == 0:
         return FixedPoint(np.ones(2), 0.0, 0, True)

@@ -4,7 +4,7 @@ Per iteration and layer l, with T_l = S_hat_l - (tr S_hat_l / d) I,
 
     omega_l = h(T_l) - 2 V_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (2 - spread_l,mu) / V_l,
 
-then S_hat_l and V_l from G_l and q_hat_l as for one layer.
+then S_hat_l and V_l from G_l and q_hat_l as for one layer (derived for this project).
 """
 
 import math
@@ -19,7 +19,19 @@ from attention_limits.attention_indexed.two_layers import TwoLayers, contrasts, 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Sequences X (n, 2, d), teachers S (2, d, d) and what the outputs tell, `observed` (n, 2); `ratio` is r/d."""
+    """Sequences with the outputs of two layers.
+
+    Attributes
+    ----------
+    sequences : array (n, 2, d)
+        X, standard normal.
+    teachers : array (2, d, d)
+        S_1 and S_2.
+    observed : array (n, 2)
+        What the outputs tell, see `TwoLayers.observe`.
+    ratio : float
+        r/d.
+    """
 
     sequences: np.ndarray
     teachers: np.ndarray
@@ -28,7 +40,20 @@ class Dataset:
 
 
 def draw_dataset(model: TwoLayers, rank: int, dimension: int, count: int, generator) -> Dataset:
-    """Two teachers of width r and their data. Raises ValueError if a size is below one."""
+    """Two teachers and their data.
+
+    Parameters
+    ----------
+    model : TwoLayers
+    rank, dimension, count : int
+        r, d and n.
+    generator : numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        If a size is below one.
+    """
     teachers = np.stack([draw_weights(dimension, rank, generator)[1] for _ in range(2)])
     sequences = draw_sequences(count, 2, dimension, generator)
     y = model.output(*(fields(sequences, traceless(S)) for S in teachers))
@@ -36,7 +61,7 @@ def draw_dataset(model: TwoLayers, rank: int, dimension: int, count: int, genera
 
 
 def traceless(matrix):
-    """S - (tr S / d) I."""
+    """S - (tr S / d) I of `matrix` S (d, d)."""
     return matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
 
 
@@ -71,7 +96,10 @@ class TwoLayerRun:
 def run(
     model: TwoLayers, data: Dataset, iterations: int = 60, damping: float = 0.5, tolerance: float = 1e-2
 ) -> TwoLayerRun:
-    """Iterate until the residual falls below the tolerance; parameters and errors raised as of `matrix_amp.run`."""
+    """Iterate on the `data` of a `model` until the residual falls below `tolerance`.
+
+    `iterations`, `damping`, `tolerance` and the ValueError raised as of `matrix_amp.run`.
+    """
     if iterations < 1 or not 0 <= damping < 1 or not tolerance >= 0:
         raise ValueError(
             f"need iterations >= 1, 0 <= damping < 1 and tolerance >= 0, got {iterations}, {damping} and {tolerance}"

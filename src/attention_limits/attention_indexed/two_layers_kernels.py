@@ -1,10 +1,10 @@
 """Posterior of the fields of two attention layers of extensive width reading two tokens, by an adaptive lattice.
 
-Only the differences (h_11 - h_12, h_22 - h_12) of a symmetric 2 x 2 field matter; here they are given by their sum and their
-difference. Layer 1: u = (u_s, u_d), prior means m, variances 8 V_1 and 4 V_1; layer 2, raw: v = (v_s, v_d), prior means n,
-variances 8 V_2 and 4 V_2, all independent. With the attention weights s_1, s_2 = 1 / (1 + exp(-beta u_1,2)) of each token to
-itself, u_1,2 = (u_s +- u_d) / 2, and e = c + s_1 + s_2 - 1, the second eigenvalue of the mixing matrix (the first is c + 1), the
-output gives
+Derived for this project. Only the differences (h_11 - h_12, h_22 - h_12) of a symmetric 2 x 2 field matter; here they are given
+by their sum and their difference. Layer 1: u = (u_s, u_d), prior means m, variances 8 V_1 and 4 V_1; layer 2, raw:
+v = (v_s, v_d), prior means n, variances 8 V_2 and 4 V_2, all independent. With the attention weights
+s_1, s_2 = 1 / (1 + exp(-beta u_1,2)) of each token to itself, u_1,2 = (u_s +- u_d) / 2, and e = c + s_1 + s_2 - 1, the second
+eigenvalue of the mixing matrix (the first is c + 1), the output gives
 
     a_s = e^2 v_s,    a_d = e ((c + 1) v_d - (s_2 - s_1) v_s),    |d(a_s, a_d) / d(v_s, v_d)| = |e|^3 (c + 1),
 
