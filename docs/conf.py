@@ -26,6 +26,7 @@ html_theme = "furo"
 html_title = project
 html_static_path = []
 default_role = "code"
+smartquotes = False
 myst_heading_anchors = 3
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
@@ -74,7 +75,12 @@ def page(app, name, source):
         source[0] += CONTENTS
     if not name.startswith("_reference"):
         up = r"(?:\.\./)+" if "/" not in name else r"(?:\.\./){2,}"
-        source[0] = re.sub(rf"\[([^]]*)\]\({up}([^)]*)\)", r"\1 (`\2`)", source[0])
+        source[0] = re.sub(rf"\[([^]]*)\]\({up}([^)]*)\)", in_the_repository, source[0])
+
+
+def in_the_repository(link):
+    text, path = link.groups()
+    return f"`{path}`" if path.startswith(text) else f"{text} (`{path}`)"
 
 
 def restructured(app, what, name, obj, options, lines):
