@@ -1,4 +1,4 @@
-"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, the channel of two layers."""
+"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent."""
 
 import time
 import tracemalloc

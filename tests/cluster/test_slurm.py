@@ -201,11 +201,14 @@ def test_too_little_memory_and_too_little_time_are_doubled(project, slurm, tmp_p
     first = heights(project.folder / CUBE)
 
     late = Toy(tmp_path / "late")
-    hungry(late, "{minutes: 1}")
-    arguments = {"TOY_FAULT": "counting", "TOY_BYTES": "0", "TOY_SECONDS": "95"}
+    hungry(late, "{minutes: 1}", forgets="open(once, 'w').close()")
+    before = slurm.jobs()
+    arguments = {"TOY_FAULT": "counting", "TOY_BYTES": "0", "TOY_SECONDS": "600"}
     status, output = finished(started(late, slurm, CUBE, **arguments), late)
     assert status == 0, output
-    assert "TIMEOUT" in output
+    limits = [line.split() for line in slurm.command("squeue", "-h", "--states=all", "-o", "%i %T %l").splitlines()]
+    assert [limit for number, state, limit in limits if number not in before and state == "TIMEOUT"] == ["1:00"]
+    assert [limit for number, state, limit in limits if number not in before].count("2:00") == 1
     xr.testing.assert_identical(first, heights(late.folder / CUBE))
 
 

@@ -27,7 +27,8 @@ def platform() -> dict[str, str]:
     from attention_limits.provenance import versions
 
     found = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
-    libraries = " ".join(f"{name} {version}" for name, version in sorted(versions().items()))
+    used = {name: version for name, version in versions().items() if name != "attention-limits"}
+    libraries = " ".join(f"{name} {version}" for name, version in sorted(used.items()))
     return {"processor": f"{llvm.get_host_cpu_name()}: {' '.join(found)}", "libraries": libraries}
 
 

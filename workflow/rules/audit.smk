@@ -1,5 +1,5 @@
 # Published numbers beside ours, from the cubes of all selected families: `snakemake audit`.
-from attention_limits.audit.table import load_published
+from attention_limits.audit.table import load_published, reading_modules
 from attention_limits.provenance import code_digest
 
 try:
@@ -22,8 +22,7 @@ rule audit:
         entries=text(repr(PUBLISHED)),
         code=code_digest(
             "attention_limits.cli.auditing",
-            "attention_limits.readings.common",
-            *(f"attention_limits.readings.{family}" for family in sorted({entry.family for entry in PUBLISHED})),
+            *sorted({module for entry in PUBLISHED for module in reading_modules(entry.family)}),
         ),
         command=audit_command,
     log:

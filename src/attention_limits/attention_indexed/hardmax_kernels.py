@@ -50,7 +50,7 @@ def truncated_mean(low, high):
     if high - low < 1e-3:
         return 0.5 * (low + high) * (1.0 - (high - low) ** 2 / 12.0)
     if low > 25.0:
-        # An exponential, to relative order 1 / low^4.
+        # An exponential: the distance from `low` to relative order 1 / low^2.
         rate = low + 1.0 / low
         rest = (high - low) * rate
         return low + 1.0 / rate - (0.0 if rest > 700.0 else (high - low) / math.expm1(rest))

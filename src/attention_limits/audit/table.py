@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attention_limits.errors import SpecError
-from attention_limits.provenance import PACKAGE
+from attention_limits.provenance import PACKAGE, has_module
 from attention_limits.schema import load_schema, problems
 from attention_limits.yaml_reader import read_yaml
 
@@ -108,10 +108,16 @@ def compare(entry: Published, cubes: Mapping[str, object]) -> Row:
 
 def reading(entry: Published):
     """The function that reads our number. Raises SpecError when there is none of that name."""
-    for module in (entry.family, "common"):
-        found = getattr(importlib.import_module(f"{PACKAGE}.readings.{module}"), entry.reading, None)
+    for module in reading_modules(entry.family):
+        found = getattr(importlib.import_module(module), entry.reading, None)
         if found is not None:
             return found
     raise SpecError(
         [f"{entry.quantity}: reading: {entry.reading!r}: no such function in attention_limits.readings.{entry.family}"]
     )
+
+
+def reading_modules(family: str) -> list[str]:
+    """The modules that the readings of a family are looked for in: its own, if it has one, and the common one."""
+    own = f"{PACKAGE}.readings.{family}"
+    return [*([own] if has_module(own) else []), f"{PACKAGE}.readings.common"]

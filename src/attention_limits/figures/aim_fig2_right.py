@@ -5,7 +5,8 @@ import json
 import numpy as np
 
 from attention_limits.figures.aim_parts import amp, mark_thresholds, setting, theory, threshold
-from attention_limits.figures.style import house_style, new_figure, points
+from attention_limits.figures.aim_published import AVERAGED_DESCENT, DESCENT
+from attention_limits.figures.style import PUBLISHED, house_style, new_figure, points
 
 _TOKENS = {"fig2_right_tokens2": ("#0072B2", "o"), "fig2_right_tokens3": ("#009E73", "s")}
 
@@ -33,6 +34,9 @@ def draw(cubes):
         amp(axes, cube, color, label, scale=_equations(tokens), marker=marker)
     descent = cubes["fig2_right_gradient_descent"]
     _draw_descent(axes, descent, _equations(_tokens(descent)))
+    for index, values in enumerate((DESCENT, AVERAGED_DESCENT)):
+        label = None if index else "published, $T = 2$, $d = 200$: one and 32 starts"
+        axes.plot(_equations(2) * values[:, 0], values[:, 1], **PUBLISHED, label=label)
     axes.set(
         xlabel=r"equations per squared dimension $\alpha (T^2 + T - 2)$", ylabel=r"error $\|S - \hat S\|_F^2/d$",
         xlim=(0, scale * float(line.alpha[-1])), ylim=(0, None),

@@ -12,5 +12,6 @@ def draw(cubes):
     figure, axes = draw_small_width(
         cube, False, [(weak, rf"$\bar\alpha = {weak:g}$"), (2 * weak, rf"$\bar\alpha = {2 * weak:g}$")]
     )
-    axes.legend(loc="upper right")
+    # Beside the second mark.
+    axes.legend(loc="upper left", bbox_to_anchor=(0.85, 1.0))
     return figure

@@ -31,10 +31,7 @@ def value(cube, variable, error=None, **point):
 
 def mean_at(array, **point):
     """Mean over the replicas of an array at one point, and its standard error; see `value`."""
-    # Exact for names; numbers that come from a linear grid are met up to rounding.
-    exact = {key: wanted for key, wanted in point.items() if isinstance(wanted, str)}
-    near = {key: wanted for key, wanted in point.items() if key not in exact}
-    here = array.sel(exact).sel(near, method="nearest", tolerance=1e-9) if near else array.sel(exact)
+    here = at(array, **point)
     values = here.values.astype(float)
     if values.ndim > 1 or (values.ndim == 1 and here.dims != ("replica",)):
         raise ValueError(f"{array.name}: {', '.join(here.dims)} left open")
@@ -42,3 +39,10 @@ def mean_at(array, **point):
         return float(values.reshape(())), 0.0
     mean, spread = mean_and_error(values)
     return float(mean), float(spread)
+
+
+def at(array, **point):
+    """An array at coordinate values: names exactly, numbers up to the rounding of a grid. Raises KeyError if it has none such."""
+    exact = {key: wanted for key, wanted in point.items() if isinstance(wanted, str)}
+    near = {key: wanted for key, wanted in point.items() if key not in exact}
+    return array.sel(exact).sel(near, method="nearest", tolerance=1e-9) if near else array.sel(exact)

@@ -1,0 +1,18 @@
+"""Numbers read off the cubes of the attention-indexed family, for figures and for the audit."""
+
+import numpy as np
+
+from attention_limits.readings.common import at
+
+
+def curve_at(cube, x, variable="mmse", along="alpha", **point):
+    """A curve without randomness at x, by linear interpolation of its logarithm against log x, and the error 0.
+
+    Raises KeyError where x is outside of the curve, or the cube does not hold the point.
+    """
+    curve = at(cube[variable], **point).isel(replica=0)
+    curve = curve.where((curve[along] > 0) & (curve > 0)).dropna(along)
+    places = curve[along].values
+    if not places[0] <= x <= places[-1]:
+        raise KeyError(f"{along} = {x} is outside of {places[0]} ... {places[-1]}")
+    return float(np.exp(np.interp(np.log(x), np.log(places), np.log(curve.values)))), 0.0
