@@ -120,13 +120,16 @@ def main():
     """Read the results, and write the pages."""
     results = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
     project = load_project(ROOT, {"scale": "laptop"})
-    data = {
-        "minutes": {name: round(value, 2) for name, value in measured(project, results).items()},
-        "audit": json.loads((results / "audit.json").read_text(encoding="utf-8")),
-    }
+    # What this run has not made stays as it was published.
+    minutes = json.loads(DATA.read_text(encoding="utf-8"))["minutes"]
+    minutes |= {name: round(value, 2) for name, value in measured(project, results).items() if value}
+    audit = json.loads((results / "audit.json").read_text(encoding="utf-8"))
+    data = {"minutes": {name: minutes[name] for name in (*shown(project), *project.experiments)}, "audit": audit}
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, figure in shown(project).items():
-        shutil.copy(results / "figures" / figure.family / f"{name}.png", ROOT / "docs" / "figures")
+        drawn = results / "figures" / figure.family / f"{name}.png"
+        if drawn.exists():
+            shutil.copy(drawn, ROOT / "docs" / "figures")
     for name, text in pages(project, data, (ROOT / "README.md").read_text(encoding="utf-8")).items():
         (ROOT / name).write_text(text, encoding="utf-8")
         print(f"{name}: written")
