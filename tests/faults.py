@@ -64,6 +64,15 @@ def tree(root: int) -> list[int]:
     return found
 
 
+def _has_job_since(project, begun: float) -> bool:
+    """Whether a job has opened its log since."""
+    for path in project.folder.glob("results/logs/**/*.log"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime >= begun:
+                return True
+    return False
+
+
 def kill_at_random(project, random_: random.Random, *arguments: str, longest: float, **variables: str) -> str:
     """Start Snakemake, kill something of it with SIGKILL after a random time, and say what.
 
@@ -71,6 +80,11 @@ def kill_at_random(project, random_: random.Random, *arguments: str, longest: fl
     Snakemake outlives, and then what is left of it ends by itself.
     """
     process = started(project, *arguments, **variables)
+    begun = time.time()
+    if random_.random() < 0.8:
+        # Not in the first seconds, in which Snakemake has yet to find out what there is to do, however busy the machine is.
+        while process.poll() is None and not _has_job_since(project, begun):
+            time.sleep(0.02)
     time.sleep(random_.uniform(0, longest))
     what = random_.choice(["all", "snakemake", "worker"])
     if process.poll() is not None:

@@ -33,7 +33,7 @@ def soak(folder, undisturbed, kills: int, seed: int) -> dict[str, int]:
             runs += 1
             project = Toy(folder / f"run {runs}")
             share(project)
-        what = kill_at_random(project, random_, "--cores", "2", longest=7, TOY_SLEEP="0.1")
+        what = kill_at_random(project, random_, "--cores", "2", longest=3, TOY_SLEEP="0.1")
         counted[what] = counted.get(what, 0) + 1
         project.snakemake("--unlock")
         if what == "finished":
