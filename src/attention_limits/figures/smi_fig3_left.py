@@ -43,7 +43,7 @@ def draw(cubes):
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/d$",
         ylabel="overlap with the teacher $Q$",
-        xlim=(0, 2),
+        xlim=(0, 2.03),
         ylim=(-0.03, 1.08),
     )
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.98), fontsize=6.5)
