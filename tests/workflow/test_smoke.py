@@ -54,7 +54,9 @@ def differences_from_before(results):
             f"not in {golden.FILE.name}, so compared with nothing; make golden: {', '.join(new)}", stacklevel=2
         )
     found = [f"{name}: is gone" for name in sorted(before["cubes"].keys() - now.keys())]
-    for name in now.keys() & before["cubes"].keys():
-        lines = golden.differences(before["cubes"][name], golden.record(now[name]), same_platform)
-        found += [f"{name}: {line}" for line in lines]
+    for name in sorted(now.keys() & before["cubes"].keys()):
+        pair = before["cubes"][name], golden.record(now[name])
+        found += [f"{name}: {line}" for line in golden.differences(*pair, same_platform)]
+        if not same_platform and (moved := golden.drift(*pair)):
+            warnings.warn(f"{name}, on another platform: {'; '.join(moved)}", stacklevel=2)
     return found

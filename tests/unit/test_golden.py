@@ -1,0 +1,47 @@
+"""The golden file tells data that differ, exactly where it can and loosely elsewhere."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from toy import REPOSITORY
+
+# A script beside the tests.
+sys.path.append(str(REPOSITORY / "tests" / "golden"))
+golden = importlib.import_module("golden")
+
+
+@pytest.fixture
+def record(tmp_path):
+    """The record of a cube whose values are shifted by `shift` of themselves, in `dims`."""
+
+    def make(shift=0.0, size=20, gaps=0):
+        values = (1.0 + shift) * np.linspace(-1.0, 2.0, size)
+        values[:gaps] = np.nan
+        cube = xr.Dataset(
+            {"overlap": ("alpha", values)}, {"alpha": np.arange(size)}, {"data_digest": f"{shift} {size} {gaps}"}
+        )
+        cube.to_netcdf(tmp_path / "cube.nc")
+        return golden.record(tmp_path / "cube.nc")
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("changes", "here", "elsewhere", "moved"),
+    [
+        ({}, False, False, False),
+        ({"shift": 1e-9}, True, False, False),
+        ({"shift": 1e-4}, True, False, True),
+        ({"gaps": 1}, True, False, True),
+        ({"size": 21}, True, True, True),
+    ],
+)
+def test_what_differs(record, changes, here, elsewhere, moved):
+    pair = record(), record(**changes)
+    assert bool(golden.differences(*pair, same_platform=True)) == here
+    assert bool(golden.differences(*pair, same_platform=False)) == elsewhere
+    assert bool(golden.drift(*pair)) == moved
