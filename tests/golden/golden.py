@@ -2,9 +2,9 @@
 
 The bytes of floating-point results depend on the instructions of the processor (order of sums, fused multiplication) and on
 the versions of the libraries. So the file holds two things for each cube: the digest of its data with the platform that gave
-it, to be compared exactly there and nowhere else; and for each variable what can be compared elsewhere: its form, which must be the
-same, the number of missing values, and three weighted sums, of which a difference is told but is no error: rounding grows
-in training and in iterations that have not converged.
+it, to be compared exactly there and nowhere else; and for each variable what can be compared elsewhere: its form, which must
+be the same, the number of missing values, and three weighted sums, of which a difference is told but is no error: rounding
+grows in training and in iterations that have not converged.
 """
 
 import hashlib
