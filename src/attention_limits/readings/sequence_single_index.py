@@ -43,9 +43,11 @@ def equal_curvatures(theory):
 
     By linear interpolation of the difference, replica by replica; KeyError where some replica has no crossing.
     """
-    theory = theory.dropna("omega", subset=["curvature_position"], how="all")
-    omega, crossings = theory.omega.values, []
-    for gap in (theory.curvature_position - theory.curvature_semantic).transpose("replica", "omega").values:
+    gaps = theory.curvature_position - theory.curvature_semantic
+    # The cube holds runs of SGD too, at other omega and with more replicas.
+    gaps = gaps.dropna("omega", how="all").dropna("replica", how="all").transpose("replica", "omega")
+    omega, crossings = gaps.omega.values, []
+    for gap in gaps.values:
         change = np.flatnonzero((gap[:-1] > 0) & (gap[1:] <= 0))
         if len(change) == 0:
             raise KeyError("no crossing of the curvatures")
