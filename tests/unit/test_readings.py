@@ -51,3 +51,5 @@ def test_a_curve_is_interpolated_between_its_points_alone():
     for outside in (0.05, 15.0):
         with pytest.raises(KeyError):
             curve_at(cube, outside)
+    with pytest.raises(KeyError):
+        curve_at(cube.where(cube.alpha < 0), 1.0)

@@ -13,6 +13,6 @@ def curve_at(cube, x, variable="mmse", along="alpha", **point):
     curve = at(cube[variable], **point).isel(replica=0)
     curve = curve.where((curve[along] > 0) & (curve > 0)).dropna(along)
     places = curve[along].values
-    if not places[0] <= x <= places[-1]:
-        raise KeyError(f"{along} = {x} is outside of {places[0]} ... {places[-1]}")
+    if not len(places) or not places[0] <= x <= places[-1]:
+        raise KeyError(f"{along} = {x} is outside of the curve")
     return float(np.exp(np.interp(np.log(x), np.log(places), np.log(curve.values)))), 0.0
