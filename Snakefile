@@ -47,7 +47,7 @@ rule all:
     default_target: True
     input:
         PROJECT.targets(),
-        AUDIT,
+        lambda wildcards: AUDIT if PUBLISHED else [],
 
 
 # A family that needs rules of its own, such as data shared by several solvers, brings a file.
