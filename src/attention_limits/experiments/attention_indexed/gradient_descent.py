@@ -33,6 +33,8 @@ def run(spec, streams):
             "train_error": runs.train_error,
             "steps_done": runs.steps,
             "finite": bool(np.all(np.isfinite(errors.by_start))),
+            "width": rank,
+            "width_rounding": rank - point["ratio"] * dimension,
         }
 
     dims = {"mmse_by_start": ("start",), "mmse_average": ("average",), "train_error": ("start", "step")}

@@ -26,6 +26,8 @@ def run(spec, streams):
             "converged": found.converged,
             "diverged": found.diverged,
             "resolved": found.resolved,
+            "width": rank,
+            "width_rounding": rank - point["ratio"] * dimension,
         }
 
     dims = {"mmse_by_layer": ("layer",), "predicted_by_layer": ("layer",)}
