@@ -1,17 +1,10 @@
 """The golden file tells data that differ, exactly where it can and loosely elsewhere."""
 
-import importlib
-import sys
-
 import numpy as np
 import pytest
 import xarray as xr
 
-from toy import REPOSITORY
-
-# A script beside the tests.
-sys.path.append(str(REPOSITORY / "tests" / "golden"))
-golden = importlib.import_module("golden")
+from golden import golden
 
 
 @pytest.fixture
