@@ -121,9 +121,11 @@ def information(ratio, published: bool = False):
 
 @functools.cache
 def _table(published):
-    points = 0.5 * _LARGEST * (1.0 - np.cos(np.pi * (np.arange(_POINTS) + 0.5) / _POINTS))
+    angles = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
+    points = 0.5 * _LARGEST * (1.0 - np.cos(angles))
     values = np.log([information_integral(np.expm1(x), published) for x in points])
-    table = BarycentricInterpolator(points, values)
+    # The known weights of Chebyshev points: scipy's own are computed in a random order, and so end in other bits each time.
+    table = BarycentricInterpolator(points, values, wi=(-1.0) ** np.arange(_POINTS) * np.sin(angles))
     return table, float((table(_LARGEST) - table(_LARGEST - 0.1)) / 0.1)
 
 
