@@ -85,24 +85,24 @@ def _axis(centre, half, beta, u, s):
 @njit(fastmath=_FAST, error_model="numpy")
 def _scan(log_weight, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision):
     """Fill the log of the density; return the largest. precision: 1/8V_1, 1/4V_1, 1/8V_2, 1/4V_2."""
+    # Local copies: the compiler vectorises only what it can prove to be apart from the array that is written.
+    m_s, m_d, n_s, n_d = mean[0], mean[1], mean[2], mean[3]
+    p_s, p_d, q_s, q_d = precision[0], precision[1], precision[2], precision[3]
     best = -1e300
     for i in range(u_1.size):
         row = log_weight[i]
+        x, s = u_1[i], s_1[i]
         for j in range(u_2.size):
-            v_s, v_d, inverse = _raw(s_1[i], s_2[j], skip, a_s, a_d)
-            x_s = u_1[i] + u_2[j] - mean[0]
-            x_d = u_1[i] - u_2[j] - mean[1]
-            y_s = v_s - mean[2]
-            y_d = v_d - mean[3]
-            square = (
-                precision[0] * x_s * x_s
-                + precision[1] * x_d * x_d
-                + precision[2] * y_s * y_s
-                + precision[3] * y_d * y_d
-            )
-            value = 3.0 * _log(abs(inverse)) - 0.5 * square
-            row[j] = value
-            best = value if value > best else best
+            v_s, v_d, inverse = _raw(s, s_2[j], skip, a_s, a_d)
+            x_s = x + u_2[j] - m_s
+            x_d = x - u_2[j] - m_d
+            y_s = v_s - n_s
+            y_d = v_d - n_d
+            square = p_s * x_s * x_s + p_d * x_d * x_d + q_s * y_s * y_s + q_d * y_d * y_d
+            row[j] = 3.0 * _log(abs(inverse)) - 0.5 * square
+        # A loop of its own, or neither is vectorised.
+        for j in range(u_2.size):
+            best = max(best, row[j])
     return best
 
 
@@ -142,34 +142,32 @@ def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision,
     sum; means of x_s, x_d, y_s, y_d; of their squares in prior standard deviations, summed by layer; imbalance of rows and of
     columns; largest weight at the border over the largest.
     """
+    m_s, m_d, n_s, n_d = mean[0], mean[1], mean[2], mean[3]
+    p_s, p_d, q_s, q_d = precision[0], precision[1], precision[2], precision[3]
     total = sum_s = sum_d = raw_s = raw_d = squares_1 = squares_2 = rows = columns = 0.0
-    largest = border = 0.0
+    border = -1e300
     last_1, last_2 = u_1.size - 1, u_2.size - 1
     for i in range(u_1.size):
         z = z_s = z_d = z_vs = z_vd = z_1 = z_2 = alternating = 0.0
-        top = 0.0
-        first = final = 0.0
         row = log_weight[i]
+        x, s = u_1[i], s_1[i]
         for j in range(u_2.size):
-            v_s, v_d, _ = _raw(s_1[i], s_2[j], skip, a_s, a_d)
+            v_s, v_d, _ = _raw(s, s_2[j], skip, a_s, a_d)
             w = exp(row[j] - best)
             # exp is clamped at -700: weights that small are zero.
             w = w if row[j] - best > -600.0 else 0.0
             z += w
-            x_s = u_1[i] + u_2[j] - mean[0]
-            x_d = u_1[i] - u_2[j] - mean[1]
-            y_s = v_s - mean[2]
-            y_d = v_d - mean[3]
+            x_s = x + u_2[j] - m_s
+            x_d = x - u_2[j] - m_d
+            y_s = v_s - n_s
+            y_d = v_d - n_d
             z_s += w * x_s
             z_d += w * x_d
             z_vs += w * y_s
             z_vd += w * y_d
-            z_1 += w * (precision[0] * x_s * x_s + precision[1] * x_d * x_d)
-            z_2 += w * (precision[2] * y_s * y_s + precision[3] * y_d * y_d)
+            z_1 += w * (p_s * x_s * x_s + p_d * x_d * x_d)
+            z_2 += w * (q_s * y_s * y_s + q_d * y_d * y_d)
             alternating += w * (1.0 - 2.0 * (j & 1))
-            top = w if w > top else top
-            first = w if j == 0 else first
-            final = w if j == last_2 else final
         total += z
         sum_s += z_s
         sum_d += z_d
@@ -179,10 +177,9 @@ def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision,
         squares_2 += z_2
         rows += z * (1.0 - 2.0 * (i & 1))
         columns += alternating
-        largest = max(largest, top)
-        border = max(border, first, final)
-        if i in (0, last_1):
-            border = max(border, top)
+        border = max(border, row[0], row[last_2])
+    for j in range(u_2.size):
+        border = max(border, log_weight[0, j], log_weight[last_1, j])
     out[0] = total
     out[1] = sum_s / total
     out[2] = sum_d / total
@@ -192,7 +189,7 @@ def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision,
     out[6] = squares_2 / total
     out[7] = abs(rows) / total
     out[8] = abs(columns) / total
-    out[9] = border / largest
+    out[9] = math.exp(border - best)
 
 
 @njit(error_model="numpy")
