@@ -170,7 +170,7 @@ def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, s
     """Moments of one output; returns log Z and the effective sample size (sum w)^2 / sum w^2.
 
     u (2,); omega (L, 2); shift ... regression (L-1,) as in `fibre_sampling.Proposal`; precision of the last layer given the
-    others; nodes (L-1, 2, S); work (4 L + 6, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) =
+    others; nodes (S / PASS, L-1, 2, PASS); work (4 L + 6, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) =
     E[(h - omega)(h - omega)^T].
     """
     free = spread.shape[0]
@@ -178,15 +178,17 @@ def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, s
     fields = work[:bound]
     deviation = fields.reshape((free, 2, PASS))
     kappa, tau = work[bound : bound + free], work[bound + free : 2 * bound]
-    w_s, w_d, v_1, v_2, mu_1, mu_2, plus, minus, factor, log_weight = work[2 * bound : 2 * bound + 10]
+    # Row by row: unpacking an array in one go gives rows of unknown stride, which the compiler does not vectorise.
+    rows = work[2 * bound :]
+    w_s, w_d, v_1, v_2, mu_1, mu_2 = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
+    plus, minus, factor, log_weight = rows[6], rows[7], rows[8], rows[9]
     sums = np.zeros(5)
     top = -1e300
     mean[:] = 0.0
     second[:] = 0.0
-    for first in range(0, nodes.shape[2], PASS):
-        here = nodes[:, :, first : first + PASS]
-        _draw(here, omega, shift, spread, deviation)
-        _compare(here, deviation, whitening, w_s, log_weight)
+    for here in range(nodes.shape[0]):
+        _draw(nodes[here], omega, shift, spread, deviation)
+        _compare(nodes[here], deviation, whitening, w_s, log_weight)
         mu_1[:] = omega[free, 0]
         mu_2[:] = omega[free, 1]
         for layer in range(free):
@@ -217,7 +219,7 @@ def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, s
             second[j, k] /= sums[0]
             second[k, j] = second[j, k]
     log_z = (
-        math.log(sums[0] / nodes.shape[2]) + top + math.log(precision / (2.0 * math.pi)) - free * math.log(1.0 + skip)
+        math.log(sums[0] / (nodes.shape[0] * PASS)) + top + math.log(precision / (2.0 * math.pi)) - free * math.log(1.0 + skip)
     )
     return log_z, sums[0] * sums[0] / sums[1]
 
@@ -250,10 +252,12 @@ def deep_moments(
         Effective sample size (sum w)^2 / sum w^2.
     """
     n = u.shape[0]
+    free, count = nodes.shape[0], nodes.shape[2]
+    passes = np.ascontiguousarray(nodes.reshape((free, 2, count // PASS, PASS)).transpose((2, 0, 1, 3)))
     for block in prange((n + BLOCK - 1) // BLOCK):
-        work = np.empty((4 * spread.shape[0] + 10, PASS))
+        work = np.empty((4 * free + 10, PASS))
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
             log_z[i], effective[i] = _moments(
-                u[i], omega[i], shift, spread, whitening, regression, precision, nodes, skip, beta,
+                u[i], omega[i], shift, spread, whitening, regression, precision, passes, skip, beta,
                 work, mean[i], second[i],
             )  # fmt: skip
