@@ -80,17 +80,17 @@ def _log_weights(x_s, x_d, v_s, v_d, w_s, w_d, p11, p12, p22):
 def _scan_row(row, s_first, s_step, d, omega, precision, u_s, u_d, skip, beta):
     """Write the larger of the two log-weights at the cell centres of one row; return the row's maximum."""
     one_minus_exp = -math.expm1(-beta * d * d)
-    best = -1e300
     for i in range(row.size):
         s = s_first + (i + 0.5) * s_step
         v_s, v_d, _ = _fields(s, d, one_minus_exp, u_s, u_d, skip, beta)
         even, odd = _log_weights(
             s - omega[0], d - omega[1], v_s, v_d, omega[2], omega[3], precision[0], precision[1], precision[2]
         )
-        weight = even + abs(odd)
-        weight = weight if weight > -1e300 else -1e300
-        row[i] = weight
-        best = weight if weight > best else best
+        row[i] = max(even + abs(odd), -1e300)
+    # A loop of its own, or neither is vectorised.
+    best = -1e300
+    for i in range(row.size):
+        best = max(best, row[i])
     return best
 
 
