@@ -72,7 +72,7 @@ def _draw(proposal, omega, nodes):
     moved = np.einsum("p,npa->npa", proposal.shift, omega[:, : nodes.shape[1]])
     deviation = moved[:, None] + np.einsum("pq,sqa->spa", proposal.spread, nodes)
     xi = np.einsum("pq,nsqa->nspa", proposal.whitening, deviation)
-    excess = np.sum(nodes**2, axis=(1, 2)) - np.sum(xi**2, axis=(2, 3))
+    excess = np.sum(nodes**2, axis=(1, 2)) - np.einsum("nspa,nspa->ns", xi, xi)
     return deviation, proposal.log_scale + 0.5 * excess
 
 
@@ -95,7 +95,7 @@ def _weigh(link, observed, omega, V, nodes):
     white = np.einsum("pq,nskqa->nskpa", np.linalg.inv(rest), excess)
     size = (len(V) - free) * tokens
     log_density = (
-        -0.5 * np.sum(white**2, axis=(-2, -1))
+        -0.5 * np.einsum("nskpa,nskpa->nsk", white, white)
         - 0.5 * size * np.log(2.0 * np.pi)
         - tokens * np.sum(np.log(np.diag(rest)))
     )

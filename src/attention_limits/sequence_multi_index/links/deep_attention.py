@@ -14,8 +14,12 @@ from attention_limits.sequence_multi_index.links.link import Link
 
 def softmax_rows(scores):
     """Softmax over the last axis of `scores`, array (..., M, M)."""
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
+    # Sums over the first axis of a copy: numpy is ten times slower on a last axis of two or three.
+    weights = np.moveaxis(scores, -1, 0).copy()
+    weights -= weights.max(axis=0)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=0)
+    return np.moveaxis(weights, 0, -1)
 
 
 def require_attention(skip, beta, depth, tokens):
