@@ -65,14 +65,15 @@ clean:
 	rm -rf results .snakemake docs/_build docs/_reference
 
 # The stamp is written last, so an environment left half made is made again. Without a uv of one's own, uv is
-# installed into the environment it then fills; --inexact lets it stay there.
+# installed into the environment it then fills; --inexact lets it stay there. Compiled once for all jobs: where Python is told
+# not to write bytecode, as in many containers, each job would spend two seconds on it.
 $(STAMP): pyproject.toml uv.lock
 	@if command -v uv > /dev/null; then \
-	    uv sync --locked; \
+	    uv sync --locked --compile-bytecode; \
 	else \
 	    .venv/bin/python -c "" 2> /dev/null || rm -rf .venv; \
 	    test -x .venv/bin/uv || { { python3 -m venv .venv || { echo 'python3 cannot make environments; on Debian: apt install python3-venv' >&2; exit 1; }; } \
 	        && .venv/bin/python -m pip install --quiet uv==$(UV_VERSION); }; \
-	    .venv/bin/uv sync --locked --inexact; \
+	    .venv/bin/uv sync --locked --inexact --compile-bytecode; \
 	fi
 	@touch $@
