@@ -93,12 +93,12 @@ def gallery(project, times):
 
 
 def figure_table(project, times):
-    """Figure, target and minutes, a row for each, and one for each family."""
-    lines = ["| Figure | Target | Laptop, minutes on 2 cores |", "|---|---|---|"]
-    for name, figure in shown(project).items():
-        lines.append(f"| [{figure.title}](docs/figures/{name}.png) | `{name}` | {time_text(times[name])} |")
+    """Targets with their pictures and minutes, a row for each family."""
+    lines = ["| Family | Figures, each with its minutes | All |", "|---|---|---|"]
     for family in project.experiments:
-        lines.append(f"| all of a family | `{family}` | {time_text(times[family])} |")
+        own = [name for name, figure in shown(project).items() if figure.family == family]
+        figures = ", ".join(f"[`{name}`](docs/figures/{name}.png) {time_text(times[name])}" for name in own)
+        lines.append(f"| `{family}` | {figures} | {time_text(times[family])} |")
     return "\n".join(lines) + "\n"
 
 

@@ -29,8 +29,7 @@ def full_table(rows: Iterable[Row]) -> str:
     """Markdown with one section per family and one line per number; reasons and evidence below each table."""
     parts = ["# Published numbers, and ours", "", NOTE, ""]
     rows = list(rows)
-    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in sorted({row.verdict for row in rows})}
-    parts += [f"{len(rows)} numbers: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".", ""]
+    parts += [f"{len(rows)} numbers: {counts(rows)}.", ""]
     for family in dict.fromkeys(row.published.family for row in rows):
         own = [row for row in rows if row.published.family == family]
         parts += [f"## {family}", "", "| Quantity | Published | Ours | Distance | Verdict | Source |"]
@@ -43,17 +42,26 @@ def full_table(rows: Iterable[Row]) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def counts(rows: Iterable[Row]) -> str:
+    """How many numbers have which verdict, in words."""
+    verdicts = [row.verdict for row in rows]
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in sorted(set(verdicts)))
+
+
 def short_table(rows: Iterable[Row]) -> str:
-    """Markdown with the numbers that do not come out, one line for all that share a reason."""
+    """Markdown with the numbers that do not come out, one line for all that share a reason: the first, middle and last of many."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row.verdict in ("differs", "unexplained"):
             groups.setdefault(row.published.reason or "unexplained", []).append(row)
     lines = ["| Quantity | Published | Ours | Why |", "|---|---|---|---|"]
     for why, group in groups.items():
-        names = "; ".join(row.published.quantity for row in group)
-        published = "; ".join(f"{row.published.published:g}" for row in group)
-        ours = "; ".join(number_text(row.value, row.error) for row in group)
+        shown = group if len(group) <= 4 else [group[0], group[len(group) // 2], group[-1]]
+        names = "; ".join(row.published.quantity for row in shown)
+        if len(shown) < len(group):
+            names += f" (and {len(group) - len(shown)} more)"
+        published = "; ".join(f"{row.published.published:g}" for row in shown)
+        ours = "; ".join(number_text(row.value, row.error) for row in shown)
         lines.append(f"| {names} | {published} | {ours} | {why} |")
     return "\n".join(lines) + "\n"
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from attention_limits.audit.table import compare, load_published
-from attention_limits.audit.text import full_table, plain
+from attention_limits.audit.text import counts, full_table, plain
 from attention_limits.errors import SpecError
 from attention_limits.files import replacing
 from attention_limits.project import load_project
@@ -18,11 +18,11 @@ def audit_command(project: Path, families: list[str], output: Path, scale: str, 
     loaded = load_project(project, config)
     rows = []
 
-    from attention_limits.cubes import read
+    from attention_limits.cubes import read, remake
 
     for entry in load_published(project, loaded.experiments):
         paths = [Path(loaded.cube_path(entry.family, name)) for name in entry.cubes]
-        there = {path.stem: read(path, repair=f"snakemake '{path}'") for path in paths if path.exists()}
+        there = {path.stem: read(path, repair=remake(path)) for path in paths if path.exists()}
         rows.append(compare(entry, there))
     for path, text in (
         (output, full_table(rows)),
@@ -30,5 +30,4 @@ def audit_command(project: Path, families: list[str], output: Path, scale: str, 
     ):
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    told = {verdict: sum(row.verdict == verdict for row in rows) for verdict in sorted({row.verdict for row in rows})}
-    print(f"{output}: " + ", ".join(f"{count} {verdict}" for verdict, count in told.items()))
+    print(f"{output}: {counts(rows)}")

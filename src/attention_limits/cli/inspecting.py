@@ -67,7 +67,7 @@ def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
     sharing = [scale for scale in SCALES if results_folder(project.base, scale) == project.results]
     needed = {
         Path(path)
-        for loaded in (load_project(root, {"scale": scale, "seed": project.seed}) for scale in sharing)
+        for loaded in (load_project(root, {"scale": scale, "seed": project.seed, "results": project.base}) for scale in sharing)
         for family, experiments in loaded.experiments.items()
         for name in experiments
         for path in loaded.chunk_paths(family, name)
@@ -91,14 +91,14 @@ def _cube_state(path: Path, digest: str) -> str:
 
 def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
     """Print the cubes that have points that did not converge, then where the figures, the report and the audit are."""
-    from attention_limits.cubes import read
+    from attention_limits.cubes import read, remake
 
     loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
     lines = []
     for family, experiments in loaded.experiments.items():
         for name in experiments:
             path = Path(loaded.cube_path(family, name))
-            cube = read(path, repair=f"rm -f '{path}' && snakemake '{path}'") if path.exists() else {}
+            cube = read(path, repair=remake(path)) if path.exists() else {}
             for kind, count, points in _unconverged(cube):
                 if count:
                     lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {kind}' if kind else ''}")

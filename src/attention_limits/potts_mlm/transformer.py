@@ -113,13 +113,16 @@ def predict(parameters, sequences, masked):
     width = embedding.shape[1]
     x = embedding[tokens] + jnp.asarray(positions(sequences.shape[1], width), embedding.dtype)
     looks = []
-    for layer in parameters["layers"]:
-        scores = _dense(layer["query"], x) @ _dense(layer["key"], x).swapaxes(1, 2) / np.sqrt(width)
+    for depth, layer in enumerate(parameters["layers"], start=1):
+        # Of the last layer only the masked sites are read.
+        last = depth == len(parameters["layers"])
+        asking = x[rows, masked][:, None] if last else x
+        scores = _dense(layer["query"], asking) @ _dense(layer["key"], x).swapaxes(1, 2) / np.sqrt(width)
         attention = jax.nn.softmax(scores, axis=-1)
-        looks.append(attention[rows, masked])
-        x = _norm(layer["norm_1"], x + _dense(layer["out"], attention @ _dense(layer["value"], x)))
+        looks.append(attention[:, 0] if last else attention[rows, masked])
+        x = _norm(layer["norm_1"], asking + _dense(layer["out"], attention @ _dense(layer["value"], x)))
         x = _norm(layer["norm_2"], x + _dense(layer["down"], jax.nn.relu(_dense(layer["up"], x))))
-    return _dense(parameters["head"], x[rows, masked]), jnp.stack(looks)
+    return _dense(parameters["head"], x[:, 0]), jnp.stack(looks)
 
 
 def masked_loss(parameters, sequences, masked):
