@@ -9,7 +9,8 @@ FOLDER = Path(__file__).parent
 FILE = FOLDER / "attention-limits.yaml"
 PYTHON = "3.12"
 HEAD = f"""\
-# Written by envs/generate.py from uv.lock, which is the truth. The package itself is not in it:
+# Written by envs/generate.py from uv.lock, which is the truth. `snakemake --sdm conda` runs the jobs in it.
+# The package itself is not in it: those jobs take it from the checkout. To run Snakemake in it as well:
 #   conda env create --file envs/attention-limits.yaml
 #   conda run --name attention-limits pip install --no-deps --editable .
 name: attention-limits

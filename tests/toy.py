@@ -147,9 +147,10 @@ class Toy:
         others = [name for family in families for name in (family, f"{family}.py")]
         machinery = shutil.ignore_patterns("__pycache__", "experiments", "figures", "numerics", *others)
         shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
-        for name in ("workflow", "profiles"):
+        for name in ("workflow", "profiles", "envs"):
             shutil.copytree(REPOSITORY / name, folder / name)
-        shutil.copy(REPOSITORY / "Snakefile", folder)
+        for name in ("Snakefile", "pyproject.toml"):
+            shutil.copy(REPOSITORY / name, folder)
         for name in ("config.yaml", "schemas/config.json", "schemas/experiment.json", "schemas/figures.json"):
             self.write(f"config/{name}", (REPOSITORY / "config" / name).read_text())
         for name, text in {"experiments/__init__.py": "", **SOURCES}.items():

@@ -7,6 +7,7 @@ workflow.
 import ast
 import functools
 import hashlib
+import tomllib
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
@@ -17,6 +18,7 @@ SOURCE = Path(__file__).parent
 # Modules that cannot change a number: an edit to them must not rerun anything.
 INERT = frozenset({f"{PACKAGE}.progress"})
 
+_DISTRIBUTION = "attention-limits"
 _RECORDED = ("numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "optax", "tokenizers")
 
 
@@ -147,9 +149,16 @@ def _without_docstring(body: list) -> list:
 def versions() -> dict[str, str]:
     """Versions of the packages that make the numbers, and of this one; a missing package is left out."""
     found = {}
-    for name in ("attention-limits", *_RECORDED):
+    for name in (_DISTRIBUTION, *_RECORDED):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return found | _of_checkout()
+
+
+def _of_checkout() -> dict[str, str]:
+    """The version of the checkout that this file is in, if any: it need not be installed, and what is may be older."""
+    file = SOURCE.parents[1] / "pyproject.toml"
+    project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {}) if file.is_file() else {}
+    return {_DISTRIBUTION: project["version"]} if project.get("name") == _DISTRIBUTION else {}

@@ -29,6 +29,8 @@ rule audit:
         f"{RESULTS}/logs/audit.log",
     benchmark:
         f"{RESULTS}/benchmarks/audit.tsv"
+    conda:
+        environment
     threads: 1
     resources:
         mem_mb=2000,

@@ -1,4 +1,7 @@
 # The two steps every experiment takes: chunks, then one cube. Which experiments there are is told by config/.
+from snakemake.settings.types import DeploymentMethod
+
+from attention_limits import provenance
 
 # Paths in the lines of the shell are relative to the working directory, so that a line can be pasted from a log.
 EXPERIMENTS = os.path.relpath(FOLDER / "config" / "experiments")
@@ -9,6 +12,37 @@ SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2
 CUBE_JOBS = PROJECT.cube_jobs()
 
 
+def with_conda():
+    return DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+
+
+# The digest of the code is that of the package which Snakemake has imported, so the jobs must run the same files.
+if with_conda() and provenance.SOURCE.resolve() != (ROOT / "src" / provenance.PACKAGE).resolve():
+    sys.exit(
+        f"--sdm conda: the jobs would run {ROOT / 'src' / provenance.PACKAGE}, but Snakemake has imported "
+        f"{provenance.SOURCE}; allowed: the same folder, from pip install --editable {shlex.quote(str(ROOT))}"
+    )
+
+
+def environment(wildcards):
+    """The conda environment of a job. Without --sdm conda none, or each output would be noted as made in it."""
+    file = str(ROOT / "envs" / "attention-limits.yaml")
+    # Snakemake fills in braces here.
+    return file.replace("{", "{{").replace("}", "}}") if with_conda() else None
+
+
+def interpreter():
+    """The Python of the jobs: the one that runs Snakemake, or that of their environment.
+
+    The environment holds what the package needs but not the package, which would go stale in it, or be another
+    checkout's where two share environments: PYTHONPATH lends it this checkout's. It is set here, since Snakemake
+    keeps its own from such jobs. Packages in a user's home would come before those of the environment.
+    """
+    if not with_conda():
+        return [sys.executable]
+    return ["env", "PYTHONNOUSERSITE=1", f"PYTHONPATH={os.path.relpath(ROOT / 'src')}", "python"]
+
+
 def name_of(wildcards):
     return wildcards.family, wildcards.experiment, wildcards.estimator, wildcards.chunk
 
@@ -16,7 +50,7 @@ def name_of(wildcards):
 def program(command, *arguments, results=True):
     """A line of the shell that calls the program, every word of it quoted."""
     run = ["--scale", PROJECT.scale, "--seed", PROJECT.seed, "--results", PROJECT.base] if results else []
-    return shlex.join(map(str, [sys.executable, "-m", "attention_limits", command, *arguments, *run]))
+    return shlex.join(map(str, [*interpreter(), "-m", provenance.PACKAGE, command, *arguments, *run]))
 
 
 # Free texts are handed over by functions: in a plain string Snakemake would take {braces} for wildcards.
@@ -75,6 +109,8 @@ rule chunk:
         RESULTS + "/logs/chunks/{family}/{experiment}/{estimator}/{chunk}.log",
     benchmark:
         RESULTS + "/benchmarks/chunks/{family}/{experiment}/{estimator}/{chunk}.tsv"
+    conda:
+        environment
     threads: lambda wildcards: resources_of(wildcards)["threads"]
     resources:
         mem_mb=memory_of,
@@ -97,6 +133,8 @@ rule cube:
         RESULTS + "/logs/cubes/{family}/{experiment}.log",
     benchmark:
         RESULTS + "/benchmarks/cubes/{family}/{experiment}.tsv"
+    conda:
+        environment
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,

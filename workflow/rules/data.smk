@@ -13,6 +13,8 @@ rule data:
         RESULTS + "/logs/data/{family}/{experiment}/{estimator}/{chunk}.log",
     benchmark:
         RESULTS + "/benchmarks/data/{family}/{experiment}/{estimator}/{chunk}.tsv"
+    conda:
+        environment
     threads: lambda wildcards: resources_of(wildcards)["threads"]
     resources:
         mem_mb=memory_of,

@@ -31,6 +31,8 @@ for figure in PROJECT.figures.values():
             f"{RESULTS}/logs/figures/{figure.family}/{figure.name}.log",
         benchmark:
             f"{RESULTS}/benchmarks/figures/{figure.family}/{figure.name}.tsv"
+        conda:
+            environment
         threads: 1
         resources:
             mem_mb=1000,
