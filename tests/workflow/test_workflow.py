@@ -106,6 +106,9 @@ def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
     assert not new.sel(estimator="growth").isnull().any()
     # The two scales share their chunks: none of either is stale.
     assert finished.program("list", "--stale").stdout == ""
+    # Nor is any of a results folder of another name.
+    (finished.folder / "elsewhere").symlink_to(finished.folder / "results")
+    assert finished.program("list", "--stale", "--results", "elsewhere").stdout == ""
 
     finished.edit("config/experiments/toy/growth_curve.yaml", "num: 4", "num: 7")
     finished.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {alpha: 5, replicas: 2}")

@@ -49,7 +49,7 @@ def counts(rows: Iterable[Row]) -> str:
 
 
 def short_table(rows: Iterable[Row]) -> str:
-    """Markdown with the numbers that do not come out, one line for all that share a reason: the first, middle and last of many."""
+    """Markdown with the numbers that do not come out, one line for each reason; of many the first, middle and last."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row.verdict in ("differs", "unexplained"):
