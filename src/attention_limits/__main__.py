@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
     run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/experiments/<family>/<name>.yaml")
     run.add_argument("--estimator", required=True, help="an estimator of the experiment, or data it reads")
-    run.add_argument("--chunk", help="name of one chunk (default: all that are not there yet)")
+    run.add_argument("--chunk", help="name of one chunk (default: all that are not there, or not current)")
     run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
     run.add_argument("--threads", type=_whole(1), default=1, help="threads of BLAS and numba (default: 1)")
 

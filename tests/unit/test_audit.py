@@ -106,7 +106,9 @@ def test_tables_group_by_reason_and_go_to_json_and_back():
 
 def test_of_many_numbers_with_one_reason_the_short_table_shows_three():
     rows = [Row(published(quantity=name, reason="why", published=2.0), k, 0.1) for k, name in enumerate("uvwxy", 3)]
-    assert short_table(rows).splitlines()[2:] == ["| u; w; y (and 2 more) | 2; 2; 2 | 3.00(10); 5.00(10); 7.00(10) | why |"]
+    assert short_table(rows).splitlines()[2:] == [
+        "| u; w; y (and 2 more) | 2; 2; 2 | 3.00(10); 5.00(10); 7.00(10) | why |"
+    ]
 
 
 @pytest.fixture(scope="module")

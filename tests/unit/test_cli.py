@@ -80,6 +80,20 @@ def test_a_kind_that_answers_something_else_is_refused(toy):
     assert toy.chunks() == []
 
 
+def test_chunks_that_are_damaged_or_of_another_seed_or_code_are_computed_anew(toy):
+    run = ("run", SPEC, "--estimator", "growth")
+    assert toy.program(*run).returncode == 0
+    points = len(toy.computed())
+    damaged = toy.folder / toy.chunks()[0]
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    assert toy.program(*run).stdout.count("is there") == len(toy.chunks()) - 1
+    assert 0 < len(toy.computed()) < points
+    for change in (lambda: None, lambda: toy.edit("src/attention_limits/toy/line.py", "gain * x", "gain * x * 2")):
+        change()
+        assert "is there" not in toy.program(*run, "--seed", "1").stdout
+        assert len(toy.computed()) == points
+
+
 def test_the_steps_by_hand(toy):
     for estimator in ("growth", "counting"):
         assert toy.program("run", SPEC, "--estimator", estimator).returncode == 0

@@ -64,10 +64,11 @@ def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
 
     Those of an experiment that is left out stay needed: its file may come back.
     """
+    config = {"seed": project.seed, "results": project.base}
     sharing = [scale for scale in SCALES if results_folder(project.base, scale) == project.results]
     needed = {
         Path(path)
-        for loaded in (load_project(root, {"scale": scale, "seed": project.seed, "results": project.base}) for scale in sharing)
+        for loaded in (load_project(root, {"scale": scale, **config}) for scale in sharing)
         for family, experiments in loaded.experiments.items()
         for name in experiments
         for path in loaded.chunk_paths(family, name)

@@ -12,7 +12,7 @@ from attention_limits.spec import Experiment, load_experiment
 def run_command(
     spec: Path, estimator: str, chunk: str | None, output: Path | None, scale: str, seed: int, results: str
 ) -> None:
-    """Compute one chunk, or every chunk of an estimator whose file is not there yet."""
+    """Compute one chunk, or every chunk of an estimator whose file is not there, or is damaged or of another seed or code."""
     experiment = load_experiment(spec, scale)
     parts = {**experiment.data, **experiment.estimators}
     part = parts.get(estimator)
@@ -28,16 +28,28 @@ def run_command(
     _require_parts(experiment)
 
     from attention_limits.chunks import run_chunk
+    from attention_limits.digests import chunk_attributes, point_digest
 
+    points = point_digest(part, seed)
     kind = "data" if estimator in experiment.data else "chunks"
     folder = Path(results_folder(results, scale), kind, experiment.family, experiment.name, estimator)
     for item in chosen:
         path = output or folder / f"{item.name}.nc"
-        if chunk is None and path.exists():
+        if chunk is None and _is_current(path, chunk_attributes(part, item, points)):
             print(f"{path}: is there")
             continue
         computed = run_chunk(experiment, part, item, seed, path, results)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
+
+
+def _is_current(path: Path, expect: dict[str, str]) -> bool:
+    from attention_limits.cubes import read, remake
+
+    try:
+        read(path, remake(path), expect)
+    except CubeError:
+        return False
+    return True
 
 
 def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str) -> None:

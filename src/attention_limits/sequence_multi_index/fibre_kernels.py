@@ -218,9 +218,9 @@ def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, s
         for k in range(j + 1):
             second[j, k] /= sums[0]
             second[k, j] = second[j, k]
-    log_z = (
-        math.log(sums[0] / (nodes.shape[0] * PASS)) + top + math.log(precision / (2.0 * math.pi)) - free * math.log(1.0 + skip)
-    )
+    density = precision / (2.0 * math.pi)
+    count = nodes.shape[0] * PASS
+    log_z = math.log(sums[0] / count) + top + math.log(density) - free * math.log(1.0 + skip)
     return log_z, sums[0] * sums[0] / sums[1]
 
 
