@@ -1,5 +1,6 @@
 """Variables of the sequence multi-index family."""
 
+from attention_limits.variables import sequence_multi_index_trec as trec
 from attention_limits.variables.record import Coordinate, Variable
 
 SOURCE = (
@@ -228,130 +229,6 @@ VARIABLES = (
     ),
 )
 
-# Question classification (trec).
-COORDINATES += (
-    Coordinate("learning_rate", "learning rate", "η", "constant step of AdamW"),
-    Coordinate("embedding_std", "scale of the embedding", "σ_E", "standard deviation of its entries at the start"),
-    Coordinate("epoch", "epoch", "t", "passes over the training questions done; 0 is the start"),
-)
-VARIABLES += (
-    Variable(
-        "weight_similarity",
-        ("epoch", "layer"),
-        "cosine similarity of a layer's weights with those at the end",
-        "s_l(t)",
-        "-1 to 1; 1 at the last epoch by definition",
-        "tr W_l(t)^T W_l(last) / (|W_l(t)| |W_l(last)|), Frobenius norms",
-    ),
-    Variable(
-        "product_similarity",
-        ("epoch", "layer"),
-        "the same of W_l W_l^T, through which alone the network depends on W_l",
-        "s'_l(t)",
-        "0 to 1; 1 at the last epoch by definition",
-        "tr M(t) M(last) / (|M(t)| |M(last)|), M = W_l W_l^T",
-    ),
-    Variable(
-        "weight_half_time",
-        ("layer",),
-        "when the similarity of the weights has gone half of its way to 1",
-        "t_l",
-        "epochs, linear between epochs; missing for a diverged training",
-        "s_l(t_l) = (1 + s_l(0)) / 2",
-        "epoch",
-    ),
-    Variable(
-        "product_half_time",
-        ("layer",),
-        "when the similarity of W_l W_l^T has gone half of its way to 1",
-        "t'_l",
-        "epochs, linear between epochs; missing for a diverged training",
-        "s'_l(t'_l) = (1 + s'_l(0)) / 2",
-        "epoch",
-    ),
-    Variable(
-        "train_accuracy",
-        ("epoch",),
-        "share of right answers on the training questions",
-        "",
-        "0 to 1",
-        "the class of the largest score is the answer",
-    ),
-    Variable(
-        "test_accuracy",
-        ("epoch",),
-        "share of right answers on the held-out questions",
-        "",
-        "0 to 1",
-        "the class of the largest score is the answer",
-    ),
-    Variable(
-        "train_loss",
-        ("epoch",),
-        "cross entropy on the training questions",
-        "",
-        "nats per question",
-        "- mean log softmax(scores)_class",
-    ),
-    Variable(
-        "majority_accuracy",
-        (),
-        "share of right answers on the held-out questions of the most frequent class",
-        "",
-        "0 to 1",
-        "most frequent among the training questions",
-    ),
-    Variable(
-        "vocabulary_size",
-        (),
-        "number of distinct tokens",
-        "",
-        "count over training and held-out questions, with padding and unknown",
-        "size of the embedding",
-    ),
-    Variable(
-        "sequences",
-        ("sample", "token", "dimension"),
-        "tokens of the sequences",
-        "x",
-        "standard normal, single precision",
-        "data of the sequence multi-index model",
-    ),
-    Variable(
-        "teacher",
-        ("layer", "dimension"),
-        "true weights",
-        "W",
-        "standard normal",
-        "data of the sequence multi-index model, h = W x / sqrt(D)",
-    ),
-    Variable(
-        "cosine_by_batch",
-        ("batch", "layer"),
-        "cosine similarity of student and teacher along gradient descent, signed",
-        "cos_b",
-        "-1 to 1; missing once the weights have diverged",
-        "W_l . W*_l / (|W_l| |W*_l|)",
-    ),
-    Variable(
-        "norm_by_batch",
-        ("batch", "layer"),
-        "size of the student's weights along gradient descent",
-        "|W_l|",
-        "root mean square over the dimension, 1 for a teacher",
-        "|W_l| / sqrt(D)",
-    ),
-    Variable(
-        "training_loss",
-        ("batch",),
-        "squared error on the batches before their own steps",
-        "",
-        "summed over the entries of the output matrix, mean over the sequences since the last record",
-        "E ||y - g(h)||_F^2",
-    ),
-    Variable("finite", (), "whether the weights stayed finite", "", "true or false", "gradient descent"),
-)
-
 # Limit of many layers (depth_limit).
 COORDINATES += (
     Coordinate("ratio", "depth over skip strength", "κ", "L / c"),
@@ -375,3 +252,6 @@ VARIABLES += (
         "E ||y - y_limit||_F^2 / M^2, u = B(L/c)^T h_L, dB/dt = B Sbar(B)^T",
     ),
 )
+
+COORDINATES += trec.COORDINATES
+VARIABLES += trec.VARIABLES
