@@ -149,6 +149,14 @@ class AmpRun:
     diverged: bool
 
 
+def require_schedule(iterations: int, damping: float, tolerance: float) -> None:
+    """Raise ValueError unless iterations >= 1, 0 <= damping < 1 and tolerance >= 0."""
+    if iterations < 1 or not 0 <= damping < 1 or not tolerance >= 0:
+        raise ValueError(
+            f"need iterations >= 1, 0 <= damping < 1 and tolerance >= 0, got {iterations}, {damping} and {tolerance}"
+        )
+
+
 def run(channel: Channel, data: Dataset, iterations: int = 60, damping: float = 0.5, tolerance: float = 1e-2) -> AmpRun:
     """Iterate until the residual falls below the tolerance.
 
@@ -168,10 +176,7 @@ def run(channel: Channel, data: Dataset, iterations: int = 60, damping: float = 
     ValueError
         If a parameter is out of its range.
     """
-    if iterations < 1 or not 0 <= damping < 1 or not tolerance >= 0:
-        raise ValueError(
-            f"need iterations >= 1, 0 <= damping < 1 and tolerance >= 0, got {iterations}, {damping} and {tolerance}"
-        )
+    require_schedule(iterations, damping, tolerance)
     dimension, count = len(data.teacher), len(data.sequences)
     estimate = math.sqrt(data.ratio) * np.eye(dimension)
     variance, reaction = 1.0, np.zeros((count, channel.tokens, channel.tokens))

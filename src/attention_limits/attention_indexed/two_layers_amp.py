@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.matrix_amp import RECOVERED, fields, refine
+from attention_limits.attention_indexed.matrix_amp import RECOVERED, fields, refine, require_schedule
 from attention_limits.attention_indexed.model import draw_sequences, draw_weights
 from attention_limits.attention_indexed.two_layers import TwoLayers, contrasts, slopes
 
@@ -100,10 +100,7 @@ def run(
 
     `iterations`, `damping`, `tolerance` and the ValueError raised as of `matrix_amp.run`.
     """
-    if iterations < 1 or not 0 <= damping < 1 or not tolerance >= 0:
-        raise ValueError(
-            f"need iterations >= 1, 0 <= damping < 1 and tolerance >= 0, got {iterations}, {damping} and {tolerance}"
-        )
+    require_schedule(iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
     V, reaction = np.ones(2), np.zeros((count, 2, 2, 2))
