@@ -2,10 +2,6 @@
 
 import os
 
-import pytest
-
-pytest.importorskip("snakemake_executor_plugin_cluster_generic")
-
 CUBE = "results/cubes/toy/growth_curve.nc"
 # The queue is a folder: a job that has ended has a file with its exit status. The first job is killed.
 COMMANDS = {
