@@ -14,6 +14,7 @@ from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.gradient_descent import Descent, descend
 from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.state_evolution import solve
+from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers, contrasts
 from table import Row, Spread
 
 RATIO, TOKENS = 0.5, 2
@@ -29,6 +30,7 @@ def rows(quick):
         amp_tensor_row(30 if quick else 40, repeats),
         descent_row(100, 0.14, repeats),
         descent_loop_row(100, 0.14, 2 if quick else repeats),
+        two_layer_row(2 if quick else 8, outputs=2000, repeats=repeats),
     ]
 
 
@@ -174,3 +176,38 @@ def descent_loop_row(dimension, alpha, repeats):
         ratio=Spread.of(np.divide(naive_times, our_times)),
         note="baseline: gradient by a loop over samples in NumPy, double precision",
     )
+
+
+def two_layer_row(naive_outputs, outputs, repeats):
+    """Seconds per output of the posterior of two layers, half of both known, and how far the means are apart."""
+    model, V, rng = TwoLayers(), np.array([0.5, 0.5]), np.random.default_rng(7)
+    means = rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(1.0 - V)[:, None]
+    truth = means + rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(V)[:, None]
+    a = model.observe(model.output(*(_fields(truth[:, layer]) for layer in range(2))))
+    z = model.posterior(a, means, V)[1]
+    our_times = [seconds(partial(model.posterior, a, means, V)) / outputs for _ in range(repeats)]
+    naive_times, errors = [], []
+    for k in range(naive_outputs):
+        start = time.perf_counter()
+        _, plain = naive.two_layer_moments(a[k], means[k], V, model.skip, model.beta)
+        naive_times.append(time.perf_counter() - start)
+        errors.append(np.abs(plain - z[k]).max())
+    return Row(
+        "posterior of one output of two layers of extensive width",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.array(naive_times) / np.median(our_times)),
+        our_errors={"posterior mean": Spread.of(errors)},
+        note="softmax, T = 2, c = β = 1, V = 1/2; baseline: adaptive quadrature to 1e-6; difference of the two in prior standard "
+        "deviations",
+    )
+
+
+def _fields(pairs):
+    """Symmetric fields (n, 2, 2) with these contrasts (n, 2), of the smallest norm."""
+    s, d = pairs[:, 0], pairs[:, 1]
+    fields = np.stack(
+        [np.stack([0.25 * s + 0.5 * d, -0.25 * s], -1), np.stack([-0.25 * s, 0.25 * s - 0.5 * d], -1)], -2
+    )
+    assert np.allclose(contrasts(fields), pairs)
+    return fields

@@ -1,7 +1,7 @@
 """Extensive-width attention as one would write it at first: a tensor of all samples, loops over samples, iterated maps."""
 
 import numpy as np
-from scipy.integrate import quad
+from scipy.integrate import dblquad, quad
 
 
 def tensor(sequences):
@@ -60,3 +60,28 @@ def learning_point(equations, ratio, alpha, tolerance=1e-6):
             break
         V = new
     return new
+
+
+def two_layer_moments(a, means, V, skip, beta, tolerance=1e-6):
+    """log Z and the posterior means (2, 2) of one output of two layers, of `TwoLayers.posterior`, by adaptive quadrature.
+
+    Over the sum and the difference u of the fields of layer 1, cut off at 6.5 prior standard deviations.
+    """
+    widths = np.sqrt([8.0, 4.0])[None, :] * np.sqrt(V)[:, None]
+
+    def weighted(u_d, u_s, power):
+        s_1, s_2 = (1.0 / (1.0 + np.exp(-0.5 * beta * u)) for u in (u_s + u_d, u_s - u_d))
+        e = skip + s_1 + s_2 - 1.0
+        v_s = a[0] / e**2
+        v_d = (a[1] / e + (s_2 - s_1) * v_s) / (skip + 1.0)
+        z = (np.array([[u_s, u_d], [v_s, v_d]]) - means) / widths
+        density = np.exp(-0.5 * np.sum(z**2)) / (abs(e) ** 3 * (skip + 1.0) * 4.0 * np.pi**2 * np.prod(widths))
+        return density * (1.0 if power is None else z[power])
+
+    low, high = means[0] - 6.5 * widths[0], means[0] + 6.5 * widths[0]
+
+    def integral(power):
+        return dblquad(weighted, low[0], high[0], low[1], high[1], args=(power,), epsabs=0.0, epsrel=tolerance)[0]
+
+    Z = integral(None)
+    return np.log(Z), np.array([[integral((layer, k)) for k in range(2)] for layer in range(2)]) / Z

@@ -12,6 +12,7 @@ from attention_limits.attention_indexed import matrix_amp
 from attention_limits.attention_indexed.denoiser import mmse
 from attention_limits.attention_indexed.gradient_descent import training_loss
 from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.two_layers import TwoLayers
 
 # The benchmarks are scripts beside the package, not part of it.
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -48,3 +49,12 @@ def test_gradient():
 def test_error_of_the_denoiser():
     for ratio, noise in ((0.5, 0.3), (2.0, 1.0)):
         assert naive.mmse(ratio, noise) == pytest.approx(float(mmse(ratio, noise)), abs=1e-5)
+
+
+def test_posterior_of_two_layers():
+    a, means, V = np.array([1.3, -0.4]), np.array([[0.7, -1.1], [0.2, 0.9]]), np.array([0.4, 0.2])
+    log_z, z, _, resolved = TwoLayers().posterior(a[None], means[None], V)
+    assert resolved.all()
+    plain_log_z, plain = naive.two_layer_moments(a, means, V, 1.0, 1.0)
+    assert log_z[0] == pytest.approx(plain_log_z, abs=1e-3)
+    np.testing.assert_allclose(z[0], plain, atol=1e-3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.readings.attention_indexed import curve_at
+from attention_limits.readings.attention_indexed import curve_at, mean_of_starts
 from attention_limits.readings.sequence_single_index import equal_curvatures, gain_exponent
 
 
@@ -53,3 +53,18 @@ def test_a_curve_is_interpolated_between_its_points_alone():
             curve_at(cube, outside)
     with pytest.raises(KeyError):
         curve_at(cube.where(cube.alpha < 0), 1.0)
+
+
+def test_mean_of_starts_lies_between_one_and_the_limit():
+    """Two data sets; 32 starts leave 1/32 of what one start has above the limit."""
+    cube = xr.Dataset(
+        {
+            "mmse_average": (("alpha", "replica", "average"), [[[0.5, 0.4], [0.7, 0.5]]]),
+            "mmse_extrapolated": (("alpha", "replica"), [[0.3, 0.3]]),
+        },
+        {"alpha": [0.1], "average": [1, 2]},
+    )
+    assert mean_of_starts(cube, 1, alpha=0.1) == pytest.approx((0.6, 0.1))
+    assert mean_of_starts(cube, 32, alpha=0.1) == pytest.approx((0.3 + 0.3 / 32, 0.1 / 32))
+    with pytest.raises(KeyError):
+        mean_of_starts(cube, 1, alpha=0.2)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.readings.common import at
 
 
@@ -16,3 +17,15 @@ def curve_at(cube, x, variable="mmse", along="alpha", **point):
     if not len(places) or not places[0] <= x <= places[-1]:
         raise KeyError(f"{along} = {x} is outside of the curve")
     return float(np.exp(np.interp(np.log(x), np.log(places), np.log(curve.values)))), 0.0
+
+
+def mean_of_starts(cube, starts, **point):
+    """Error of the mean of the estimates of so many starts of gradient descent: mean over data sets, and its standard error.
+
+    Starts are independent given the data, so that the expectation is a + b / starts: a is the extrapolation to infinitely many,
+    a + b the error of one. Raises KeyError where the cube does not hold the point.
+    """
+    limit = at(cube.mmse_extrapolated, **point)
+    one = at(cube.mmse_average.sel(average=1), **point)
+    mean, error = mean_and_error((limit + (one - limit) / starts).values)
+    return float(mean), float(error)
