@@ -11,7 +11,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run smoke report test test-cluster soak golden lint bench publish docs clean
+.PHONY: run smoke report test slurm cluster-generic test-cluster soak golden lint bench publish docs clean
 
 # The first figure is what somebody new waits for. What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
@@ -28,13 +28,17 @@ report: $(STAMP)
 test: lint
 	.venv/bin/pytest -n 2
 
+# Snakemake's plugin for a queue, for the login node.
+slurm cluster-generic: $(STAMP)
+	$(UV) sync --locked --inexact --extra $@
+
 # A real Slurm on this machine, as root on Debian; about half an hour.
 test-cluster: $(STAMP)
 	tests/cluster/install.sh
 	$(UV) sync --locked --inexact --all-extras
 	.venv/bin/pytest -m cluster tests/cluster
 
-# Sixty kills at random moments, and the whole smoke run killed and shuffled against a plain one; a quarter of an hour.
+# Sixty kills at random moments, and the whole smoke run killed and shuffled against a plain one; half an hour.
 soak: $(STAMP)
 	.venv/bin/pytest -m soak -s tests/workflow
 
@@ -52,7 +56,7 @@ lint: $(STAMP)
 bench: $(STAMP)
 	.venv/bin/python benchmarks/run.py
 
-# The reference and the pages of docs/, into docs/_build/index.html.
+# The reference and the pages of docs/, into docs/_build/README.html.
 docs: $(STAMP)
 	$(UV) sync --quiet --locked --inexact --group docs
 	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build

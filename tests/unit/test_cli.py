@@ -1,4 +1,8 @@
+import numpy as np
 import pytest
+import xarray as xr
+
+from attention_limits.cli.inspecting import _unconverged
 
 CHUNK = "alpha0-0.2_replicas0-2_b8a7d332"
 SPEC = "config/experiments/toy/growth_curve.yaml"
@@ -128,3 +132,17 @@ def test_threads_reach_the_libraries(toy):
     arguments = ["run", SPEC, "--estimator", "growth", "--chunk", CHUNK]
     assert toy.program(*arguments, "--threads", "3").returncode == 0
     assert toy.program(*arguments, "--threads", "2").returncode == 1
+
+
+def test_every_variable_that_tells_of_convergence_is_counted():
+    values = np.array([1.0, 0.0, np.nan])
+    cube = xr.Dataset(
+        {
+            "held_converged": ("alpha", values, {"estimator": "held_overlap"}),
+            "finite": ("alpha", values == 1, {"estimator": "sgd"}),
+            "converged": (("estimator", "alpha"), np.stack([values, 1 - values])),
+            "overlap": ("alpha", np.zeros(3)),
+        },
+        {"estimator": ["gamp", "solve"]},
+    )
+    assert _unconverged(cube) == [("held_overlap", 1, 2), ("sgd", 2, 3), ("gamp", 1, 2), ("solve", 1, 2)]

@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attention_limits.errors import SpecError
+from attention_limits.project import load_project
+
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
 EXPERIMENT = Path("config/experiments/sequence_multi_index/first.yaml")
@@ -99,3 +102,20 @@ def test_the_library_without_the_workflow(capsys):
 def test_every_tutorial_is_listed():
     listed = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     assert all(f"(tutorials/{path.name})" in listed for path in TUTORIALS.glob("*.md"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/change_a_parameter.md"])
+def test_a_published_figure_takes_another_value_in_the_files_that_are_named(page, tmp_path):
+    for folder in ("config", "workflow/report"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"fig1_\w+\.yaml", re.search(r"et `skip` to 0\.5 in .*?`make\s+run`", text, re.DOTALL)[0])
+    assert len(named) == 3
+    for k, name in enumerate(named):
+        if k:
+            with pytest.raises(SpecError, match="same_model"):
+                load_project(tmp_path, {"scale": "laptop"})
+        path = tmp_path / "config" / "experiments" / "sequence_multi_index" / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r"(skip: (?:\{values: \[)?)1\.0", r"\g<1>0.5", text), encoding="utf-8")
+    load_project(tmp_path, {"scale": "laptop"})

@@ -1,4 +1,4 @@
-# One rule per figure of config/figures.yaml; the rule's name is the figure's, and so a target to ask for.
+# One rule per figure of config/figures*.yaml; the rule's name is the figure's, and so a target to ask for.
 
 
 def drawn_by(figure):

@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from attention_limits.numerics.fast_math import _bits, _from_bits, exp
+from attention_limits.numerics.fast_math import bits, exp, from_bits
 
 # Half width of the first lattice in prior standard deviations.
 RANGE = 6.5
@@ -54,9 +54,9 @@ def _log(x):
 
     x = 2^k m with m from 1/sqrt(2) to sqrt(2), and log m = 2 artanh((m - 1) / (m + 1)).
     """
-    bits = _bits(x)
-    k = (bits - 0x3FE6A09E667F3BCD) >> 52
-    m = _from_bits(bits - (k << 52))
+    n = bits(x)
+    k = (n - 0x3FE6A09E667F3BCD) >> 52
+    m = from_bits(n - (k << 52))
     t = (m - 1.0) / (m + 1.0)
     q = t * t
     series = 1.0 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9 + q * (1 / 11 + q * (1 / 13))))))

@@ -25,11 +25,6 @@ def problems(estimator):
     return found
 
 
-def code_files(estimator):
-    """None: the family reads no files."""
-    return []
-
-
 def _memory(estimator, tokens):
     dimension, alpha = estimator.solver["dimension"], max(estimator.grid["alpha"])
     needed, allowed = megabytes(samples(alpha, dimension), tokens, dimension), estimator.resources["memory"]

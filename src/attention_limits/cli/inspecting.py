@@ -157,16 +157,19 @@ def _extent(array) -> str:
 
 
 def _unconverged(cube) -> list[tuple[str, int, int]]:
-    """Estimator, number of points that did not converge, number of points, of every variable that says so."""
+    """Estimator, number of points that did not converge, number of points, of every variable that says so.
+
+    Those are `converged`, `held_converged` and the like, `escaped`, and `finite`.
+    """
     found = []
-    for name in ("converged", "converged_by_start", "escaped"):
-        if name not in cube:
+    for name in map(str, cube):
+        if "converged" not in name and name not in ("escaped", "finite"):
             continue
         array = cube[name]
         groups = (
             [(str(kind), array.sel(estimator=kind)) for kind in array.estimator.values]
             if "estimator" in array.dims
-            else [("", array)]
+            else [(array.attrs.get("estimator", ""), array)]
         )
         counts = [(kind, int((part == 0).sum()), int(part.astype(float).count())) for kind, part in groups]
         found += [item for item in counts if item[2]]

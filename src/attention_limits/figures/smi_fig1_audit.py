@@ -23,7 +23,7 @@ def draw(cubes):
             SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 1 else None
         )
     axes.set(
-        xlabel=r"samples per dimension $\alpha = n/d$",
+        xlabel=r"samples per dimension $\alpha = n/D$",
         ylabel=r"overlap with the teacher $Q$",
         xlim=(0, 1.6),
         ylim=(-0.03, 1.05),

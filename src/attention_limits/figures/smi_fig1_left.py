@@ -85,7 +85,7 @@ def draw(cubes):
     shade_phases(bottom, boundaries, ("", "", ""), 0.0, 1.6)
     top.set(ylabel=r"overlap with the teacher $Q$", ylim=(-0.03, 1.08), xlim=(0, 1.6))
     bottom.set(
-        xlabel=r"samples per dimension $\alpha = n/d$", ylabel="generalisation error", yscale="log", ylim=(1e-4, 1)
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-4, 1)
     )
     top.legend(loc="lower right", bbox_to_anchor=(1.01, 0.02))
     bottom.legend(loc="lower left")

@@ -32,6 +32,6 @@ def draw(cubes):
             label="published" if layer == 2 else None,
         )
     axes.axhline(1 / 6, color="0.3", linewidth=0.8, linestyle=":", label=r"$\alpha_2 \to 1/6$ for $c \to \infty$")
-    axes.set(xlabel="skip strength $c$", ylabel=r"samples per dimension $\alpha = n/d$", xlim=(0, 4), ylim=(0, 1.0))
+    axes.set(xlabel="skip strength $c$", ylabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 4), ylim=(0, 1.0))
     axes.legend(loc="upper right", bbox_to_anchor=(1.0, 1.02), ncols=2)
     return figure

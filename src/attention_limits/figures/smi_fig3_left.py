@@ -41,7 +41,7 @@ def draw(cubes):
     names = ("nothing", "layer 3 learnt", "and layer 1", "all three")
     shade_phases(axes, boundaries, names, 0.0, 2.0)
     axes.set(
-        xlabel=r"samples per dimension $\alpha = n/d$",
+        xlabel=r"samples per dimension $\alpha = n/D$",
         ylabel="overlap with the teacher $Q$",
         xlim=(0, 2.03),
         ylim=(-0.03, 1.08),

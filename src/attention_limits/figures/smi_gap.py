@@ -27,7 +27,7 @@ def draw(cubes):
     axes.axhline(0, color="0.5", linewidth=0.8, zorder=0)
     largest = np.nanmax(np.abs(axes.get_ylim()))
     axes.set(
-        xlabel=r"samples per dimension $\alpha = n/d$", ylabel=r"$Q_{ll}$, informed $-$ uninformed start",
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel=r"$Q_{ll}$, informed $-$ uninformed start",
         xlim=(0, 1.6), ylim=(-largest, largest),
     )  # fmt: skip
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 2))

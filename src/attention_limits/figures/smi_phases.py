@@ -32,7 +32,7 @@ def draw(cubes):
         axes.pcolormesh(edges, [row - 0.38, row + 0.38], typical[None], cmap=colors, vmin=-0.5, vmax=2.5)
         mixed = [np.any(~np.isfinite(values)) or np.ptp(values) > 0 for values in phase]
         axes.plot(alpha[mixed], np.full(np.sum(mixed), row), "k.", markersize=3)
-    axes.set(xlabel=r"samples per dimension $\alpha = n/d$", xlim=(0, 1.625), ylim=(len(LINKS) - 0.5, -0.5))
+    axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.625), ylim=(len(LINKS) - 0.5, -0.5))
     axes.set_yticks(range(len(LINKS)), list(LINKS.values()))
     handles = [Patch(color=color, label=name) for color, name in zip(COLORS, NAMES, strict=True)]
     handles.append(axes.plot([], [], "k.", markersize=3, label="scramblings differ or not all converged")[0])

@@ -16,7 +16,7 @@ def draw(cubes):
                 cube[key], mean, error, color=LAYER_COLORS[layer], marker="o", markersize=3.5, capsize=2,
                 label=rf"$\alpha_{layer}$: layer {layer} becomes learnable",
             )  # fmt: skip
-    left.set(xlabel=r"inverse temperature $\beta$ ($M = 2$ tokens)", ylabel=r"samples per dimension $\alpha = n/d$")
+    left.set(xlabel=r"inverse temperature $\beta$ ($M = 2$ tokens)", ylabel=r"samples per dimension $\alpha = n/D$")
     right.set(xlabel=r"number of tokens $M$ ($\beta = 1$)", xticks=cubes["token_thresholds"].tokens.values)
     left.set_ylim(0, None)
     left.legend(loc="best")

@@ -5,7 +5,7 @@ from numba.extending import intrinsic
 
 
 @intrinsic
-def _bits(typingctx, x):
+def bits(typingctx, x):
     """Reinterpret a float64 as an int64."""
 
     def generate(context, builder, signature, arguments):
@@ -15,7 +15,7 @@ def _bits(typingctx, x):
 
 
 @intrinsic
-def _from_bits(typingctx, n):
+def from_bits(typingctx, n):
     """Reinterpret an int64 as a float64."""
 
     def generate(context, builder, signature, arguments):
@@ -50,4 +50,4 @@ def exp(x):
     p = 0.5 + r * p
     p = 1.0 + r * p
     p = 1.0 + r * p
-    return _from_bits(_bits(p) + (_bits(shifted) << 52))
+    return from_bits(bits(p) + (bits(shifted) << 52))

@@ -1,6 +1,6 @@
 """Variables of the sequence multi-index family."""
 
-from attention_limits.variables import sequence_multi_index_trec as trec
+from attention_limits.variables import sequence_multi_index_training as training
 from attention_limits.variables.record import Coordinate, Variable
 
 SOURCE = (
@@ -9,7 +9,7 @@ SOURCE = (
 )
 
 COORDINATES = (
-    Coordinate("alpha", "samples per dimension", "α", "n / d: number of sequences over the dimension of a token"),
+    Coordinate("alpha", "samples per dimension", "α", "n / D: number of sequences over the dimension of a token"),
     Coordinate("skip", "skip strength", "c", "weight of the residual connection, in units of the attention's row sum"),
     Coordinate("beta", "inverse temperature", "β", "of the softmax, per product of two fields of unit variance"),
     Coordinate("tokens", "sequence length", "M", "number of tokens"),
@@ -136,7 +136,7 @@ VARIABLES = (
         ("step",),
         "threshold of weak recovery, step by step",
         "α_k",
-        "samples per dimension, n / d; 0: from any alpha on; missing: nothing more is learnt on this branch",
+        "samples per dimension, n / D; 0: from any alpha on; missing: nothing more is learnt on this branch",
         "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to what was learnt before",
     ),
     Variable(
@@ -253,5 +253,5 @@ VARIABLES += (
     ),
 )
 
-COORDINATES += trec.COORDINATES
-VARIABLES += trec.VARIABLES
+COORDINATES += training.COORDINATES
+VARIABLES += training.VARIABLES

@@ -1,4 +1,4 @@
-"""Variables of the question classification of the sequence multi-index family."""
+"""Variables of training in the sequence multi-index family: question classification, data sets, gradient descent."""
 
 from attention_limits.variables.record import Coordinate, Variable
 
