@@ -3,7 +3,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numba import njit
 
-from attention_limits.numerics.fast_math import exp
+from attention_limits.numerics.fast_math import exp, log
 
 
 @given(st.floats(-700, 700))
@@ -43,3 +43,13 @@ def test_exponential_is_as_accurate_in_a_vectorised_loop():
     out = np.empty_like(x)
     loop(x, out)
     np.testing.assert_allclose(out, np.exp(x), rtol=1e-14)
+
+
+@given(st.floats(1e-300, 1e300))
+@example(1.0)
+@example(np.sqrt(2.0))
+@example(np.nextafter(np.sqrt(2.0), 2.0))
+@example(np.sqrt(0.5))
+def test_logarithm_to_1e_12(x):
+    # Beyond the series, the rounding of the result itself.
+    np.testing.assert_allclose(log(x), np.log(x), rtol=1e-15, atol=1e-12)

@@ -5,7 +5,7 @@ from numba.extending import intrinsic
 
 
 @intrinsic
-def bits(typingctx, x):
+def _bits(typingctx, x):
     """Reinterpret a float64 as an int64."""
 
     def generate(context, builder, signature, arguments):
@@ -15,7 +15,7 @@ def bits(typingctx, x):
 
 
 @intrinsic
-def from_bits(typingctx, n):
+def _from_bits(typingctx, n):
     """Reinterpret an int64 as a float64."""
 
     def generate(context, builder, signature, arguments):
@@ -50,4 +50,19 @@ def exp(x):
     p = 0.5 + r * p
     p = 1.0 + r * p
     p = 1.0 + r * p
-    return from_bits(bits(p) + (bits(shifted) << 52))
+    return _from_bits(_bits(p) + (_bits(shifted) << 52))
+
+
+@njit(fastmath={"nnan", "contract"}, error_model="numpy")
+def log(x):
+    """log(x) of a positive normal float64, absolute error below 1e-12, without a call like `exp`.
+
+    x = 2^k m with m from 1/sqrt(2) to sqrt(2), and log m = 2 artanh((m - 1) / (m + 1)), a series to the 13th power.
+    """
+    n = _bits(x)
+    k = (n - 0x3FE6A09E667F3BCD) >> 52
+    m = _from_bits(n - (k << 52))
+    t = (m - 1.0) / (m + 1.0)
+    q = t * t
+    series = 1.0 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9 + q * (1 / 11 + q * (1 / 13))))))
+    return 0.6931471805599453 * k + 2.0 * t * series
