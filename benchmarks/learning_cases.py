@@ -153,11 +153,11 @@ def _timed_gamp(dimension, seed, iterations):
     channel = Channel(link, part.solver["resolution"], generator)
     settings = {key: part.solver[key] for key in ("damping", "start_overlap", "side_information", "regularization")}
     warm = np.random.default_rng(0)
-    gamp.run(channel, gamp.gaussian_dataset(link, 10, 10, warm), warm, iterations=1, **settings)
+    gamp.run(channel, gamp.gaussian_dataset(link, 10, 10, warm), warm, max_iterations=1, **settings)
     data = gamp.gaussian_dataset(link, dimension, round(ALPHA * dimension), generator)
     start = time.perf_counter()
     # No early stop on small changes: the iterations are what is measured.
-    outcome = gamp.run(channel, data, generator, iterations=iterations, tolerance=0.0, **settings)
+    outcome = gamp.run(channel, data, generator, max_iterations=iterations, tolerance=0.0, **settings)
     seconds = time.perf_counter() - start
     # Linux counts the peak in KiB; interpreter, libraries and compiler are in it.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

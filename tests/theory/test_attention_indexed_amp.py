@@ -53,7 +53,10 @@ def runs(request):
         data = matrix_amp.draw_dataset(channel, round(case.ratio * case.dimension), case.dimension, count, rng)
         found.append(
             matrix_amp.run(
-                channel, data, iterations=15 if case.tokens > 2 and case.channel == "hardmax" else 80, tolerance=3e-2
+                channel,
+                data,
+                max_iterations=15 if case.tokens > 2 and case.channel == "hardmax" else 80,
+                tolerance=3e-2,
             )
         )
     predicted = [
@@ -85,7 +88,7 @@ def test_exact_recovery_beyond_its_threshold(name):
     channel = make_channel(name, 2)
     count = samples(1.5 * exact_recovery(channel, 0.5), 60)
     for rng in np.random.default_rng(63).spawn(3):
-        run = matrix_amp.run(channel, matrix_amp.draw_dataset(channel, 30, 60, count, rng), iterations=120)
+        run = matrix_amp.run(channel, matrix_amp.draw_dataset(channel, 30, 60, count, rng), max_iterations=120)
         assert run.error[-1] < 1e-3
 
 

@@ -68,7 +68,7 @@ def comparison(request):
         data = gamp.gaussian_dataset(case.link, case.dimension, int(case.alpha * case.dimension), generator)
         runs.append(
             gamp.run(
-                channel, data, generator, iterations=ITERATIONS, start_overlap=1e-8,
+                channel, data, generator, max_iterations=ITERATIONS, start_overlap=1e-8,
                 side_information=case.side_information, tolerance=0.0,
             )
         )  # fmt: skip
@@ -116,7 +116,7 @@ def test_both_layers_are_recovered_from_a_random_start():
     recovered = 0
     for generator in np.random.default_rng(83).spawn(3):
         data = gamp.gaussian_dataset(channel.link, 500, 600, generator)
-        run = gamp.run(channel, data, generator, iterations=60)
+        run = gamp.run(channel, data, generator, max_iterations=60)
         recovered += bool(np.all(np.abs(run.cosine[-1]) > 0.98))
     assert recovered >= 2
 
@@ -126,6 +126,6 @@ def test_last_layer_alone_is_learnt_between_the_thresholds():
     channel = channel_of(DeepAttention(1.0))
     generator = np.random.default_rng(84)
     data = gamp.gaussian_dataset(channel.link, 1000, 500, generator)
-    run = gamp.run(channel, data, generator, iterations=40)
+    run = gamp.run(channel, data, generator, max_iterations=40)
     assert abs(run.cosine[-1, 0]) < 5 / np.sqrt(1000)
     assert 0.7 < run.cosine[-1, 1] ** 2 < 0.85

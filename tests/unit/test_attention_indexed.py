@@ -65,7 +65,7 @@ def test_memory_stays_below_three_times_the_data():
     channel = make_channel("hardmax", 2)
     tracemalloc.start()
     data = matrix_amp.draw_dataset(channel, 50, 100, 20_000, np.random.default_rng(3))
-    matrix_amp.run(channel, data, iterations=2)
+    matrix_amp.run(channel, data, max_iterations=2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert data.sequences.nbytes < peak < 3 * data.sequences.nbytes
@@ -82,7 +82,7 @@ class Contradicting(Linear):
 def test_divergence_is_seen_and_flagged():
     channel = Contradicting(2)
     data = matrix_amp.draw_dataset(channel, 10, 20, 40, np.random.default_rng(4))
-    run = matrix_amp.run(channel, data, iterations=10)
+    run = matrix_amp.run(channel, data, max_iterations=10)
     assert run.diverged
     assert not run.converged
     assert len(run.error) == 1
@@ -92,7 +92,7 @@ def test_divergence_is_seen_and_flagged():
 def test_trajectory_ends_where_it_settles():
     channel = make_channel("softmax", 2)
     data = matrix_amp.draw_dataset(channel, 40, 40, 160, np.random.default_rng(5))
-    run = matrix_amp.run(channel, data, iterations=200)
+    run = matrix_amp.run(channel, data, max_iterations=200)
     assert run.converged
     assert len(run.error) == len(run.variance) == len(run.residual) < 200
     assert run.residual[-1] <= 1e-2 < run.residual[-2]
@@ -121,7 +121,7 @@ SMALL = {
         "state_evolution": {"grid": {"alpha": {"values": [0.0, 0.1, 0.3]}, "ratio": {"values": [0.5, 1.0]}}},
         "matrix_amp": {
             "grid": {"ratio": {"values": [0.52]}, "alpha": {"values": [0.1, 0.4]}}, "replicas": 2,
-            "solver": {"dimension": 15, "iterations": 7},
+            "solver": {"dimension": 15, "max_iterations": 7},
         },
     },
 }  # fmt: skip

@@ -29,7 +29,7 @@ TWO_LAYERS = {
             "grid": {"alpha": {"values": [0.0, 0.2]}}, "replicas": 2, "solver": {"nodes": 16, "max_iterations": 5}
         },
         "two_layers_amp": {
-            "grid": {"alpha": {"values": [0.2, 0.4]}}, "replicas": 2, "solver": {"dimension": 10, "iterations": 4}
+            "grid": {"alpha": {"values": [0.2, 0.4]}}, "replicas": 2, "solver": {"dimension": 10, "max_iterations": 4}
         },
     },
 }  # fmt: skip

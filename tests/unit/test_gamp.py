@@ -17,7 +17,7 @@ def data():
 
 
 def run(data, seed=92, **options):
-    return gamp.run(CHANNEL, data, np.random.default_rng(seed), **{"iterations": 5, **options})
+    return gamp.run(CHANNEL, data, np.random.default_rng(seed), **{"max_iterations": 5, **options})
 
 
 def test_data_set_is_the_model_applied_to_its_sequences(data):
@@ -38,7 +38,7 @@ def test_order_parameters_are_those_of_the_weights(data):
 
 def test_variance_stays_a_covariance_below_the_prior(data):
     for options in ({}, {"damping": 0.4}, {"side_information": 0.5}, {"regularization": 0.01}):
-        found = run(data, iterations=15, **options)
+        found = run(data, max_iterations=15, **options)
         values = np.linalg.eigvalsh(found.variance)
         assert values.min() > 0
         assert values.max() <= 1.0 + 1e-12
@@ -74,17 +74,17 @@ def test_hint_alone_is_the_posterior_mean_of_the_side_observation():
     """E[W | S] = sqrt(lambda) S, V = 1 - lambda, cosine near sqrt(lambda) (D = 4000: 5 sigma = 0.06). The single sample moves
     V by a few times 1/D."""
     data = gamp.gaussian_dataset(MODEL, 4000, 1, np.random.default_rng(95))
-    found = run(data, iterations=2, side_information=0.36)
+    found = run(data, max_iterations=2, side_information=0.36)
     np.testing.assert_allclose(found.variance[-1], 0.64 * np.eye(2), atol=5e-3)
     np.testing.assert_allclose(found.cosine[-1], 0.6, atol=0.06)
 
 
 def test_iteration_stops_at_the_tolerance(data):
-    found = run(data, iterations=200, tolerance=0.5)
+    found = run(data, max_iterations=200, tolerance=0.5)
     assert found.converged
     assert found.residual <= 0.5
     assert len(found.overlap) < 200
-    assert not run(data, iterations=1, tolerance=0.0).converged
+    assert not run(data, max_iterations=1, tolerance=0.0).converged
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_a_channel_that_breaks_gives_a_missing_fixed_point(warm_up):
 def test_a_channel_that_breaks_ends_gamp_and_the_branch():
     link, rng = Broken(), np.random.default_rng(3)
     channel = channel_of(link, 0.5)
-    run = gamp.run(channel, gamp.gaussian_dataset(link, 20, 40, rng), rng, iterations=5)
+    run = gamp.run(channel, gamp.gaussian_dataset(link, 20, 40, rng), rng, max_iterations=5)
     assert not run.converged
     wide = BrokenPair()
     nodes = gaussian_nodes(node_dimension(wide), 32, rng)

@@ -149,22 +149,24 @@ class AmpRun:
     diverged: bool
 
 
-def require_schedule(iterations: int, damping: float, tolerance: float) -> None:
-    """Raise ValueError unless iterations >= 1, 0 <= damping < 1 and tolerance >= 0."""
-    if iterations < 1 or not 0 <= damping < 1 or not tolerance >= 0:
+def require_schedule(max_iterations: int, damping: float, tolerance: float) -> None:
+    """Raise ValueError unless max_iterations >= 1, 0 <= damping < 1 and tolerance >= 0."""
+    if max_iterations < 1 or not 0 <= damping < 1 or not tolerance >= 0:
         raise ValueError(
-            f"need iterations >= 1, 0 <= damping < 1 and tolerance >= 0, got {iterations}, {damping} and {tolerance}"
+            f"need max_iterations >= 1, 0 <= damping < 1 and tolerance >= 0, got {max_iterations}, {damping} and {tolerance}"
         )
 
 
-def run(channel: Channel, data: Dataset, iterations: int = 60, damping: float = 0.5, tolerance: float = 1e-2) -> AmpRun:
+def run(
+    channel: Channel, data: Dataset, max_iterations: int = 60, damping: float = 0.5, tolerance: float = 1e-2
+) -> AmpRun:
     """Iterate until the residual falls below the tolerance.
 
     Parameters
     ----------
     channel : Channel
     data : Dataset
-    iterations : int
+    max_iterations : int
         Largest number, at least one.
     damping : float
         Weight of the OLD iterate, in [0, 1).
@@ -176,13 +178,13 @@ def run(channel: Channel, data: Dataset, iterations: int = 60, damping: float = 
     ValueError
         If a parameter is out of its range.
     """
-    require_schedule(iterations, damping, tolerance)
+    require_schedule(max_iterations, damping, tolerance)
     dimension, count = len(data.teacher), len(data.sequences)
     estimate = math.sqrt(data.ratio) * np.eye(dimension)
     variance, reaction = 1.0, np.zeros((count, channel.tokens, channel.tokens))
     errors, variances, residuals = [], [], []
     converged = diverged = False
-    for _ in range(iterations):
+    for _ in range(max_iterations):
         omega = fields(data.sequences, estimate)
         omega -= reaction
         # Where the outputs themselves tell the distance of omega, the finite size asks for the actual one.

@@ -94,19 +94,19 @@ class TwoLayerRun:
 
 
 def run(
-    model: TwoLayers, data: Dataset, iterations: int = 60, damping: float = 0.5, tolerance: float = 1e-2
+    model: TwoLayers, data: Dataset, max_iterations: int = 60, damping: float = 0.5, tolerance: float = 1e-2
 ) -> TwoLayerRun:
     """Iterate on the `data` of a `model` until the residual falls below `tolerance`.
 
-    `iterations`, `damping`, `tolerance` and the ValueError raised as of `matrix_amp.run`.
+    `max_iterations`, `damping`, `tolerance` and the ValueError raised as of `matrix_amp.run`.
     """
-    require_schedule(iterations, damping, tolerance)
+    require_schedule(max_iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
     V, reaction = np.ones(2), np.zeros((count, 2, 2, 2))
     errors, variances, residuals, resolved = [], [], [], 1.0
     converged = diverged = False
-    while len(errors) < iterations and not converged and not diverged:
+    while len(errors) < max_iterations and not converged and not diverged:
         omega = np.stack([fields(data.sequences, traceless(S)) for S in estimates], axis=1) - reaction
         _, z, spread, sound = model.posterior(data.observed, contrasts(omega), V)
         resolved = min(resolved, float(np.mean(sound)))

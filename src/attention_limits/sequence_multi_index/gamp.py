@@ -108,7 +108,7 @@ def run(
     channel: Channel,
     data: Dataset,
     generator,
-    iterations=60,
+    max_iterations=60,
     damping=0.0,
     start_overlap=1e-3,
     side_information=0.0,
@@ -124,7 +124,7 @@ def run(
         Of the link of the channel.
     generator : numpy.random.Generator
         For the initial estimate and the side information.
-    iterations : int
+    max_iterations : int
         Largest number of iterations.
     damping : float
         Weight of the OLD W_hat, V and Onsager term, in [0, 1).
@@ -147,8 +147,8 @@ def run(
             "need 0 <= damping < 1, 0 < start_overlap < 1, 0 <= side_information < 1, regularization >= 0; got "
             f"{damping}, {start_overlap}, {side_information}, {regularization}"
         )
-    if iterations < 1 or not tolerance >= 0:
-        raise ValueError(f"need iterations >= 1 and tolerance >= 0, got {iterations} and {tolerance}")
+    if max_iterations < 1 or not tolerance >= 0:
+        raise ValueError(f"need max_iterations >= 1 and tolerance >= 0, got {max_iterations} and {tolerance}")
     dimension = data.teacher.shape[1]
     size, token_count = channel.link.rows, channel.link.tokens
     identity = np.eye(size)
@@ -165,7 +165,7 @@ def run(
     reaction = np.zeros((len(data.observed), size, token_count))
     overlaps, norms, variances = [], [], []
     residual, resolved, converged = np.inf, 1.0, False
-    for _ in range(iterations):
+    for _ in range(max_iterations):
         V = variance + regularization * identity
         fields = (tokens @ estimate.T).reshape(-1, token_count, size).transpose(0, 2, 1)
         omega = fields - reaction

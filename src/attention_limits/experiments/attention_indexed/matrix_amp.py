@@ -12,7 +12,7 @@ from attention_limits.experiments.attention_indexed.points import collect
 def run(spec, streams):
     """Errors of the estimate, actual and predicted, along the iterations, and its spectrum (see `variables`)."""
     solver = spec["solver"]
-    dimension, steps = solver["dimension"], solver["iterations"]
+    dimension, steps = solver["dimension"], solver["max_iterations"]
 
     def along(values):
         return np.concatenate([values, np.full(steps - len(values), np.nan)])

@@ -17,7 +17,7 @@ def run(spec, streams):
         rank, _ = width(point["ratio"], dimension)
         generator = streams.generator("data", replica, **{key: point[key] for key in spec["grid"]})
         data = draw_dataset(model, rank, dimension, samples(point["alpha"], dimension), generator)
-        found = iterate(model, data, solver["iterations"], solver["damping"], solver["tolerance"])
+        found = iterate(model, data, solver["max_iterations"], solver["damping"], solver["tolerance"])
         return {
             "mmse_by_layer": found.error[-1],
             "predicted_by_layer": found.variance[-1],

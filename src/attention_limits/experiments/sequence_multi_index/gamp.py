@@ -17,7 +17,7 @@ ERROR_NODES = 8192
 def run(spec, streams):
     """Final overlaps and trajectories of GAMP (see `variables`); iterations after the last are missing."""
     solver, size = spec["solver"], link_at(spec).rows
-    steps = solver["iterations"]
+    steps = solver["max_iterations"]
     square = (size, size)
     overlap = np.full((*shape(spec), steps, *square), np.nan)
     norm, variance = np.full_like(overlap, np.nan), np.full_like(overlap, np.nan)
@@ -31,7 +31,7 @@ def run(spec, streams):
         outcome = gamp.run(
             Channel(link, solver["resolution"], streams.generator("channel", replica)),
             data, streams.generator("start", replica, alpha=alpha),
-            iterations=steps, damping=solver["damping"], start_overlap=solver["start_overlap"],
+            max_iterations=steps, damping=solver["damping"], start_overlap=solver["start_overlap"],
             side_information=solver["side_information"], regularization=solver["regularization"],
             tolerance=solver["tolerance"],
         )  # fmt: skip
