@@ -247,6 +247,8 @@ def test_a_family_at_smoke_scale(slurm, tmp_path):
         how = ["--cores", "1"]
         if name != "local":
             how = ["--workflow-profile", str(REPOSITORY / "workflow/profiles/slurm"), *SITE, "--jobs", "2"]
+            # A node has one core: what is grouped goes one after the other.
+            how += ["--cores", "1"]
         arguments = ["-s", str(REPOSITORY / "Snakefile"), "--config", "scale=smoke", f"families=[{family}]"]
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", *arguments, *how],
