@@ -61,7 +61,7 @@ docs: $(STAMP)
 	$(UV) sync --quiet --locked --inexact --group docs
 	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
 
-# After `make run`: the gallery, the audit and the tables of the README say what it found.
+# After `make run`, and `make bench` if wanted: the gallery, the audit, the benchmarks and the tables of the README say what was found.
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py
 

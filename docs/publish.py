@@ -1,8 +1,9 @@
 """Bring the pages that show results up to date with a finished run: `python docs/publish.py [RESULTS]`, or `make publish`.
 
-Writes docs/figures/*.png, docs/published.json (minutes per figure, the audit), and from it docs/gallery.md, docs/audit.md and
-the parts of README.md between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. A test compares the pages with config/ and
-docs/published.json, so that a new figure or a new published number is not forgotten.
+Writes docs/figures/*.png, docs/published.json (minutes per figure, the audit), docs/benchmarks.md (what `make bench` has
+measured last, if anything), and from these docs/gallery.md, docs/audit.md and the parts of README.md between
+`<!-- begin: NAME -->` and `<!-- end: NAME -->`. A test compares the pages with config/ and docs/published.json, so that a new
+figure or a new published number is not forgotten.
 """
 
 import json
@@ -16,6 +17,7 @@ from attention_limits.project import load_project
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "published.json"
+BENCHMARKS = {"benchmarks.md": "docs/benchmarks.md", "scaling.png": "docs/figures/scaling.png"}
 
 
 def shown(project):
@@ -102,10 +104,27 @@ def figure_table(project, times):
     return "\n".join(lines) + "\n"
 
 
+def speed_table(benchmarks):
+    """Plain method, ours and ratio from the table of docs/benchmarks.md: of rows that differ in numbers alone the first."""
+    lines, seen = ["| | Plain | Ours | Ratio |", "|---|---|---|---|"], set()
+    for line in benchmarks.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        kind = re.sub(r"[\d.]+", "", cells[0].split(",")[0])
+        if len(cells) == 8 and cells[3] not in ("", "ratio", "---") and kind not in seen:
+            seen.add(kind)
+            lines.append(f"| {' | '.join(cells[:4])} |")
+    return "\n".join(lines) + "\n"
+
+
 def pages(project, data, readme):
     """The text of every page that shows results, by its path below the root."""
     rows = from_plain(data["audit"])
-    blocks = {"figures": figure_table(project, data["minutes"]), "audit": short_table(rows)}
+    benchmarks = (ROOT / BENCHMARKS["benchmarks.md"]).read_text(encoding="utf-8")
+    blocks = {
+        "figures": figure_table(project, data["minutes"]),
+        "audit": short_table(rows),
+        "speed": speed_table(benchmarks),
+    }
     for name, text in blocks.items():
         pattern = rf"(<!-- begin: {name} -->\n).*?(<!-- end: {name} -->)"
         readme = re.sub(pattern, lambda found, text=text: f"{found[1]}{text}{found[2]}", readme, flags=re.DOTALL)
@@ -130,6 +149,10 @@ def main():
         drawn = results / "figures" / figure.family / f"{name}.png"
         if drawn.exists():
             shutil.copy(drawn, ROOT / "docs" / "figures")
+    for name, target in BENCHMARKS.items():
+        measurement = ROOT / "benchmarks" / "results" / name
+        if measurement.exists():
+            shutil.copy(measurement, ROOT / target)
     for name, text in pages(project, data, (ROOT / "README.md").read_text(encoding="utf-8")).items():
         (ROOT / name).write_text(text, encoding="utf-8")
         print(f"{name}: written")

@@ -26,7 +26,7 @@ def test_the_pages_are_in_step(project):
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     for name, text in publish.pages(project, data, readme).items():
         assert (REPOSITORY / name).read_text(encoding="utf-8") == text, name
-    assert all(f"<!-- begin: {block} -->" in readme for block in ("figures", "audit"))
+    assert all(f"<!-- begin: {block} -->" in readme for block in ("figures", "audit", "speed"))
     images = {path.name for path in (REPOSITORY / "docs" / "figures").glob("*.png")}
     assert images >= {f"{name}.png" for name in publish.shown(project)}
     texts = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").rglob("*.md")) + readme
@@ -52,6 +52,17 @@ def test_every_published_number_is_in_the_audit_and_explained(project):
 )
 def test_first_sentence(caption, sentence):
     assert publish.first_sentence(caption) == sentence
+
+
+def test_the_speed_table_shows_one_row_of_each_kind():
+    head = "| what | baseline | ours | ratio | error of baseline | error of ours | peak memory / MB | note |"
+    rows = [
+        "| point at 1, x | 2 s | 1 s | 2 | | | | |",
+        "| point at 2, y | 3 s | 1 s | 3 | | | | |",
+        "| curve | | 1 s | | | | | |",
+    ]
+    shown = publish.speed_table("\n".join([head, "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows]))
+    assert shown.splitlines()[2:] == ["| point at 1, x | 2 s | 1 s | 2 |"]
 
 
 def test_minutes_of_two_cores():
