@@ -25,10 +25,10 @@ def growths(quick):
     return [
         nodes_growth([64, 128, 256] if quick else [128, 256, 512, 1024, 2048], repeats),
         depth_growth([3, 4, 5] if quick else [3, 4, 5, 6, 8], 16 if quick else 64, repeats),
-        token_growth([1, 4, 16] if quick else [1, 2, 4, 8, 16, 32], repeats),
+        token_growth([1, 4, 16] if quick else [1, 4, 16, 64, 256], repeats),
         dimension_growth([1e2, 1e4] if quick else [1e2, 1e3, 1e4, 1e5], repeats),
         grid_growth([20, 40] if quick else [25, 50, 100, 200], repeats),
-        width_growth([20, 40] if quick else [40, 60, 80, 120, 160], repeats),
+        width_growth([20, 40] if quick else [100, 150, 200, 300, 400], repeats),
         score_growth([2, 4] if quick else [2, 3, 4, 6, 8], repeats),
         *site_growths([10, 20, 40] if quick else [10, 20, 40, 80], repeats),
     ]
@@ -71,7 +71,7 @@ def depth_growth(sizes, outputs, repeats):
         channel = Channel(link, 1.0, np.random.default_rng(0))
         return lambda: channel.posterior(observed, omega, V)
 
-    return growth("moments of a stack of layers by sampling, per output", "layers L", sizes, work, outputs, repeats)
+    return growth("moments of L layers by sampling, per output", "layers L", sizes, work, outputs, repeats)
 
 
 def token_growth(sizes, repeats):
@@ -140,7 +140,7 @@ def score_growth(sizes, repeats):
     """One iteration of matrix AMP against the number of tokens, at fixed d and n."""
     iterations = 3
     return growth(
-        "matrix AMP, d = 60, n = 360, per iteration", "tokens T", sizes, lambda length: _amp(length, 60, 0.1, iterations),
+        "matrix AMP, d = 100, n = 2000, per iteration", "tokens T", sizes, lambda length: _amp(length, 100, 0.2, iterations),
         iterations, repeats,
     )  # fmt: skip
 
