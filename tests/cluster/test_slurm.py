@@ -237,9 +237,9 @@ def test_small_jobs_in_one_submission(project, slurm, sound):
     assert (project.folder / CUBE).read_bytes() == sound
 
 
-def test_a_family_at_smoke_scale(slurm, tmp_path):
-    """The real experiments of a family, data shared by several estimators among them."""
-    family = os.environ.get("CLUSTER_FAMILY", "potts_mlm")
+def test_all_families_at_smoke_scale(slurm, tmp_path):
+    """The real experiments, data shared by several estimators among them. CLUSTER_FAMILIES="[potts_mlm]" takes but one family."""
+    families = os.environ.get("CLUSTER_FAMILIES", "all")
     digests = []
     for name in ("local", "on slurm"):
         folder = tmp_path / name
@@ -249,14 +249,14 @@ def test_a_family_at_smoke_scale(slurm, tmp_path):
             how = ["--workflow-profile", str(REPOSITORY / "workflow/profiles/slurm"), *SITE, "--jobs", "2"]
             # A node has one core: what is grouped goes one after the other.
             how += ["--cores", "1"]
-        arguments = ["-s", str(REPOSITORY / "Snakefile"), "--config", "scale=smoke", f"families=[{family}]"]
+        arguments = ["-s", str(REPOSITORY / "Snakefile"), "--config", "scale=smoke", f"families={families}"]
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", *arguments, *how],
             cwd=folder,
             env={**os.environ, **slurm.environment()},
             capture_output=True,
             text=True,
-            timeout=3000,
+            timeout=6000,
             check=False,
         )
         assert done.returncode == 0, done.stderr
