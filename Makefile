@@ -32,7 +32,7 @@ test: lint
 slurm cluster-generic: $(STAMP)
 	$(UV) sync --locked --inexact --extra $@
 
-# A real Slurm on this machine, as root on Debian; about half an hour.
+# A real Slurm on this machine, as root on Debian; about an hour.
 test-cluster: $(STAMP)
 	tests/cluster/install.sh
 	$(UV) sync --locked --inexact --all-extras
