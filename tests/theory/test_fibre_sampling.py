@@ -48,7 +48,7 @@ def kernel_moments(link, u, omega, V, nodes):
     deep_moments(
         np.ascontiguousarray(u), np.ascontiguousarray(omega), proposal.shift, proposal.spread,
         proposal.whitening, proposal.regression[0], 1.0 / proposal.rest[0, 0] ** 2,
-        np.ascontiguousarray(nodes.reshape(-1, link.free_rows, 2).transpose(1, 2, 0)), link.skip, link.beta,
+        np.ascontiguousarray(nodes).reshape(-1, link.free_rows, 2), link.skip, link.beta,
         log_z, mean, second, effective,
     )  # fmt: skip
     return log_z + proposal.log_scale, mean, second, effective

@@ -171,11 +171,10 @@ class Channel:
         n, free, size = len(observed), self.link.free_rows, 2 * self.link.depth
         proposal = propose(V, free, 2)
         log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
-        by_row = np.ascontiguousarray(nodes.reshape(-1, free, 2).transpose(1, 2, 0))
         deep_moments(
             observed, omega, proposal.shift, proposal.spread, proposal.whitening, proposal.regression[0],
-            1.0 / proposal.rest[0, 0] ** 2, by_row, float(self.link.skip), float(self.link.beta),
-            log_z, mean, second, effective,
+            1.0 / proposal.rest[0, 0] ** 2, np.ascontiguousarray(nodes).reshape(-1, free, 2),
+            float(self.link.skip), float(self.link.beta), log_z, mean, second, effective,
         )  # fmt: skip
         log_z += proposal.log_scale
         return log_z, mean, second, effective

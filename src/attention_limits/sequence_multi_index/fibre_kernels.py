@@ -240,7 +240,7 @@ def deep_moments(
         As in `fibre_sampling.Proposal`, the last for the one row left.
     precision : float
         Inverse variance of the last layer given the others.
-    nodes : array (L - 1, 2, S)
+    nodes : array (S, L - 1, 2)
         Standard normal variables; S is a multiple of PASS.
     skip, beta : float
         c and the inverse temperature.
@@ -252,8 +252,8 @@ def deep_moments(
         Effective sample size (sum w)^2 / sum w^2.
     """
     n = u.shape[0]
-    free, count = nodes.shape[0], nodes.shape[2]
-    passes = np.ascontiguousarray(nodes.reshape((free, 2, count // PASS, PASS)).transpose((2, 0, 1, 3)))
+    count, free = nodes.shape[0], nodes.shape[1]
+    passes = np.ascontiguousarray(nodes.reshape((count // PASS, PASS, free, 2)).transpose((0, 2, 3, 1)))
     for block in prange((n + BLOCK - 1) // BLOCK):
         work = np.empty((4 * free + 10, PASS))
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
