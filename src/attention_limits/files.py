@@ -28,6 +28,11 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def half_written(path: Path) -> list[Path]:
+    """What killed writers of `path` have left in its folder."""
+    return sorted(path.parent.glob(f".{path.stem}.*.tmp{path.suffix}"))
+
+
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:

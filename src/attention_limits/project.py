@@ -2,12 +2,12 @@
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attention_limits.digests import chunk_code, cube_digest, held_points, point_digest
 from attention_limits.errors import SpecError
-from attention_limits.files import canonical_json
+from attention_limits.files import canonical_json, half_written
 from attention_limits.provenance import code_digest
 from attention_limits.schema import complete, load_schema, problems
 from attention_limits.spec import Estimator, Experiment, load_experiment
@@ -78,6 +78,29 @@ class Project:
         held = self._held[key]
         needed = part.data_chunks(point for point in part.chunk(chunk).points() if point not in held)
         return [f"{data_folder(self.base, self.scale, part)}/{item.name}.nc" for item in needed]
+
+    def leftover_data(self) -> list[Path]:
+        """Files of data, whole or half written, whose readers' chunk files hold every point by now.
+
+        Snakemake deletes data after their last reader. A kill in between leaves them, and so does a reader that made its
+        data itself.
+        """
+        # What this instance has looked up may be older than the files.
+        now = replace(self)
+        known: set[str] = set()
+        needed: set[str] = set()
+        for item in self._all():
+            for name, part in item.estimators.items():
+                if part.reads is None:
+                    continue
+                folder = data_folder(self.base, self.scale, part)
+                if not Path(folder).is_dir():
+                    continue
+                known |= {f"{folder}/{data.name}.nc" for data in part.reads.chunks}
+                for chunk in part.chunks:
+                    needed.update(now.data_paths(item.family, item.name, name, chunk.name))
+        paths = [Path(file) for file in sorted(known - needed)]
+        return [file for path in paths for file in (path, *half_written(path)) if file.exists()]
 
     @functools.cached_property
     def _held(self) -> dict[tuple[str, str, str], set[tuple[float, ...]]]:

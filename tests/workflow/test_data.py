@@ -118,6 +118,29 @@ def test_killed_in_the_middle_and_resumed(shared, tmp_path):
     assert killed.planned(CUBE) == []
 
 
+def test_data_that_a_kill_has_left_are_deleted_once_no_reader_needs_them(shared):
+    names = sorted(path.stem for path in shared.folder.glob("results/logs/data/**/*.log"))
+    files = [f"results/data/toy/shared/drawn/{name}.nc" for name in names]
+    # Data that are asked for stay.
+    assert shared.snakemake(*files).returncode == 0
+    assert [str(path.relative_to(shared.folder)) for path in data_files(shared)] == files
+    half = shared.folder / files[0].replace("alpha", ".alpha").replace(".nc", ".12345.tmp.nc")
+    half.write_bytes(b"begun")
+    # A run that makes something else leaves what a reader still needs, and data of another layout.
+    foreign = shared.folder / files[0].replace("alpha0.2", "alpha0.3")
+    foreign.write_bytes(b"not of this layout")
+    next(path for path in shared.chunks() if path.parent.name == "spreads").unlink()
+    assert shared.snakemake("--forcerun", "toy_heights").returncode == 0
+    assert data_files(shared) == sorted([foreign, *(shared.folder / file for file in files if "alpha0.4" in file)])
+    # With --notemp all stay.
+    (shared.folder / CUBE).unlink()
+    assert shared.snakemake(CUBE, "--notemp").returncode == 0
+    assert len(data_files(shared)) == 3
+    assert shared.snakemake("--forcerun", "toy_heights").returncode == 0
+    assert data_files(shared) == [foreign]
+    assert shared.planned(CUBE) == []
+
+
 def test_by_hand(shared, toy):
     sound = (shared.folder / CUBE).read_bytes()
     shutil.rmtree(shared.folder / "results")

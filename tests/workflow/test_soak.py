@@ -46,13 +46,14 @@ def soak(folder, undisturbed, kills: int, seed: int) -> dict[str, int]:
 
 def check(project, undisturbed) -> None:
     """Finish the run: nothing is half, nothing is missing, nothing is left to do, and no temporary data remain."""
-    done = project.snakemake("--cores", "2")
+    # A figure is drawn anew, so that this run has something to end with: only then Snakemake calls what clears up.
+    done = project.snakemake("--cores", "2", "all", "--forcerun", "toy_heights")
     assert done.returncode == 0, done.stderr
     for name, content in undisturbed.items():
         assert (project.folder / name).read_bytes() == content
     assert (project.folder / "results/figures/toy/toy_heights.pdf").exists()
     assert project.planned() == []
-    assert [path for path in project.folder.glob("results/data/**/*.nc") if not path.name.startswith(".")] == []
+    assert list(project.folder.glob("results/data/**/*.nc")) == []
 
 
 def test_a_few_kills(tmp_path, undisturbed):

@@ -23,3 +23,12 @@ rule data:
         "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
     shell:
         SHELL
+
+
+# A kill can leave data that their readers have done with; nothing would delete them later, since no job reads them again.
+onsuccess:
+    if not workflow.storage_settings.notemp:
+        for path in PROJECT.leftover_data():
+            if str(path) not in workflow.dag_settings.targets:
+                print(f"Removing temporary output {path}, left by an earlier run.", file=sys.stderr)
+                path.unlink()
