@@ -13,7 +13,7 @@ from table import Row, Spread
 
 # The setting of Figure 2.
 DIMENSION, SAMPLES, BATCH, SETS = 500, 7500, 200, 4
-DESCENT = Descent(rate=15.0, decay=0.07 / DIMENSION, reuse=3)
+DESCENT = Descent(learning_rate=15.0, decay=0.07 / DIMENSION, reuse=3)
 
 
 def problem(batches, seed=0):

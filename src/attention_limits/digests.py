@@ -52,6 +52,11 @@ def held_points(folder: Path, grid: list[str], point_digest: str) -> set[tuple[f
     return held
 
 
+def figure_digest(module: str, cubes: dict[str, str]) -> str:
+    """What decides the files of a figure: the code that draws it, and the digests of its cubes by their names."""
+    return digest([code_digest(module), cubes])
+
+
 def cube_digest(experiment: Experiment, seed: int) -> str:
     """What decides the content of a cube: its specification, texts, seed and all code on the way."""
     return digest(

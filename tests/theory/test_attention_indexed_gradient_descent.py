@@ -65,7 +65,7 @@ def test_single_precision_ends_where_double_precision_does():
         double = descend(sequences, outputs, starts, 1.0, descent)
     assert single.weights.dtype == np.float32
     assert double.weights.dtype == np.float64
-    np.testing.assert_allclose(single.train_error[:, 0], double.train_error[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(single.training_error[:, 0], double.training_error[:, 0], rtol=1e-5)
     errors = [averages(run.weights, S, [1]).by_start for run in (single, double)]
     np.testing.assert_allclose(*errors, rtol=1e-2)
 
@@ -82,13 +82,13 @@ def test_ends_at_the_first_record_at_which_all_starts_are_below_the_tolerance():
     starts = starts.astype(np.float32)
     whole = descend(sequences, outputs, starts, 1.0, Descent(steps=60, record_every=20))
     assert whole.steps == 60
-    assert np.all(np.isfinite(whole.train_error))
-    assert np.all(whole.train_error[:, 1] < whole.train_error[:, 0])
-    limit = float(whole.train_error[:, 1].max())
+    assert np.all(np.isfinite(whole.training_error))
+    assert np.all(whole.training_error[:, 1] < whole.training_error[:, 0])
+    limit = float(whole.training_error[:, 1].max())
     stopped = descend(sequences, outputs, starts, 1.0, Descent(steps=60, record_every=20, tolerance=limit))
     assert stopped.steps == 20
-    np.testing.assert_array_equal(stopped.train_error[:, :2], whole.train_error[:, :2])
-    assert np.all(np.isnan(stopped.train_error[:, 2:]))
+    np.testing.assert_array_equal(stopped.training_error[:, :2], whole.training_error[:, :2])
+    assert np.all(np.isnan(stopped.training_error[:, 2:]))
 
 
 def test_a_start_does_not_depend_on_the_others():
@@ -155,5 +155,5 @@ def test_refuses_what_makes_no_sense():
         descend(sequences, outputs, starts, np.inf, Descent())
     with pytest.raises(ValueError, match="shapes"):
         descend(sequences, outputs[:-1], starts, 1.0, Descent())
-    with pytest.raises(ValueError, match="rate"):
-        Descent(rate=0.0)
+    with pytest.raises(ValueError, match="learning_rate"):
+        Descent(learning_rate=0.0)

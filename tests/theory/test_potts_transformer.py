@@ -60,7 +60,9 @@ def test_training_ends_between_independent_sites_and_the_optimum(optimizer):
     independent = independent_losses(training, test, 3).mean()
     assert independent - optimal > 0.15
     rate = {"sgd": 0.2, "adam": 0.01}[optimizer]
-    done = train(SHAPE, training, test, rng, optimizer=optimizer, rate=rate, batch=50, epochs=30, evaluations=3)
+    done = train(
+        SHAPE, training, test, rng, optimizer=optimizer, learning_rate=rate, batch=50, epochs=30, evaluations=3
+    )
     assert optimal - 0.01 < done.test_loss[-1] < 0.5 * (independent + optimal)
     np.testing.assert_array_equal(done.epochs, [10, 20, 30])
 
@@ -73,7 +75,7 @@ def test_training_is_reproducible_and_depends_on_the_stream(sequences):
             sequences,
             np.random.default_rng(seed),
             optimizer="adam",
-            rate=0.01,
+            learning_rate=0.01,
             batch=20,
             epochs=2,
             evaluations=1,
@@ -91,7 +93,7 @@ def test_another_optimizer_is_refused(sequences):
             sequences,
             np.random.default_rng(0),
             optimizer="lion",
-            rate=1.0,
+            learning_rate=1.0,
             batch=1,
             epochs=1,
             evaluations=1,

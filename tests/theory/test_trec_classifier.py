@@ -123,11 +123,11 @@ def test_records_are_those_of_the_weights(parameters):
     path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[1:], LABELS[1:]), order, 1e-3, 0.0, SKIP)
     scores = reference_logits(parameters, TOKENS)
     right = scores.argmax(axis=1) == LABELS
-    np.testing.assert_allclose(path.train_accuracy[0], right.mean(), rtol=1e-6)
+    np.testing.assert_allclose(path.training_accuracy[0], right.mean(), rtol=1e-6)
     np.testing.assert_allclose(path.test_accuracy[0], right[1:].mean(), rtol=1e-6)
-    np.testing.assert_allclose(path.train_loss[0], reference_loss(parameters, TOKENS, LABELS), rtol=1e-5)
+    np.testing.assert_allclose(path.training_loss[0], reference_loss(parameters, TOKENS, LABELS), rtol=1e-5)
     assert path.attention.shape == (3, 2, 6, 4)
-    assert path.train_loss[2] < path.train_loss[1] < path.train_loss[0]
+    assert path.training_loss[2] < path.training_loss[1] < path.training_loss[0]
 
 
 def test_similarity_of_products_is_that_of_the_matrices():

@@ -215,7 +215,7 @@ class TwoSquares(Link):
         return -0.5 * np.sum((observed[:, None] - h[..., 0] ** 2) ** 2 / self.variances, axis=-1)
 
 
-@pytest.mark.parametrize("second", [0.6, 1.0])
+@pytest.mark.parametrize("second", [1.0, 2.0])
 def test_rows_without_anything_in_common_keep_their_thresholds(second):
     """Two problems in one: what is learnt of one row changes nothing for the other.
 
@@ -246,10 +246,10 @@ def test_branch_with_two_of_three_layers_learnt_is_a_fixed_point_of_the_state_ev
     channel = channel_of(DeepAttention(1.0, 1.0, 3), 0.5)
     nodes = node_sets(channel.link, 256, 1, seed=74)[0]
     subspace = np.eye(3)[:, [2, 0]]
-    point = branch_point(channel, nodes, subspace, 4.5, np.diag([70.0, 0.3]), tolerance=1e-6)
+    point = branch_point(channel, nodes, subspace, 4.2, np.diag([57.0, 0.14]), tolerance=1e-6)
     assert point.converged
     overlap = subspace @ point.precision @ np.linalg.inv(np.eye(2) + point.precision) @ subspace.T
-    np.testing.assert_allclose(-np.log(np.linalg.det(np.eye(3) - overlap)), 4.5, atol=1e-4)
+    np.testing.assert_allclose(-np.log(np.linalg.det(np.eye(3) - overlap)), 4.2, atol=1e-4)
     assert 0.02 < overlap[0, 0] < overlap[2, 2]
     assert point.growth < 1.0
     found = solve(channel, point.alpha, nodes, 0.5, tolerance=1e-6, max_iterations=3000, seed_overlap=1e-10)

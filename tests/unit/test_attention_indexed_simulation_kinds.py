@@ -90,7 +90,7 @@ def test_more_starts_leave_the_first_ones_as_they_are(tmp_path):
         (TWO_LAYERS, ("model", "skip"), 0.5, "model.skip"),
         (GRADIENT_DESCENT, ("model", "beta"), -1.0, "model.beta"),
         (GRADIENT_DESCENT, ("model", "ratio"), 0.0, "model.ratio"),
-        (GRADIENT_DESCENT, ("estimators", "gradient_descent", "solver", "rate"), 0.0, "solver.rate"),
+        (GRADIENT_DESCENT, ("estimators", "gradient_descent", "solver", "learning_rate"), 0.0, "solver.learning_rate"),
         (GRADIENT_DESCENT, ("estimators", "gradient_descent", "solver", "dimension"), 3000, "MB"),
         (TWO_LAYERS, ("estimators", "two_layers_amp", "solver", "dimension"), 3000, "MB"),
     ],

@@ -12,9 +12,9 @@ SGD = {
     "batch": 10,
     "batches": 7,
     "reuse": 3,
-    "rate": 3.0,
+    "learning_rate": 3.0,
     "weight_decay": 0.07,
-    "initial_scale": 0.9,
+    "initial_std": 0.9,
     "record_every": 3,
 }
 GAMP = {

@@ -65,7 +65,7 @@ def test_single_precision_follows_the_naive_descent_in_double_precision():
     link = DeepAttention(skip=1.0)
     sequences, outputs, teachers, starts = problem(link, 60, 400, sets=2)
     order = np.stack([drawn_batches(400, 20, 40, np.random.default_rng(set_)) for set_ in range(2)])
-    descent = Descent(rate=5.0, decay=0.07 / 60, reuse=3)
+    descent = Descent(learning_rate=5.0, decay=0.07 / 60, reuse=3)
     block = Block(sequences, outputs.astype(np.float32), order)
     found = descend(link, [block], starts, teachers, descent)
     for index in range(2):
@@ -84,7 +84,7 @@ def test_neither_the_blocks_nor_the_company_change_a_number():
     sequences, outputs, teachers, starts = problem(link, 40, 100, sets=3)
     outputs = outputs.astype(np.float32)
     order = np.stack([drawn_batches(100, 10, 12, np.random.default_rng(set_)) for set_ in range(3)])
-    descent = Descent(rate=2.0)
+    descent = Descent(learning_rate=2.0)
     together = descend(link, [Block(sequences, outputs, order)], starts, teachers, descent)
     for index in range(3):
         one = slice(index, index + 1)
@@ -102,7 +102,7 @@ def test_the_recorded_loss_is_the_mean_over_sequences():
     # A rate so small that the weights stay where they are.
     found = descend(
         link, [Block(sequences, outputs, drawn_batches(20, 5, 4, np.random.default_rng(0))[None])], starts, teachers,
-        Descent(rate=1e-9),
+        Descent(learning_rate=1e-9),
     )  # fmt: skip
     errors = np.sum((link.forward(local_fields(sequences[0], starts[0])) - outputs[0]) ** 2, axis=(1, 2))
     assert np.isnan(found.loss[0, 0])
@@ -113,7 +113,7 @@ def test_diverged_weights_are_kept_as_nan():
     link = DeepAttention(skip=1.0, activation="linear")
     sequences, outputs, teachers, starts = problem(link, 30, 20)
     order = drawn_batches(20, 5, 40, np.random.default_rng(0))[None]
-    found = descend(link, [Block(sequences, outputs, order)], starts, teachers, Descent(rate=1e4))
+    found = descend(link, [Block(sequences, outputs, order)], starts, teachers, Descent(learning_rate=1e4))
     assert np.isfinite(found.cosine[0, 0]).all()
     assert np.isnan(found.cosine[0, -1]).all()
 
@@ -132,7 +132,7 @@ def test_a_pass_uses_no_sequence_twice(samples, data):
 
 @pytest.mark.parametrize("values", [(0.0, 0.0, 1), (1.0, -1.0, 1), (1.0, 0.0, 0), (np.nan, 0.0, 1)])
 def test_wrong_parameters_are_refused(values):
-    with pytest.raises(ValueError, match="need rate > 0"):
+    with pytest.raises(ValueError, match="need learning_rate > 0"):
         Descent(*values)
 
 

@@ -31,7 +31,7 @@ SMALL = {
             "grid": {
                 "distance": {"values": [0.5]}, "samples": {"values": [20, 60]}, "ridge": {"values": [0.01]},
             },
-            "solver": {"attentions": ["softmax", "raw"], "restarts": 2},
+            "solver": {"attentions": ["softmax", "raw"], "starts": 2},
         },
     },
 }  # fmt: skip
@@ -42,7 +42,7 @@ ALIGNED = {
     "estimators": {
         "factored_attention": {
             "reads": "alignment", "replicas": 2, "grid": {"samples": {"values": [20, 30]}, "ridge": {"values": [0.1, 1.0]}},
-            "solver": {"restarts": 1},
+            "solver": {"starts": 1},
         }
     },
 }  # fmt: skip
@@ -86,9 +86,9 @@ def test_learners_see_the_samples_of_their_point(project):
     assert learnt.attention.values.tolist() == ["softmax", "raw"]
     assert np.all(learnt.attention_map.sel(attention="softmax") >= 0)
     # The chosen start is the one with the smallest objective, and its excess is against the optimum on the same test set.
-    best = learnt.objective.argmin("restart")
+    best = learnt.objective.argmin("start")
     np.testing.assert_array_equal(learnt.chosen, best)
-    excess = learnt.test_loss.isel(restart=best) - known.optimal_loss
+    excess = learnt.test_loss.isel(start=best) - known.optimal_loss
     np.testing.assert_allclose(excess.transpose(*learnt.excess_loss.dims), learnt.excess_loss, atol=1e-12)
     assert np.all(learnt.site_error >= 0)
 
@@ -105,7 +105,7 @@ def test_an_alignment_is_learnt_from(project):
     assert np.isnan(learnt.excess_loss).all()
     assert np.isnan(learnt.site_error).all()
     gain = learnt.independent_loss.isel(ridge=0, samples=-1) - learnt.test_loss.isel(
-        ridge=0, samples=-1, restart=0, attention=0
+        ridge=0, samples=-1, start=0, attention=0
     )
     assert np.all(gain > 0.1)
 

@@ -38,7 +38,9 @@ def test_gain_exponent_of_a_power_law():
         {"tokens": tokens},
     )
     tied = untied.assign(escape_step=(("tokens", "replica"), 100.0 * np.ones((3, 1)) * spread))
-    tied = tied.expand_dims({"rate_exponent": [1.0]}, axis=1).transpose("tokens", "rate_exponent", "replica")
+    tied = tied.expand_dims({"learning_rate_exponent": [1.0]}, axis=1).transpose(
+        "tokens", "learning_rate_exponent", "replica"
+    )
     exponent, error = gain_exponent(tied, untied, 1.0)
     assert exponent == pytest.approx(2.0)
     assert 0 < error < 0.02

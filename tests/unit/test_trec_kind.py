@@ -50,14 +50,14 @@ def test_all_variables_are_registered_and_plausible(cube):
         np.testing.assert_allclose(cube[name].isel(epoch=-1), 1.0, rtol=1e-12)
         assert np.all(cube[name].isel(epoch=0) < 0.999)
     fast = cube.sel(learning_rate=1e-2)
-    assert np.all(fast.train_accuracy.isel(epoch=-1) > fast.majority_accuracy + 0.3)
-    assert np.all(fast.train_loss.isel(epoch=-1) < 0.7 * fast.train_loss.isel(epoch=0))
+    assert np.all(fast.training_accuracy.isel(epoch=-1) > fast.majority_accuracy + 0.3)
+    assert np.all(fast.training_loss.isel(epoch=-1) < 0.7 * fast.training_loss.isel(epoch=0))
     # A start is chance: 60 test questions, six classes, four of them near a fifth.
     assert np.all(cube.test_accuracy.isel(epoch=0) < 0.6)
 
 
 def test_rates_share_their_start_and_replicas_do_not(cube):
-    start = cube.train_loss.isel(epoch=0)
+    start = cube.training_loss.isel(epoch=0)
     np.testing.assert_array_equal(start.isel(learning_rate=0), start.isel(learning_rate=1))
     assert np.all(start.isel(replica=0) != start.isel(replica=1))
 
@@ -77,7 +77,7 @@ def test_a_file_and_a_vocabulary_of_word_pieces(tmp_path):
     found = compute([1e-2], [0], tmp_path, corpus="train_5500.label", vocabulary="vocab.txt")
     # Marks, question words and letters, each at most twice (first and further), with padding and unknown.
     assert 20 < found.vocabulary_size.item() <= len(common) - 4 + 2 * len(letters) + 3
-    assert found.train_loss.isel(epoch=-1) < found.train_loss.isel(epoch=0)
+    assert found.training_loss.isel(epoch=-1) < found.training_loss.isel(epoch=0)
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ With weights W (d, r), fields h_W as in `model` and data of n sequences,
 
     loss(W) = (1/d) sum_mu ||softmax(beta h_W,mu) - y_mu||_F^2
 
-(Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582: rate 0.1, 1000 steps). A step is two products of the n T x d
-matrix of all tokens, with W and with the slopes by X W, and sums over r: nothing of the size of n d^2 is made. Single precision;
-the tests compare it with double.
+(Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582: learning rate 0.1, 1000 steps). A step is two products of the
+n T x d matrix of all tokens, with W and with the slopes by X W, and sums over r: nothing of the size of n d^2 is made. Single
+precision; the tests compare it with double.
 
 Samples of the posterior would have twice the Bayes-optimal error, and the mean of m of them mmse (1 + 1/m). Runs that fit the
 data are not quite that: for T = 2, rho = 0.5 and alpha = 0.14 (mmse 0.172) one start has 0.46 after 1000 and 0.31 after 5000
@@ -44,7 +44,7 @@ def training_loss(weights, tokens, outputs, beta):
 
 @dataclass(frozen=True)
 class Descent:
-    """How long and how fast: rate > 0, steps >= 1, a record every `record_every` >= 1 steps (the last may be shorter).
+    """How long and how fast: learning_rate > 0, steps >= 1, a record every `record_every` >= 1 steps (the last may be shorter).
 
     The run ends at the first record at which the error on the training data, per sequence, is at most `tolerance` >= 0 for every
     start.
@@ -55,14 +55,14 @@ class Descent:
         If one is out of its range.
     """
 
-    rate: float = 0.1
+    learning_rate: float = 0.1
     steps: int = 1000
     record_every: int = 50
     tolerance: float = 0.0
 
     def __post_init__(self):
-        if not (self.rate > 0 and self.steps >= 1 and self.record_every >= 1 and self.tolerance >= 0):
-            raise ValueError(f"need rate > 0, steps >= 1, record_every >= 1 and tolerance >= 0, got {self}")
+        if not (self.learning_rate > 0 and self.steps >= 1 and self.record_every >= 1 and self.tolerance >= 0):
+            raise ValueError(f"need learning_rate > 0, steps >= 1, record_every >= 1 and tolerance >= 0, got {self}")
 
     def records(self) -> np.ndarray:
         """Steps done at the records: 0, record_every, ..., steps."""
@@ -77,14 +77,14 @@ class Runs:
     ----------
     weights : array (K, d, r)
         Last weights.
-    train_error : array (K, records)
+    training_error : array (K, records)
         Mean over the sequences of ||softmax(beta h_W) - y||_F^2 at each record; missing after an early stop.
     steps : int
         Steps done.
     """
 
     weights: np.ndarray
-    train_error: np.ndarray
+    training_error: np.ndarray
     steps: int
 
 
@@ -107,12 +107,14 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
         raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {np.shape(outputs)}, {starts.shape}")
     tokens = jnp.asarray(np.reshape(sequences, (-1, dimension)), starts.dtype)
     outputs = jnp.asarray(outputs, starts.dtype)
-    state = jax.vmap(optax.adam(descent.rate).init)(starts)
+    state = jax.vmap(optax.adam(descent.learning_rate).init)(starts)
     weights, records = starts, descent.records()
     errors = np.full((len(starts), len(records)), np.nan)
     done = 0
     for record, until in enumerate(records):
-        weights, state, losses = _advance(weights, state, tokens, outputs, beta, descent.rate, int(until) - done)
+        weights, state, losses = _advance(
+            weights, state, tokens, outputs, beta, descent.learning_rate, int(until) - done
+        )
         errors[:, record], done = np.asarray(losses) * dimension / count, int(until)
         if np.all(errors[:, record] <= descent.tolerance):
             break
@@ -121,10 +123,10 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
 
 # One start after the other: what a start works on stays in the cache, and memory does not grow with the number of starts.
 @partial(jax.jit, static_argnums=5)
-def _advance(weights, state, tokens, outputs, beta, rate, steps):
+def _advance(weights, state, tokens, outputs, beta, learning_rate, steps):
     """Weights, state of Adam and loss of each start, after `steps` steps."""
     loss = partial(training_loss, tokens=tokens, outputs=outputs, beta=beta)
-    optimiser = optax.adam(rate)
+    optimiser = optax.adam(learning_rate)
 
     def one(start):
         def step(_, carry):

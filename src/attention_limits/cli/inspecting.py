@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+from attention_limits.digests import figure_digest
 from attention_limits.document import SCALES
 from attention_limits.errors import SpecError
 from attention_limits.files import canonical_json
@@ -38,25 +39,17 @@ def list_command(project: Path, scale: str, seed: int, results: str, stale: bool
         return
     for note in loaded.notes():
         print(note, file=sys.stderr)
-    states = {}
-    for (family, name), digest in loaded.cube_jobs().items():
+    jobs = loaded.cube_jobs()
+    for (family, name), digest in jobs.items():
         path = loaded.cube_path(family, name)
-        states[family, name] = _cube_state(Path(path), digest)
         chunks = loaded.chunk_paths(family, name)
         there = sum(Path(chunk).exists() for chunk in chunks)
         title = loaded.experiments[family][name].title
-        print(f"cube    {states[family, name]:8}  {path}  ({there} of {len(chunks)} chunks)  {title}")
+        print(f"cube    {_cube_state(Path(path), digest):8}  {path}  ({there} of {len(chunks)} chunks)  {title}")
     for name, figure in loaded.figures.items():
         files = [Path(path) for path in loaded.figure_paths(name)]
-        sources = [Path(path) for path in loaded.figure_cubes(name)]
-        current = all(states[figure.family, cube] == "complete" for cube in figure.cubes)
-        if not all(path.exists() for path in files):
-            state = "absent"
-        elif current and min(p.stat().st_mtime for p in files) >= max(p.stat().st_mtime for p in sources):
-            state = "complete"
-        else:
-            state = "stale"
-        print(f"figure  {state:8}  {files[0]}  {figure.title}")
+        digest = figure_digest(figure.module, {cube: jobs[figure.family, cube] for cube in figure.cubes})
+        print(f"figure  {_figure_state(files, digest):8}  {files[0]}  {figure.title}")
 
 
 def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
@@ -88,6 +81,12 @@ def _cube_state(path: Path, digest: str) -> str:
             return "complete" if getattr(opened, "cube_digest", None) == digest else "stale"
     except OSError:
         return "damaged"
+
+
+def _figure_state(files: list[Path], digest: str) -> str:
+    if not all(path.exists() for path in files):
+        return "absent"
+    return "complete" if all(digest.encode() in path.read_bytes() for path in files) else "stale"
 
 
 def summary_command(project: Path, scale: str, seed: int, results: str) -> None:

@@ -73,7 +73,7 @@ class _Cubes(dict):
 
 
 def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
-    """Draw a figure and write it as PDF and PNG, the same bytes from the same cubes."""
+    """Draw a figure and write it as PDF and PNG, the same bytes from the same cubes; what they are made of stands in both."""
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
     module = f"attention_limits.figures.{figure}"
@@ -83,12 +83,16 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
 
     matplotlib.use("Agg")
     from attention_limits.cubes import read, remake
+    from attention_limits.digests import figure_digest
 
     given = _Cubes({path.stem: read(path, repair=remake(path)) for path in cubes})
     drawn = importlib.import_module(module).draw(given)
-    for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), {"Software": None})):
+    made_of = figure_digest(module, {name: cube.attrs.get("cube_digest") for name, cube in given.items()})
+    # Both kinds of file keep such texts as they are, so that `list` finds the digest among the bytes.
+    metadata = {".pdf": {"CreationDate": None, "Keywords": made_of}, ".png": {"Software": None, "Source": made_of}}
+    for path in (output, output.with_suffix(".png")):
         with replacing(path) as temporary:
-            drawn.savefig(temporary, metadata=metadata)
+            drawn.savefig(temporary, metadata=metadata[path.suffix])
     print(f"{output}: drawn")
 
 

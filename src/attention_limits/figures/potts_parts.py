@@ -18,7 +18,7 @@ DISTANCE_LABEL = r"mean Hamming distance $d_H$"
 def of_chosen(cube, name, chosen="chosen"):
     """Variable `name` of the start that `chosen` names; missing where nothing was computed."""
     index = cube[chosen]
-    return cube[name].isel(restart=index.fillna(0).astype(int)).where(index.notnull())
+    return cube[name].isel(start=index.fillna(0).astype(int)).where(index.notnull())
 
 
 def series(axes, array, converged, dim, color, label, **style):

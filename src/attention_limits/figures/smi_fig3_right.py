@@ -27,7 +27,7 @@ def draw(cubes):
         top.set_title(f"embedding std {scale:g}, rate {rate:g}")
         for layer in cube.layer.values:
             _similarities(top, part.sel(layer=layer), LAYER_COLORS[int(layer)], int(layer))
-        for name, color in (("train", _TRAIN), ("test", _TEST)):
+        for name, color in (("training", _TRAIN), ("test", _TEST)):
             accuracy = part[f"{name}_accuracy"].transpose("epoch", "replica")
             curve(bottom, cube.epoch.values, accuracy.values, color, f"{name} questions")
         majority = float(part.majority_accuracy.mean())

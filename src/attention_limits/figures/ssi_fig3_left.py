@@ -17,7 +17,7 @@ def draw(cubes):
     model = json.loads(cubes["fig3_tied_paths"].attrs["spec"])["estimators"]["tied_sgd"]["model"]
     for kind, style in (("tied", "-"), ("untied", "--")):
         cube = cubes[f"fig3_{kind}_paths"]
-        cube = cube.isel(rate_exponent=0) if kind == "tied" else cube
+        cube = cube.isel(learning_rate_exponent=0) if kind == "tied" else cube
         for length, color in zip(tokens, colors, strict=True):
             runs = cube.overlap_trajectory.sel(tokens=length)
             axes.plot(runs.step[1:], runs[:, 1:].T, style, color=color, linewidth=0.4, alpha=0.5)

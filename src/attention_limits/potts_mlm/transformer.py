@@ -161,17 +161,17 @@ _METHODS = {"sgd": optax.sgd(1.0), "adam": optax.adam(1.0)}
 
 
 @functools.partial(jax.jit, static_argnames="optimizer", donate_argnums=(0, 1))
-def _step(parameters, state, batch, masked, rate, optimizer):
+def _step(parameters, state, batch, masked, learning_rate, optimizer):
     loss, gradient = jax.value_and_grad(masked_loss)(parameters, batch, masked)
     updates, state = _METHODS[optimizer].update(gradient, state)
-    return jax.tree.map(lambda value, update: value + rate * update, parameters, updates), state, loss
+    return jax.tree.map(lambda value, update: value + learning_rate * update, parameters, updates), state, loss
 
 
 def train(
-    shape: Shape, sequences, test, rng: np.random.Generator, *, optimizer: str, rate: float, batch: int, epochs: int,
+    shape: Shape, sequences, test, rng: np.random.Generator, *, optimizer: str, learning_rate: float, batch: int, epochs: int,
     evaluations: int,
 ) -> Training:  # fmt: skip
-    """Train on sequences (M, L) with cosine annealing from `rate` to 0, evaluating at evenly spaced epochs.
+    """Train on sequences (M, L) with cosine annealing from `learning_rate` to 0, evaluating at evenly spaced epochs.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def train(
         masked = rng.integers(0, shape.sites, (steps, batch), dtype=np.int32)
         losses = []
         for step in range(steps):
-            now = 0.5 * rate * (1.0 + np.cos(np.pi * (epoch * steps + step) / (epochs * steps)))
+            now = 0.5 * learning_rate * (1.0 + np.cos(np.pi * (epoch * steps + step) / (epochs * steps)))
             parameters, state, loss = _step(parameters, state, sequences[order[step]], masked[step], now, optimizer)
             losses.append(loss)
         if epoch + 1 in wanted:

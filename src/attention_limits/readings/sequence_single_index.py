@@ -22,9 +22,9 @@ class Gain(NamedTuple):
         return fit_power_law(*(array[self.complete] for array in (self.tokens, self.gain, self.relative_error)))
 
 
-def gain(tied, untied, rate_exponent) -> Gain:
-    """Ratio of the mean escape steps, untied / tied, where the tied runs have the rate tokens^rate_exponent times the other's."""
-    tied = tied.sel(rate_exponent=rate_exponent)
+def gain(tied, untied, learning_rate_exponent) -> Gain:
+    """Ratio of the mean escape steps, untied / tied. The tied runs learn tokens^learning_rate_exponent times as fast."""
+    tied = tied.sel(learning_rate_exponent=learning_rate_exponent)
     slow, slow_error = mean_and_error(untied.escape_step.values, axis=1)
     fast, fast_error = mean_and_error(tied.escape_step.values, axis=1)
     complete = tied.escaped.values.all(axis=1) & untied.escaped.values.all(axis=1)
@@ -32,9 +32,9 @@ def gain(tied, untied, rate_exponent) -> Gain:
     return Gain(tied.tokens.values.astype(float), slow / fast, relative, complete)
 
 
-def gain_exponent(tied, untied, rate_exponent):
+def gain_exponent(tied, untied, learning_rate_exponent):
     """Exponent of the power law of the gain, and its standard error."""
-    fit = gain(tied, untied, rate_exponent).power_law
+    fit = gain(tied, untied, learning_rate_exponent).power_law
     return fit.exponent, fit.error
 
 

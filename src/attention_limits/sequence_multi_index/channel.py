@@ -19,7 +19,12 @@ import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.fibre_kernels import deep_moments
-from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments, propose
+from attention_limits.sequence_multi_index.fibre_sampling import (
+    adaptive_moments,
+    drawn_rows,
+    fibre_moments,
+    split_prior,
+)
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, inference
 from attention_limits.sequence_multi_index.trapezoid_kernels import two_layer_moments
@@ -149,7 +154,7 @@ class Channel:
             raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
         if self.method == "trapezoid":
             return self._trapezoid(observed, omega, V)
-        return self._sampled([self._sample(observed, omega, V, nodes) for nodes in self._nodes])
+        return self._sampled(self._sample(observed, omega, V))
 
     def _trapezoid(self, u, omega, V) -> Posterior:
         n = len(u)
@@ -165,19 +170,14 @@ class Channel:
         )  # fmt: skip
         return Posterior(log_z, _pair(mean[None]), _pair(covariance[None]), np.full(n, np.inf), resolved)
 
-    def _sample(self, observed, omega, V, nodes):
-        if not self._two_tokens:
-            return fibre_moments(self.link, observed, omega, V, nodes)
-        n, free, size = len(observed), self.link.free_rows, 2 * self.link.depth
-        proposal = propose(V, free, 2)
-        log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
-        deep_moments(
-            observed, omega, proposal.shift, proposal.spread, proposal.whitening, proposal.regression[0],
-            1.0 / proposal.rest[0, 0] ** 2, np.ascontiguousarray(nodes).reshape(-1, free, 2),
-            float(self.link.skip), float(self.link.beta), log_z, mean, second, effective,
-        )  # fmt: skip
-        log_z += proposal.log_scale
-        return log_z, mean, second, effective
+    def _sample(self, observed, omega, V):
+        sums = kernel_moments if self._two_tokens else fibre_moments
+
+        def sampler(nodes):
+            return lambda outputs, proposals: sums(self.link, observed[outputs], omega[outputs], V, nodes, proposals)
+
+        samples = [sampler(nodes) for nodes in self._nodes]
+        return adaptive_moments(samples, V, omega, drawn_rows(self.link), len(self._nodes[0]))
 
     def _sampled(self, halves) -> Posterior:
         rows, tokens = self.link.rows, self.link.tokens
@@ -214,6 +214,20 @@ def _sign_changes(dimension, link):
 def _pair(estimates):
     """One or two estimates of a quantity, array (1 or 2, ...), as two."""
     return np.broadcast_to(estimates, (2, *estimates.shape[1:]))
+
+
+def kernel_moments(link: DeepAttention, u, omega, V, nodes, proposals):
+    """`fibre_sampling.fibre_moments` of deep attention reading two tokens, by the compiled kernel; one or two proposals."""
+    n, free, size = len(u), link.free_rows, 2 * link.depth
+    prior = split_prior(V, free)
+    log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
+    deep_moments(
+        u, omega, *(np.ascontiguousarray(x) for x in (proposals.centre, proposals.spread)),
+        np.linalg.inv(proposals.spread), proposals.log_volume, prior.whitening, prior.regression[0],
+        1.0 / prior.rest[0, 0] ** 2, np.ascontiguousarray(nodes).reshape(-1, free, 2), float(link.skip), float(link.beta),
+        log_z, mean, second, effective,
+    )  # fmt: skip
+    return log_z + 2.0 * np.log(np.diag(prior.whitening)).sum(), mean, second, effective
 
 
 def denoiser(moments: Posterior, V):

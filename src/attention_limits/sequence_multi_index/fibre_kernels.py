@@ -1,6 +1,6 @@
 """Posterior moments of any number of attention layers reading two tokens, by importance sampling on quasi-random nodes.
 
-The first L - 1 layers are drawn with the help of shared standard normal nodes (`fibre_sampling.Proposal`); the output then
+The first L - 1 layers are drawn with the help of shared standard normal nodes (`fibre_sampling.Proposals`); the output then
 leaves the last layer the two values +-v, v = A_1^-1 ... A_{L-1}^-1 u, with weight N(+-v | first layers) / |det A_1 ... A_{L-1}|
 (`links.deep_attention`; the model is that of Troiani et al. 2025, arXiv:2502.00901, the method derived here). In the sum and the
 difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
@@ -19,6 +19,8 @@ from attention_limits.numerics.fast_math import exp
 PASS = 128
 # Samples per parallel block, which share one work space.
 BLOCK = 16
+# Below this the last layer would be so large that its weight is zero; products of five inverses still are in range.
+SMALLEST_KAPPA = 1e-20
 
 _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
@@ -33,7 +35,10 @@ def _attend(w_s, w_d, kappa, tau, skip, beta):
         e1 = exp(max(-80.0, min(80.0, -0.5 * beta * d * (s + d))))
         e2 = exp(max(-80.0, min(80.0, 0.5 * beta * d * (s - d))))
         inverse = 1.0 / ((1.0 + e1) * (1.0 + e2))
-        kappa[i] = skip + (1.0 - e1 * e2) * inverse
+        # 1 - e_1 e_2 = 1 - exp(-x): for small x the difference would be rounded, even below zero.
+        x = beta * d * d
+        series = x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0 * (1.0 - x / 6.0)))))
+        kappa[i] = max(skip + (series if x < 0.01 else 1.0 - e1 * e2) * inverse, SMALLEST_KAPPA)
         tau[i] = (e1 - e2) * inverse
 
 
@@ -66,25 +71,26 @@ def _last_layer(u_s, u_d, kappa, tau, skip, v_1, v_2, factor):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _draw(nodes, omega, shift, spread, deviation):
-    """Write the deviations shift omega + spread x of the free rows from omega; nodes x and deviation are (F, 2, PASS)."""
-    for k in range(nodes.shape[0]):
-        for a in range(2):
-            out = deviation[k, a]
-            moved = shift[k] * omega[k, a]
-            for i in range(PASS):
-                out[i] = moved
-            for j in range(k + 1):
+def _draw(nodes, centre, spread, fields):
+    """Write the deviations centre + spread x of the free rows from omega; nodes x and fields are (2 F, PASS)."""
+    for j in range(nodes.shape[0]):
+        out = fields[j]
+        moved = centre[j]
+        for i in range(PASS):
+            out[i] = moved
+        for k in range(j + 1):
+            factor = spread[j, k]
+            if factor != 0.0:
                 for i in range(PASS):
-                    out[i] += spread[k, j] * nodes[j, a, i]
+                    out[i] += factor * nodes[k, i]
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _compare(nodes, deviation, whitening, xi, log_weight):
-    """Write log_weight = 1/2 sum (x^2 - xi^2), xi = whitening (deviation); xi is a work space (PASS,)."""
+def _compare(half_squares, log_volume, deviation, whitening, xi, log_weight):
+    """Write log_weight = log_volume + 1/2 sum (x^2 - xi^2), xi = whitening (deviation); xi is a work space (PASS,)."""
     for i in range(PASS):
-        log_weight[i] = 0.0
-    for k in range(nodes.shape[0]):
+        log_weight[i] = log_volume + half_squares[i]
+    for k in range(deviation.shape[0]):
         for a in range(2):
             for i in range(PASS):
                 xi[i] = 0.0
@@ -92,7 +98,31 @@ def _compare(nodes, deviation, whitening, xi, log_weight):
                 for i in range(PASS):
                     xi[i] += whitening[k, j] * deviation[j, a, i]
             for i in range(PASS):
-                log_weight[i] += 0.5 * (nodes[k, a, i] * nodes[k, a, i] - xi[i] * xi[i])
+                log_weight[i] -= 0.5 * xi[i] * xi[i]
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _share(half_squares, fields, centre, inverse, log_ratio, squares, xi, factor):
+    """Multiply factor by 2 / (1 + q' / q), q the density drawn from and q' that of the other proposal.
+
+    q' has the `centre` and the `inverse` of its spread, and is exp(-log_ratio) times as wide; squares and xi are work spaces.
+    """
+    for i in range(PASS):
+        squares[i] = 0.0
+    for j in range(fields.shape[0]):
+        for i in range(PASS):
+            xi[i] = 0.0
+        for k in range(j + 1):
+            slope = inverse[j, k]
+            if slope != 0.0:
+                moved = centre[k]
+                for i in range(PASS):
+                    xi[i] += slope * (fields[k, i] - moved)
+        for i in range(PASS):
+            squares[i] += xi[i] * xi[i]
+    for i in range(PASS):
+        excess = log_ratio + half_squares[i] - 0.5 * squares[i]
+        factor[i] *= 2.0 / (1.0 + exp(max(-700.0, min(700.0, excess))))
 
 
 @njit(fastmath=_FAST, error_model="numpy")
@@ -166,14 +196,17 @@ def _tokens(omega, deviation, w_s, w_d, mu_1, mu_2, regression):
 
 
 @njit(error_model="numpy")
-def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, skip, beta, work, mean, second):
+def _moments(
+    u, omega, centre, spread, inverse, log_volume, whitening, regression, precision, nodes, half_squares, skip, beta,
+    work, mean, second,
+):  # fmt: skip
     """Moments of one output; returns log Z and the effective sample size (sum w)^2 / sum w^2.
 
-    u (2,); omega (L, 2); shift ... regression (L-1,) as in `fibre_sampling.Proposal`; precision of the last layer given the
-    others; nodes (S / PASS, L-1, 2, PASS); work (4 L + 6, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) =
-    E[(h - omega)(h - omega)^T].
+    u (2,); omega (L, 2); centre (K, 2 F) ... log_volume (K,), whitening and regression (F,) as in `fibre_sampling`, K = 1 or 2;
+    precision of the last layer given the others; nodes (S / PASS, 2 F, PASS) and their half_squares (S / PASS, PASS); work
+    (4 L + 6, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) = E[(h - omega)(h - omega)^T].
     """
-    free = spread.shape[0]
+    free = whitening.shape[0]
     bound = 2 * free
     fields = work[:bound]
     deviation = fields.reshape((free, 2, PASS))
@@ -186,9 +219,11 @@ def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, s
     top = -1e300
     mean[:] = 0.0
     second[:] = 0.0
-    for here in range(nodes.shape[0]):
-        _draw(nodes[here], omega, shift, spread, deviation)
-        _compare(nodes[here], deviation, whitening, w_s, log_weight)
+    passes, several = nodes.shape[0], centre.shape[0]
+    for one in range(passes * several):
+        here, which = one % passes, one // passes
+        _draw(nodes[here], centre[which], spread[which], fields)
+        _compare(half_squares[here], log_volume[which], deviation, whitening, w_s, log_weight)
         mu_1[:] = omega[free, 0]
         mu_2[:] = omega[free, 1]
         for layer in range(free):
@@ -197,6 +232,10 @@ def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, s
                 _pass_on(w_s, w_d, kappa[before], tau[before], skip)
             _attend(w_s, w_d, kappa[layer], tau[layer], skip, beta)
         _last_layer(u[0] + u[1], u[0] - u[1], kappa, tau, skip, v_1, v_2, factor)
+        if several == 2:
+            other = 1 - which
+            log_ratio = log_volume[which] - log_volume[other]
+            _share(half_squares[here], fields, centre[other], inverse[other], log_ratio, w_s, w_d, factor)
         best = _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus)
         if best > top:
             scale = math.exp(max(top - best, -700.0))
@@ -219,15 +258,16 @@ def _moments(u, omega, shift, spread, whitening, regression, precision, nodes, s
             second[j, k] /= sums[0]
             second[k, j] = second[j, k]
     density = precision / (2.0 * math.pi)
-    count = nodes.shape[0] * PASS
+    count = passes * several * PASS
     log_z = math.log(sums[0] / count) + top + math.log(density) - free * math.log(1.0 + skip)
     return log_z, sums[0] * sums[0] / sums[1]
 
 
 @njit(parallel=True, error_model="numpy")
 def deep_moments(
-    u, omega, shift, spread, whitening, regression, precision, nodes, skip, beta, log_z, mean, second, effective
-):
+    u, omega, centre, spread, inverse, log_volume, whitening, regression, precision, nodes, skip, beta,
+    log_z, mean, second, effective,
+):  # fmt: skip
     """Moments of p(h | u) for n outputs, on nodes that all share.
 
     Parameters
@@ -236,8 +276,10 @@ def deep_moments(
         Score roots of the last layer.
     omega : array (n, L, 2)
         Prior means (sample, layer, token) of the fields.
-    shift, spread, whitening, regression : arrays (L - 1,), (L - 1, L - 1), (L - 1, L - 1), (L - 1,)
-        As in `fibre_sampling.Proposal`, the last for the one row left.
+    centre, spread, inverse, log_volume : arrays (n, K, 2 (L - 1)), (n, K, 2 (L - 1), 2 (L - 1)) twice, (n, K)
+        As in `fibre_sampling.Proposals`, with the inverse of the spread; K is 1 or 2.
+    whitening, regression : arrays (L - 1, L - 1), (L - 1,)
+        As in `fibre_sampling.Prior`, the second for the one row left.
     precision : float
         Inverse variance of the last layer given the others.
     nodes : array (S, L - 1, 2)
@@ -245,7 +287,7 @@ def deep_moments(
     skip, beta : float
         c and the inverse temperature.
     log_z : array (n,), written
-        log-density of u, summed over both signs, up to the log_scale of the proposal.
+        log-density of u, summed over both signs, without the determinant of the whitening.
     mean, second : arrays (n, 2 L), (n, 2 L, 2 L), written
         First and second moments of h - omega, over (layer, token).
     effective : array (n,), written
@@ -253,11 +295,12 @@ def deep_moments(
     """
     n = u.shape[0]
     count, free = nodes.shape[0], nodes.shape[1]
-    passes = np.ascontiguousarray(nodes.reshape((count // PASS, PASS, free, 2)).transpose((0, 2, 3, 1)))
+    passes = np.ascontiguousarray(nodes.reshape((count // PASS, PASS, 2 * free)).transpose((0, 2, 1)))
+    half_squares = 0.5 * np.sum(passes**2, axis=1)
     for block in prange((n + BLOCK - 1) // BLOCK):
         work = np.empty((4 * free + 10, PASS))
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
             log_z[i], effective[i] = _moments(
-                u[i], omega[i], shift, spread, whitening, regression, precision, passes, skip, beta,
-                work, mean[i], second[i],
+                u[i], omega[i], centre[i], spread[i], inverse[i], log_volume[i], whitening, regression, precision,
+                passes, half_squares, skip, beta, work, mean[i], second[i],
             )  # fmt: skip

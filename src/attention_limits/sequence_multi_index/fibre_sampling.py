@@ -3,9 +3,10 @@
     Z = E_free sum_k exp(log_weight_k) N(candidate_k | free)    (fibre)      Z = E_h p(y | h)    (likelihood)
 
 on nodes of standard normal variables shared by all outputs. With no free rows and no angles the sum is finite and exact.
-The channel is that of generalised AMP (Rangan 2011), the proposal our own.
+The channel is that of generalised AMP (Rangan 2011), the proposals our own.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +15,72 @@ from attention_limits.sequence_multi_index.links.link import Link, inference
 
 # Fields held at once, in numbers: outputs are taken in blocks, so that the work space stays near 50 MB an array.
 FIELDS_AT_ONCE = 6_000_000
-
-
 # Rows of which less than the first fraction is known are drawn wherever omega is; from the second on they follow it.
 UNKNOWN, KNOWN = 0.1, 0.3
+# An output of which a smaller fraction of the nodes counts gets a proposal of its own, up to so many times.
+CROWDED, ADAPTATIONS = 0.1, 2
+# Its covariance is that of the posterior times the first number, and so much of the prior as is told by 10 + effective nodes.
+WIDENED, PRIOR_SHARE = 1.3, 0.3
 
 
 @dataclass(frozen=True)
-class Proposal:
-    """How the free rows are drawn from standard normal nodes x, for one prior covariance V of all P rows.
+class Prior:
+    """The deviations N(0, V) of the fields of one token, split into free rows and the rest.
+
+    Attributes
+    ----------
+    whitening : array (F, F), lower triangular
+        Inverse of the Cholesky factor of the free rows.
+    regression : array (P - F, F)
+        Of the other rows on the free ones.
+    rest : array (P - F, P - F)
+        Cholesky factor of their covariance given the free ones.
+    """
+
+    whitening: np.ndarray
+    regression: np.ndarray
+    rest: np.ndarray
+
+
+def split_prior(V, free) -> Prior:
+    """The prior of fields with covariance V (P, P), positive definite, of which the first `free` rows are drawn."""
+    lower = np.linalg.cholesky(V)
+    whitening = np.linalg.inv(lower[:free, :free])
+    # The lower right block of a Cholesky factor is that of the Schur complement.
+    return Prior(whitening, lower[free:, :free] @ whitening, lower[free:, free:])
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """K Gaussians for each of n outputs; the free rows are drawn in equal numbers from each and weighted as from their mixture.
+
+    (The deterministic mixture of Veach and Guibas 1995: no weight is more than K times that under the best of them.)
+
+    Attributes
+    ----------
+    centre : array (n, K, F M)
+        Deviations from omega, rows before tokens.
+    spread : array (n, K, F M, F M), lower triangular
+    """
+
+    centre: np.ndarray
+    spread: np.ndarray
+
+    @property
+    def log_volume(self):
+        """Logarithm of the determinants of the spreads, array (n, K)."""
+        return np.log(np.diagonal(self.spread, axis1=2, axis2=3)).sum(axis=2)
+
+    def joined(self, other: "Proposals", outputs) -> "Proposals":
+        """These of the given outputs, with those of `other` beside them."""
+        return Proposals(
+            np.concatenate([self.centre[outputs], other.centre], axis=1),
+            np.concatenate([self.spread[outputs], other.spread], axis=1),
+        )
+
+
+def shared_proposal(V, omega, free) -> Proposals:
+    """The one proposal that all outputs begin with, from V (P, P) and omega (n, P, M).
 
     A row follows omega by a factor s that rises from 0, for rows that are hardly known, to 1:
 
@@ -30,80 +88,125 @@ class Proposal:
 
     which is the prior N(omega, V) for s = 1 and N(0, I) for s = 0. With h = x the posterior mean responds to omega through the
     weights alone, as the exact one does. (Moving the nodes with omega is unbiased too, but near zero overlap its noise is
-    several times the signal.) With xi = whitening (h - omega),
-
-        prior / proposal = exp(log_scale + 1/2 sum (x^2 - xi^2)).
-
-    Attributes
-    ----------
-    shift : array (F,)
-        s - 1.
-    spread, whitening : arrays (F, F), lower triangular
-    regression : array (P - F, F)
-        Of the other rows on the free ones.
-    rest : array (P - F, P - F)
-        Cholesky factor of their covariance given the free ones.
-    log_scale : float
+    several times the signal.)
     """
-
-    shift: np.ndarray
-    spread: np.ndarray
-    whitening: np.ndarray
-    regression: np.ndarray
-    rest: np.ndarray
-    log_scale: float
-
-
-def propose(V, free, tokens) -> Proposal:
-    """The proposal for the first `free` rows of fields with covariance V (P, P), positive definite, and `tokens` columns."""
-    lower = np.linalg.cholesky(V)
-    prior = V[:free, :free]
-    shift = np.clip((1.0 - np.diag(prior) - UNKNOWN) / (KNOWN - UNKNOWN), 0.0, 1.0) - 1.0
+    n, _, tokens = omega.shape
+    prior, shift = V[:free, :free], _follow(V, free) - 1.0
     spread = np.linalg.cholesky(prior + shift[:, None] * (np.eye(free) - prior) * shift)
-    whitening = np.linalg.inv(lower[:free, :free])
-    # The lower right block of a Cholesky factor is that of the Schur complement.
-    regression = lower[free:, :free] @ whitening
-    log_scale = tokens * float(np.sum(np.log(np.diag(spread) * np.diag(whitening))))
-    return Proposal(shift, spread, whitening, regression, lower[free:, free:], log_scale)
+    centre = (shift[:, None] * omega[:, :free]).reshape(n, 1, free * tokens)
+    return Proposals(centre, np.broadcast_to(np.kron(spread, np.eye(tokens)), (n, 1, *2 * (free * tokens,))))
 
 
-def _draw(proposal, omega, nodes):
-    """Deviations (n, S, F, M) of the free rows from omega (n, P, M), and their log-weights (n, S), from nodes (S, F, M)."""
-    moved = np.einsum("p,npa->npa", proposal.shift, omega[:, : nodes.shape[1]])
-    deviation = moved[:, None] + np.einsum("pq,sqa->spa", proposal.spread, nodes)
-    xi = np.einsum("pq,nsqa->nspa", proposal.whitening, deviation)
-    excess = np.sum(nodes**2, axis=(1, 2)) - np.einsum("nspa,nspa->ns", xi, xi)
-    return deviation, proposal.log_scale + 0.5 * excess
+def _follow(V, free):
+    """The factor s of each free row, array (F,)."""
+    return np.clip((1.0 - np.diag(V)[:free] - UNKNOWN) / (KNOWN - UNKNOWN), 0.0, 1.0)
 
 
-def _weigh(link, observed, omega, V, nodes):
-    """Deviations h - omega (n, S, K, P, M) of the candidates and their log-weights (n, S, K)."""
-    form = inference(link)
-    free = link.free_rows if form == "fibre" else link.rows
-    tokens = link.tokens
-    proposal = propose(V, free, tokens)
-    rest = proposal.rest
-    deviation, log_ratio = _draw(proposal, omega, nodes[:, : free * tokens].reshape(len(nodes), free, tokens))
+def own_proposals(V, omega, mean, second, effective, free) -> Proposals:
+    """A Gaussian for each output with the moments that its free rows had on other nodes (see `fibre_moments`), widened.
+
+    A row that is hardly known does not follow omega here either: it is drawn around zero, whatever its posterior mean, and
+    independently of the other rows, since what it has to do with them is of first order in omega too.
+    """
+    n, _, tokens = omega.shape
+    size = free * tokens
+    s = np.repeat(_follow(V, free), tokens)
+    mean = mean[:, :size]
+    centre = s * mean + (s - 1.0) * omega[:, :free].reshape(n, size)
+    cross = mean[:, :, None] * centre[:, None, :]
+    around = second[:, :size, :size] - cross - cross.transpose(0, 2, 1) + centre[:, :, None] * centre[:, None, :]
+    # A Schur product with a positive matrix of unit diagonal.
+    same_row = np.kron(np.eye(free, dtype=bool), np.ones((tokens, tokens), dtype=bool))
+    covariance = around * np.where(same_row, 1.0, np.outer(s, s))
+    share = PRIOR_SHARE / (10.0 + effective)
+    prior = np.kron(V[:free, :free], np.eye(tokens))
+    return Proposals(centre[:, None], np.linalg.cholesky(WIDENED * covariance + share[:, None, None] * prior)[:, None])
+
+
+def adaptive_moments(samples: Sequence[Callable], V, omega, free: int, count: int):
+    """Posterior moments from the shared proposal, and for outputs it serves badly from one of their own beside it.
+
+    Each set of nodes takes the proposals that another has found: had a set to do with nodes that fit it by chance, it would find
+    the posterior too narrow. (The adaptation is that of population Monte Carlo, Cappe et al. 2004, in few steps.)
+
+    Parameters
+    ----------
+    samples : callables (outputs, Proposals) -> (log_z, mean, second, effective)
+        The moments of the outputs with these numbers on one set of nodes each, as `fibre_moments` returns them.
+    V : array (P, P)
+    omega : array (n, P, M)
+    free : int
+        Rows drawn; without any there is nothing to adapt.
+    count : int
+        Number of nodes of each set.
+
+    Returns
+    -------
+    list of (log_z, mean, second, effective), one for each set of nodes
+    """
+    shared = shared_proposal(V, omega, free)
+    found = [sample(np.arange(len(omega)), shared) for sample in samples]
+    for _ in range(ADAPTATIONS if free else 0):
+        sizes = np.stack([values[3] for values in found])
+        (crowded,) = np.nonzero((sizes.mean(axis=0) < CROWDED * count) & (sizes > 0).all(axis=0))
+        if not len(crowded):
+            break
+        own = [own_proposals(V, omega[crowded], *(values[crowded] for values in one[1:]), free) for one in found]
+        tried = [
+            sample(crowded, shared.joined(proposals, crowded))
+            for sample, proposals in zip(samples, own[1:] + own[:1], strict=True)
+        ]
+        better = sum(one[3] for one in tried) > sizes.sum(axis=0)[crowded]
+        for old, new in zip(found, tried, strict=True):
+            for array, values in zip(old, new, strict=True):
+                array[crowded[better]] = values[better]
+    return found
+
+
+def _draw(prior, proposals, nodes):
+    """Deviations (n, K S, F, M) of the free rows from omega, and log prior / mixture (n, K S), from nodes (S, F, M)."""
+    n, several, size = proposals.centre.shape
+    free = len(prior.whitening)
+    steps = np.einsum("nkij,sj->nksi", proposals.spread, nodes.reshape(len(nodes), size))
+    deviation = (proposals.centre[:, :, None] + steps).reshape(n, several * len(nodes), size)
+    # Under each of the Gaussians, up to the factor of all.
+    inverse = np.linalg.inv(proposals.spread)
+    white = np.einsum("nkij,nksj->nksi", inverse, deviation[:, None] - proposals.centre[:, :, None])
+    log_density = -0.5 * np.sum(white**2, axis=3) - proposals.log_volume[:, :, None]
+    mixture = np.logaddexp.reduce(log_density, axis=1) - np.log(several)
+    tokens = nodes.shape[2]
+    deviation = deviation.reshape(n, several * len(nodes), free, tokens)
+    xi = np.einsum("pq,nsqa->nspa", prior.whitening, deviation)
+    log_prior = tokens * np.sum(np.log(np.diag(prior.whitening))) - 0.5 * np.einsum("nspa,nspa->ns", xi, xi)
+    return deviation, log_prior - mixture
+
+
+def _weigh(link, observed, omega, prior, proposals, nodes):
+    """Deviations h - omega (n, K S, C, P, M) of the candidates and their log-weights (n, K S, C)."""
+    free, tokens = len(prior.whitening), link.tokens
+    deviation, log_ratio = _draw(prior, proposals, nodes[:, : free * tokens].reshape(len(nodes), free, tokens))
     fields = omega[:, None, :free] + deviation
-    if form == "likelihood":
+    if free == link.rows:
+        # Nothing is left to the output but to weigh them.
         return deviation[:, :, None], (log_ratio + link.log_likelihood(observed, fields))[:, :, None]
-    candidates, log_weight = link.fibre(observed, fields, nodes[:, free * tokens :])
+    angles = np.tile(nodes[:, free * tokens :], (proposals.centre.shape[1], 1))
+    candidates, log_weight = link.fibre(observed, fields, angles)
     bound = candidates - omega[:, None, None, free:]
     # A missing candidate has weight zero and must not spoil the sums.
     bound = np.where(np.isfinite(log_weight)[..., None, None], bound, 0.0)
-    excess = bound - np.einsum("pq,nsqa->nspa", proposal.regression, deviation)[:, :, None]
-    white = np.einsum("pq,nskqa->nskpa", np.linalg.inv(rest), excess)
-    size = (len(V) - free) * tokens
+    excess = bound - np.einsum("pq,nsqa->nspa", prior.regression, deviation)[:, :, None]
+    white = np.einsum("pq,nskqa->nskpa", np.linalg.inv(prior.rest), excess)
+    size = (link.rows - free) * tokens
     log_density = (
         -0.5 * np.einsum("nskpa,nskpa->nsk", white, white)
         - 0.5 * size * np.log(2.0 * np.pi)
-        - tokens * np.sum(np.log(np.diag(rest)))
+        - tokens * np.sum(np.log(np.diag(prior.rest)))
     )
     both = np.broadcast_to(deviation[:, :, None], (*candidates.shape[:3], free, tokens))
     return np.concatenate([both, bound], axis=3), log_ratio[:, :, None] + log_weight + log_density
 
 
-def fibre_moments(link: Link, observed, omega, V, nodes):
+def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | None = None):
     """Posterior moments of the fields, one set of nodes for all outputs.
 
     Parameters
@@ -117,6 +220,8 @@ def fibre_moments(link: Link, observed, omega, V, nodes):
         Their prior covariance over rows, the same for every token.
     nodes : array (S, free_rows M + angles), or (S, P M) for a likelihood
         Standard normal variables.
+    proposals : Proposals, optional
+        By default the shared one.
 
     Returns
     -------
@@ -125,19 +230,23 @@ def fibre_moments(link: Link, observed, omega, V, nodes):
         output that no node explains keeps the moments of the prior, with log Z -inf and sample size zero.
     """
     n, size = len(observed), link.rows * link.tokens
+    free = drawn_rows(link)
+    proposals = shared_proposal(V, omega, free) if proposals is None else proposals
+    prior, count = split_prior(V, free), proposals.centre.shape[1] * len(nodes)
     log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
-    block = max(1, FIELDS_AT_ONCE // (len(nodes) * size))
+    block = max(1, FIELDS_AT_ONCE // (count * size))
     for first in range(0, n, block):
         part = slice(first, first + block)
-        deviation, log_weight = _weigh(link, observed[part], omega[part], V, nodes)
+        here = Proposals(proposals.centre[part], proposals.spread[part])
+        deviation, log_weight = _weigh(link, observed[part], omega[part], prior, here, nodes)
         shift = np.max(log_weight, axis=(1, 2), keepdims=True)
         shift = np.where(np.isfinite(shift), shift, 0.0)
         weight = np.exp(log_weight - shift)
         total = weight.sum(axis=(1, 2))
         per_node = weight.sum(axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_z[part] = np.log(total / len(nodes)) + shift[:, 0, 0]
-            effective[part] = np.nan_to_num(total**2 / np.sum(per_node**2, axis=1)) if len(nodes) > 1 else np.inf
+            log_z[part] = np.log(total / count) + shift[:, 0, 0]
+            effective[part] = np.nan_to_num(total**2 / np.sum(per_node**2, axis=1)) if count > 1 else np.inf
             weight /= total[:, None, None]
         flat = deviation.reshape(len(total), -1, size)
         weighted = weight.reshape(len(total), -1, 1) * flat
@@ -146,3 +255,8 @@ def fibre_moments(link: Link, observed, omega, V, nodes):
         moments = np.einsum("nki,nkj->nij", weighted, flat, optimize=True)
         second[part] = np.where(unexplained[:, None, None], np.kron(V, np.eye(link.tokens)), moments)
     return log_z, mean, second, effective
+
+
+def drawn_rows(link: Link) -> int:
+    """Number F of rows that are drawn: the free ones of a fibre, all of a likelihood. Raises ValueError without a channel."""
+    return link.free_rows if inference(link) == "fibre" else link.rows

@@ -2,12 +2,12 @@
 
 Per step, on a batch of sequences x_mu (M x D) with outputs y_mu, and with fields h_mu = W x_mu^T / sqrt(D) (P x M),
 
-    loss(W) = (1/D) sum_{mu in batch} ||y_mu - g(h_mu)||_F^2,      W <- W - rate (grad loss(W) + decay W).
+    loss(W) = (1/D) sum_{mu in batch} ||y_mu - g(h_mu)||_F^2,      W <- W - learning_rate (grad loss(W) + decay W).
 
-The sum over the batch is divided by the dimension, not by the size of the batch: at rate 15 and D = 500 a batch of 200 sequences
-moves the weights as a mean over the batch would at rate 6. The decay is the weight decay of common libraries: it is multiplied by
-the rate. (Figure 2 of Troiani et al. 2025, arXiv:2502.00901, as described there.) Everything is in single precision. Diverged
-weights stay in the results, as NaN.
+The sum over the batch is divided by the dimension, not by the size of the batch: at learning rate 15 and D = 500 a batch of 200
+sequences moves the weights as a mean over the batch would at learning rate 6. The decay is the weight decay of common libraries:
+it is multiplied by the learning rate. (Figure 2 of Troiani et al. 2025, arXiv:2502.00901, as described there.) Everything is in
+single precision. Diverged weights stay in the results, as NaN.
 """
 
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ def batch_loss(link: DeepAttention, weights, sequences, outputs):
 
 @dataclass(frozen=True)
 class Descent:
-    """How the weights move: rate > 0, weight decay >= 0, and reuse >= 1, the number of steps on each batch.
+    """How the weights move: learning_rate > 0, weight decay >= 0, and reuse >= 1, the number of steps on each batch.
 
     Raises
     ------
@@ -65,14 +65,14 @@ class Descent:
         If one is out of its range.
     """
 
-    rate: float
+    learning_rate: float
     decay: float = 0.0
     reuse: int = 1
 
     def __post_init__(self):
-        if not (self.rate > 0 and self.decay >= 0 and self.reuse >= 1):
+        if not (self.learning_rate > 0 and self.decay >= 0 and self.reuse >= 1):
             raise ValueError(
-                f"need rate > 0, decay >= 0 and reuse >= 1, got {self.rate!r}, {self.decay!r}, {self.reuse!r}"
+                f"need learning_rate > 0, decay >= 0 and reuse >= 1, got {self.learning_rate!r}, {self.decay!r}, {self.reuse!r}"
             )
 
 
@@ -132,7 +132,14 @@ def descend(link: DeepAttention, blocks: Iterable[Block], start, teacher, descen
     batches, losses, measured = [0], [np.full(len(weights), np.nan)], [_measure(weights, teacher)]
     for block in blocks:
         weights, loss = _through(
-            link, descent.reuse, weights, block.sequences, block.outputs, block.order, descent.rate, descent.decay
+            link,
+            descent.reuse,
+            weights,
+            block.sequences,
+            block.outputs,
+            block.order,
+            descent.learning_rate,
+            descent.decay,
         )
         batches.append(batches[-1] + block.order.shape[1])
         losses.append(loss)
@@ -143,7 +150,7 @@ def descend(link: DeepAttention, blocks: Iterable[Block], start, teacher, descen
 
 # Over several data sets at once the products with thin matrices are batched, which is three times as fast as one by one.
 @partial(jax.jit, static_argnums=(0, 1))
-def _through(link, reuse, weights, sequences, outputs, order, rate, decay):
+def _through(link, reuse, weights, sequences, outputs, order, learning_rate, decay):
     """Weights (S, P, D) after the batches of a block, and the mean loss per sequence (S,) before each batch's own steps."""
 
     def one(weights, sequences, outputs, order):
@@ -151,10 +158,10 @@ def _through(link, reuse, weights, sequences, outputs, order, rate, decay):
             x, y = sequences[numbers], outputs[numbers]
             value_and_gradient = jax.value_and_grad(partial(batch_loss, link))
             loss, gradient = value_and_gradient(weights, x, y)
-            moved = weights - rate * (gradient + decay * weights)
+            moved = weights - learning_rate * (gradient + decay * weights)
             for _ in range(reuse - 1):
                 gradient = value_and_gradient(moved, x, y)[1]
-                moved = moved - rate * (gradient + decay * moved)
+                moved = moved - learning_rate * (gradient + decay * moved)
             return moved, loss
 
         weights, losses = jax.lax.scan(use, weights, order)

@@ -5,7 +5,7 @@
 and the same for e (arXiv:2506.02651). At finite d the overlaps diffuse before they grow, which decides what is learnt.
 
 Everywhere `a` and `omega` are strength and weight, in [0, 1], of the positional part of the target (`attention_tables`),
-`rate` is the learning rate gamma, `dimension` d, and `loss` a name of `reduced_sgd.LOSSES`.
+`learning_rate` is gamma, `dimension` d, and `loss` a name of `reduced_sgd.LOSSES`.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from attention_limits.sequence_single_index.reduced_sgd import LOSSES
 from attention_limits.sequence_single_index.sgd_kernels import attention_moments
 
 
-def attention_drift(state, a, omega, loss, rate, nodes):
+def attention_drift(state, a, omega, loss, learning_rate, nodes):
     """(de/dtau, dm/dtau), array (2,), of the attention student.
 
     Parameters
     ----------
     state : (e, m)
-    a, omega, loss, rate
+    a, omega, loss, learning_rate
         See the module.
     nodes : GaussianNodes
         In four dimensions.
@@ -35,9 +35,8 @@ def attention_drift(state, a, omega, loss, rate, nodes):
     rest = np.sqrt(max(1.0 - m**2, 1e-300))
     # Given the fields, the part of a token along the position averages to e zeta / sqrt(1 - m^2).
     g_m, g_e = moments[0], moments[1] + e * moments[2] / rest
-    return rate * np.array([-g_e + e * moments[3], -g_m + m * moments[3]]) - 0.5 * rate**2 * moments[4] * np.array(
-        [e, m]
-    )
+    descent = np.array([-g_e + e * moments[3], -g_m + m * moments[3]])
+    return learning_rate * descent - 0.5 * learning_rate**2 * moments[4] * np.array([e, m])
 
 
 @dataclass(frozen=True)
@@ -58,44 +57,44 @@ class LinearTheory:
     noise: np.ndarray
     total_noise: float
 
-    def growth(self, rate):
+    def growth(self, learning_rate):
         """Growth rates of (e, m) per learning rate: -(H + gamma V / 2), array (2,)."""
-        return -(self.curvature + 0.5 * rate * self.total_noise)
+        return -(self.curvature + 0.5 * learning_rate * self.total_noise)
 
     def bound(self):
-        """Learning rate above which neither overlap grows; 0 if none grows at any rate."""
+        """Learning rate above which neither overlap grows; 0 if none grows at any."""
         return max(0.0, -2.0 * float(np.min(self.curvature)) / self.total_noise)
 
-    def variance(self, rate, dimension, steps):
+    def variance(self, learning_rate, dimension, steps):
         """Variances of (e, m), array (2,), after T = `steps` steps from (0, 0).
 
         (gamma/d) v (exp(2 (gamma/d) growth T) - 1) / (2 growth)
         """
-        eta, growth = rate / dimension, self.growth(rate)
+        eta, growth = learning_rate / dimension, self.growth(learning_rate)
         exponent = 2.0 * eta * growth * steps
         # expm1(x) / x is smooth through zero growth.
         ratio = np.divide(np.expm1(exponent), exponent, out=np.ones(2), where=np.abs(exponent) > 1e-12)
         return eta**2 * self.noise * steps * ratio
 
-    def semantic_probability(self, rate, dimension, steps):
+    def semantic_probability(self, learning_rate, dimension, steps):
         """P(|m| > |e|) after `steps` steps: (2/pi) arctan(s_m / s_e)."""
-        s_e, s_m = np.sqrt(self.variance(rate, dimension, steps))
+        s_e, s_m = np.sqrt(self.variance(learning_rate, dimension, steps))
         return 2.0 / np.pi * float(np.arctan2(s_m, s_e))
 
-    def escape_step(self, rate, dimension, threshold):
-        """Steps, of learning rate `rate` at `dimension` d, after which the variances add up to `threshold`.
+    def escape_step(self, learning_rate, dimension, threshold):
+        """Steps, of learning rate `learning_rate` at `dimension` d, after which the variances add up to `threshold`.
 
         Infinite if neither overlap grows.
         """
-        growth = float(np.max(self.growth(rate)))
+        growth = float(np.max(self.growth(learning_rate)))
         if growth <= 0:
             return np.inf
 
         def excess(log_steps):
-            return np.log(np.sum(self.variance(rate, dimension, np.exp(log_steps)))) - np.log(threshold)
+            return np.log(np.sum(self.variance(learning_rate, dimension, np.exp(log_steps)))) - np.log(threshold)
 
         # The variance of one step is far below any threshold; exp(100) of growth is far beyond.
-        return float(np.exp(brentq(excess, 0.0, np.log(50.0 * dimension / (rate * growth)))))
+        return float(np.exp(brentq(excess, 0.0, np.log(50.0 * dimension / (learning_rate * growth)))))
 
 
 def linear_theory(a, omega, loss, generator, nodes=2**15) -> LinearTheory:

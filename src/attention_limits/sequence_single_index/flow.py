@@ -2,8 +2,8 @@
 
     dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m,   V = E|D|^2,
 
-R the expected loss, D the derivatives of the loss by the fields (arXiv:2506.02651). Everywhere m in [0, 1] is the overlap, `rate`
-the learning rate gamma, `tokens` L, `dimension` d, and `order` the degree k of the Hermite polynomial of the matched student.
+R the expected loss, D the derivatives of the loss by the fields (arXiv:2506.02651). Everywhere m in [0, 1] is the overlap,
+`learning_rate` gamma, `tokens` L, `dimension` d, and `order` the degree k of the Hermite polynomial of the matched student.
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ from attention_limits.numerics.hermite import gauss_hermite, hermite_values
 FEED_FORWARD_SLOPE = 2.0 / np.sqrt(np.pi)
 
 
-def tied_drift(m, rate, tokens):
+def tied_drift(m, learning_rate, tokens):
     """dm/dtau of the tied feed-forward student: a gamma m (1 - m^2) - gamma^2 m (L + 1 - a m^2), a = 2 / sqrt(pi).
 
     The untied student with equal overlaps has 1/L of it.
     """
-    a = FEED_FORWARD_SLOPE
-    return rate * a * m * (1.0 - m**2) - rate**2 * m * (tokens + 1.0 - a * m**2)
+    a, gamma = FEED_FORWARD_SLOPE, learning_rate
+    return gamma * a * m * (1.0 - m**2) - gamma**2 * m * (tokens + 1.0 - a * m**2)
 
 
 def feed_forward_bound(tokens):
@@ -29,9 +29,12 @@ def feed_forward_bound(tokens):
     return FEED_FORWARD_SLOPE / (tokens + 1.0)
 
 
-def gain(tokens, rate_tied, rate_untied):
-    """Predicted ratio of the escape times, untied at `rate_untied` over tied at `rate_tied`, from the linearised drift."""
-    slopes = [tied_drift(1e-6, rate, tokens) for rate in (rate_tied, rate_untied)]
+def gain(tokens, tied_learning_rate, untied_learning_rate):
+    """Predicted ratio of the escape times, untied at `untied_learning_rate` over tied at `tied_learning_rate`.
+
+    From the linearised drift.
+    """
+    slopes = [tied_drift(1e-6, gamma, tokens) for gamma in (tied_learning_rate, untied_learning_rate)]
     return tokens * slopes[0] / slopes[1]
 
 
@@ -45,9 +48,10 @@ def hermite_noise(order, tokens, m):
     return float(weights @ (miss**2 * slope**2) @ weights + (tokens - 1) * 2.0 * (1.0 - m**order) * order) / tokens
 
 
-def hermite_drift(m, order, rate, tokens):
+def hermite_drift(m, order, learning_rate, tokens):
     """dm/dtau of the matched Hermite student: gamma k m^(k-1) (1 - m^2) - gamma^2/2 V(m) m."""
-    return rate * order * m ** (order - 1) * (1.0 - m**2) - 0.5 * rate**2 * hermite_noise(order, tokens, m) * m
+    gamma = learning_rate
+    return gamma * order * m ** (order - 1) * (1.0 - m**2) - 0.5 * gamma**2 * hermite_noise(order, tokens, m) * m
 
 
 def hermite_bound(order, tokens, dimension):

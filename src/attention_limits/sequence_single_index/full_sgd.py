@@ -50,13 +50,13 @@ class FullTied:
     ----------
     student, teacher : arrays (d,)
         Unit vectors.
-    rate : float
+    learning_rate : float
         Learning rate gamma.
     """
 
     student: np.ndarray
     teacher: np.ndarray
-    rate: float
+    learning_rate: float
 
     def state(self):
         """(m,)."""
@@ -72,7 +72,7 @@ class FullTied:
         rest = _unit(self.student - (self.student @ self.teacher) * self.teacher)
         along, left = _split(pooled, np.array([self.teacher, rest]))
         draws, chi = np.column_stack([star, along[:, 1]]), np.array([_chi(c, left)])
-        self.student = _unit(self.student - self.rate / dimension * c @ pooled)
+        self.student = _unit(self.student - self.learning_rate / dimension * c @ pooled)
         return draws, chi
 
 
@@ -86,13 +86,13 @@ class FullUntied:
         Normalised together, to |students|^2 = L.
     teacher : array (d,)
         Unit vector.
-    rate : float
+    learning_rate : float
         Learning rate gamma.
     """
 
     students: np.ndarray
     teacher: np.ndarray
-    rate: float
+    learning_rate: float
 
     def state(self):
         """(m_1 ... m_L, r_1^2 ... r_L^2)."""
@@ -110,7 +110,7 @@ class FullUntied:
             rest = _unit(student - (student @ self.teacher) * self.teacher)
             along, left = _split(g[token], np.array([self.teacher, rest]))
             xi[token], chi[token] = along[1], left @ left
-        self.students = self.students - self.rate / dimension * c / np.sqrt(length) * g
+        self.students = self.students - self.learning_rate / dimension * c / np.sqrt(length) * g
         self.students *= np.sqrt(length / np.sum(self.students**2))
         return np.concatenate([star, xi])[None], chi
 
@@ -123,7 +123,7 @@ class FullAttention:
     ----------
     student, teacher, position : arrays (d,)
         Unit vectors, the last two orthogonal.
-    rate : float
+    learning_rate : float
         Learning rate gamma.
     a, omega : float
         Strength and weight of the positional part of the target.
@@ -134,7 +134,7 @@ class FullAttention:
     student: np.ndarray
     teacher: np.ndarray
     position: np.ndarray
-    rate: float
+    learning_rate: float
     a: float
     omega: float
     loss: int
@@ -152,7 +152,9 @@ class FullAttention:
         rest = _unit(self.student - e * self.position - m * self.teacher)
         along, left = _split(tokens, np.array([self.teacher, self.position, rest]))
         draws, chi = np.moveaxis(along, 2, 1).reshape(batch, 6), np.array([_chi(D, left)])
-        self.student = _unit(self.student - self.rate / dimension * np.tensordot(D, encoded, axes=((0, 1), (0, 1))))
+        self.student = _unit(
+            self.student - self.learning_rate / dimension * np.tensordot(D, encoded, axes=((0, 1), (0, 1)))
+        )
         return draws, chi
 
     def slopes(self, z, star):

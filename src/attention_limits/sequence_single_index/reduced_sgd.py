@@ -1,11 +1,11 @@
 """Online SGD simulated in the overlaps alone: the law of the d-dimensional simulation at a cost independent of d.
 
-Tokens x = g / sqrt d, one fresh batch per step, w <- w - rate * gradient, weights kept on the sphere (for the untied student:
+Tokens x = g / sqrt d, one fresh batch per step, w <- w - gamma gradient, weights kept on the sphere (for the untied student:
 all weights together). See `sgd_kernels` for the laws, `full_sgd` for the simulation they replace (arXiv:2506.02651).
 
-Every simulation takes the number of tokens L as `tokens`, d as `dimension`, the learning rate gamma as `rate` (the step of the
-normalised weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, a numpy.random.Generator as `generator`,
-and the number of sequences per step as `batch`. It raises ValueError when the start is outside of the unit disk.
+Every simulation takes the number of tokens L as `tokens`, d as `dimension`, gamma as `learning_rate` (the step of the normalised
+weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, a numpy.random.Generator as `generator`, and the
+number of sequences per step as `batch`. It raises ValueError when the start is outside of the unit disk.
 """
 
 import warnings
@@ -74,26 +74,35 @@ def _run(update, start, generator, parameters, shape, chi, freedom, schedule):
     return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
 
 
-def tied(tokens, dimension, rate, start, schedule, generator, batch=1) -> Run:
+def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
     """Feed-forward student relu(L^-1/2 sum_l w . x_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; state (m,).
 
     Parameters are described in the module; `start` is m.
     """
     check_overlaps(0.0, start)
     return _run(
-        kernels.tied_update, [start], generator, [rate / dimension], (batch, tokens + 1), 1, dimension - 2, schedule
+        kernels.tied_update,
+        [start],
+        generator,
+        [learning_rate / dimension],
+        (batch, tokens + 1),
+        1,
+        dimension - 2,
+        schedule,
     )
 
 
-def untied(tokens, dimension, rate, start, schedule, generator) -> Run:
+def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
     """As `tied` with weights of its own for each token; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
     shape = (1, 2 * tokens)
-    return _run(kernels.untied_update, state, generator, [rate / dimension], shape, tokens, dimension - 2, schedule)
+    return _run(
+        kernels.untied_update, state, generator, [learning_rate / dimension], shape, tokens, dimension - 2, schedule
+    )
 
 
-def attention(a, omega, loss, dimension, rate, start, schedule, generator, batch=1) -> Run:
+def attention(a, omega, loss, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
     """Softmax attention of two tokens with positional encoding, positional-semantic target; state (e, m).
 
     Parameters
@@ -103,20 +112,27 @@ def attention(a, omega, loss, dimension, rate, start, schedule, generator, batch
     loss : "frobenius" or "half_square"
         ||T - S||_F or half its square.
     start : (e, m)
-    dimension, rate, schedule, generator, batch
+    dimension, learning_rate, schedule, generator, batch
         See the module.
     """
     check_overlaps(*start)
-    parameters = [rate / dimension, omega, fixed_attention(a), LOSSES[loss]]
+    parameters = [learning_rate / dimension, omega, fixed_attention(a), LOSSES[loss]]
     return _run(kernels.attention_update, start, generator, parameters, (batch, 6), 1, dimension - 3, schedule)
 
 
-def matched_hermite(order, tokens, dimension, rate, start, schedule, generator, batch=1) -> Run:
+def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
     """Student and target L^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
     check_overlaps(0.0, start)
     shape = (batch, 2 * tokens)
     return _run(
-        kernels.hermite_update, [start], generator, [rate / dimension, order], shape, 1, dimension - 2, schedule
+        kernels.hermite_update,
+        [start],
+        generator,
+        [learning_rate / dimension, order],
+        shape,
+        1,
+        dimension - 2,
+        schedule,
     )
 
 
@@ -126,10 +142,11 @@ def overlapped_start(dimension):
     return o / np.hypot(o, 1.0 - o)
 
 
-def warn_unstable(rate, bound, what):
-    """Warn when a learning `rate` is above the `bound` beyond which the uninformed start is stable; `what` opens the message."""
-    if rate > bound:
+def warn_unstable(learning_rate, bound, what):
+    """Warn when `learning_rate` is above the `bound` beyond which the uninformed start is stable; `what` opens the message."""
+    if learning_rate > bound:
         warnings.warn(
-            f"{what}: the learning rate {rate:g} is above the stability bound {bound:g}: noise keeps the student from escaping",
+            f"{what}: the learning rate {learning_rate:g} is above the stability bound {bound:g}: "
+            "noise keeps the student from escaping",
             stacklevel=2,
         )

@@ -6,7 +6,7 @@ norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overla
 
 Every update takes (state, draws, chi, parameters), changes `state` in place and returns the size of what is learnt. `draws`
 (batch, width) holds standard normals, `chi` chi^2 draws with d minus the dimension of the span degrees of freedom, and
-`parameters` starts with eta = rate / d.
+`parameters` starts with eta = learning_rate / d.
 """
 
 import math

@@ -140,7 +140,7 @@ VARIABLES += (
         "as the extrapolation; for one data set; missing below three starts", "jackknife over the starts",
     ),
     Variable(
-        "train_error", ("start", "step"), "error on the training data", "",
+        "training_error", ("start", "step"), "error on the training data", "",
         "summed over the entries of the output, mean over the sequences; missing after an early stop",
         "mean_mu ||y_mu - softmax(beta h_W,mu)||_F^2",
     ),

@@ -18,7 +18,7 @@ COORDINATES = (
     Coordinate("gamma", "diagonal of the precision matrix", "γ", "K = γ + W, spectrum of W from -2 to 2"),
     Coordinate("alpha", "samples per input", "α", "M / (L - 1)"),
     Coordinate("attention", "kind of attention", "", "raw: A itself; softmax: A_ij = softmax_j(W_ij)"),
-    Coordinate("restart", "random start", "", "number, from 0"),
+    Coordinate("start", "random start", "", "number, from 0"),
     Coordinate("optimizer", "optimiser", "", "sgd: no momentum; adam"),
     Coordinate("epoch", "epoch", "", "passes through the training sequences"),
     Coordinate("run", "independent run", "", "1: training sequences; 2: test sequences"),
@@ -38,7 +38,7 @@ _TRANSFORMER = "post-layer-norm encoder, one head"
 _NATS = "per site, natural logarithm"
 _FRACTION = "fraction of the sites"
 _REPLICA = "closed form of the replica saddle point: lambda z + z g(gamma + z) = alpha"
-_START = ("attention", "restart")
+_START = ("attention", "start")
 
 _DATA = (
     ("training_states", ("sample", "site"), "training sequences", "s", "colours from 0", _MODEL),

@@ -43,7 +43,7 @@ VARIABLES = (
         "epoch",
     ),
     Variable(
-        "train_accuracy",
+        "training_accuracy",
         ("epoch",),
         "share of right answers on the training questions",
         "",
@@ -59,7 +59,7 @@ VARIABLES = (
         "the class of the largest score is the answer",
     ),
     Variable(
-        "train_loss",
+        "training_loss",
         ("epoch",),
         "cross entropy on the training questions",
         "",
@@ -115,7 +115,7 @@ VARIABLES = (
         "|W_l| / sqrt(D)",
     ),
     Variable(
-        "training_loss",
+        "loss_by_batch",
         ("batch",),
         "squared error on the batches before their own steps",
         "",

@@ -10,7 +10,10 @@ SOURCE = (
 COORDINATES = (
     Coordinate("tokens", "tokens per sequence", "L", "length of a sequence"),
     Coordinate(
-        "rate_exponent", "exponent of the learning rate", "β", "the tied student learns at the base rate times L^beta"
+        "learning_rate_exponent",
+        "exponent of the learning rate",
+        "β",
+        "the tied student learns at the base rate times L^beta",
     ),
     Coordinate("dimension", "dimension of a token", "d", "number of components of a token"),
     Coordinate("degree", "degree of the target", "k", "degree of the Hermite polynomial in the target"),

@@ -11,7 +11,7 @@ def run(spec, streams):
     """Errors of estimates and of their means, and training errors (see `variables`)."""
     solver = spec["solver"]
     dimension, starts = solver["dimension"], solver["starts"]
-    descent = Descent(solver["rate"], solver["steps"], solver["record_every"], solver["tolerance"])
+    descent = Descent(solver["learning_rate"], solver["steps"], solver["record_every"], solver["tolerance"])
     sizes = average_sizes(starts)
 
     def compute(point, replica):
@@ -30,13 +30,13 @@ def run(spec, streams):
             "mmse_average": errors.average,
             "mmse_extrapolated": errors.extrapolated,
             "mmse_extrapolated_error": errors.extrapolated_error,
-            "train_error": runs.train_error,
+            "training_error": runs.training_error,
             "steps_done": runs.steps,
             "finite": bool(np.all(np.isfinite(errors.by_start))),
             "width": rank,
             "width_rounding": rank - point["ratio"] * dimension,
         }
 
-    dims = {"mmse_by_start": ("start",), "mmse_average": ("average",), "train_error": ("start", "step")}
+    dims = {"mmse_by_start": ("start",), "mmse_average": ("average",), "training_error": ("start", "step")}
     coordinates = {"start": np.arange(1, starts + 1), "average": sizes, "step": descent.records()}
     return collect(spec, compute, dims, coordinates)

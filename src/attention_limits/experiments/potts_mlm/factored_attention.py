@@ -16,7 +16,7 @@ _PER_START = (
     "converged",
 )
 _DIMS = {
-    **dict.fromkeys(_PER_START, ("attention", "restart")),
+    **dict.fromkeys(_PER_START, ("attention", "start")),
     **dict.fromkeys(("chosen", "excess_loss", "excess_error"), ("attention",)),
     "attention_map": ("attention", "site", "site_other"),
     "value_map": ("attention", "color", "color_other"),
@@ -50,7 +50,7 @@ def _variant(kind, sequences, data, ridge, solver, rng):
             sequences, data.sizes["color"], child, attention=kind, ridge=ridge, max_iterations=solver["max_iterations"],
             tolerance=solver["tolerance"],
         )
-        for child in rng.spawn(solver["restarts"])
+        for child in rng.spawn(solver["starts"])
     ]  # fmt: skip
     tested = [losses(item.attention, item.values, test).mean(axis=1) for item in fits]
     errors, excess = np.full((2, len(fits)), np.nan), np.full(len(test), np.nan)

@@ -6,7 +6,7 @@ from attention_limits.experiments.potts_mlm.points import collect, training_set
 from attention_limits.potts_mlm.mixed_attention import fit, losses
 
 _PER_START = ("mixed_training_loss", "mixed_test_loss", "mixed_gradient_norm", "mixed_converged")
-_DIMS = {**dict.fromkeys(_PER_START, ("attention", "restart")), "mixed_chosen": ("attention",)}
+_DIMS = {**dict.fromkeys(_PER_START, ("attention", "start")), "mixed_chosen": ("attention",)}
 
 
 def run(spec, streams):
@@ -17,9 +17,9 @@ def run(spec, streams):
         data = spec["data"](replica, **point)
         sequences = training_set(streams, data, replica, point, solver["samples"])
         test, rng = data.test_states.values, streams.generator("start", replica)
-        found = {name: np.empty((len(solver["attentions"]), solver["restarts"])) for name in _PER_START}
+        found = {name: np.empty((len(solver["attentions"]), solver["starts"])) for name in _PER_START}
         for i, kind in enumerate(solver["attentions"]):
-            for j, child in enumerate(rng.spawn(solver["restarts"])):
+            for j, child in enumerate(rng.spawn(solver["starts"])):
                 fitted = fit(
                     sequences, data.sizes["color"], child, mixing=mixing, softmax=kind == "softmax", ridge=solver["ridge"],
                     max_iterations=solver["max_iterations"], tolerance=solver["tolerance"],

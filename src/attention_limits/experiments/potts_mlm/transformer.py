@@ -27,7 +27,7 @@ def run(spec, streams):
         done = [
             train(
                 shape, sequences, data.test_states.values[: solver["test_sequences"]],
-                streams.generator("training", replica), optimizer=optimizer, rate=solver[f"{optimizer}_rate"],
+                streams.generator("training", replica), optimizer=optimizer, learning_rate=solver[f"{optimizer}_learning_rate"],
                 **{key: solver[key] for key in ("batch", "epochs", "evaluations")},
             )
             for optimizer in OPTIMIZERS

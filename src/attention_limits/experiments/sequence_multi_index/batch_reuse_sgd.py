@@ -52,21 +52,22 @@ def simulate(spec, streams, blocks: Callable[..., Iterator[Block]]):
         sequences = np.stack([part.sequences.values for part in data])
         teachers = np.stack([part.teacher.values for part in data])
         starts = [
-            solver["initial_scale"]
-            * streams.generator("start", replica, alpha=alpha).standard_normal(teachers.shape[1:])
+            solver["initial_std"] * streams.generator("start", replica, alpha=alpha).standard_normal(teachers.shape[1:])
             for replica in replicas
         ]
         made: Iterable[Block] = progress(blocks(link, alpha, sequences, teachers), len(counts), spec["estimator"])
         # In units of 1 / D, like the loss.
         decay = solver["weight_decay"] / teachers.shape[2]
-        runs.append(descend(link, made, np.stack(starts), teachers, Descent(solver["rate"], decay, solver["reuse"])))
+        runs.append(
+            descend(link, made, np.stack(starts), teachers, Descent(solver["learning_rate"], decay, solver["reuse"]))
+        )
     by_batch = ("alpha", "replica", "batch")
     cosine = np.stack([run.cosine for run in runs])
     return xr.Dataset(
         {
             "cosine_by_batch": ((*by_batch, "layer"), cosine),
             "norm_by_batch": ((*by_batch, "layer"), np.stack([run.norm for run in runs])),
-            "training_loss": (by_batch, np.stack([run.loss for run in runs])),
+            "loss_by_batch": (by_batch, np.stack([run.loss for run in runs])),
             "finite": (("alpha", "replica"), np.isfinite(cosine[:, :, -1]).all(axis=2)),
         },
         {

@@ -17,9 +17,9 @@ _DIMS = {
     "product_similarity": ("epoch", "layer"),
     "weight_half_time": ("layer",),
     "product_half_time": ("layer",),
-    "train_accuracy": ("epoch",),
+    "training_accuracy": ("epoch",),
     "test_accuracy": ("epoch",),
-    "train_loss": ("epoch",),
+    "training_loss": ("epoch",),
     "majority_accuracy": (),
     "vocabulary_size": (),
 }
@@ -57,9 +57,11 @@ def run(spec, streams):
             )
             rng = streams.generator("start", replica)
             start = classifier.initial_parameters(architecture, encoded.size, len(corpus.CLASSES), rng)
-            rate = axes["learning_rate"][j]
-            path = classifier.train(start, train_set, test_set, order, rate, solver["weight_decay"], model["skip"])
-            for name in ("train_accuracy", "test_accuracy", "train_loss"):
+            learning_rate = axes["learning_rate"][j]
+            path = classifier.train(
+                start, train_set, test_set, order, learning_rate, solver["weight_decay"], model["skip"]
+            )
+            for name in ("training_accuracy", "test_accuracy", "training_loss"):
                 found[name][i, j, r] = getattr(path, name)
             similarities = classifier.similarity_with_last(path.attention)
             for name, similarity in zip(("weight", "product"), similarities, strict=True):

@@ -15,7 +15,7 @@ def run(spec, streams):
             point["omega"],
             point["loss"],
             int(point["dimension"]),
-            point["rate"],
+            point["learning_rate"],
             (0.0, 0.0),
             schedule,
             generator,

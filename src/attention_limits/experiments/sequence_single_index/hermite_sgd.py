@@ -7,11 +7,11 @@ from attention_limits.sequence_single_index.flow import escape_time, hermite_bou
 from attention_limits.sequence_single_index.reduced_sgd import matched_hermite, warn_unstable
 
 
-def learning_rate(rate, order, dimension):
-    """rate, rate / log d, or rate d^(-(k-2)/2) for k = 1, 2, and above: the largest orders in d at which SGD escapes."""
+def learning_rate(prefactor, order, dimension):
+    """c, c / log d, or c d^(-(k-2)/2) for k = 1, 2, and above: the largest orders in d at which SGD escapes."""
     if order == 2:
-        return rate / np.log(dimension)
-    return rate * dimension ** (-0.5 * max(0, order - 2))
+        return prefactor / np.log(dimension)
+    return prefactor * dimension ** (-0.5 * max(0, order - 2))
 
 
 def run(spec, streams):
@@ -19,7 +19,7 @@ def run(spec, streams):
 
     def settings(point):
         order, tokens, dimension = int(point["order"]), int(point["tokens"]), int(point["dimension"])
-        rate = learning_rate(point["rate"], order, dimension)
+        rate = learning_rate(point["learning_rate"], order, dimension)
         return order, tokens, dimension, rate
 
     def simulate(point, schedule, generator):

@@ -19,11 +19,11 @@ def run(spec, streams):
         theory = linear_theory(
             model["a"], omegas[i], model["loss"], streams.generator("nodes", replicas[j]), spec["solver"]["nodes"]
         )
-        warn_unstable(model["rate"], theory.bound(), f"attention, omega = {omegas[i]:g}")
+        warn_unstable(model["learning_rate"], theory.bound(), f"attention, omega = {omegas[i]:g}")
         curvature[:, i, j], noise[:, i, j], total[i, j] = theory.curvature, theory.noise, theory.total_noise
-        escape[i, j] = theory.escape_step(model["rate"], model["dimension"], model["threshold"])
+        escape[i, j] = theory.escape_step(model["learning_rate"], model["dimension"], model["threshold"])
         if np.isfinite(escape[i, j]):
-            semantic[i, j] = theory.semantic_probability(model["rate"], model["dimension"], escape[i, j])
+            semantic[i, j] = theory.semantic_probability(model["learning_rate"], model["dimension"], escape[i, j])
         else:
             semantic[i, j] = np.nan
     dims = ("omega", "replica")

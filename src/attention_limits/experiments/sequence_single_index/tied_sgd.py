@@ -1,4 +1,4 @@
-"""SGD of the feed-forward student with tied weights; its learning rate is the base rate times L^rate_exponent."""
+"""SGD of the feed-forward student with tied weights; its learning rate is the base rate times L^learning_rate_exponent."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ def run(spec, streams):
 
     def simulate(point, schedule, generator):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])
-        rate = point["rate"] * tokens ** point["rate_exponent"]
-        warn_unstable(rate, feed_forward_bound(tokens), f"tied student, {tokens} tokens")
-        return tied(tokens, dimension, rate, overlapped_start(dimension), schedule, generator)
+        learning_rate = point["learning_rate"] * tokens ** point["learning_rate_exponent"]
+        warn_unstable(learning_rate, feed_forward_bound(tokens), f"tied student, {tokens} tokens")
+        return tied(tokens, dimension, learning_rate, overlapped_start(dimension), schedule, generator)
 
     return sgd_dataset(
         spec,

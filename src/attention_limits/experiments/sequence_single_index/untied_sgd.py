@@ -18,7 +18,7 @@ def run(spec, streams):
 
     def simulate(point, schedule, generator):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])
-        warn_unstable(point["rate"], feed_forward_bound(tokens), f"untied student, {tokens} tokens")
-        return untied(tokens, dimension, point["rate"], overlapped_start(dimension), schedule, generator)
+        warn_unstable(point["learning_rate"], feed_forward_bound(tokens), f"untied student, {tokens} tokens")
+        return untied(tokens, dimension, point["learning_rate"], overlapped_start(dimension), schedule, generator)
 
     return sgd_dataset(spec, streams, simulate, lambda point: 2.0 / np.sqrt(point["dimension"]), {"overlap": _overlap})

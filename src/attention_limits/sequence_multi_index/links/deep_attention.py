@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.sequence_multi_index.links.layers import last_row, layer_product
 from attention_limits.sequence_multi_index.links.link import Link
 
 
@@ -130,15 +131,8 @@ class DeepAttention(Link):
 
     def fibre(self, observed, free, angles):
         """The two candidates of the last layer; see `Link` and the class."""
-        transposed = np.broadcast_to(np.eye(self.tokens), (*free.shape[:2], self.tokens, self.tokens))  # B^T
-        for layer in range(self.free_rows):
-            read = np.einsum("nsab,nsb->nsa", transposed, free[:, :, layer])
-            step = self.attention(read) + self.skip * np.eye(self.tokens)
-            transposed = step @ transposed
-        last = np.linalg.solve(transposed, observed[:, None, :, None])[..., 0]
-        log_weight = -np.linalg.slogdet(transposed)[1]
-        candidates = np.stack([last, -last], axis=2)[:, :, :, None, :]
-        return candidates, np.repeat(log_weight[:, :, None], 2, axis=2)
+        transposed = layer_product(free[..., None, :], lambda read: self.attention(read[..., 0, :]), self.skip)
+        return last_row(transposed, observed)
 
     def invert(self, y):
         """Score root u (..., M), up to one global sign, of a softmax output y (..., M, M).

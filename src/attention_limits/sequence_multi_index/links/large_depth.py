@@ -18,7 +18,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention, require_attention, softmax_rows
-from attention_limits.sequence_multi_index.links.layers import apply, layer_product, require_shape
+from attention_limits.sequence_multi_index.links.layers import apply, last_row, layer_product, require_shape
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Nodes of the average over h, and tolerance of the solution in t.
@@ -157,11 +157,7 @@ class CommitteeDepth(Link):
 
     def fibre(self, observed, free, angles):
         """The two candidates +-B^-T u of the last layer, of weight 1 / |det B|."""
-        transposed = self.transfer(free)
-        last = np.linalg.solve(transposed, observed[:, None, :, None])[..., 0]
-        log_weight = -np.linalg.slogdet(transposed)[1]
-        candidates = np.stack([last, -last], axis=2)[:, :, :, None, :]
-        return candidates, np.repeat(log_weight[:, :, None], 2, axis=2)
+        return last_row(self.transfer(free), observed)
 
 
 @cache

@@ -86,6 +86,28 @@ def log_jacobian(read, attention, beta):
         return 2.0 * np.log(beta) + entries + np.log(2.0) + 2.0 * np.log(np.abs(read[..., 0] - read[..., 1]))
 
 
+def last_row(transposed, observed):
+    """The two candidates +-B^-T u of a last layer of rank one that read B, and their log-weights -log |det B|; see `Link.fibre`.
+
+    Parameters
+    ----------
+    transposed : array (n, S, M, M)
+        B^T. Where it is singular the candidates have weight zero.
+    observed : array (n, M)
+        Score roots u.
+
+    Returns
+    -------
+    candidates (n, S, 2, 1, M), log_weight (n, S, 2)
+    """
+    log_determinant = np.linalg.slogdet(transposed)[1]
+    singular = np.isneginf(log_determinant)
+    invertible = np.where(singular[..., None, None], np.eye(transposed.shape[-1]), transposed)
+    last = np.linalg.solve(invertible, observed[:, None, :, None])[..., 0]
+    candidates = np.stack([last, -last], axis=2)[:, :, :, None, :]
+    return candidates, np.repeat(np.where(singular, -np.inf, -log_determinant)[:, :, None], 2, axis=2)
+
+
 def apply(matrix, vector):
     """`matrix` (..., M, M) times `vector` (..., M), array (..., M)."""
     return np.einsum("...ab,...b->...a", matrix, vector)

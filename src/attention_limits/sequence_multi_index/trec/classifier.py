@@ -126,16 +126,16 @@ class Trajectory(NamedTuple):
     Attributes
     ----------
     attention : array (times, layers, embedding, hidden)
-    train_accuracy, test_accuracy : arrays (times,)
+    training_accuracy, test_accuracy : arrays (times,)
         Share of right answers on the training and on the test questions.
-    train_loss : array (times,)
+    training_loss : array (times,)
         Cross entropy on the training questions in nats.
     """
 
     attention: jax.Array
-    train_accuracy: jax.Array
+    training_accuracy: jax.Array
     test_accuracy: jax.Array
-    train_loss: jax.Array
+    training_loss: jax.Array
 
 
 @jax.jit
