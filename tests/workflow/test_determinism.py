@@ -43,7 +43,7 @@ def compare(tmp_path, chosen, interruptions, longest):
     assert snakemake(plain, "--cores", "2", *cubes).wait(3000) == 0
 
     random_ = random.Random(5)
-    arguments = ["--cores", "1", "--scheduler", "greedy", *cubes]
+    arguments = ["--cores", "1", *cubes]
     for _ in range(interruptions):
         first = random_.sample(chunks, len(chunks) // 2)
         running = snakemake(other, *arguments, "--prioritize", *first)

@@ -9,7 +9,8 @@ differentiated numerically. Three methods, chosen by the link alone:
 trapezoid           two softmax attention layers reading two tokens: a deterministic quadrature, exact to its stated error;
 finite sum          links whose output leaves finitely many fields (no free rows, no angles): exact;
 quasi-Monte Carlo   everything else: importance sampling on two independent scramblings of Sobol nodes. Each gives its own
-                    estimate, so that products of two posterior means are free of the squared sampling error.
+                    estimate, so that products of two posterior means are free of the squared sampling error. Outputs that
+                    few nodes explain get proposals of their own (`fibre_sampling.adaptive_moments`).
 """
 
 import itertools
