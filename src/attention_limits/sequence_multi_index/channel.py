@@ -218,7 +218,10 @@ def _pair(estimates):
 
 
 def kernel_moments(link: DeepAttention, u, omega, V, nodes, proposals):
-    """`fibre_sampling.fibre_moments` of deep attention reading two tokens, by the compiled kernel; one or two proposals."""
+    """`fibre_sampling.fibre_moments` of deep attention reading two tokens, by the compiled kernel.
+
+    `link`, `omega`, `V`, `nodes` and `proposals` as there, one or two for each output; score roots `u` (n, 2).
+    """
     n, free, size = len(u), link.free_rows, 2 * link.depth
     prior = split_prior(V, free)
     log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
