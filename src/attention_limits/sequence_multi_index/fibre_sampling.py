@@ -106,8 +106,9 @@ def _follow(V, free):
 def own_proposals(V, omega, mean, second, effective, free) -> Proposals:
     """A Gaussian for each output with the moments of its free rows, widened; of the first `free` rows of n outputs.
 
-    `V`, `omega`, and `mean`, `second`, `effective` as `fibre_moments` returned them, best on other nodes. A row that is hardly known does not follow omega here either: it is drawn around zero, whatever its posterior mean, and
-    independently of the other rows, since what it has to do with them is of first order in omega too.
+    `V`, `omega`, and `mean`, `second`, `effective` as `fibre_moments` returned them, best on other nodes. A row that is hardly
+    known does not follow omega here either: it is drawn around zero, whatever its posterior mean, and independently of the other
+    rows, since what it has to do with them is of first order in omega too.
     """
     n, _, tokens = omega.shape
     size = free * tokens
