@@ -1,4 +1,5 @@
 # The whole workflow: `snakemake` makes every cube and figure, `snakemake <family>` or `snakemake <figure>` one.
+import functools
 import os
 import shlex
 import sys

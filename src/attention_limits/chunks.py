@@ -16,11 +16,11 @@ from attention_limits.digests import chunk_attributes, chunk_code, point_digest
 from attention_limits.errors import CubeError
 from attention_limits.files import canonical_json
 from attention_limits.grid import Chunk
+from attention_limits.layout import common_attributes, write_atomic
 from attention_limits.project import RESULTS, data_folder
 from attention_limits.provenance import versions
 from attention_limits.rng import Streams
 from attention_limits.spec import Estimator, Experiment
-from attention_limits.variables.record import registry
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 
@@ -50,15 +50,16 @@ def run_chunk(
             values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
             part = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
             pieces.append(_checked(run({**part, **tools}, streams), part, estimator.module))
-    dataset = cubes.annotate(fill(pieces, union(pieces)), estimator.family, list(spec["grid"]))
+    with cubes.misfits_named():
+        dataset = cubes.annotate(fill(pieces, union(pieces)), estimator.family, list(spec["grid"]))
     dataset.attrs = {
-        **common_attributes(experiment, seed),
+        **common_attributes(experiment, seed, versions()),
         "title": f"{experiment.title}: {estimator.name}, part {chunk.name}",
         "spec": canonical_json(spec),
         **attributes,
         "code_digest": chunk_code(estimator),
     }
-    cubes.write_atomic(dataset, output)
+    write_atomic(dataset, output)
     return computed
 
 
@@ -86,18 +87,6 @@ class DataFiles:
             run_chunk(self._experiment, data, chunk, self._seed, path, self._results)
             dataset = cubes.read(path, repair=f"rm -f {shlex.quote(str(path))}", expect=expect)
         return dataset.isel({**dict.fromkeys(data.grid, 0), "replica": 0}, drop=True)
-
-
-def common_attributes(experiment: Experiment, seed: int) -> dict[str, str]:
-    """The attributes that chunk files and cubes of an experiment share."""
-    return {
-        "Conventions": cubes.CONVENTIONS,
-        "title": experiment.title,
-        "summary": experiment.description,
-        "source": registry(experiment.family).source,
-        "root_seed": str(seed),
-        "versions": canonical_json(versions()),
-    }
 
 
 def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:

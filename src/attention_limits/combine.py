@@ -5,7 +5,16 @@ from collections.abc import Iterable
 import numpy as np
 import xarray as xr
 
-from attention_limits.errors import CubeError
+
+class Misfit(Exception):
+    """Parts that cannot be put together.
+
+    `reason` is "names", "kind", "twice" or "dimension", `about` what it is about: variables, and then dimension and estimator.
+    """
+
+    def __init__(self, reason: str, *about: str):
+        self.reason, self.about = reason, about
+        super().__init__(reason, *about)
 
 
 def union(datasets: list[xr.Dataset]) -> dict[str, np.ndarray]:
@@ -39,13 +48,12 @@ class Filling:
     def add(self, dataset: xr.Dataset) -> None:
         """Copy the values of a dataset to their places.
 
-        All datasets must hold the same variables with the same dimensions. Raises CubeError when they do not, and
+        All datasets must hold the same variables with the same dimensions. Raises Misfit when they do not, and
         when two datasets cover the same place.
         """
         names = {str(name) for name in dataset.data_vars}
         if self._arrays and names != self._arrays.keys():
-            odd = ", ".join(sorted(names ^ self._arrays.keys()))
-            raise CubeError([f"these variables are in some parts and not in others: {odd}"])
+            raise Misfit("names", ", ".join(sorted(names ^ self._arrays.keys())))
         values = {str(name): dataset[name].values.tolist() for name in dataset.dims}
         self._make_room(dataset)
         for name in sorted(names):
@@ -54,10 +62,10 @@ class Filling:
                 self._dims[name] = tuple(map(str, array.dims))
                 self._arrays[name], self._covered[name] = self._empty(name, array.dtype), self._empty(name, bool)
             if array.dims != self._dims[name] or array.dtype != self._arrays[name].dtype:
-                raise CubeError([f"{name}: has other dimensions or another type in some parts"])
+                raise Misfit("kind", name)
             where = np.ix_(*([self._position[dim][value] for value in values[dim]] for dim in self._dims[name]))
             if self._covered[name][where].any():
-                raise CubeError([f"{name}: two parts hold the same point"])
+                raise Misfit("twice", name)
             self._arrays[name][where] = array.values
             self._covered[name][where] = True
 
@@ -126,7 +134,7 @@ def _with_missing(array: np.ndarray, covered: np.ndarray) -> np.ndarray:
 
 
 def join(parts: dict[str, xr.Dataset], model: dict[str, dict], leading: list[str]) -> xr.Dataset:
-    """Join estimators into one dataset over the union of their grids.
+    """Join estimators into one dataset over the union of their grids. Raises Misfit when that cannot be done.
 
     A variable of two or more estimators gets the dimension `estimator`; one of a single estimator gets the
     attribute `estimator` instead. Where one estimator scans what is a fixed key of another's `model`, the
@@ -149,7 +157,7 @@ def join(parts: dict[str, xr.Dataset], model: dict[str, dict], leading: list[str
             array = parts[estimator][name]
             for dim in sorted(scanned - set(array.dims)):
                 if dim not in model[estimator]:
-                    raise CubeError([f"{name}: has the dimension {dim} in another estimator and not in {estimator}"])
+                    raise Misfit("dimension", name, dim, estimator)
                 array = array.expand_dims({dim: [model[estimator][dim]]})
             array = array.expand_dims({"estimator": [estimator]})
             first = [dim for dim in leading if dim in array.dims]

@@ -1,21 +1,38 @@
-"""Data files: annotated from the registry, written whole or not at all, validated when read."""
+"""Data files: checked against the registry before they are written, validated when they are read."""
 
-import errno
-import hashlib
 import json
-import os
 import shlex
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
 
+from attention_limits.combine import Misfit
+from attention_limits.damage import UNREADABLE, set_aside
 from attention_limits.errors import CubeError
-from attention_limits.files import digest, replacing
+from attention_limits.files import digest
+from attention_limits.layout import data_digest, described, load
 from attention_limits.variables.record import registry
 
-CONVENTIONS = "CF-1.11"
+# What each reason of a Misfit means.
+_MISFITS = {
+    "names": "these variables are in some parts and not in others: {}",
+    "kind": "{}: has other dimensions or another type in some parts",
+    "twice": "{}: two parts hold the same point",
+    "dimension": "{}: has the dimension {} in another estimator and not in {}",
+}
+# What of its specification tells one chunk from another.
+_IDENTITY = ("family", "experiment", "estimator", "grid", "replicas")
+
+
+@contextmanager
+def misfits_named() -> Iterator[None]:
+    """Raises CubeError, with a message, in place of Misfit."""
+    try:
+        yield
+    except Misfit as error:
+        raise CubeError([_MISFITS[error.reason].format(*error.about)]) from None
 
 
 def annotate(dataset: xr.Dataset, family: str, grid: list[str]) -> xr.Dataset:
@@ -26,108 +43,79 @@ def annotate(dataset: xr.Dataset, family: str, grid: list[str]) -> xr.Dataset:
     Raises CubeError naming every unregistered variable or coordinate and every wrong dimension.
     """
     known = registry(family)
-    leading = ["estimator", *grid, "replica"]
-    result, problems = dataset.copy(), []
-    result.attrs = {}
-    for name in map(str, result.data_vars):
-        record, array = known.variables.get(name), result[name]
+    leading, problems = ["estimator", *grid, "replica"], []
+    for name in map(str, dataset.data_vars):
+        record, dims = known.variables.get(name), dataset[name].dims
         if record is None:
             problems.append(f"{name}: not in the registry of variables of {family}")
             continue
-        head = tuple(dim for dim in leading if dim in array.dims)
-        if array.dims != (*head, *record.dims):
-            problems.append(f"{name}: has dimensions {array.dims}, must have {(*head, *record.dims)}")
-        kept = {key: array.attrs[key] for key in ("estimator",) if key in array.attrs}
-        fields = ("long_name", "symbol", "normalisation", "units", "source")
-        array.attrs = {**{key: getattr(record, key) for key in fields}, **kept}
-        if array.dtype == bool or array.dtype.kind in "OUT":
-            del array.attrs["units"]
-    for name in sorted({str(name) for name in result.coords} | {str(dim) for dim in result.dims}):
-        record = known.coordinates.get(name)
-        if record is None:
+        wanted = (*(dim for dim in leading if dim in dims), *record.dims)
+        if dims != wanted:
+            problems.append(f"{name}: has dimensions {dims}, must have {wanted}")
+    for name in sorted({str(name) for name in dataset.coords} | {str(dim) for dim in dataset.dims}):
+        if name not in known.coordinates:
             problems.append(f"{name}: not in the registry of coordinates of {family}")
-        elif name not in result.coords:
+        elif name not in dataset.coords:
             problems.append(f"{name}: the dimension has no coordinate values")
-        else:
-            fields = ("long_name", "symbol", "definition", "units")
-            result[name].attrs = {key: getattr(record, key) for key in fields}
-            if result[name].dtype.kind in "OUT":
-                del result[name].attrs["units"]
     if problems:
         raise CubeError(problems)
-    return result
+    return described(dataset, family)
 
 
-def data_digest(dataset: xr.Dataset) -> str:
-    """sha256 of the data and coordinate values: names, dimensions, types and bytes, not attributes."""
-    total = hashlib.sha256()
-    for name in sorted(map(str, dataset.variables)):
-        array = dataset[name]
-        if array.dtype.kind in "OUT":
-            content = json.dumps([str(item) for item in array.values.ravel()]).encode()
-            kind = "text"
-        else:
-            values = np.ascontiguousarray(array.values)
-            values = values.astype(values.dtype.newbyteorder("<"), copy=False)
-            content, kind = values.tobytes(), values.dtype.str
-        total.update(json.dumps([name, array.dims, array.shape, kind]).encode())
-        total.update(hashlib.sha256(content).digest())
-    return total.hexdigest()
+class DamagedError(CubeError):
+    """A file is there and is not what its name says: truncated, altered, or another file; `what` says which."""
+
+    def __init__(self, path: Path, what: str, repair: str):
+        self.what = what
+        super().__init__([f"{path}: {what}; repair: {repair}"])
 
 
-def write_atomic(dataset: xr.Dataset, path: Path) -> None:
-    """Write `dataset` to the netCDF file `path`, whole or not at all, with a checksum of its data.
-
-    The bytes depend on the dataset alone: no date, no history. All numbers are compressed but those in single precision,
-    the raw random data, which would take long and gain nothing. Raises OSError when the disk refuses.
-    """
-    dataset = dataset.assign_attrs(data_digest=data_digest(dataset))
-    encoding = {}
-    for name, array in dataset.variables.items():
-        numeric = array.dtype.kind not in "OUT"
-        packed = numeric and array.ndim and array.dtype != np.float32
-        encoding[name] = {"_FillValue": None} | ({"zlib": True, "complevel": 4} if packed else {})
-        if not numeric:
-            del encoding[name]["_FillValue"]
-    with replacing(path) as temporary:
-        try:
-            dataset.to_netcdf(temporary, engine="netcdf4", encoding=encoding)
-        except RuntimeError:
-            # All that the netCDF library says of a full disk is "HDF error".
-            if shutil.disk_usage(temporary.parent).free > dataset.nbytes + 1_000_000:
-                raise
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
-
-
-def read(path: Path, repair: str, expect: dict[str, str] | None = None) -> xr.Dataset:
+def read(path: Path, repair: str, expect: dict[str, str] | None = None, chunk: dict | None = None) -> xr.Dataset:
     """Read a whole data file into memory and validate it.
 
-    `repair` is the command that makes the file anew; `expect` holds attributes the file must have. Raises
-    CubeError, naming the file and the repair, when it is missing, truncated, damaged, foreign or outdated.
+    `repair` says how the file is made anew; `expect` holds attributes that the file must have, `chunk` the specification that it
+    is about, in grid and replicas. Raises CubeError, naming the file and the repair, when it is missing or outdated, and
+    DamagedError when it is truncated, damaged or foreign.
     """
     path = Path(path)
 
-    def problem(what: str) -> CubeError:
-        return CubeError([f"{path}: {what}; repair: {repair}"])
+    def problem(what: str) -> DamagedError:
+        return DamagedError(path, what, repair)
 
     if not path.is_file():
-        raise problem("is missing")
+        raise CubeError([f"{path}: is missing; repair: {repair}"])
     try:
-        with xr.open_dataset(path, engine="netcdf4", decode_times=False) as opened:
-            dataset = opened.load()
-    except (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError) as error:
-        # The netCDF library raises any of these on a damaged file, depending on where the damage is.
+        dataset = load(path)
+    except UNREADABLE as error:
+        # Numbers of the netCDF library are negative; positive ones are those of the system, and say nothing of the file.
+        if (getattr(error, "errno", None) or 0) > 0:
+            raise CubeError([f"{path}: cannot be read: {error.strerror}"]) from None
         raise problem(f"is no readable netCDF file ({' '.join(str(error).split())})") from None
     if "data_digest" not in dataset.attrs:
         raise problem("was not written by attention-limits")
     if dataset.attrs["data_digest"] != data_digest(dataset):
         raise problem("is damaged: its data do not have its checksum")
-    if dataset.attrs.get("spec_digest") != _digest_of_json(dataset.attrs.get("spec")):
+    spec = _of_json(dataset.attrs.get("spec"))
+    if spec is None or dataset.attrs.get("spec_digest") != digest(spec):
         raise problem("is damaged: its specification does not have its checksum")
+    if chunk is not None and any(spec.get(key) != chunk[key] for key in _IDENTITY):
+        raise problem("is the file of another chunk")
     for key, value in (expect or {}).items():
         if dataset.attrs.get(key) != value:
-            raise problem(f"was made from another specification, seed or code (its {key} differs)")
+            what = f"was made from another specification, seed or code (its {key} differs)"
+            raise CubeError([f"{path}: {what}; repair: {repair}"])
     return dataset
+
+
+def read_or_set_aside(
+    path: Path, repair: str, expect: dict[str, str] | None = None, chunk: dict | None = None
+) -> xr.Dataset:
+    """Like `read`, but a damaged or foreign file is set aside, and the CubeError says where it is."""
+    try:
+        return read(path, repair, expect, chunk)
+    except DamagedError as error:
+        aside = set_aside(path)
+        raise CubeError([f"{path}: {error.what}; set aside as {aside}: the next run makes it again"]) from None
 
 
 def remake(path: Path, config: str = "") -> str:
@@ -136,8 +124,9 @@ def remake(path: Path, config: str = "") -> str:
     return f"rm -f {name} && snakemake {name}" + (f" --config {config}" if config else "")
 
 
-def _digest_of_json(text: str | None) -> str | None:
+def _of_json(text: str | None) -> dict | None:
     try:
-        return digest(json.loads(text))
+        value = json.loads(text)
     except (TypeError, ValueError):
         return None
+    return value if isinstance(value, dict) else None

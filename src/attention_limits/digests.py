@@ -1,4 +1,4 @@
-"""What each file of the results hangs on: the digests that tell Snakemake, and a reader, whether it is current.
+"""What each file of the results depends on: digests that show Snakemake, and a reader, whether it is current.
 
 Nothing here imports numpy before a file is looked into: the workflow computes all digests at each start.
 """
@@ -7,11 +7,12 @@ import itertools
 from pathlib import Path
 
 from attention_limits.checking import family_code_files, family_code_modules
+from attention_limits.damage import UNREADABLE
 from attention_limits.files import digest
 from attention_limits.grid import Chunk
 from attention_limits.provenance import PACKAGE, code_digest, imported_modules
 from attention_limits.spec import Estimator, Experiment
-from attention_limits.variables.record import registry_module
+from attention_limits.variables.record import SHARED_REGISTRY, registry_module
 
 
 def chunk_code(estimator: Estimator) -> str:
@@ -47,7 +48,7 @@ def held_points(folder: Path, grid: list[str], point_digest: str) -> set[tuple[f
             with netCDF4.Dataset(path) as opened:
                 if getattr(opened, "point_digest", None) == point_digest:
                     held |= set(itertools.product(*(opened[key][:].tolist() for key in (*grid, "replica"))))
-        except OSError:
+        except UNREADABLE:
             continue
     return held
 
@@ -58,7 +59,7 @@ def figure_digest(module: str, cubes: dict[str, str]) -> str:
 
 
 def cube_digest(experiment: Experiment, seed: int) -> str:
-    """What decides the content of a cube: its specification, texts, seed and all code on the way."""
+    """What decides the bytes of a cube: its specification, texts, seed, the code of its chunks and that of the layout."""
     return digest(
         [
             experiment.effective(),
@@ -66,6 +67,11 @@ def cube_digest(experiment: Experiment, seed: int) -> str:
             experiment.description,
             seed,
             [chunk_code(part) for part in experiment.estimators.values()],
-            code_digest(f"{PACKAGE}.merge", registry_module(experiment.family)),
+            code_digest(*cube_modules(experiment.family)),
         ]
     )
+
+
+def cube_modules(family: str) -> list[str]:
+    """The modules that decide, with what they import, the bytes of a cube of given chunks."""
+    return [f"{PACKAGE}.layout", SHARED_REGISTRY, registry_module(family)]

@@ -22,9 +22,10 @@ import sys
 from pathlib import Path
 import numpy as np, xarray as xr
 from attention_limits import cubes
-from attention_limits.chunks import common_attributes
 from attention_limits.digests import chunk_attributes, chunk_code, point_digest
 from attention_limits.files import canonical_json
+from attention_limits.layout import common_attributes, write_atomic
+from attention_limits.provenance import versions
 from attention_limits.spec import load_experiment
 import os
 os.fsync = lambda descriptor: None
@@ -39,9 +40,9 @@ for chunk in part.chunks:
             "trace": ((*dims, "iteration"), trace)}
     made = xr.Dataset(data, {"alpha": chunk.grid["alpha"], "replica": chunk.replicas, "iteration": np.arange(2000)})
     made = cubes.annotate(made, "toy", ["alpha"])
-    made.attrs = {**common_attributes(experiment, 0), "spec": canonical_json(part.effective(chunk)),
+    made.attrs = {**common_attributes(experiment, 0, versions()), "spec": canonical_json(part.effective(chunk)),
                   **chunk_attributes(part, chunk, points), "code_digest": code}
-    cubes.write_atomic(made, Path("results/chunks/toy/growth_curve/growth", chunk.name + ".nc"))
+    write_atomic(made, Path("results/chunks/toy/growth_curve/growth", chunk.name + ".nc"))
 """
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from attention_limits import cubes
 from attention_limits.errors import CubeError
 from attention_limits.files import canonical_json, digest, replacing
+from attention_limits.layout import data_digest, write_atomic
 from attention_limits.variables.record import Coordinate, Variable
 
 
@@ -50,7 +51,7 @@ def example(**attributes):
 def test_a_file_comes_back_as_it_was_written(tmp_path):
     path = tmp_path / "deep" / "cube.nc"
     written = example(title="x")
-    cubes.write_atomic(written, path)
+    write_atomic(written, path)
     found = cubes.read(path, "none")
     xr.testing.assert_identical(found.drop_attrs(), written.drop_attrs())
     assert found.converged.dtype == bool
@@ -59,15 +60,15 @@ def test_a_file_comes_back_as_it_was_written(tmp_path):
 
 
 def test_the_same_dataset_gives_the_same_bytes(tmp_path):
-    cubes.write_atomic(example(), tmp_path / "one.nc")
+    write_atomic(example(), tmp_path / "one.nc")
     time.sleep(1.1)
-    cubes.write_atomic(example(), tmp_path / "two.nc")
+    write_atomic(example(), tmp_path / "two.nc")
     assert (tmp_path / "one.nc").read_bytes() == (tmp_path / "two.nc").read_bytes()
 
 
 def test_annotation_tells_the_story(tmp_path):
     dataset = cubes.annotate(example(), "toy", ["alpha"])
-    cubes.write_atomic(dataset.assign_attrs(example().attrs), tmp_path / "cube.nc")
+    write_atomic(dataset.assign_attrs(example().attrs), tmp_path / "cube.nc")
     with xr.open_dataset(tmp_path / "cube.nc") as found:
         for name in found.variables:
             assert found[name].attrs["long_name"]
@@ -116,10 +117,10 @@ def test_foreign_and_outdated_files(tmp_path):
     example().to_netcdf(path)
     with pytest.raises(CubeError, match="not written by attention-limits"):
         cubes.read(path, "make it")
-    cubes.write_atomic(example(point_digest="old"), path)
+    write_atomic(example(point_digest="old"), path)
     with pytest.raises(CubeError, match="point_digest differs"):
         cubes.read(path, "make it", {"point_digest": "new"})
-    cubes.write_atomic(example(spec='{"what": "else"}'), path)
+    write_atomic(example(spec='{"what": "else"}'), path)
     with pytest.raises(CubeError, match="specification does not have its checksum"):
         cubes.read(path, "make it")
 
@@ -127,7 +128,7 @@ def test_foreign_and_outdated_files(tmp_path):
 @given(st.data())
 def test_every_truncation_and_every_harmful_flip_is_found(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("damage") / "cube.nc"
-    cubes.write_atomic(example(), path)
+    write_atomic(example(), path)
     content = bytearray(path.read_bytes())
     sound = cubes.read(path, "none")
     if data.draw(st.booleans(), "truncate"):
@@ -150,10 +151,10 @@ def test_every_truncation_and_every_harmful_flip_is_found(tmp_path_factory, data
 def test_a_flip_in_the_data_is_found(tmp_path):
     path = tmp_path / "cube.nc"
     dataset = example()
-    cubes.write_atomic(dataset, path)
+    write_atomic(dataset, path)
     with_flip = dataset.copy(deep=True)
     with_flip.height[0, 0] = np.nextafter(with_flip.height[0, 0].item(), 9)
-    with_flip.attrs["data_digest"] = cubes.data_digest(dataset)
+    with_flip.attrs["data_digest"] = data_digest(dataset)
     with_flip.to_netcdf(path)
     with pytest.raises(CubeError, match="damaged: its data do not have its checksum"):
         cubes.read(path, "make it")
@@ -172,7 +173,7 @@ def test_a_flip_in_the_data_is_found(tmp_path):
     ],
 )
 def test_the_checksum_sees_every_change_of_data(change):
-    assert cubes.data_digest(change(example())) != cubes.data_digest(example())
+    assert data_digest(change(example())) != data_digest(example())
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):

@@ -7,8 +7,6 @@ import subprocess
 import sys
 import time
 
-import netCDF4
-import numpy as np
 import pytest
 import xarray as xr
 
@@ -176,40 +174,6 @@ def test_killed_in_the_middle_and_resumed(finished, tmp_path):
     assert (killed.folder / CUBE).read_bytes() == (finished.folder / CUBE).read_bytes()
     assert len(killed.computed()) < 16
     assert any(path.stat().st_mtime_ns == when for path, when in before.items())
-
-
-def test_damaged_chunks_are_named_with_a_repair_that_works(finished):
-    sound = (finished.folder / CUBE).read_bytes()
-    foreign, flipped, missing = finished.chunks()
-    with netCDF4.Dataset(flipped, "r+") as opened:
-        opened["height"][0, 0] = np.nextafter(opened["height"][0, 0], 9)
-    foreign.write_bytes(missing.read_bytes())
-    missing.unlink()
-
-    def merged_problem(path, words):
-        found = finished.program("merge", "config/experiments/toy/growth_curve.yaml")
-        assert found.returncode == 2
-        (line,) = [line for line in found.stderr.splitlines() if f" {path.relative_to(finished.folder)}: " in line]
-        assert words in line
-        name = path.relative_to(finished.folder)
-        assert f"repair: rm -f {name} && snakemake {name} --config scale=laptop seed=0" in line
-        return len(found.stderr.splitlines())
-
-    assert merged_problem(flipped, "its data do not have its checksum") == 3
-    assert merged_problem(foreign, "specification, seed or code") == 3
-    assert merged_problem(missing, "is missing") == 3
-    foreign.write_bytes(foreign.read_bytes()[:-200])
-    assert merged_problem(foreign, "no readable netCDF file") == 3
-    assert (finished.folder / CUBE).read_bytes() == sound
-
-    # The workflow notices the damaged files by their dates, stops at the merge and shows the message.
-    stopped = finished.snakemake()
-    assert stopped.returncode == 1
-    assert "is damaged: its data do not have its checksum; repair: rm -f" in stopped.stdout + stopped.stderr
-    for path in (flipped, foreign):
-        path.unlink()
-    assert finished.snakemake(CUBE).returncode == 0
-    assert (finished.folder / CUBE).read_bytes() == sound
 
 
 def test_a_wrong_specification_stops_before_any_job(toy):

@@ -2,6 +2,7 @@
 from snakemake.settings.types import DeploymentMethod
 
 from attention_limits import provenance
+from attention_limits.damage import aside_lines, damaged_chunks, damaged_cubes, set_aside
 
 # Paths in the lines of the shell are relative to the working directory, so that a line can be pasted from a log.
 EXPERIMENTS = os.path.relpath(FOLDER / "config" / "experiments")
@@ -94,6 +95,40 @@ def drawing(wildcards):
     return None if workflow.local_exec else "drawing"
 
 
+def print_aside():
+    """What was set aside, at the end of a run; `attention-limits summary` prints it too."""
+    for line in aside_lines(RESULTS):
+        print(line, file=sys.stderr)
+
+
+@functools.cache
+def set_damage_aside(find, *about):
+    """Set damaged files aside before Snakemake plans what to make. A dry run only says what a run would do.
+
+    This process does it, and none that it starts; a report or a list changes nothing.
+    """
+    if not workflow.is_main_process or workflow.executor_plugin is None or workflow.touch:
+        return
+    for path, problem in find(PROJECT, *about).items():
+        what = "a run sets it aside" if workflow.dryrun else f"set aside as {set_aside(path)}"
+        print(f"{problem}; {what}", file=sys.stderr)
+        # Snakemake makes no file anew that is missing between others that are there, unless it is forced to.
+        workflow.dag.forcefiles.add(str(path))
+
+
+def chunks_of(wildcards):
+    set_damage_aside(damaged_chunks, wildcards.family, wildcards.experiment)
+    return PROJECT.chunk_paths(wildcards.family, wildcards.experiment)
+
+
+def cubes_of(figure):
+    def paths(wildcards):
+        set_damage_aside(damaged_cubes, figure)
+        return PROJECT.figure_cubes(figure)
+
+    return paths
+
+
 # Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
 rule chunk:
     input:
@@ -123,7 +158,7 @@ rule chunk:
 
 rule cube:
     input:
-        lambda wildcards: PROJECT.chunk_paths(wildcards.family, wildcards.experiment),
+        chunks_of,
     output:
         RESULTS + "/cubes/{family}/{experiment}.nc",
     params:

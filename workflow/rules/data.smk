@@ -32,3 +32,8 @@ onsuccess:
             if str(path) not in workflow.dag_settings.targets:
                 print(f"Removing temporary output {path}, left by an earlier run.", file=sys.stderr)
                 path.unlink()
+    print_aside()
+
+
+onerror:
+    print_aside()

@@ -12,7 +12,7 @@ for figure in PROJECT.figures.values():
         name:
             figure.name
         input:
-            PROJECT.figure_cubes(figure.name),
+            cubes_of(figure.name),
         output:
             pdf=PROJECT.figure_paths(figure.name)[0],
             png=report(

@@ -18,11 +18,11 @@ def audit_command(project: Path, families: list[str], output: Path, scale: str, 
     loaded = load_project(project, config)
     rows = []
 
-    from attention_limits.cubes import read, remake
+    from attention_limits.cubes import read_or_set_aside, remake
 
     for entry in load_published(project, loaded.experiments):
         paths = [Path(loaded.cube_path(entry.family, name)) for name in entry.cubes]
-        there = {path.stem: read(path, repair=remake(path)) for path in paths if path.exists()}
+        there = {path.stem: read_or_set_aside(path, remake(path)) for path in paths if path.exists()}
         rows.append(compare(entry, there))
     for path, text in (
         (output, full_table(rows)),

@@ -4,9 +4,10 @@ import json
 import sys
 from pathlib import Path
 
+from attention_limits.damage import UNREADABLE, aside_lines
 from attention_limits.digests import figure_digest
 from attention_limits.document import SCALES
-from attention_limits.errors import SpecError
+from attention_limits.errors import CubeError, SpecError
 from attention_limits.files import canonical_json
 from attention_limits.project import Project, load_project, results_folder
 from attention_limits.spec import load_experiment
@@ -79,7 +80,7 @@ def _cube_state(path: Path, digest: str) -> str:
     try:
         with netCDF4.Dataset(path) as opened:
             return "complete" if getattr(opened, "cube_digest", None) == digest else "stale"
-    except OSError:
+    except UNREADABLE:
         return "damaged"
 
 
@@ -90,15 +91,19 @@ def _figure_state(files: list[Path], digest: str) -> str:
 
 
 def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
-    """Print the cubes that have points that did not converge, then where the figures, the report and the audit are."""
+    """Print the cubes that have points that did not converge, where the results are, and which files were damaged."""
     from attention_limits.cubes import read, remake
 
     loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
-    lines = []
+    lines, damaged = [], []
     for family, experiments in loaded.experiments.items():
         for name in experiments:
             path = Path(loaded.cube_path(family, name))
-            cube = read(path, repair=remake(path)) if path.exists() else {}
+            try:
+                cube = read(path, remake(path)) if path.exists() else {}
+            except CubeError as error:
+                damaged += error.problems
+                continue
             for kind, count, points in _unconverged(cube):
                 if count:
                     lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {kind}' if kind else ''}")
@@ -109,6 +114,8 @@ def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
     for what, path in (("audit of published numbers", "audit.md"), ("report", "report.html")):
         if Path(loaded.results, path).exists():
             print(f"{what}: {loaded.results}/{path}")
+    for line in (*damaged, *aside_lines(loaded.results)):
+        print(line)
 
 
 def show_command(cube: Path) -> None:

@@ -82,10 +82,10 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from attention_limits.cubes import read, remake
+    from attention_limits.cubes import read_or_set_aside, remake
     from attention_limits.digests import figure_digest
 
-    given = _Cubes({path.stem: read(path, repair=remake(path)) for path in cubes})
+    given = _Cubes({path.stem: read_or_set_aside(path, remake(path)) for path in cubes})
     drawn = importlib.import_module(module).draw(given)
     made_of = figure_digest(module, {name: cube.attrs.get("cube_digest") for name, cube in given.items()})
     # Both kinds of file keep such texts as they are, so that `list` finds the digest among the bytes.

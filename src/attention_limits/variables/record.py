@@ -3,6 +3,9 @@
 import importlib
 from dataclasses import dataclass
 
+# The module of the coordinates that mean the same in every family.
+SHARED_REGISTRY = "attention_limits.variables.shared"
+
 
 @dataclass(frozen=True)
 class Coordinate:
@@ -46,7 +49,7 @@ def registry(family: str) -> Registry:
 
     Raises ModuleNotFoundError when the family has no such module.
     """
-    shared = importlib.import_module("attention_limits.variables.shared")
+    shared = importlib.import_module(SHARED_REGISTRY)
     own = importlib.import_module(registry_module(family))
     coordinates = (*shared.COORDINATES, *own.COORDINATES)
     return Registry(own.SOURCE, {item.name: item for item in own.VARIABLES}, {item.name: item for item in coordinates})

@@ -1,0 +1,193 @@
+"""Damaged files: the next run sets them aside, says so, and makes them again."""
+
+import os
+import shutil
+
+import netCDF4
+import pytest
+import xarray as xr
+
+from attention_limits.damage import aside_lines, set_aside
+from toy import Toy
+
+CUBE = "results/cubes/toy/growth_curve.nc"
+SPEC = "config/experiments/toy/growth_curve.yaml"
+FIGURE = "results/figures/toy/toy_heights.pdf"
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A finished toy project nobody changes."""
+    project = Toy(tmp_path_factory.mktemp("sound") / "project")
+    done = project.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.fixture
+def finished(sound, toy):
+    """A copy of it, to be changed; the dates of the files are kept."""
+    shutil.rmtree(toy.folder)
+    shutil.copytree(sound.folder, toy.folder)
+    toy.computed()
+    return toy
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def flip(path):
+    """One bit of a stored number."""
+    content = bytearray(path.read_bytes())
+    with netCDF4.Dataset(path) as opened:
+        before = opened["height"][:].tobytes()
+    for place in range(len(content) - 1, 0, -1):
+        content[place] ^= 1
+        path.write_bytes(content)
+        try:
+            with netCDF4.Dataset(path) as opened:
+                if opened["height"][:].tobytes() != before:
+                    return
+        except (OSError, RuntimeError):
+            return
+        content[place] ^= 1
+    raise AssertionError("no bit belongs to the heights")
+
+
+def replace_by_text(path):
+    path.write_text("a letter\n")
+
+
+def replace_by_another_chunk(path):
+    other = next(item for item in path.parent.glob("[!.]*.nc") if item != path)
+    path.write_bytes(other.read_bytes())
+
+
+def replace_by_another_seed(path):
+    """A file that calls itself the same chunk, and was made from another seed."""
+    with xr.open_dataset(path) as opened:
+        other = opened.load()
+    other.attrs["point_digest"] = other.attrs["point_digest"][::-1]
+    other.to_netcdf(path)
+
+
+def relative(project, path):
+    return str(path.relative_to(project.folder))
+
+
+def note(aside):
+    return f"{aside}: was damaged, so it was set aside; remove it when you have looked at it"
+
+
+def same_content(project, sound):
+    """Whether cube and chunks are all there, with the bytes of the sound project."""
+    paths = [project.folder / CUBE, *project.chunks()]
+    same = all(path.read_bytes() == (sound.folder / path.relative_to(project.folder)).read_bytes() for path in paths)
+    return same and len(project.chunks()) == len(sound.chunks())
+
+
+@pytest.mark.parametrize(
+    "damages", [(truncate, flip, replace_by_text), (replace_by_another_seed, replace_by_another_chunk)]
+)
+def test_damaged_chunks_are_set_aside_and_computed_again_by_one_run(finished, sound, damages):
+    counting, *growth = finished.chunks()
+    asides, bad = [], []
+    for path, damage in zip((*growth, counting), damages, strict=False):
+        damage(path)
+        bad.append(path.read_bytes())
+        asides.append(f"{relative(finished, path)}.damaged")
+    # A dry run says what a run would do, and changes nothing.
+    planned = finished.snakemake("-n")
+    assert planned.stderr.count("; a run sets it aside") == len(damages)
+    assert not any((finished.folder / aside).exists() for aside in asides)
+    done = finished.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert all(any(line.endswith(f"; set aside as {aside}") for line in lines) for aside in asides)
+    assert all(lines.count(note(aside)) == 1 for aside in asides)
+    assert [(finished.folder / aside).read_bytes() for aside in asides] == bad
+    assert same_content(finished, sound)
+    # Their points, and no others.
+    assert len(finished.computed()) == 12 + (4 if len(damages) == 3 else 0)
+    assert finished.planned() == []
+    summary = finished.program("summary")
+    assert summary.returncode == 0
+    assert all(note(aside) in summary.stdout for aside in asides)
+
+
+def test_damage_that_left_no_date_is_found_by_the_merge(finished, sound):
+    """Bits that rot keep the date of their file, so a start reads none: the merge sets aside, and the run after it computes."""
+    path = finished.chunks()[0]
+    date = path.stat()
+    flip(path)
+    os.utime(path, ns=(date.st_atime_ns, date.st_mtime_ns))
+    assert finished.planned() == []
+    (finished.folder / CUBE).unlink()
+    # A start reads none of the chunks, sound or not: with ten thousand that would take minutes.
+    planned = finished.snakemake("-n")
+    assert "set aside" not in planned.stderr + planned.stdout
+    stopped = finished.snakemake("--cores", "2")
+    assert stopped.returncode == 1
+    aside = f"{relative(finished, path)}.damaged"
+    assert f"set aside as {aside}: the next run makes it again" in stopped.stdout + stopped.stderr
+    assert stopped.stderr.splitlines().count(note(aside)) == 1
+    done = finished.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stderr
+    assert same_content(finished, sound)
+
+
+def test_a_second_damage_does_not_overwrite_the_first(tmp_path):
+    path = tmp_path / "x.nc"
+    for text in ("one", "two", "three"):
+        path.write_text(text)
+        set_aside(path)
+    assert {item.name: item.read_text() for item in tmp_path.iterdir()} == {
+        "x.nc.damaged": "one",
+        "x.nc.2.damaged": "two",
+        "x.nc.3.damaged": "three",
+    }
+    assert len(aside_lines(str(tmp_path))) == 3
+
+
+def test_a_chunk_of_an_older_specification_is_not_damaged(finished):
+    """Edited by mistake while a run goes on: what was computed stays where it is."""
+    finished.edit(SPEC, "steps: 3", "steps: 4")
+    missing = finished.chunks()[0]
+    missing.rename(missing.with_suffix(".away"))
+    refused = finished.program("merge", SPEC)
+    assert refused.returncode == 2
+    lines = refused.stderr.splitlines()
+    assert [line.count("was made from another specification, seed or code") for line in lines] == [1, 1, 0]
+    assert f"{relative(finished, missing)}: is missing; repair: " in lines[2]
+    assert lines[2].endswith(f"&& snakemake {relative(finished, missing)} --config scale=laptop seed=0")
+    missing.with_suffix(".away").rename(missing)
+    assert list(finished.folder.rglob("*.damaged")) == []
+    finished.edit(SPEC, "steps: 4", "steps: 3")
+    assert finished.planned() == []
+
+
+def test_a_damaged_cube_is_set_aside_and_merged_again_by_one_run(finished, sound):
+    flip(finished.folder / CUBE)
+    summary = finished.program("summary")
+    assert summary.returncode == 0
+    assert f"{CUBE}: is " in summary.stdout
+    done = finished.snakemake("--cores", "1")
+    assert done.returncode == 0, done.stderr
+    assert f"; set aside as {CUBE}.damaged" in done.stderr
+    assert same_content(finished, sound)
+    assert (finished.folder / FIGURE).read_bytes() == (sound.folder / FIGURE).read_bytes()
+    assert finished.computed() == []
+    assert finished.planned() == []
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, replace_by_text])
+def test_a_damaged_cube_is_not_drawn(finished, sound, damage):
+    path = finished.folder / CUBE
+    damage(path)
+    found = finished.program("draw", "toy_heights", CUBE, "--output", FIGURE)
+    assert found.returncode == 2
+    (line,) = found.stderr.splitlines()
+    assert f"{CUBE}: is " in line
+    assert line.endswith(f"; set aside as {CUBE}.damaged: the next run makes it again")
+    assert (finished.folder / FIGURE).read_bytes() == (sound.folder / FIGURE).read_bytes()
