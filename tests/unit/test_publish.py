@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from attention_limits.audit.table import load_published
+from attention_limits.audit.published import load_published
 from attention_limits.project import load_project
 from toy import REPOSITORY
 

@@ -213,3 +213,54 @@ def test_from_another_folder_at_smoke_scale_with_a_report(toy, tmp_path):
     assert "Heights of the toy." in report
     assert "estimators" in report
     assert report.count("data:image/png") + report.count("image/png") >= 1
+
+
+LAYOUT = ("layout.py", "combine.py", "variables/record.py", "variables/shared.py", "variables/toy.py")
+NUMBERS = (
+    "rng.py",
+    "files.py",
+    "toy/line.py",
+    "toy/curve.py",
+    "experiments/toy/growth.py",
+    "experiments/toy/counting.py",
+)
+DRAWING = ("figures/toy_heights.py",)
+
+
+def edited(toy, name):
+    path = toy.source / name
+    path.write_text(path.read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
+
+
+def test_an_edit_of_what_decides_no_bytes_makes_no_work(finished):
+    """Each module of the package that is named above has dependants; no other has any."""
+    known = {finished.source / name for name in (*LAYOUT, *NUMBERS, *DRAWING)}
+    others = [path for path in finished.source.rglob("*.py") if path not in known and path.name != "__init__.py"]
+    names = {str(path.relative_to(finished.source)) for path in others}
+    assert names >= {"errors.py", "schema.py", "yaml_reader.py", "project.py", "cubes.py", "merge.py", "chunks.py"}
+    assert names >= {
+        "spec.py",
+        "document.py",
+        "digests.py",
+        "provenance.py",
+        "damage.py",
+        "cli/making.py",
+        "__main__.py",
+    }
+    for name in names:
+        edited(finished, name)
+    # A message, as it happens.
+    finished.edit("src/attention_limits/project.py", "no such folder", "there is no such folder")
+    assert finished.planned() == []
+    assert states(finished) == {"cube": "complete", "figure": "complete"}
+
+
+@pytest.mark.parametrize("name", LAYOUT)
+def test_an_edit_of_the_layout_of_cubes_merges_and_draws(finished, name):
+    edited(finished, name)
+    assert finished.planned() == [DRAW, MERGE]
+
+
+def test_an_edit_of_the_random_streams_computes_everything(finished):
+    edited(finished, "rng.py")
+    assert finished.planned() == [DRAW, COUNTING, GROWTH, GROWTH, MERGE]

@@ -1,5 +1,6 @@
 # Published numbers beside ours, from the cubes of all selected families: `snakemake audit`.
-from attention_limits.audit.table import load_published, reading_modules
+from attention_limits.audit.published import load_published
+from attention_limits.audit.table import audit_modules
 from attention_limits.provenance import code_digest
 
 try:
@@ -20,10 +21,7 @@ rule audit:
         AUDIT,
     params:
         entries=text(repr(PUBLISHED)),
-        code=code_digest(
-            "attention_limits.cli.auditing",
-            *sorted({module for entry in PUBLISHED for module in reading_modules(entry.family)}),
-        ),
+        code=code_digest(*audit_modules([entry.family for entry in PUBLISHED])),
         command=audit_command,
     log:
         f"{RESULTS}/logs/audit.log",

@@ -1,15 +1,10 @@
-"""Published numbers beside ours: config/audit/<family>.yaml, read, compared and judged."""
+"""Published numbers beside ours, compared and judged. The digest of the audit holds this code: it imports no messages."""
 
 import importlib
+import importlib.util
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-
-from attention_limits.errors import SpecError
-from attention_limits.provenance import PACKAGE, has_module
-from attention_limits.schema import load_schema, problems
-from attention_limits.yaml_reader import read_yaml
 
 # Beyond this many standard errors two numbers are said to differ: one in 370 by chance.
 DIFFERENT = 3.0
@@ -60,37 +55,6 @@ class Row:
         return "differs" if self.published.reason else "unexplained"
 
 
-def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
-    """The published numbers of all families in `cubes` (family -> experiments), in the order of the files.
-
-    Raises SpecError with all problems of all files: keys, cubes that do not exist, quantities that stand twice.
-    """
-    entries, found = [], []
-    for source in sorted((root / "config" / "audit").glob("*.yaml")):
-        family = source.stem
-        if family not in cubes:
-            continue
-        schema = load_schema(root / "config" / "schemas" / "audit.json")
-        document = read_yaml(source)
-        wrong = problems(document, schema)
-        found += [f"{source}: {'.'.join(keys) or 'file'}: {message}" for keys, message in wrong]
-        if wrong:
-            continue
-        for entry in document["numbers"]:
-            name = entry["quantity"]
-            if any(name == other.quantity for other in entries):
-                found.append(f"{source}: {name}: stands twice")
-            unknown = [cube for cube in entry["cubes"] if cube not in cubes[family]]
-            found += [
-                f"{source}: {name}: cubes: {cube!r}: allowed: {', '.join(cubes[family]) or 'none'}" for cube in unknown
-            ]
-            more = {"arguments": {}, "reason": "", **{key: item for key, item in entry.items() if key != "cubes"}}
-            entries.append(Published(family=family, cubes=tuple(entry["cubes"]), **more))
-    if found:
-        raise SpecError(found)
-    return entries
-
-
 def compare(entry: Published, cubes: Mapping[str, object]) -> Row:
     """Read our number off `cubes` (name -> dataset).
 
@@ -106,18 +70,22 @@ def compare(entry: Published, cubes: Mapping[str, object]) -> Row:
     return Row(entry, number, error) if known else Row(entry, None, None)
 
 
-def reading(entry: Published):
-    """The function that reads our number. Raises SpecError when there is none of that name."""
+def reading(entry: Published) -> Callable | None:
+    """The function that reads our number; None when there is none of that name."""
     for module in reading_modules(entry.family):
         found = getattr(importlib.import_module(module), entry.reading, None)
         if found is not None:
             return found
-    raise SpecError(
-        [f"{entry.quantity}: reading: {entry.reading!r}: no such function in attention_limits.readings.{entry.family}"]
-    )
+    return None
 
 
 def reading_modules(family: str) -> list[str]:
-    """The modules that the readings of a family are looked for in: its own, if it has one, and the common one."""
-    own = f"{PACKAGE}.readings.{family}"
-    return [*([own] if has_module(own) else []), f"{PACKAGE}.readings.common"]
+    """The modules that hold the readings of a family: its own, if it has one, and the common one."""
+    own, common = (f"attention_limits.readings.{name}" for name in (family, "common"))
+    return [*([own] if importlib.util.find_spec(own) else []), common]
+
+
+def audit_modules(families: list[str]) -> list[str]:
+    """The modules that decide, with what they import, the audit of these families."""
+    readings = {module for family in families for module in reading_modules(family)}
+    return ["attention_limits.audit.text", *sorted(readings)]

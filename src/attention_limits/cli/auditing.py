@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from attention_limits.audit.table import compare, load_published
+from attention_limits.audit.published import load_published, require_readings
+from attention_limits.audit.table import compare
 from attention_limits.audit.text import counts, full_table, plain
 from attention_limits.errors import SpecError
 from attention_limits.files import replacing
@@ -20,7 +21,9 @@ def audit_command(project: Path, families: list[str], output: Path, scale: str, 
 
     from attention_limits.cubes import read_or_set_aside, remake
 
-    for entry in load_published(project, loaded.experiments):
+    entries = load_published(project, loaded.experiments)
+    require_readings(entries)
+    for entry in entries:
         paths = [Path(loaded.cube_path(entry.family, name)) for name in entry.cubes]
         there = {path.stem: read_or_set_aside(path, remake(path)) for path in paths if path.exists()}
         rows.append(compare(entry, there))
