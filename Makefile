@@ -1,6 +1,9 @@
 # `make run` computes everything, `make test` checks everything; both set up .venv first when it is not current.
 SCALE ?= laptop
 CORES ?= all
+# What somebody new waits for is made first.
+FIRST ?= smi_fig1_left
+RESULTS = $(if $(filter smoke,$(SCALE)),results/smoke,results)
 UV_VERSION := 0.13.8
 STAMP := .venv/.synced
 UV = $(or $(shell command -v uv),.venv/bin/uv)
@@ -11,19 +14,23 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run smoke report test slurm cluster-generic test-cluster soak golden lint bench publish docs clean
+.PHONY: run smoke report test slurm cluster-generic test-cluster soak golden lint bench publish docs release-check clean
 
-# The first figure is what somebody new waits for. What Snakemake itself says is in .snakemake/log.
+# What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
-	$(SNAKEMAKE) --prioritize smi_fig1_left --logger attention-limits
-	@$(MAKE) --no-print-directory report
+	$(SNAKEMAKE) --prioritize $(FIRST) --logger attention-limits
+	@$(MAKE) --no-print-directory report SCALE=$(SCALE)
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 
 smoke: SCALE = smoke
 smoke: run
 
+# The log is shown when something fails, and what docutils says of a caption always.
 report: $(STAMP)
-	$(SNAKEMAKE) --quiet all --report $(if $(filter smoke,$(SCALE)),results/smoke,results)/report.html
+	@mkdir -p $(RESULTS)/logs
+	$(SNAKEMAKE) --report $(RESULTS)/report.html > $(RESULTS)/logs/report.log 2>&1 \
+	    || { status=$$?; cat $(RESULTS)/logs/report.log >&2; exit $$status; }
+	@! grep --after-context=3 "^<string>" $(RESULTS)/logs/report.log >&2
 
 test: lint
 	.venv/bin/pytest -n 2
@@ -63,7 +70,11 @@ docs: $(STAMP)
 
 # After `make run`, and `make bench` if wanted: the gallery, the audit, the benchmarks and the tables of the README say what was found.
 publish: $(STAMP)
-	.venv/bin/python docs/publish.py
+	.venv/bin/python docs/publish.py $(RESULTS)
+
+# Before a release: every target above, in a copy of the checkout in a path with a space; two hours.
+release-check: $(STAMP)
+	tests/release/check.sh
 
 clean:
 	rm -rf results .snakemake docs/_build docs/_reference

@@ -2,8 +2,8 @@
 
 Writes docs/figures/*.png, docs/published.json (minutes per figure, the audit), docs/benchmarks.md (what `make bench` has
 measured last, if anything), and from these docs/gallery.md, docs/audit.md and the parts of README.md between
-`<!-- begin: NAME -->` and `<!-- end: NAME -->`. A test compares the pages with config/ and docs/published.json, so that a new
-figure or a new published number is not forgotten.
+`<!-- begin: NAME -->` and `<!-- end: NAME -->`. A test compares the pages with config/ and docs/published.json. A figure or a
+published number that no finished run has made yet is left out of the pages, and named.
 """
 
 import json
@@ -12,11 +12,13 @@ import shutil
 import sys
 from pathlib import Path
 
+from attention_limits.audit.published import load_published
 from attention_limits.audit.text import from_plain, full_table, short_table
 from attention_limits.project import load_project
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "published.json"
+PICTURES = ROOT / "docs" / "figures"
 BENCHMARKS = {"benchmarks.md": "docs/benchmarks.md", "scaling.png": "docs/figures/scaling.png"}
 
 
@@ -27,6 +29,20 @@ def shown(project):
         for name, figure in project.figures.items()
         if not any(project.experiments[figure.family][cube].requires for cube in figure.cubes)
     }
+
+
+def published(project, data):
+    """The figures that the pages show: those of a finished run, with picture and minutes in `data`."""
+    return {name: figure for name, figure in shown(project).items() if name in data["minutes"]}
+
+
+def unpublished(project, data):
+    """One line for each figure and each published number that no finished run has brought into docs/ yet."""
+    figures = [name for name in shown(project) if name not in data["minutes"]]
+    there = {(row["quantity"], row["published"]) for row in data["audit"]}
+    entries = load_published(ROOT, project.experiments)
+    numbers = [entry.quantity for entry in entries if (entry.quantity, entry.published) not in there]
+    return [f"{name}: not published yet: make run, then make publish" for name in (*figures, *numbers)]
 
 
 def minutes(seconds):
@@ -70,19 +86,20 @@ def time_text(value):
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
-def gallery(project, times):
-    """Every figure with one sentence, its command, its minutes and its cubes."""
+def gallery(project, data):
+    """Every published figure with one sentence, its command, its minutes and its cubes."""
+    times = data["minutes"]
     parts = [
         "# Gallery",
         "",
         "Every figure at scale `laptop`: what it shows, how to make it, minutes on two cores, and its cubes.",
         "",
     ]
+    figures = published(project, data)
     for family in project.experiments:
-        parts += [f"## {family}", ""]
-        for name, figure in shown(project).items():
-            if figure.family != family:
-                continue
+        own = {name: figure for name, figure in figures.items() if figure.family == family}
+        parts += [f"## {family}", ""] if own else []
+        for name, figure in own.items():
             cubes = ", ".join(f"`{path}`" for path in project.figure_cubes(name))
             parts += [
                 f"### {figure.title}", "",
@@ -94,11 +111,14 @@ def gallery(project, times):
     return "\n".join(parts).rstrip() + "\n"
 
 
-def figure_table(project, times):
-    """Targets with their pictures and minutes, a row for each family."""
+def figure_table(project, data):
+    """Published figures with their pictures and minutes, a row for each family."""
+    times = data["minutes"]
     lines = ["| Family | Figures, each with its minutes | All |", "|---|---|---|"]
     for family in project.experiments:
-        own = [name for name, figure in shown(project).items() if figure.family == family]
+        own = [name for name, figure in published(project, data).items() if figure.family == family]
+        if not own:
+            continue
         figures = ", ".join(f"[`{name}`](docs/figures/{name}.png) {time_text(times[name])}" for name in own)
         lines.append(f"| `{family}` | {figures} | {time_text(times[family])} |")
     return "\n".join(lines) + "\n"
@@ -118,10 +138,11 @@ def speed_table(benchmarks):
 
 def pages(project, data, readme):
     """The text of every page that shows results, by its path below the root."""
-    rows = from_plain(data["audit"])
+    known = {(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)}
+    rows = from_plain(row for row in data["audit"] if (row["quantity"], row["published"]) in known)
     benchmarks = (ROOT / BENCHMARKS["benchmarks.md"]).read_text(encoding="utf-8")
     blocks = {
-        "figures": figure_table(project, data["minutes"]),
+        "figures": figure_table(project, data),
         "audit": short_table(rows),
         "speed": speed_table(benchmarks),
     }
@@ -130,7 +151,7 @@ def pages(project, data, readme):
         readme = re.sub(pattern, lambda found, text=text: f"{found[1]}{text}{found[2]}", readme, flags=re.DOTALL)
     return {
         "README.md": readme,
-        "docs/gallery.md": gallery(project, data["minutes"]),
+        "docs/gallery.md": gallery(project, data),
         "docs/audit.md": full_table(rows),
     }
 
@@ -139,16 +160,18 @@ def main():
     """Read the results, and write the pages."""
     results = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
     project = load_project(ROOT, {"scale": "laptop"})
-    # What this run has not made stays as it was published.
-    minutes = json.loads(DATA.read_text(encoding="utf-8"))["minutes"]
-    minutes |= {name: round(value, 2) for name, value in measured(project, results).items() if value}
-    audit = json.loads((results / "audit.json").read_text(encoding="utf-8"))
-    data = {"minutes": {name: minutes[name] for name in (*shown(project), *project.experiments)}, "audit": audit}
-    DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, figure in shown(project).items():
         drawn = results / "figures" / figure.family / f"{name}.png"
         if drawn.exists():
-            shutil.copy(drawn, ROOT / "docs" / "figures")
+            shutil.copy(drawn, PICTURES)
+    # What this run has not made stays as it was published.
+    data = json.loads(DATA.read_text(encoding="utf-8"))
+    times = data["minutes"] | {name: round(value, 2) for name, value in measured(project, results).items() if value}
+    pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]
+    data["minutes"] = {name: times[name] for name in (*pictured, *project.experiments) if name in times}
+    if (results / "audit.json").exists():
+        data["audit"] = json.loads((results / "audit.json").read_text(encoding="utf-8"))
+    DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, target in BENCHMARKS.items():
         measurement = ROOT / "benchmarks" / "results" / name
         if measurement.exists():
@@ -156,6 +179,8 @@ def main():
     for name, text in pages(project, data, (ROOT / "README.md").read_text(encoding="utf-8")).items():
         (ROOT / name).write_text(text, encoding="utf-8")
         print(f"{name}: written")
+    for line in unpublished(project, data):
+        print(line)
 
 
 if __name__ == "__main__":
