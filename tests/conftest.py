@@ -10,5 +10,5 @@ settings.load_profile("house")
 
 @pytest.fixture
 def toy(tmp_path):
-    """A fresh copy of the toy project; see toy.py."""
-    return Toy(tmp_path / "project")
+    """A fresh copy of the toy project, in a path with a space; see toy.py."""
+    return Toy(tmp_path / "a project")

@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 def started(project, *arguments: str, **variables: str) -> subprocess.Popen:
     """Snakemake on its way in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "snakemake", *arguments],
+        [project.python, "-m", "snakemake", *arguments],
         cwd=project.folder,
         env=project.environment(**variables),
         stdout=subprocess.DEVNULL,

@@ -135,14 +135,21 @@ FIGURES = "toy_heights: {family: toy, title: Heights, module: toy_heights, cubes
 
 
 class Toy:
-    """The toy project in a folder, and ways to run it."""
+    """The toy project in a folder, and ways to run it.
+
+    `python` is the interpreter of the tests by a path with a space, as in a checkout whose path has one.
+    """
 
     def __init__(self, folder: Path):
         self.folder = folder
+        environment = folder.with_name(f"{folder.name} .venv")
+        self.python = str(environment / "bin" / "python")
         self.source = folder / "src" / "attention_limits"
         self.experiment = folder / "config" / "experiments" / "toy" / "growth_curve.yaml"
         self.log = folder / "computed.log"
 
+        environment.parent.mkdir(parents=True, exist_ok=True)
+        environment.symlink_to(sys.prefix)
         families = [path.name for path in (REPOSITORY / "config" / "experiments").iterdir()]
         others = [name for family in families for name in (family, f"{family}.py")]
         machinery = shutil.ignore_patterns("__pycache__", "experiments", "figures", "numerics", *others)
@@ -187,7 +194,7 @@ class Toy:
 
     def _run(self, command: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
         return subprocess.run(
-            [sys.executable, "-m", *command],
+            [self.python, "-m", *command],
             cwd=cwd,
             env=self.environment(**environment),
             capture_output=True,

@@ -58,7 +58,7 @@ def sound(tmp_path_factory):
 
 def command(project, *arguments):
     profile = project.folder / "workflow" / "profiles" / "slurm"
-    return [sys.executable, "-m", "snakemake", "--workflow-profile", str(profile), *SITE, *arguments]
+    return [project.python, "-m", "snakemake", "--workflow-profile", str(profile), *SITE, *arguments]
 
 
 def started(project, slurm, *arguments, **variables):

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -95,7 +94,7 @@ def test_killed_in_the_middle_and_resumed(shared, tmp_path):
     killed = Toy(tmp_path / "killed")
     share(killed)
     running = subprocess.Popen(
-        [sys.executable, "-m", "snakemake", "--cores", "1", CUBE],
+        [killed.python, "-m", "snakemake", "--cores", "1", CUBE],
         cwd=killed.folder,
         env=killed.environment(TOY_SLEEP="0.5"),
         stdout=subprocess.DEVNULL,

@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -145,7 +144,7 @@ def test_two_snakemakes_at_once(toy, sound):
 
 
 def test_two_commands_at_once_write_the_same_file(toy, sound):
-    command = [sys.executable, "-m", "attention_limits", "run", SPEC, "--estimator", "growth"]
+    command = [toy.python, "-m", "attention_limits", "run", SPEC, "--estimator", "growth"]
     both = [subprocess.Popen(command, cwd=toy.folder, env=toy.environment(TOY_SLEEP="0.05")) for _ in range(2)]
     assert [process.wait(120) for process in both] == [0, 0]
     for path in toy.chunks():
@@ -188,7 +187,7 @@ def test_an_interrupted_merge_leaves_the_old_cube(finished, sound):
     (finished.folder / "by_hand.nc").write_text("old")
     with pytest.raises(subprocess.TimeoutExpired):
         subprocess.run(
-            [sys.executable, "-m", "attention_limits", "merge", SPEC, "--output", "by_hand.nc"],
+            [finished.python, "-m", "attention_limits", "merge", SPEC, "--output", "by_hand.nc"],
             cwd=finished.folder,
             env=finished.environment(TOY_WAIT="60"),
             timeout=8,

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -146,7 +145,7 @@ def test_the_same_bytes_on_one_core_and_in_other_chunks(finished, tmp_path):
 
 def test_killed_in_the_middle_and_resumed(finished, tmp_path):
     killed = Toy(tmp_path / "killed")
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", CUBE]
+    command = [killed.python, "-m", "snakemake", "--cores", "2", CUBE]
     running = subprocess.Popen(
         command,
         cwd=killed.folder,

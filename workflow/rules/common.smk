@@ -1,5 +1,6 @@
 # The two steps every experiment takes: chunks, then one cube. Which experiments there are is told by config/.
 from snakemake.settings.types import DeploymentMethod
+from snakemake_interface_executor_plugins.executors.real import RealExecutor
 
 from attention_limits import provenance
 from attention_limits.damage import aside_lines, damaged_chunks, damaged_cubes, set_aside
@@ -11,6 +12,15 @@ RESULTS = PROJECT.results
 SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
 
 CUBE_JOBS = PROJECT.cube_jobs()
+
+
+def with_quoted_python(line_of_job):
+    """Snakemake quotes all words of the lines that it writes for a queue but the path of its Python, which may have a space."""
+    plain, quoted = (f"{path} -m snakemake " for path in (sys.executable, shlex.quote(sys.executable)))
+    return lambda executor, job: line_of_job(executor, job).replace(plain, quoted, 1)
+
+
+RealExecutor.format_job_exec = with_quoted_python(RealExecutor.format_job_exec)
 
 
 def with_conda():

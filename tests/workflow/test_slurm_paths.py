@@ -1,0 +1,49 @@
+"""The profile for Slurm in a path with a space, with commands that look like those of Slurm; `make slurm` installs its plugin."""
+
+import os
+
+import pytest
+
+pytest.importorskip("snakemake_executor_plugin_slurm")
+
+CUBE = "results/cubes/toy/growth_curve.nc"
+# The queue is a folder: a file with the script of each job, one with its output and one with its state.
+COMMANDS = {
+    "sbatch": """\
+        for word; do case "$word" in --wrap=*) script="${word#--wrap=}" ;; esac; done
+        number=$(($(ls "$QUEUE" | grep -c sh$) + 1))
+        printf '%s\\n' "$script" > "$QUEUE/$number.sh"
+        echo RUNNING > "$QUEUE/$number.state"
+        ( if SLURM_JOB_ID=$number sh "$QUEUE/$number.sh" > "$QUEUE/$number.out" 2>&1; then echo COMPLETED; else echo FAILED; fi \\
+            > "$QUEUE/$number.new"; mv "$QUEUE/$number.new" "$QUEUE/$number.state" ) < /dev/null > /dev/null 2>&1 &
+        echo "$number"
+    """,
+    "srun": 'while [ "${1#-}" != "$1" ]; do shift; done; exec "$@"',
+    "squeue": 'cd "$QUEUE"; for state in *.state; do echo "${state%.state}|$(cat "$state")"; done',
+    "sinfo": "echo 'all*'",
+    "scontrol": "exit 0",
+    "sacctmgr": "echo me",
+    "scancel": "exit 0",
+}
+
+
+def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_path):
+    queue = tmp_path / "queue"
+    queue.mkdir()
+    for name, text in COMMANDS.items():
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text("#!/bin/sh\n" + text)
+        command.chmod(0o755)
+    toy.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {}")
+    assert " " in toy.python
+    assert " " in str(toy.folder)
+    arguments = ["--workflow-profile", "workflow/profiles/slurm", "--slurm-status-command", "squeue", "--jobs", "2"]
+    arguments += ["--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "2", "--retries", "0"]
+    arguments += ["--default-resources", "slurm_partition='all'", "slurm_account='me'", "mem_mb=1000", "runtime=60"]
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = toy.snakemake(CUBE, *arguments, PATH=path, QUEUE=str(queue))
+    told = "".join(item.read_text() for item in queue.glob("*.out"))
+    assert done.returncode == 0, done.stderr + told
+    assert len(list(queue.glob("*.sh"))) == 3
+    assert (toy.folder / CUBE).exists()
