@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs every target of the Makefile in a copy of the checkout in a path with a space, and says which fail: `make release-check`.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+folder=$(mktemp -d "${TMPDIR:-/tmp}/limits XXXXXX")
+git ls-files -z --cached --others --exclude-standard | tar --null --files-from - --create | tar --extract --directory "$folder"
+cd "$folder" || exit 1
+failed=()
+
+# Run one call of make; its output goes to the screen, and what failed is listed at the end.
+check() {
+    echo "== make $*"
+    make "$@" || failed+=("make $*")
+}
+
+check lint
+check slurm
+check cluster-generic
+check smoke
+check report SCALE=smoke
+check run SCALE=smoke
+check publish SCALE=smoke
+check docs
+check golden
+check bench
+check clean
+# After clean, so that nothing of the above helps.
+check test
+check soak
+if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
+    check test-cluster
+else
+    echo "== make test-cluster: left out, it needs root on Debian"
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'failed: %s\n' "${failed[@]}" >&2
+    echo "look into $folder" >&2
+    exit 1
+fi
+rm -rf "$folder"
+echo "every target works"

@@ -1,0 +1,65 @@
+"""What people type: the targets of the Makefile, on the toy project, and what the screen shows when one fails."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from toy import REPOSITORY
+
+MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+RELEASE_CHECK = (REPOSITORY / "tests" / "release" / "check.sh").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def make(toy):
+    """Runs a target in the toy project, whose .venv is that of the tests."""
+    for name in ("Makefile", "uv.lock"):
+        copy(REPOSITORY / name, toy.folder)
+    (toy.folder / ".venv").mkdir()
+    for name in ("bin", "lib", "pyvenv.cfg"):
+        (toy.folder / ".venv" / name).symlink_to(Path(sys.prefix) / name)
+    # So the environment is current.
+    (toy.folder / ".venv/.synced").touch()
+
+    def run(*arguments):
+        command = ["make", "CORES=2", "FIRST=toy_heights", *arguments]
+        return subprocess.run(
+            command, cwd=toy.folder, env=toy.environment(), capture_output=True, text=True, timeout=600, check=False
+        )
+
+    return run
+
+
+def test_make_smoke_ends_well_with_figures_report_and_summary(toy, make):
+    done = make("smoke")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (toy.folder / "results/report.html").exists()
+    assert "Heights of the toy." in (toy.folder / "results/smoke/report.html").read_text(encoding="utf-8")
+    assert "results/smoke/figures/toy/toy_heights.pdf" in done.stdout
+    assert "report: results/smoke/report.html" in done.stdout
+    # A caption that docutils takes for something else fails with the reason on the screen.
+    toy.write("workflow/report/toy_heights.rst", "Opens *emphasis.\n")
+    failed = make("report", "SCALE=smoke")
+    assert failed.returncode != 0
+    assert "Inline emphasis start-string without end-string" in failed.stderr
+
+
+def test_a_target_that_fails_says_why(toy, make):
+    failed = make("report")
+    assert failed.returncode != 0
+    assert "MissingInputException" in failed.stderr or "missing" in failed.stderr.lower()
+    toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 3", "steps: 30")
+    for target in ("smoke", "report"):
+        failed = make(target)
+        assert failed.returncode != 0
+        assert "steps: 30: allowed: a whole number" in failed.stdout + failed.stderr, target
+
+
+def test_the_release_check_runs_every_target():
+    (phony,) = re.findall(r"^\.PHONY: (run .*)$", MAKEFILE, re.MULTILINE)
+    checked = {word for line in re.findall(r"^ *check (.+)$", RELEASE_CHECK, re.MULTILINE) for word in line.split()}
+    assert set(phony.split()) - {"release-check"} <= checked
