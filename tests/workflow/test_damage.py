@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from attention_limits.damage import aside_lines, set_aside
+from attention_limits.digests import held_points
 from toy import Toy
 
 CUBE = "results/cubes/toy/growth_curve.nc"
@@ -148,6 +149,14 @@ def test_a_second_damage_does_not_overwrite_the_first(tmp_path):
         "x.nc.3.damaged": "three",
     }
     assert len(aside_lines(str(tmp_path))) == 3
+
+
+def test_a_start_passes_over_chunks_that_it_cannot_read(tmp_path):
+    """A reader of data asks its chunk files what they hold; one without the grid raised IndexError."""
+    with netCDF4.Dataset(tmp_path / "no_grid.nc", "w") as opened:
+        opened.point_digest = "points"
+    (tmp_path / "text.nc").write_text("a letter\n")
+    assert held_points(tmp_path, ["alpha"], "points") == set()
 
 
 def test_a_chunk_of_an_older_specification_is_not_damaged(finished):
