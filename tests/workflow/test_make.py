@@ -26,7 +26,7 @@ def make(toy):
     (toy.folder / ".venv/.synced").touch()
 
     def run(*arguments):
-        command = ["make", "CORES=2", "FIRST=toy_heights", *arguments]
+        command = ["make", "CORES=2", *arguments]
         return subprocess.run(
             command, cwd=toy.folder, env=toy.environment(), capture_output=True, text=True, timeout=600, check=False
         )
@@ -35,7 +35,7 @@ def make(toy):
 
 
 def test_make_smoke_ends_well_with_figures_report_and_summary(toy, make):
-    done = make("smoke")
+    done = make("smoke", "FIRST=toy_heights")
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (toy.folder / "results/report.html").exists()
     assert "Heights of the toy." in (toy.folder / "results/smoke/report.html").read_text(encoding="utf-8")
@@ -54,9 +54,21 @@ def test_a_target_that_fails_says_why(toy, make):
     assert "MissingInputException" in failed.stderr or "missing" in failed.stderr.lower()
     toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 3", "steps: 30")
     for target in ("smoke", "report"):
-        failed = make(target)
+        failed = make(target, "FIRST=")
         assert failed.returncode != 0
         assert "steps: 30: allowed: a whole number" in failed.stdout + failed.stderr, target
+
+
+@pytest.mark.parametrize(
+    ("families", "first"),
+    [("all", True), ("[potts_mlm, sequence_multi_index]", True), ("[potts_mlm]", False), ("[toy]", False)],
+)
+def test_the_first_figure_comes_first_where_its_family_is_computed(toy, make, families, first):
+    """Snakemake refuses to prioritise a target that there is not."""
+    toy.edit("config/config.yaml", "families: all", f"families: {families}")
+    asked = make("-n", "run")
+    assert asked.returncode == 0
+    assert ("--prioritize smi_fig1_left" in asked.stdout) == first
 
 
 def test_the_release_check_runs_every_target():
