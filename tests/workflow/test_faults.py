@@ -166,7 +166,7 @@ def test_an_interrupted_merge_leaves_the_old_cube(finished, sound):
     """Killed with the new file written and not yet in its place."""
     wait = "        __import__('time').sleep(float(__import__('os').environ.get('TOY_WAIT', 0)))\n"
     finished.edit(
-        "src/attention_limits/cubes.py",
+        "src/attention_limits/layout.py",
         "    with replacing(path) as temporary:\n",
         f"    with replacing(path) as temporary:\n        temporary.touch()\n{wait}",
     )
