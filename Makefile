@@ -72,7 +72,7 @@ docs: $(STAMP)
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS)
 
-# Before a release: every target above, in a copy of the checkout in a path with a space; two hours.
+# Before a release: every other target, in a copy of the checkout in a path with a space; some hours.
 release-check: $(STAMP)
 	tests/release/check.sh
 
