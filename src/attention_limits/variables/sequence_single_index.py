@@ -80,14 +80,16 @@ VARIABLES = (
     Variable(
         "region", (), "region of the phase diagram", "",
         "1 if the global minimum is positional, plus 2 if the steepest direction is, plus 4 if there are several minima",
-        "search on a grid in (e^2, m^2), corners and steepest direction exact",
+        "search along e^2 + m^2 = 1, where all minima lie for omega < 1; corners and steepest direction exact",
     ),
     Variable(
-        "minima", ("minimum",), "number of local minima of each kind", "", "on e, m >= 0; signs of e and m are free",
-        "search on a grid in (e^2, m^2), corners exact",
+        "minima", ("minimum",), "number of local minima of each kind", "",
+        "on e, m >= 0; signs of e and m are free; flat: a line along m of equal losses, at omega = 1",
+        "search along e^2 + m^2 = 1, where all minima lie for omega < 1; corners exact",
     ),
     Variable(
-        "transition", ("line",), "omega at the line", "ω", "may lie outside of [0, 1]",
+        "transition", ("line",), "omega at the line", "ω",
+        "missing where no weight in [0, 1] is on the line: what holds at 0 then holds for all weights below 1",
         "linear equation in omega with coefficients from two-dimensional quadrature",
     ),
     Variable("escaped", (), "whether the run escaped", "", "true or false; a run that did not is censored", _SGD),
@@ -103,11 +105,11 @@ VARIABLES = (
     Variable("overlap_trajectory", ("step",), "overlap with the teacher", "|m|", "missing after the end of the run", _SGD),
     Variable(
         "positional_overlap", (), "positional overlap at the end of the run or at the global minimum", "e",
-        "signed for runs, to the resolution of the grid for minima", _SGD,
+        "signed for runs, not negative for minima", _SGD,
     ),
     Variable(
         "semantic_overlap", (), "semantic overlap at the end of the run or at the global minimum", "m",
-        "signed for runs, to the resolution of the grid for minima", _SGD,
+        "signed for runs, not negative for minima", _SGD,
     ),
     Variable("positional_overlap_trajectory", ("step",), "positional overlap", "e", "signed", _SGD),
     Variable("semantic_overlap_trajectory", ("step",), "semantic overlap", "m", "signed", _SGD),
