@@ -10,7 +10,7 @@ from scipy import stats
 from attention_limits.sequence_single_index import reduced_sgd
 from attention_limits.sequence_single_index.attention_flow import linear_theory
 from attention_limits.sequence_single_index.attention_tables import LossGrid, attention_tables, line_constants
-from attention_limits.sequence_single_index.expansion import adaptive_expansion
+from attention_limits.sequence_single_index.expansion import expand
 from attention_limits.sequence_single_index.links import hermite_sum, trace_attention
 from attention_limits.sequence_single_index.phase_diagram import phase_grid, phase_lines
 from attention_limits.sequence_single_index.population_loss import PopulationLoss
@@ -34,7 +34,7 @@ def test_constants_of_the_positional_semantic_model():
 
 def test_constants_of_the_trace_student():
     """q, F_2, F_4 (not normalised) of Tr softmax(z z^T) at e = 0."""
-    found = adaptive_expansion(trace_attention(2, 1.0), 4, tolerance=1e-10)
+    found = expand(trace_attention(2, 1.0), 4, tolerance=1e-10)
     rows = {tuple(index): i for i, index in enumerate(found.indices.tolist())}
     assert found.square[0] == pytest.approx(1.75499685, abs=1e-8)
     assert np.sqrt(2) * found.values[rows[2, 0], 0] == pytest.approx(0.14097839, abs=1e-8)

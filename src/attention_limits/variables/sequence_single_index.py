@@ -55,7 +55,7 @@ def _exponent_variables(name, whose, coefficient):
         ),
         Variable(
             f"decided_{name}", (), f"whether every coefficient up to the exponent is zero or not within its error ({name})", "",
-            "true or false", "adaptive quadrature",
+            "true or false", "quadrature, checked by scrambled nets",
         ),
         Variable(
             f"descends_{name}", (), f"whether the loss descends along this order ({name})", "", "true or false",
@@ -64,7 +64,7 @@ def _exponent_variables(name, whose, coefficient):
         Variable(f"coefficient_{name}", ("order",), f"coefficient of each order ({name})", "C_k", _LOSS, coefficient),
         Variable(
             f"coefficient_error_{name}", ("order",), f"quadrature error of the coefficient ({name})", "", _LOSS,
-            "error estimate of the adaptive quadrature",
+            "change with the nodes, or spread over scrambled nets, or the gap between the two where they contradict each other",
         ),
     )  # fmt: skip
 
@@ -72,7 +72,7 @@ def _exponent_variables(name, whose, coefficient):
 VARIABLES = (
     Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside of the disk", "R(e, m) = 1/2 E|g - F|^2"),
     Variable("loss_tail", (), "bound on what the series leaves out", "", _LOSS, "m^(K+1) sqrt of the product of Parseval rests"),
-    Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "change when a quarter of the nodes is left out"),
+    Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "three times the change when a quarter of the nodes is left out"),
     Variable("hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS, "d^2 R / de^2 at (0, 0)"),
     Variable("hessian_mm", (), "curvature at the start along the teacher", "H_mm", _LOSS, "d^2 R / dm^2 at (0, 0)"),
     Variable("hessian_em", (), "mixed curvature at the start", "H_em", _LOSS, "d^2 R / de dm at (0, 0)"),
