@@ -72,7 +72,7 @@ def _exponent_variables(name, whose, coefficient):
 VARIABLES = (
     Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside of the disk", "R(e, m) = 1/2 E|g - F|^2"),
     Variable("loss_tail", (), "bound on what the series leaves out", "", _LOSS, "m^(K+1) sqrt of the product of Parseval rests"),
-    Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "three times the change when a quarter of the nodes is left out"),
+    Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "three times the change with fewer nodes"),
     Variable("hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS, "d^2 R / de^2 at (0, 0)"),
     Variable("hessian_mm", (), "curvature at the start along the teacher", "H_mm", _LOSS, "d^2 R / dm^2 at (0, 0)"),
     Variable("hessian_em", (), "mixed curvature at the start", "H_em", _LOSS, "d^2 R / de dm at (0, 0)"),
@@ -126,5 +126,10 @@ VARIABLES = (
     Variable(
         "gaussian_semantic", (), "probability that the linearised SGD learns the semantic direction", "P_sem", "0 to 1",
         "(2/pi) arctan(s_m / s_e) at its escape step",
+    ),
+    Variable(
+        "flow_semantic", (), "probability that SGD learns the semantic direction, exit and flow", "P_sem",
+        "0 to 1; missing where neither overlap grows, or where noise decides after the exit",
+        "Gaussian weight, at the exit from the start, of the side of the trajectory of the flow that ends at e = m",
     ),
 )  # fmt: skip
