@@ -28,6 +28,10 @@ def problems(estimator):
         if count > 1 and any(count != length for length in lengths):
             allowed = ", ".join(f"{length:g}" for length in lengths)
             found.append((("model", "weights"), f"{count} weights; allowed: one, or one per token ({allowed})"))
+    solver = estimator.solver
+    if solver.get("records", 0) > solver.get("steps", 0) + 1:
+        message = f"{solver['records']} of a run of {solver['steps']} steps; allowed: at most one more than the steps"
+        found.append((("solver", "records"), message))
     if estimator.name == "information_exponent":
         order = estimator.solver["order"]
         for tokens in estimator.grid.get("tokens", [model.get("tokens", 1)]):
