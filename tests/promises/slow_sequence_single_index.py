@@ -97,7 +97,7 @@ def joint_nodes(count):
     x, w = np.polynomial.hermite_e.hermegauss(count)
     points = np.stack(np.meshgrid(x, x, x, x, indexing="ij"), axis=-1).reshape(-1, 4)
     weights = np.prod(np.stack(np.meshgrid(w, w, w, w, indexing="ij"), axis=-1).reshape(-1, 4), axis=1)
-    keep = weights > 1e-18 * weights.sum()
+    keep = weights > 1e-32 * weights.sum()
     return points[keep, :2], points[keep, 2:], weights[keep] / weights.sum()
 
 

@@ -6,7 +6,7 @@ Distributions of runs are compared by Kolmogorov-Smirnov at a false alarm of 1e-
 import numpy as np
 import pytest
 import slow_sequence_single_index as slow
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from specifications import Refused, compute, document, node, section, whole_range
@@ -33,10 +33,12 @@ def follows(found, overlaps, threshold, steps):
     beyond = overlaps > threshold
     first = np.where(beyond.any(axis=0), beyond.argmax(axis=0) + 1, steps)
     same_law(found.escape_step.values, first)
-    assert np.array_equal(found.escaped.values, (found.escape_step.values < steps) | found.escaped.values)
     escaped, slow_escaped = found.escaped.values.sum(), beyond.any(axis=0).sum()
     runs = found.escaped.size
     assert stats.fisher_exact([[escaped, runs - escaped], [slow_escaped, len(first) - slow_escaped]]).pvalue > 1e-7
+
+
+WARNINGS = pytest.mark.filterwarnings("ignore:.*stability bound:UserWarning")
 
 
 def feed_forward(kind, model, grid, steps, shared):
@@ -52,7 +54,8 @@ SMALL = {"dimension": st.integers(5, 30)}
 STEPS = st.integers(1, 12)
 
 
-@settings(max_examples=6)
+@WARNINGS
+@settings(max_examples=4)
 @given(
     model=section(FAMILY, "tied_sgd", "model", "learning_rate", **SMALL),
     grid=section(FAMILY, "tied_sgd", "grid", "learning_rate_exponent", tokens=st.integers(1, 6)),
@@ -63,7 +66,8 @@ def test_tied_sgd_is_the_simulation_in_all_components(model, grid, steps):
     feed_forward("tied_sgd", model, grid, steps, shared=True)
 
 
-@settings(max_examples=6)
+@WARNINGS
+@settings(max_examples=4)
 @given(
     model=section(FAMILY, "untied_sgd", "model", "learning_rate", **SMALL),
     grid=st.fixed_dictionaries(few(tokens=(1, 6))),
@@ -88,7 +92,8 @@ def flow_step(order, tokens, dimension, rate, threshold):
     return dimension * integrate.trapezoid(m / drift, np.log(m)) if np.all(drift > 0.0) else np.inf
 
 
-@settings(max_examples=6)
+@WARNINGS
+@settings(max_examples=4)
 @given(
     model=section(FAMILY, "hermite_sgd", "model", "order", "learning_rate", "threshold", tokens=st.integers(1, 4)),
     dimension=st.integers(5, 30),
@@ -116,7 +121,7 @@ def test_hermite_sgd_is_the_simulation_in_all_components(model, dimension, steps
         )
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(
     model=section(FAMILY, "attention_sgd", "model", "a", "loss", "learning_rate", "threshold", **SMALL),
     grid=section(FAMILY, "attention_sgd", "grid", "omega"),
@@ -143,11 +148,12 @@ SGD = {
 }
 
 
+@WARNINGS
 @pytest.mark.parametrize("kind", SGD)
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_sgd_is_bounded_and_consistent_over_the_whole_range(kind, data):
-    """Every overlap is one of unit vectors; escapes, censored times, records and stops fit together; too many records are refused."""
+    """Overlaps are those of unit vectors; escapes, censored times, records, stops fit together; too many records are refused."""
     grid = data.draw(section(FAMILY, kind, "grid", *SGD[kind]))
     keys = [key for key in node(FAMILY, kind, "model")["properties"] if key not in grid]
     model = data.draw(section(FAMILY, kind, "model", *keys))
@@ -176,7 +182,7 @@ OMEGA = whole_range(node(FAMILY, "attention_surface", "grid", "omega"))
 STRENGTH = whole_range(node(FAMILY, "attention_surface", "model", "a"))
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(a=STRENGTH, omega=OMEGA)
 @example(0.0, 1.0)
 @example(5.0, 0.3)
@@ -206,7 +212,7 @@ CONDITIONS = {
 MARGIN = 0.03
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(grid=section(FAMILY, "phase_lines", "grid", "a"))
 @example({"a": 0.0})
 @example({"a": 0.3})
@@ -221,8 +227,6 @@ def test_phase_lines_are_right(grid):
     a = grid["a"]
     found = compute(FAMILY, document("phase_lines", {}, grid))["phase_lines"].isel(a=0, replica=0)
     for name, condition in CONDITIONS.items():
-        if name == "positional_minimum":
-            condition = lambda a, w, upward=condition: -upward(a, w)  # noqa: E731
         omega = float(found.transition.sel(line=name))
         if np.isfinite(omega):
             assert 0.0 <= omega <= 1.0
@@ -233,12 +237,11 @@ def test_phase_lines_are_right(grid):
             assert condition(a, 0.0) > 0.0
             assert condition(a, 1.0 - MARGIN) > 0.0
         else:
-            # No closed line: no weight has the positional corner as the global minimum, or a minimum on the arc comes between.
-            angles, loss = slow.arc_losses(a, 1.0 - MARGIN)
-            assert condition(a, 1.0 - MARGIN) > 0.0 or 0.7 < a < 0.8
+            # No closed line: the semantic corner is the lower one, or, for a near .75, a minimum on the arc comes between.
+            assert condition(a, 1.0 - MARGIN) > 0.0 or 0.72 < a < 0.77
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(a=STRENGTH, omega=OMEGA)
 @example(0.3, 0.5)
 @example(0.5, 0.98)
@@ -247,7 +250,7 @@ def test_phase_lines_are_right(grid):
 @example(0.3, 1.0)
 @example(5.0, 0.0)
 def test_phase_diagram_is_that_of_the_loss_along_the_arc(a, omega):
-    """Global minimum, region and number of minima against the joint quadrature on 25 angles; losses closer than 1e-4 are equal."""
+    """Global minimum, region, number of minima against the joint quadrature on 25 angles; losses closer than 1e-4 are equal."""
     found = compute(FAMILY, document("phase_diagram", {}, {"a": a, "omega": omega}))["phase_diagram"]
     found = found.isel(a=0, omega=0, replica=0)
     e, m, code = float(found.positional_overlap), float(found.semantic_overlap), int(found.region)
@@ -273,7 +276,8 @@ def test_phase_diagram_is_that_of_the_loss_along_the_arc(a, omega):
         assert int(found.minima.sel(minimum="semantic")) + int(found.minima.sel(minimum="positional")) >= 1
 
 
-@settings(max_examples=5)
+@WARNINGS
+@settings(max_examples=3)
 @given(
     model=section(FAMILY, "linear_theory", "model", "a", "loss", "dimension", "learning_rate", "threshold"),
     grid=section(FAMILY, "linear_theory", "grid", "omega"),
@@ -331,3 +335,164 @@ def test_linear_theory_continued_by_the_flow_is_what_runs_learn(a, omega, loss, 
     expected, error = theory.flow_semantic.values.mean(), theory.flow_semantic.values.std(ddof=1) / 2.0
     allowed = np.clip(wins / 200, expected - 0.05 - 4 * error, min(1.0, expected + 0.05 + 4 * error))
     assert stats.binomtest(wins, 200, allowed).pvalue > 1e-6
+
+
+LINKS = """
+import numpy as np
+
+
+def product(z):
+    return z[:, 0] * z[:, -1]
+
+
+def box(z):
+    return np.all(np.abs(z) < 1.0, axis=1) * 1.0
+
+
+def tilted(z):
+    return (z[:, 0] + 1.7 * z[:, -1] > 0.3) * 1.0
+
+
+def rational(z):
+    return z.sum(axis=1) ** 3 / (1.0 + np.sum(z**2, axis=1))
+
+
+def gaussian(z):
+    return z[:, 0] ** 2 * np.exp(-z[:, 0] ** 2)
+"""
+FILES = ("product", "box", "tilted", "rational", "gaussian")
+
+
+@pytest.fixture(scope="module")
+def links(tmp_path_factory):
+    """Functions of a file, by name."""
+    path = tmp_path_factory.mktemp("links") / "drawn.py"
+    path.write_text(LINKS)
+    namespace = {}
+    exec(LINKS, namespace)
+    return {name: (f"{path}:{name}", namespace[name]) for name in FILES}
+
+
+def hermite_target(degree, weights, constant):
+    return lambda z: constant + (np.sqrt(np.prod(np.arange(1.0, degree + 1))) * slow.he(degree, z)) @ np.array(weights)
+
+
+def student(name):
+    if name == "relu_sum":
+        return lambda z: np.maximum(z.sum(axis=1) / np.sqrt(z.shape[1]), 0.0)[:, None]
+    if name == "trace_attention":
+        return lambda z: np.trace(slow.attention(z), axis1=1, axis2=2)[:, None] / np.sqrt(z.shape[1])
+    return lambda z: slow.attention(z).reshape(len(z), -1)
+
+
+def single_index_coefficients(function, z, order):
+    """E[F h_k(z_l)] with standard errors for k up to the order, arrays (order + 1, tokens, outputs)."""
+    values = function(z).reshape(len(z), -1)
+    means, errors = np.empty((2, order + 1, z.shape[1], values.shape[1]))
+    for k in range(order + 1):
+        for token in range(z.shape[1]):
+            samples = values * slow.he(k, z[:, token])[:, None]
+            means[k, token], errors[k, token] = samples.mean(axis=0), samples.std(axis=0) / np.sqrt(len(z))
+    return means, errors
+
+
+WEIGHTS = st.lists(st.one_of(st.sampled_from([0.0, 1.0, -1.0]), st.floats(-10, 10)), min_size=1, max_size=1)
+
+
+@settings(max_examples=4)
+@given(
+    degree=whole_range(node(FAMILY, "information_exponent", "grid", "degree")),
+    tokens=st.integers(1, 6),
+    weight=WEIGHTS,
+    constant=st.floats(-5, 5),
+    name=st.sampled_from(["relu_sum", "trace_attention"]),
+    untied=st.booleans(),
+)
+@example(2, 4, [1.0], 0.0, "trace_attention", False)
+@example(2, 5, [1.0], 0.5, "trace_attention", False)
+@example(3, 9, [1.0], 0.0, "relu_sum", True)
+@example(12, 32, [1.0], 0.0, "relu_sum", False)
+def test_information_exponent_of_a_sum_of_hermite_polynomials(degree, tokens, weight, constant, name, untied):
+    """The target is known in closed form, the coefficients of the student from 2^16 plain samples."""
+    order = 4
+    model = {"student": name, "degree": degree, "weights": weight, "constant": constant, "untied": untied}
+    result = compute(FAMILY, document("information_exponent", model, {"tokens": tokens}, {"order": order}))
+    assert isinstance(result, Refused) == (tokens > 19)
+    if isinstance(result, Refused):
+        return
+    found = result["information_exponent"].isel(tokens=0, replica=0)
+    expected = degree if 1 <= degree <= order and abs(weight[0]) * np.sqrt(tokens) > 1e-6 else None
+    if expected is not None or abs(weight[0]) < 1e-12 or not 1 <= degree <= order:
+        assert found.decided_target
+        assert np.array_equal(found.exponent_target, np.nan if expected is None else expected, equal_nan=True)
+    z = rng(0).standard_normal((2**16, tokens))
+    means, errors = single_index_coefficients(student(name), z, order)
+    for k in range(1, order + 1):
+        factor = weight[0] * np.sqrt(np.prod(np.arange(1.0, k + 1))) if k == degree else 0.0
+        gains = factor * means[k].sum(axis=1)
+        total, spread = (
+            (gains[0], abs(factor) * errors[k].max()) if untied else (gains.sum(), abs(factor) * errors[k].sum())
+        )
+        here = float(found.coefficient_semantic[k])
+        if untied and k % 2:
+            total, here = abs(total), abs(here)
+        assert abs(here - total) <= 6.0 * spread + float(found.coefficient_error_semantic[k]) + 1e-9
+
+
+@pytest.mark.parametrize("name", FILES)
+@settings(max_examples=2)
+@given(tokens=st.integers(1, 6))
+@example(2)
+@example(4)
+def test_information_exponent_of_a_file_is_right_or_undecided(links, name, tokens):
+    """Coefficients of one field against 2^17 plain samples; below a decided exponent all norms vanish."""
+    path, function = links[name]
+    assume(name != "tilted" or tokens > 1)
+    order = 4
+    model = {"target": path, "student": "relu_sum", "degree": 0}
+    found = compute(FAMILY, document("information_exponent", model, {"tokens": tokens}, {"order": order}))
+    found = found["information_exponent"].isel(tokens=0, replica=0)
+    z = rng(1).standard_normal((2**17, tokens))
+    means, errors = single_index_coefficients(function, z, order)
+    norm, error = found.coefficient_target.values, found.coefficient_error_target.values
+    for k in range(1, order + 1):
+        largest = np.abs(means[k]).argmax()
+        lower = np.abs(means[k]).flat[largest] - 6.0 * errors[k].flat[largest]
+        assert norm[k] + error[k] >= lower
+        if found.decided_target and (np.isnan(found.exponent_target) or k < found.exponent_target):
+            assert norm[k] + error[k] < 1e-8
+            assert lower <= 0.0
+    exact = {"product": 2, "box": 2, "tilted": 1, "rational": 1, "gaussian": 4}[name]
+    assert found.exponent_target == exact or not found.decided_target
+
+
+@settings(max_examples=3)
+@given(
+    degree=whole_range(node(FAMILY, "landscape", "grid", "degree")),
+    weights=st.lists(st.floats(-3, 3), min_size=1, max_size=2),
+    constant=st.floats(-3, 3),
+    name=st.sampled_from(["relu_sum", "trace_attention"]),
+    series=whole_range(node(FAMILY, "landscape", "solver", "degree")),
+)
+@example(4, [1.0, 2.0], 4 / 3, "trace_attention", 4)
+@example(12, [1.0, -1.0], 0.0, "relu_sum", 12)
+@example(3, [1.0], 0.0, "trace_attention", 0)
+def test_landscape_is_the_loss_of_joint_quadrature(degree, weights, constant, name, series):
+    """Half the mean squared error over (z*, z), on the smallest grid; a kink costs the joint quadrature 2 % of the student."""
+    model = {"student": name, "weights": weights, "constant": constant}
+    found = compute(FAMILY, document("landscape", model, {"degree": degree}, {"points": 3, "degree": series}))
+    found = found["landscape"].isel(degree=0, replica=0)
+    target = hermite_target(degree, np.broadcast_to(weights, 2), constant)
+    for i, e in enumerate(found.e.values):
+        for j, m in enumerate(found.m.values):
+            here = float(found.loss[i, j])
+            assert np.isfinite(here) == (e**2 + m**2 <= 1.0)
+            if not np.isfinite(here):
+                continue
+            losses = []
+            for count in (22, 26):
+                star, z, nodes = slow.joint_fields(count, float(e), float(m))
+                losses.append(0.5 * nodes @ (target(star) - student(name)(z)[:, 0]) ** 2)
+            kink = 0.02 * np.sqrt(losses[1]) if name == "relu_sum" else 1e-3 * np.sqrt(losses[1])
+            allowed = 3.0 * abs(losses[1] - losses[0]) + kink + float(found.loss_tail) + float(found.loss_error)
+            assert abs(here - losses[1]) <= allowed
