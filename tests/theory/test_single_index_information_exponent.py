@@ -1,9 +1,12 @@
 """Sequence information exponents of targets whose answer is known in closed form."""
 
+import time
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from attention_limits.sequence_single_index.expansion import adaptive_expansion, grid_expansion, sobol_expansion
+from attention_limits.sequence_single_index.expansion import expand, grid_expansion, sobol_expansion
 from attention_limits.sequence_single_index.information_exponent import (
     loss_forms,
     positional_exponent,
@@ -20,7 +23,7 @@ SIGNS = (1.0, -1.0)
 
 def test_expansion_of_relu_is_the_closed_form():
     """E[relu h_k]: 1/sqrt(2 pi), 1/2, 1/(2 sqrt pi), 0, -1/sqrt(48 pi); the kink costs no accuracy."""
-    found = adaptive_expansion(relu_sum(1), 4)
+    found = expand(relu_sum(1), 4)
     expected = [1 / np.sqrt(2 * np.pi), 0.5, 0.5 / np.sqrt(np.pi), 0.0, -1 / np.sqrt(48 * np.pi)]
     np.testing.assert_allclose(found.values[:, 0], expected, atol=1e-10)
     assert np.all(np.abs(found.values[:, 0] - expected) <= found.errors[:, 0] + 1e-15)
@@ -28,14 +31,14 @@ def test_expansion_of_relu_is_the_closed_form():
 
 
 def test_link_of_one_direction_has_the_expansion_of_the_function_of_all_fields():
-    one = adaptive_expansion(Link(2, lambda z: np.tanh(z @ [0.6, 0.8]), np.array([0.6, 0.8])), 4)
-    all_ = adaptive_expansion(Link(2, lambda z: np.tanh(z @ [0.6, 0.8])), 4)
+    one = expand(Link(2, lambda z: np.tanh(z @ [0.6, 0.8]), np.array([0.6, 0.8])), 4)
+    all_ = expand(Link(2, lambda z: np.tanh(z @ [0.6, 0.8])), 4)
     np.testing.assert_allclose(one.values, all_.values, atol=1e-9)
 
 
 def test_three_quadratures_agree():
     """Adaptive, Gauss-Hermite and Sobol expansions of attention; Sobol within its error at a false alarm of 1e-4."""
-    adaptive, grid = adaptive_expansion(TRACE, 3), grid_expansion(TRACE, 3)
+    adaptive, grid = expand(TRACE, 3), grid_expansion(TRACE, 3)
     np.testing.assert_allclose(adaptive.values, grid.values, atol=1e-9)
     scramblings = [
         sobol_expansion(TRACE, 3, np.random.default_rng(seed), nodes=2**10, scramblings=2) for seed in range(8)
@@ -127,3 +130,122 @@ def test_links_that_do_not_fit_are_refused():
         sequence_exponent(hermite_sum(3, {2: 1}), TRACE)
     with pytest.raises(ValueError, match="outputs"):
         sequence_exponent(hermite_sum(2, {2: 1}), full_attention(2))
+
+
+def he(k, z):
+    return np.polynomial.hermite_e.hermeval(z, [0] * k + [1])
+
+
+CLOSED = {
+    "z1 z2": (2, {2: 1.0}, lambda z: z[:, 0] * z[:, 1], 2),
+    "z1 z2 z3": (3, {3: 1.0}, lambda z: z[:, :3].prod(axis=1), 3),
+    "z1 z2 z3 z4": (4, {4: 1.0}, lambda z: z[:, :4].prod(axis=1), 4),
+    "sum of pairs": (2, None, lambda z: 0.5 * (z.sum(axis=1) ** 2 - np.sum(z**2, axis=1)), 2),
+    "sum": (1, None, lambda z: z.sum(axis=1), 1),
+    "sum of He_3": (3, None, lambda z: he(3, z).sum(axis=1), 3),
+    "sum of He_5": (5, None, lambda z: he(5, z).sum(axis=1), 5),
+    "sum of He_2 He_2": (4, {4: 2.0}, lambda z: he(2, z[:, 0]) * he(2, z[:, 1]), 4),
+}
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 4, 6])
+@pytest.mark.parametrize("name", CLOSED)
+def test_polynomials_have_their_order_at_any_number_of_tokens(name, tokens):
+    """The norm at the order is sqrt(sum of k!) in closed form, all others vanish; 2 s of this process at most."""
+    order, norms, function, needed = CLOSED[name]
+    if tokens < min(needed, 4) and name.startswith("z1"):
+        pytest.skip("needs more tokens")
+    start = time.process_time()
+    found = target_exponent(Link(tokens, function), 6)
+    assert time.process_time() - start < 2.0
+    assert (found.order, found.decided) == (order, True)
+    pairs = tokens * (tokens - 1) / 2
+    closed = {"sum of pairs": np.sqrt(pairs), "sum": np.sqrt(tokens)}
+    closed |= {f"sum of He_{k}": np.sqrt(tokens * np.prod(np.arange(1.0, k + 1))) for k in (3, 5)}
+    expected = np.where(np.arange(7) == order, norms[order] if norms else closed[name], 0.0)
+    np.testing.assert_allclose(found.coefficients, expected, atol=1e-10)
+    assert np.all(np.abs(found.coefficients - expected) <= found.errors + 1e-14)
+
+
+def test_cancelling_orders_of_a_smooth_target():
+    """z^2 exp(-z^2): E[z^2 exp(-z^2) He_2] = 3^(-1/2) (3/9 - 1/3) = 0, and order 4: 3^(-1/2) (15/27 - 6/3 + 1) / sqrt 24."""
+    for tokens in (1, 2, 3):
+        found = target_exponent(Link(tokens, lambda z: np.sum(z**2 * np.exp(-(z**2)), axis=1)), 6)
+        assert (found.order, found.decided) == (4, True)
+        assert found.coefficients[4] == pytest.approx(np.sqrt(tokens / 72) * 4 / 9, abs=1e-9)
+    # On coarser grids the cancellation is not seen: undecided, not wrong.
+    for tokens in (4, 6):
+        found = target_exponent(Link(tokens, lambda z: np.sum(z**2 * np.exp(-(z**2)), axis=1)), 6)
+        assert (found.order, found.decided, found.undecided_order) == (None, False, 2)
+        assert abs(found.coefficients[4] - np.sqrt(tokens / 72) * 4 / 9) <= found.errors[4]
+
+
+def box(z, half=1.0):
+    return np.all(np.abs(z) < half, axis=1).astype(float)
+
+
+ROUGH = {
+    "box": (box, 2),
+    "half spaces": (lambda z: (z[:, 0] > 0.3) * 1.0, 1),
+    "sign of a product": (lambda z: np.sign(z[:, 0] * z[:, 1]), 2),
+    "tilted half space": (lambda z: (z[:, 0] + np.sqrt(2) * z[:, 1] > 0.3) * 1.0, 1),
+    "kink of a product": (lambda z: np.abs(z[:, 0] * z[:, 1]), 2),
+    "rational": (lambda z: z[:, 0] * z[:, 1] / (1.0 + np.sum(z**2, axis=1)), 2),
+    "rational, sum": (lambda z: np.sum(z / (1.0 + z**2), axis=1), 1),
+}
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 5])
+@pytest.mark.parametrize("name", ROUGH)
+def test_rough_targets_are_right_or_undecided(name, tokens):
+    """Order, and norms that are not below what 2^19 plain samples show of single coefficients, less five standard errors."""
+    function, order = ROUGH[name]
+    start = time.process_time()
+    found = target_exponent(Link(tokens, function), 4)
+    assert time.process_time() - start < 2.0
+    assert (found.order, found.decided) == (order, True)
+    z = np.random.default_rng(1).standard_normal((2**19, tokens))
+    y = function(z)
+    # E[F h_1(z_1)], E[F h_1(z_1) h_1(z_2)] and E[F h_2(z_1)] bound the norms from below.
+    for k, samples in ((1, y * z[:, 0]), (2, y * z[:, 0] * z[:, 1]), (2, y * (z[:, 0] ** 2 - 1) / np.sqrt(2))):
+        lower = abs(samples.mean()) - 5 * samples.std() / np.sqrt(len(z))
+        assert found.coefficients[k] + found.errors[k] >= lower
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 4, 6])
+def test_errors_cover_the_bias_at_jumps(tokens):
+    """Indicator of a box: products of coefficients of one dimension, E[1 h_k] = -2 phi(1) He_(k-1)(1) / sqrt(k!)."""
+    phi = np.exp(-0.5) / np.sqrt(2 * np.pi)
+    one = np.array([2 * stats.norm.cdf(1) - 1, 0, -2 * phi / np.sqrt(2), 0, -2 * phi * he(3, 1.0) / np.sqrt(24)])
+    found = expand(Link(tokens, box), 4)
+    exact = one[found.indices].prod(axis=1)
+    assert np.all(np.abs(found.values[:, 0] - exact) <= found.errors[:, 0] + 1e-14)
+    assert abs(found.square[0] - one[0] ** tokens) <= found.square_errors[0]
+    # The errors are of use: below the largest coefficient.
+    assert np.max(found.errors) < np.max(np.abs(exact))
+
+
+@pytest.mark.parametrize("angle", np.linspace(0.05, 1.5, 12))
+def test_errors_cover_the_bias_at_a_tilted_jump(angle):
+    """A half space in any direction of the plane against the quadrature in one dimension."""
+    direction = np.array([np.cos(angle), np.sin(angle)])
+    found = expand(Link(2, lambda z: (z @ direction > 0.17) * 1.0), 4)
+    exact = expand(Link(2, lambda z: (z @ direction > 0.17) * 1.0, direction), 4)
+    assert np.max(exact.errors) < 1e-9
+    assert np.all(np.abs(found.values - exact.values) <= found.errors)
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 5])
+def test_a_feature_between_the_nodes_is_not_called_zero(tokens):
+    """An indicator of width .006: first order .0022 * .37 = 8.3e-4, which no grid of the quadratures sees."""
+    found = target_exponent(Link(tokens, lambda z: (np.abs(z[:, 0] - 0.37) < 0.003) * 1.0), 2)
+    exact = stats.norm.pdf(0.367) - stats.norm.pdf(0.373)
+    assert found.order == 1 or not found.decided
+    assert abs(found.coefficients[1] - exact) <= found.errors[1]
+
+
+def test_more_than_six_tokens_have_the_errors_of_the_nets():
+    found = target_exponent(Link(8, lambda z: z[:, 0] * z[:, 7]), 3)
+    assert (found.order, found.decided) == (2, True)
+    assert abs(found.coefficients[2] - 1.0) <= found.errors[2]
+    assert found.coefficients[1] == found.coefficients[3] == 0.0

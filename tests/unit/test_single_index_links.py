@@ -68,6 +68,29 @@ def test_bad_input_is_refused_before_any_job(project, change, message):
         load_experiment(project(model(**change)))
 
 
+def test_too_many_coefficients_are_refused_before_any_job(project):
+    """At 10 tokens and order 10 there are 184 756; the same file at order 3 has 286."""
+    load_experiment(project(model(tokens=10)))
+    with pytest.raises(SpecError, match=r"solver\.order: 10: 184756 Hermite coefficients of 10 tokens.*allowed: 10000"):
+        load_experiment(project(model(tokens=10), solver={"order": 10}))
+    with pytest.raises(SpecError, match=r"model\.tokens: 1000: allowed"):
+        load_experiment(project(model(tokens=1000)))
+
+
+@pytest.mark.parametrize("tokens", [4, 5])
+def test_experiments_of_four_and_five_tokens_are_decided(project, tokens):
+    """The trace of attention on a sum of He_2: orders 2, 2 and 2, where a cubature on a box gave none."""
+    part = {"solver": {"order": 2}}
+    named = {"target": "hermite", "student": "trace_attention", "tokens": tokens, "weights": [1.0]}
+    (estimator,) = load_experiment(project(named, **part)).estimators.values()
+    (chunk,) = estimator.chunks
+    spec = {**estimator.effective(chunk), "project": str(estimator.project)}
+    found = information_exponent.run(spec, Streams(0, "sequence_single_index", "own")).isel(degree=0, replica=0)
+    for name in ("target", "semantic", "positional"):
+        assert (found[f"exponent_{name}"], found[f"decided_{name}"]) == (2, True), name
+    assert found.descends_semantic
+
+
 def test_repetitions_of_what_is_deterministic_are_refused(project):
     with pytest.raises(SpecError, match=r"information_exponent\.replicas: 2: allowed: 1"):
         load_experiment(project(model(), replicas=2))

@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.errors import CubeError
 from attention_limits.figures.ssi_style import power_text
 from attention_limits.figures.style import house_style, new_figure
-from attention_limits.readings.sequence_single_index import gain
+from attention_limits.readings.sequence_single_index import gain, predicted_gain
 
 READINGS = {
     0.0: ("#0072B2", r"\gamma_t = \gamma_u"),
@@ -26,14 +26,16 @@ def draw(cubes):
     for exponent, (color, reading) in READINGS.items():
         found = gain(tied, untied, exponent)
         length, fit = found.tokens, found.power_law
-        label = f"${reading}$: {power_text('L', fit)}, predicted $L^{{{1 + exponent:g}}}$"
+        label = f"${reading}$, fit {power_text('L', fit)}"
         for chosen, face in ((found.complete, color), (~found.complete, "white")):
             error = (found.gain * found.relative_error)[chosen]
             axes.errorbar(
                 length[chosen], found.gain[chosen], error, color=color, markerfacecolor=face, marker="o", markersize=4,
                 capsize=2, linestyle="none", label=label if face == color else None,
             )  # fmt: skip
-        axes.plot(length, length ** (1 + exponent), color=color, linewidth=0.9)
+        fine = np.geomspace(length.min(), length.max(), 200)
+        axes.plot(fine, predicted_gain(tied, fine, exponent), color=color, linewidth=0.9)
+    axes.plot([], [], color="0.4", linewidth=0.9, label=r"flow, $d \to \infty$ (no fit)")
     axes.set(
         xscale="log", yscale="log", xlabel="tokens $L$", ylabel="gain, escape steps untied / tied", xticks=length,
         xticklabels=[f"{value:g}" for value in length],

@@ -21,7 +21,7 @@ def binomial_error(successes, runs):
 
 @house_style
 def draw(cubes):
-    """Runs of both losses with their linearised theory, and of the published length, from the cubes fig5_*."""
+    """Runs of both losses with their theory, and of the published length, from the cubes fig5_*."""
     figure, axes = new_figure(1, 1, 5.8, 4.0)
     for loss, (color, name) in LOSSES.items():
         cube = cubes[f"fig5_{loss}"]
@@ -29,13 +29,17 @@ def draw(cubes):
         escaped = cube.escaped.sel(omega=runs.omega)
         _points(axes, runs, escaped, color, f"SGD on {name}, run to escape")
         theory = cube.dropna("omega", subset=["curvature_position"], how="all")
-        mean, error = mean_and_error(theory.gaussian_semantic.values, axis=1)
-        axes.plot(theory.omega, mean, color=color, linewidth=1.2, label=f"linearised SGD on {name}")
+        mean, error = mean_and_error(theory.flow_semantic.values, axis=1)
+        axes.plot(theory.omega, mean, color=color, linewidth=1.2, label=f"theory, {name}")
         axes.fill_between(theory.omega, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
         with suppress(KeyError):
             omega, _ = equal_curvatures(cube)
             axes.axvline(
-                omega, color=color, linewidth=0.8, linestyle=":", label=rf"equal curvatures, $\omega = {omega:.3f}$"
+                omega,
+                color=color,
+                linewidth=0.8,
+                linestyle=":",
+                label=rf"equal curvatures, {name}, $\omega = {omega:.3f}$",
             )
     short = cubes["fig5_short"]
     steps = json.loads(short.attrs["spec"])["estimators"]["attention_sgd"]["solver"]["steps"]

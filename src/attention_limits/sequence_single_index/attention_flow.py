@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.reduced_sgd import LOSSES
 from attention_limits.sequence_single_index.sgd_kernels import attention_moments
@@ -84,7 +83,7 @@ class LinearTheory:
     def escape_step(self, learning_rate, dimension, threshold):
         """Steps, of learning rate `learning_rate` at `dimension` d, after which the variances add up to `threshold`.
 
-        Infinite if neither overlap grows.
+        Infinite if neither overlap grows, 1 if the first step is enough.
         """
         growth = float(np.max(self.growth(learning_rate)))
         if growth <= 0:
@@ -93,16 +92,17 @@ class LinearTheory:
         def excess(log_steps):
             return np.log(np.sum(self.variance(learning_rate, dimension, np.exp(log_steps)))) - np.log(threshold)
 
-        # The variance of one step is far below any threshold; exp(100) of growth is far beyond.
+        if excess(0.0) >= 0.0:
+            return 1.0
+        # Exp(100) of growth is far beyond any threshold.
         return float(np.exp(brentq(excess, 0.0, np.log(50.0 * dimension / (learning_rate * growth)))))
 
 
-def linear_theory(a, omega, loss, generator, nodes=2**15) -> LinearTheory:
-    """Curvatures and noise at the uninformed start, one scrambling of `nodes` Sobol nodes by `generator`.
+def linear_theory(a, omega, loss, nodes) -> LinearTheory:
+    """Curvatures and noise at the uninformed start, with `nodes` (GaussianNodes in four dimensions).
 
     `a`, `omega` and `loss` as in the module. By Stein's lemma the curvatures need first derivatives of the loss only, so that the
     kink of the norm at T = S is no obstacle.
     """
-    drawn = gaussian_nodes(4, nodes, generator)
-    moments = attention_moments(drawn.points, drawn.weights, 0.0, 0.0, omega, float(fixed_attention(a)), LOSSES[loss])
+    moments = attention_moments(nodes.points, nodes.weights, 0.0, 0.0, omega, float(fixed_attention(a)), LOSSES[loss])
     return LinearTheory(moments[7:9], np.array([moments[4] + moments[6], moments[5]]), float(moments[4]))

@@ -12,13 +12,19 @@ from scipy.integrate import cubature
 from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.hermite import gauss_hermite, hermite_values, multi_indices, tensor_coefficients
+from attention_limits.sequence_single_index.links import Link
 
 # Beyond this the standard normal density is below 1e-22.
 RANGE = 10.0
 # Nodes per axis of the tensor grids: about 1e5 nodes in all.
-NODES = {1: 400, 2: 256, 3: 48, 4: 18}
-# Rule and largest number of subdivisions of the adaptive quadrature, by dimension; four stands for more.
-_EFFORT = {1: ("gk21", 2000), 2: ("gk21", 2000), 3: ("gk15", 64), 4: ("genz-malik", 2000)}
+NODES = {1: 400, 2: 256, 3: 60, 4: 20, 5: 11, 6: 7}
+# Rule of the adaptive quadrature and its largest number of subdivisions, by dimension.
+_ADAPTIVE = {1: ("gk21", 1000), 2: ("gk15", 150)}
+# Scramblings and nodes of the nets that check a quadrature, and of those that stand alone. Their errors are as many standard
+# errors as `_WIDTH`: with 15 degrees of freedom one coefficient in 1e6 is outside.
+_CHECK, _CHECK_NODES = 16, 2**11
+_NET, _NET_NODES = 16, 2**13
+_WIDTH = 8.0
 
 
 @dataclass(frozen=True)
@@ -42,12 +48,13 @@ class Expansion:
     square_errors: np.ndarray
 
 
-def adaptive_expansion(link, degree, tolerance=1e-11) -> Expansion:
-    """Coefficients up to a total degree by adaptive quadrature, with its error estimate.
+def expand(link, degree, tolerance=1e-11) -> Expansion:
+    """Coefficients F_kappa up to a total degree (see the module), with errors that cover the bias of the quadrature.
 
-    Links with kinks or jumps are resolved by bisection; what is not resolved shows in the errors. A sum of Hermite polynomials
-    needs no quadrature, a link of one direction a quadrature in one dimension. From three tokens on the work is bounded, and
-    the errors are what they then are.
+    A sum of Hermite polynomials needs no quadrature, a link of one direction a quadrature in one dimension. Up to six tokens the
+    quadrature is a tensor Gauss-Hermite grid, or, up to two tokens where the grid misses the tolerance, adaptive. Scrambled nets
+    of the Gaussian measure check it: a contradiction widens the error, and nets replace what they know better. Beyond six tokens
+    the nets stand alone. A feature of the link can be missed if its probability is below about 1e-4.
 
     Parameters
     ----------
@@ -55,7 +62,7 @@ def adaptive_expansion(link, degree, tolerance=1e-11) -> Expansion:
     degree : int
         Highest total degree.
     tolerance : float
-        Absolute error at which the quadrature stops.
+        Absolute error at which the adaptive quadrature stops.
 
     Raises
     ------
@@ -64,28 +71,80 @@ def adaptive_expansion(link, degree, tolerance=1e-11) -> Expansion:
     """
     if link.terms is not None:
         return _polynomial_expansion(link, degree)
-    dimension = link.tokens if link.direction is None else 1
-    indices = multi_indices(dimension, degree)
+    if link.direction is not None:
+        along = Link(1, lambda x: link.function(x * link.direction))
+        return _lifted(expand(along, degree, tolerance), link, degree)
+    _check_decay(link)
+    generator = np.random.default_rng(0)
+    if link.tokens > 6:
+        nets = sobol_expansion(link, degree, generator, nodes=_NET_NODES, scramblings=_NET)
+        return Expansion(
+            nets.indices, nets.values, _WIDTH * nets.errors, nets.square, _WIDTH * nets.square_errors
+        )  # fmt: skip
+    found = grid_expansion(link, degree)
+    if link.tokens <= 2 and np.max(found.errors) > tolerance:
+        found = _smaller(found, _adaptive_expansion(link, degree, tolerance))
+    return _checked(found, sobol_expansion(link, degree, generator, nodes=_CHECK_NODES, scramblings=_CHECK))
+
+
+def _adaptive_expansion(link, degree, tolerance):
+    indices = multi_indices(link.tokens, degree)
 
     def integrand(x):
-        fields = x if link.direction is None else x * link.direction
-        density = np.exp(-0.5 * np.sum(x**2, axis=1)) / (2 * np.pi) ** (0.5 * dimension)
-        return np.einsum(
-            "kn,np,n->nkp", _products(indices, hermite_values(x, degree)), _with_square(link, fields), density
-        )
+        density = np.exp(-0.5 * np.sum(x**2, axis=1)) / (2 * np.pi) ** (0.5 * link.tokens)
+        return np.einsum("kn,np,n->nkp", _products(indices, hermite_values(x, degree)), _with_square(link, x), density)
 
-    _check_decay(integrand, dimension)
-    edge = np.full(dimension, RANGE)
-    rule, subdivisions = _EFFORT[min(dimension, 4)]
+    # Links with kinks or jumps are resolved by bisection; what is not resolved shows in the errors.
+    rule, subdivisions = _ADAPTIVE[link.tokens]
+    edge = np.full(link.tokens, RANGE)
     found = cubature(integrand, -edge, edge, rule=rule, rtol=0.0, atol=tolerance, max_subdivisions=subdivisions)
-    values, errors = found.estimate, found.error
-    if link.direction is not None:
-        # F(v . z) has the coefficients F_k sqrt(k! / kappa!) v^kappa with k = |kappa|.
-        indices = multi_indices(link.tokens, degree)
-        total, factorial = indices.sum(axis=1), _factorials(degree)
-        factor = np.sqrt(factorial[total] / factorial[indices].prod(axis=1)) * np.prod(link.direction**indices, axis=1)
-        values, errors = factor[:, None] * values[total], np.abs(factor)[:, None] * errors[total]
-    return Expansion(indices, values[:, :-1], errors[:, :-1], values[:, -1], errors[:, -1])
+    # A single error can vanish by cancellation.
+    value, error = found.estimate, np.maximum(found.error, np.sqrt(np.mean(found.error**2, axis=0)))
+    return Expansion(indices, value[:, :-1], error[:, :-1], value[:, -1], error[:, -1])
+
+
+def _lifted(along, link, degree):
+    """The coefficients of F(v . z) from those of F: F_k sqrt(k! / kappa!) v^kappa with k = |kappa|."""
+    indices = multi_indices(link.tokens, degree)
+    total, factorial = indices.sum(axis=1), _factorials(degree)
+    factor = np.sqrt(factorial[total] / factorial[indices].prod(axis=1)) * np.prod(link.direction**indices, axis=1)
+    size = np.abs(factor)
+    return Expansion(
+        indices, factor[:, None] * along.values[total], size[:, None] * along.errors[total], factor * along.square[total],
+        size * along.square_errors[total],
+    )  # fmt: skip
+
+
+def _smaller(first, second):
+    """Of two expansions, number by number that with the smaller error."""
+    better, square = second.errors < first.errors, second.square_errors < first.square_errors
+    return Expansion(
+        first.indices,
+        np.where(better, second.values, first.values),
+        np.where(better, second.errors, first.errors),
+        np.where(square, second.square, first.square),
+        np.where(square, second.square_errors, first.square_errors),
+    )
+
+
+def _checked(found, nets):
+    """A quadrature with its errors widened where nets contradict it, or the nets where their error is smaller."""
+    # A rule that sees less than half of the variance has missed what the link does.
+    seen, there = (each.square[0] - np.sum(each.values[0] ** 2) for each in (found, nets))
+    missed = np.inf if there > 2.0 * seen + 1e-12 * nets.square[0] else 0.0
+
+    def widened(value, error, net, spread):
+        gap, allowed = np.abs(value - net), _WIDTH * spread
+        contradicts = gap > error + allowed + 1e-12 * np.abs(net)
+        return np.where(contradicts, gap + allowed, error) + missed
+
+    errors = widened(found.values, found.errors, nets.values, nets.errors)
+    square_errors = widened(found.square, found.square_errors, nets.square, nets.square_errors)
+    own = Expansion(found.indices, found.values, errors, found.square, square_errors)
+    # Less spread than rounding comes from few nodes, or from a symmetry that the grid has too.
+    floor = 1e-12 * np.sqrt(nets.square[0])
+    spread = np.maximum(_WIDTH * nets.errors, floor), np.maximum(_WIDTH * nets.square_errors, floor)
+    return _smaller(own, Expansion(nets.indices, nets.values, spread[0], nets.square, spread[1]))
 
 
 def _polynomial_expansion(link, degree):
@@ -113,21 +172,25 @@ def _with_square(link, fields):
 
 
 def _products(indices, tables):
-    """prod_l tables[kappa_l, ..., l], array (n, ...)."""
-    result = tables[indices[:, 0], ..., 0]
-    for token in range(1, indices.shape[1]):
-        result = result * tables[indices[:, token], ..., token]
-    return result
+    """prod_l tables[kappa_l, ..., l], array (n, ...), from the products of each half of the tokens."""
+    tokens = indices.shape[1]
+    if tokens == 1:
+        return tables[indices[:, 0], ..., 0]
+    parts = []
+    for half in (slice(None, tokens // 2), slice(tokens // 2, None)):
+        rows, back = np.unique(indices[:, half], axis=0, return_inverse=True)
+        parts.append(_products(rows, tables[..., half])[back])
+    return parts[0] * parts[1]
 
 
-def _check_decay(integrand, dimension):
+def _check_decay(link):
     """Refuse a second moment whose integrand is not negligible on the boundary of the range."""
     line = np.linspace(-RANGE, RANGE, 41)
-    plane = np.stack(np.meshgrid(*[line] * min(dimension, 2)), axis=-1).reshape(-1, min(dimension, 2))
-    points = np.zeros((len(plane) + len(line), dimension))
+    plane = np.stack(np.meshgrid(*[line] * min(link.tokens, 2)), axis=-1).reshape(-1, min(link.tokens, 2))
+    points = np.zeros((len(plane) + len(line), link.tokens))
     points[: len(plane), : plane.shape[1]] = plane
     points[len(plane) :] = line[:, None]
-    size = integrand(points)[:, 0, -1]
+    size = _with_square(link, points)[:, -1] * np.exp(-0.5 * np.sum(points**2, axis=1))
     outside = np.max(np.abs(points), axis=1) >= RANGE
     if np.max(size[outside]) > 1e-9 * np.max(size):
         raise ValueError(
@@ -141,9 +204,11 @@ def _factorials(degree):
 
 
 def grid_expansion(link, degree, shift=0.0, nodes=None) -> Expansion:
-    """Coefficients of F(z + shift) of a smooth link of at most four tokens on a Gauss-Hermite grid.
+    """Coefficients of F(z + shift) of a link of at most six tokens on a Gauss-Hermite grid.
 
-    The error of a coefficient is what a quarter fewer nodes change in it.
+    The error of a coefficient is three times the larger of what an eighth and a quarter fewer nodes change in it, and at least
+    three times the root mean square of these changes over all coefficients that change: at kinks and jumps a single change can be
+    small by chance. Coefficients that vanish by a symmetry of the grid do not change.
 
     Parameters
     ----------
@@ -159,7 +224,13 @@ def grid_expansion(link, degree, shift=0.0, nodes=None) -> Expansion:
     indices = multi_indices(link.tokens, degree)
     rows = tuple(indices.T)
     fine = _grid_values(link, degree, shift, count)[rows]
-    errors = np.abs(fine - _grid_values(link, degree, shift, count - count // 4)[rows])
+    coarser = [_grid_values(link, degree, shift, count - max(1, count // part))[rows] for part in (8, 4)]
+    change = np.abs(fine - coarser)
+    size = np.sqrt(fine[0, -1])
+    rounding = 1e-13 * np.array([size] * (fine.shape[1] - 1) + [fine[0, -1]])
+    changed = change > rounding
+    common = np.sqrt(np.sum(np.where(changed, change, 0.0) ** 2, axis=(0, 1)) / np.maximum(changed.sum(axis=(0, 1)), 1))
+    errors = np.where(changed.any(axis=0), 3.0 * np.maximum(change.max(axis=0), common), rounding)
     return Expansion(indices, fine[:, :-1], errors[:, :-1], fine[:, -1], errors[:, -1])
 
 
@@ -172,6 +243,8 @@ def _grid_values(link, degree, shift, count):
 
 def sobol_expansion(link, degree, generator, shift=0.0, nodes=2**14, scramblings=8) -> Expansion:
     """Coefficients of F(z + shift) of any number of tokens on scrambled Sobol nodes; errors are standard errors over scramblings.
+
+    Every node is used with both signs: coefficients that vanish by parity vanish exactly.
 
     Parameters
     ----------
@@ -187,14 +260,22 @@ def sobol_expansion(link, degree, generator, shift=0.0, nodes=2**14, scramblings
         Number of independent estimates, at least 2 for errors.
     """
     indices = multi_indices(link.tokens, degree)
+    odd = indices.sum(axis=1) % 2 == 1
+    # The weights of wider nodes spread exponentially in the dimension.
+    widening = 1.15 if link.tokens <= 8 else 1.0
     found = []
     for child in generator.spawn(scramblings):
-        drawn = gaussian_nodes(link.tokens, nodes, child)
+        drawn = gaussian_nodes(link.tokens, nodes, child, widening)
         total = 0.0
         # Blocks keep the table of all products of polynomials small.
         for block in np.array_split(np.arange(nodes), max(1, nodes * len(indices) // 2**22)):
-            table = _products(indices, hermite_values(drawn.points[block], degree))
-            total = total + table @ (drawn.weights[block, None] * _with_square(link, drawn.points[block] + shift))
+            z, weights = drawn.points[block], 0.5 * drawn.weights[block, None]
+            plus, minus = _with_square(link, z + shift), _with_square(link, shift - z)
+            table = _products(indices, hermite_values(z, degree))
+            sums = np.empty((len(indices), plus.shape[1]))
+            sums[~odd] = table[~odd] @ (weights * (plus + minus))
+            sums[odd] = table[odd] @ (weights * (plus - minus))
+            total = total + sums
         found.append(total / nodes)
     values, errors = mean_and_error(found)
     return Expansion(indices, values[:, :-1], errors[:, :-1], values[:, -1], errors[:, -1])

@@ -73,10 +73,12 @@ def integrate(drift, start, times):
 
 
 def escape_time(drift, start, threshold):
-    """tau at which the scalar flow dm/dtau = drift(m) reaches the threshold from 0 < `start` < `threshold`.
+    """tau at which the scalar flow dm/dtau = drift(m) reaches the threshold from `start` > 0.
 
-    Infinite if the drift vanishes or points back on the way.
+    Zero from a start beyond the threshold, infinite if the drift vanishes or points back on the way.
     """
+    if start >= threshold:
+        return 0.0
     ends = np.log(start), np.log(threshold)
     if min(drift(m) for m in np.exp(np.linspace(*ends, 500))) <= 0:
         return np.inf

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.hermite import multi_indices, raising
-from attention_limits.sequence_single_index.expansion import adaptive_expansion
+from attention_limits.sequence_single_index.expansion import expand
 from attention_limits.sequence_single_index.links import shifted
 
 # A coefficient that is below this, error included, is treated as zero.
@@ -54,10 +54,12 @@ def is_zero(value, error):
 def target_exponent(target, degree=6, tolerance=1e-11) -> InformationExponent:
     """Lowest order, up to `degree`, at which the target has a Hermite coefficient, for a student rich enough to see it.
 
-    `tolerance` is the absolute error of the quadrature. `coefficients` are the norms sqrt(sum over |kappa| = k of
-    |G_kappa|^2). Raises ValueError when the second moment of the target is infinite.
+    `tolerance` is the absolute error at which an adaptive quadrature stops. `coefficients` are the norms
+    sqrt(sum over |kappa| = k of |G_kappa|^2), their errors are those of `expansion.expand` and cover its bias: a target whose
+    lower orders vanish by cancellation in many tokens can stay undecided. Raises ValueError when the second moment of the target
+    is infinite.
     """
-    G = adaptive_expansion(target, degree, tolerance=tolerance)
+    G = expand(target, degree, tolerance=tolerance)
     total = G.indices.sum(axis=1)
     norms = [np.sqrt(np.sum(G.values[total == k] ** 2)) for k in range(degree + 1)]
     errors = [np.sqrt(np.sum(G.errors[total == k] ** 2)) for k in range(degree + 1)]
@@ -77,7 +79,7 @@ def sequence_exponent(target, student, degree=6, untied=False, tolerance=1e-11) 
         Every token has weights of its own: the loss is a polynomial in m_1 ... m_L, and C_k is the largest possible gain
         of one monomial, max over |kappa| = k of G_kappa . F_kappa (its absolute value if any kappa_l is odd).
     tolerance : float
-        Absolute error of the quadrature.
+        Absolute error at which an adaptive quadrature stops.
 
     Raises
     ------
@@ -107,7 +109,7 @@ def _strongest(gain):
 def _pair(target, student, degree, tolerance):
     if target.tokens != student.tokens:
         raise ValueError(f"target and student must have the same tokens, got {target.tokens} and {student.tokens}")
-    G, F = (adaptive_expansion(link, degree, tolerance=tolerance) for link in (target, student))
+    G, F = (expand(link, degree, tolerance=tolerance) for link in (target, student))
     if G.values.shape != F.values.shape:
         raise ValueError(
             f"target and student must have the same number of outputs, got {G.values.shape[1]} and {F.values.shape[1]}"
@@ -140,7 +142,7 @@ def loss_forms(target, student, position, degree=6, tolerance=1e-11):
     degree : int
         Highest order looked at.
     tolerance : float
-        Absolute error of the quadrature.
+        Absolute error at which an adaptive quadrature stops.
 
     Returns
     -------

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.hermite import multi_indices, raising
-from attention_limits.sequence_single_index.expansion import adaptive_expansion, grid_expansion, sobol_expansion
+from attention_limits.sequence_single_index.expansion import expand, grid_expansion, sobol_expansion
 from attention_limits.sequence_single_index.geometry import check_overlaps
 from attention_limits.sequence_single_index.links import shifted
 
@@ -71,14 +71,14 @@ class PopulationLoss:
             raise ValueError(f"position must hold one sign per token, {tokens}, got shape {self.position.shape}")
         self._seed = None if generator is None else generator.bit_generator.seed_seq
         quadrature_free = target.terms is not None or target.direction is not None
-        self._target = adaptive_expansion(target, degree) if quadrature_free else self._expand(target, degree, 0.0)
+        self._target = expand(target, degree) if quadrature_free else self._expand(target, degree, 0.0)
         self._indices = multi_indices(tokens, degree + 2)
         self._up = raising(self._indices, degree + 1)
         self._expansions = {}
 
     def _expand(self, link, degree, shift):
         if link.direction is not None:
-            return adaptive_expansion(shifted(link, shift), degree)
+            return expand(shifted(link, shift), degree)
         if link.tokens <= 4:
             return grid_expansion(link, degree, shift)
         if self._seed is None:

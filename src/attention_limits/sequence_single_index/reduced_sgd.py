@@ -63,13 +63,13 @@ class Schedule:
     records: np.ndarray = ()
 
 
-def _run(update, start, generator, parameters, shape, chi, freedom, schedule):
+def _run(update, start, generator, parameters, shape, chi, freedom, schedule, halved=False):
     state = np.array(start, dtype=float)
     records = np.asarray(schedule.records, dtype=np.int64)
     trajectory = np.full((len(records), len(state)), np.nan)
     step = kernels.run(
         update, state, generator, np.array(parameters, dtype=float), np.empty(shape), np.empty(chi), float(freedom),
-        schedule.threshold, schedule.steps, schedule.stop, records, trajectory,
+        schedule.threshold, schedule.steps, schedule.stop, records, trajectory, halved,
     )  # fmt: skip
     return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
 
@@ -80,16 +80,11 @@ def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) 
     Parameters are described in the module; `start` is m.
     """
     check_overlaps(0.0, start)
+    # relu passes half of the sequences: single ones that it does not pass are counted, not drawn.
+    update = kernels.tied_active_update if batch == 1 else kernels.tied_update
     return _run(
-        kernels.tied_update,
-        [start],
-        generator,
-        [learning_rate / dimension],
-        (batch, tokens + 1),
-        1,
-        dimension - 2,
-        schedule,
-    )
+        update, [start], generator, [learning_rate / dimension], (batch, tokens + 1), 1, dimension - 2, schedule, batch == 1
+    )  # fmt: skip
 
 
 def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
@@ -97,8 +92,9 @@ def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
     shape = (1, 2 * tokens)
+    eta = learning_rate / dimension
     return _run(
-        kernels.untied_update, state, generator, [learning_rate / dimension], shape, tokens, dimension - 2, schedule
+        kernels.untied_active_update, state, generator, [eta], shape, tokens, dimension - 2, schedule, halved=True
     )
 
 

@@ -77,6 +77,29 @@ def untied_update(state, draws, chi, parameters):
     return math.sqrt(total / tokens)
 
 
+@njit(nogil=True)
+def tied_active_update(state, draws, chi, parameters):
+    """`tied_update` of one sequence on which the student acts, h > 0: draws with h < 0 are reflected, y being even in them."""
+    tokens, m = draws.shape[1] - 1, state[0]
+    s = 0.0
+    for l in range(tokens):  # noqa: E741
+        s += draws[0, l]
+    if m * s / math.sqrt(tokens) + math.sqrt(max(0.0, 1.0 - m * m)) * draws[0, tokens] < 0.0:
+        draws[0] *= -1.0
+    return tied_update(state, draws, chi, parameters)
+
+
+@njit(nogil=True)
+def untied_active_update(state, draws, chi, parameters):
+    """`untied_update` of one sequence on which the student acts, as `tied_active_update`."""
+    tokens, h = len(state) // 2, 0.0
+    for l in range(tokens):  # noqa: E741
+        h += state[l] * draws[0, l] + math.sqrt(max(0.0, state[tokens + l] - state[l] ** 2)) * draws[0, tokens + l]
+    if h < 0.0:
+        draws[0] *= -1.0
+    return untied_update(state, draws, chi, parameters)
+
+
 @njit(inline="always")
 def diagonal(x, y):
     """First diagonal entry of softmax(z z^T) for z = (x, y)."""
@@ -170,7 +193,7 @@ def hermite_update(state, draws, chi, parameters):
 
 
 @njit(nogil=True)
-def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, stop, records, trajectory):
+def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, stop, records, trajectory, halved):
     """SGD steps until the steps are done, or until what is learnt exceeds the threshold if `stop`.
 
     Parameters
@@ -194,29 +217,37 @@ def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, s
     records : array of int
         Increasing steps after which the state is stored.
     trajectory : array (records, len(state)), written
+    halved : bool
+        Half of the steps, each with probability 1/2, change nothing: they are counted, and `update` is that of the others.
 
     Returns
     -------
     int
         The step at which the threshold was first exceeded, 0 if it was not.
     """
-    escaped, row = 0, 0
-    while row < len(records) and records[row] == 0:
-        trajectory[row] = state
-        row += 1
-    for step in range(1, steps + 1):
+    escaped, row, step = 0, 0, 0
+    while True:
+        step += 1
+        if halved:
+            # Steps in a row that change nothing: k with probability 2^-(k + 1).
+            step += int(rng.standard_exponential() / math.log(2.0))
+        while row < len(records) and records[row] < min(step, steps + 1):
+            trajectory[row] = state
+            row += 1
+        if step > steps:
+            break
         for b in range(draws.shape[0]):
             for i in range(draws.shape[1]):
                 draws[b, i] = rng.standard_normal()
         for i in range(len(chi)):
             chi[i] = 2.0 * rng.standard_gamma(0.5 * freedom)
         learnt = update(state, draws, chi, parameters)
-        while row < len(records) and records[row] == step:
-            trajectory[row] = state
-            row += 1
         if escaped == 0 and learnt > threshold:
             escaped = step
             if stop:
+                # The state of the step itself belongs to the trajectory.
+                if row < len(records) and records[row] == step:
+                    trajectory[row] = state
                 break
     return escaped
 

@@ -55,7 +55,7 @@ def _exponent_variables(name, whose, coefficient):
         ),
         Variable(
             f"decided_{name}", (), f"whether every coefficient up to the exponent is zero or not within its error ({name})", "",
-            "true or false", "adaptive quadrature",
+            "true or false", "quadrature, checked by scrambled nets",
         ),
         Variable(
             f"descends_{name}", (), f"whether the loss descends along this order ({name})", "", "true or false",
@@ -64,7 +64,7 @@ def _exponent_variables(name, whose, coefficient):
         Variable(f"coefficient_{name}", ("order",), f"coefficient of each order ({name})", "C_k", _LOSS, coefficient),
         Variable(
             f"coefficient_error_{name}", ("order",), f"quadrature error of the coefficient ({name})", "", _LOSS,
-            "error estimate of the adaptive quadrature",
+            "change with the nodes, or spread over scrambled nets, or the gap between the two where they contradict each other",
         ),
     )  # fmt: skip
 
@@ -72,7 +72,7 @@ def _exponent_variables(name, whose, coefficient):
 VARIABLES = (
     Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside of the disk", "R(e, m) = 1/2 E|g - F|^2"),
     Variable("loss_tail", (), "bound on what the series leaves out", "", _LOSS, "m^(K+1) sqrt of the product of Parseval rests"),
-    Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "change when a quarter of the nodes is left out"),
+    Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "three times the change with fewer nodes"),
     Variable("hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS, "d^2 R / de^2 at (0, 0)"),
     Variable("hessian_mm", (), "curvature at the start along the teacher", "H_mm", _LOSS, "d^2 R / dm^2 at (0, 0)"),
     Variable("hessian_em", (), "mixed curvature at the start", "H_em", _LOSS, "d^2 R / de dm at (0, 0)"),
@@ -80,14 +80,16 @@ VARIABLES = (
     Variable(
         "region", (), "region of the phase diagram", "",
         "1 if the global minimum is positional, plus 2 if the steepest direction is, plus 4 if there are several minima",
-        "search on a grid in (e^2, m^2), corners and steepest direction exact",
+        "search along e^2 + m^2 = 1, where all minima lie for omega < 1; corners and steepest direction exact",
     ),
     Variable(
-        "minima", ("minimum",), "number of local minima of each kind", "", "on e, m >= 0; signs of e and m are free",
-        "search on a grid in (e^2, m^2), corners exact",
+        "minima", ("minimum",), "number of local minima of each kind", "",
+        "on e, m >= 0; signs of e and m are free; flat: a line along m of equal losses, at omega = 1",
+        "search along e^2 + m^2 = 1, where all minima lie for omega < 1; corners exact",
     ),
     Variable(
-        "transition", ("line",), "omega at the line", "ω", "may lie outside of [0, 1]",
+        "transition", ("line",), "omega at the line", "ω",
+        "missing where no weight in [0, 1] is on the line: what holds at 0 then holds for all weights below 1",
         "linear equation in omega with coefficients from two-dimensional quadrature",
     ),
     Variable("escaped", (), "whether the run escaped", "", "true or false; a run that did not is censored", _SGD),
@@ -103,11 +105,11 @@ VARIABLES = (
     Variable("overlap_trajectory", ("step",), "overlap with the teacher", "|m|", "missing after the end of the run", _SGD),
     Variable(
         "positional_overlap", (), "positional overlap at the end of the run or at the global minimum", "e",
-        "signed for runs, to the resolution of the grid for minima", _SGD,
+        "signed for runs, not negative for minima", _SGD,
     ),
     Variable(
         "semantic_overlap", (), "semantic overlap at the end of the run or at the global minimum", "m",
-        "signed for runs, to the resolution of the grid for minima", _SGD,
+        "signed for runs, not negative for minima", _SGD,
     ),
     Variable("positional_overlap_trajectory", ("step",), "positional overlap", "e", "signed", _SGD),
     Variable("semantic_overlap_trajectory", ("step",), "semantic overlap", "m", "signed", _SGD),
@@ -124,5 +126,10 @@ VARIABLES = (
     Variable(
         "gaussian_semantic", (), "probability that the linearised SGD learns the semantic direction", "P_sem", "0 to 1",
         "(2/pi) arctan(s_m / s_e) at its escape step",
+    ),
+    Variable(
+        "flow_semantic", (), "probability that SGD learns the semantic direction, exit and flow", "P_sem",
+        "0 to 1; missing where neither overlap grows, or where noise decides after the exit",
+        "Gaussian weight, at the exit from the start, of the side of the trajectory of the flow that ends at e = m",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sequence information exponents of a target for a student, by adaptive quadrature."""
+"""Sequence information exponents of a target for a student, by quadrature with errors."""
 
 import numpy as np
 import xarray as xr

@@ -1,31 +1,39 @@
-"""Attention SGD linearised at the uninformed start; one replica is one scrambling of the nodes."""
+"""Attention SGD linearised at the uninformed start and continued by its flow; one replica is one scrambling of the nodes."""
 
 import numpy as np
 import xarray as xr
 
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.progress import progress
+from attention_limits.sequence_single_index.attention_exit import flow_field, semantic_probability
 from attention_limits.sequence_single_index.attention_flow import linear_theory
 from attention_limits.sequence_single_index.reduced_sgd import warn_unstable
 
+# The flow is computed at 25 points with this part of the nodes, each used with four signs.
+FLOW_PART = 16
+
 
 def run(spec, streams):
-    """Curvatures and noise, and the Gaussian prediction of what is learnt at the escape (see `variables`)."""
+    """Curvatures and noise, and what is learnt at the escape: by the Gaussian process, and with the flow (see `variables`)."""
     model, omegas, replicas = spec["model"], spec["grid"]["omega"], spec["replicas"]
     curvature, noise = np.empty((2, len(omegas), len(replicas))), np.empty((2, len(omegas), len(replicas)))
-    total, escape, semantic = np.empty((3, len(omegas), len(replicas)))
+    total, escape, gaussian, semantic = np.full((4, len(omegas), len(replicas)), np.nan)
+    scales = model["learning_rate"], model["dimension"], model["threshold"]
     points = [(i, j) for i in range(len(omegas)) for j in range(len(replicas))]
     for i, j in progress(points, len(points), spec["estimator"]):
         # The same nodes for all omega: the curves are smooth, and their spread is the error.
-        theory = linear_theory(
-            model["a"], omegas[i], model["loss"], streams.generator("nodes", replicas[j]), spec["solver"]["nodes"]
-        )
+        nodes = gaussian_nodes(4, spec["solver"]["nodes"], streams.generator("nodes", replicas[j]))
+        theory = linear_theory(model["a"], omegas[i], model["loss"], nodes)
         warn_unstable(model["learning_rate"], theory.bound(), f"attention, omega = {omegas[i]:g}")
         curvature[:, i, j], noise[:, i, j], total[i, j] = theory.curvature, theory.noise, theory.total_noise
-        escape[i, j] = theory.escape_step(model["learning_rate"], model["dimension"], model["threshold"])
+        escape[i, j] = theory.escape_step(*scales)
         if np.isfinite(escape[i, j]):
-            semantic[i, j] = theory.semantic_probability(model["learning_rate"], model["dimension"], escape[i, j])
-        else:
-            semantic[i, j] = np.nan
+            gaussian[i, j] = theory.semantic_probability(*scales[:2], escape[i, j])
+            field = flow_field(
+                theory, model["a"], omegas[i], model["loss"], model["learning_rate"], model["threshold"],
+                nodes.head(max(256, len(nodes) // FLOW_PART)),
+            )  # fmt: skip
+            semantic[i, j] = semantic_probability(theory, field, *scales)
     dims = ("omega", "replica")
     return xr.Dataset(
         {
@@ -35,7 +43,8 @@ def run(spec, streams):
             "noise_semantic": (dims, noise[1]),
             "noise_total": (dims, total),
             "gaussian_step": (dims, escape),
-            "gaussian_semantic": (dims, semantic),
+            "gaussian_semantic": (dims, gaussian),
+            "flow_semantic": (dims, semantic),
         },
         {"omega": omegas, "replica": replicas},
     )

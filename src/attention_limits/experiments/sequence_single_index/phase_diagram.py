@@ -8,7 +8,7 @@ from attention_limits.sequence_single_index.phase_diagram import KINDS, phase_gr
 def run(spec, streams):
     """Region codes, minima of each kind, and where the lowest lies (see `variables`)."""
     a, omega = spec["grid"]["a"], spec["grid"]["omega"]
-    found = phase_grid(a, omega, spec["solver"]["size"])
+    found = phase_grid(a, omega)
     dims = ("a", "omega", "replica")
     return xr.Dataset(
         {
