@@ -45,12 +45,12 @@ def _draw_tokens(axes, cube, limit):
         threshold = float(part.weak_threshold.max())
         label = rf"$T = {tokens:g}$, $\bar\alpha_w = {threshold:.4f}$"
         _draw_theory(axes, part.rescaled_alpha, part.mmse, part.mmse_error, color, "-", label)
-        axes.axvline(threshold, color=color, linewidth=0.8, linestyle=":", zorder=1)
+        axes.axvline(threshold, 0.45, color=color, linewidth=0.8, linestyle=":", zorder=1)
         if tokens not in cube.tokens:
             continue
         finite = cube.sel(tokens=tokens)
         line = theory(finite)
-        bound = finite.mmse_error.sel(estimator="state_evolution", alpha=line.alpha).isel(replica=0)
+        bound = finite.mmse_error.isel(replica=0).sel(alpha=line.alpha)
         _draw_theory(axes, line.alpha / ratio, line, bound, color, "--")
         amp(axes, finite, color, scale=1.0 / ratio, marker=marker)
     axes.plot([], [], "-", color="0.3", label=r"$\rho \to 0$")
