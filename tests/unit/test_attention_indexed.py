@@ -182,6 +182,18 @@ def test_small_width_kind(project):
     assert float(found.weak_threshold[0, 0, 0]) == 0.25
 
 
+def test_errors_of_the_hardmax_come_with_their_bound(project):
+    """Three tokens: the bound is positive, below 1 % of the error, and zero for two; the law of large alpha is there for both."""
+    grid = {"tokens": {"values": [2, 3]}, "alpha": {"values": [0.1, 10.0]}}
+    document = changed(model={"channel": "hardmax", "ratio": 0.5}, estimators={"state_evolution": {"grid": grid}})
+    found = computed(write(project, document), "state_evolution").isel(replica=0)
+    assert (found.mmse_error.sel(tokens=2) == 0).all()
+    relative = (found.mmse_error / found.mmse).sel(tokens=3)
+    assert (relative > 0).all()
+    assert (relative < 0.01).all()
+    np.testing.assert_allclose(found.mmse.sel(alpha=10.0), found.mmse_tail.sel(alpha=10.0), rtol=0.1)
+
+
 def changed(**changes):
     return {**SMALL, **changes}
 
@@ -193,6 +205,7 @@ def changed(**changes):
         (changed(model={"channel": "softmax", "tokens": 2, "beta": 0.0}), "model.beta: 0.0: allowed: .*> 0"),
         (changed(model={"channel": "relu", "tokens": 2}), "model.channel: .*linear"),
         (changed(model={"channel": "hardmax_published", "tokens": 2}), "no posterior mean"),
+        (changed(model={"channel": "hardmax", "tokens": 9}), "model.channel: hardmax: allowed with up to 8 tokens, not 9"),
         (
             changed(estimators={"state_evolution": {"grid": {"alpha": {"values": [0.1]}, "ratio": {"values": [0.0]}}}}),
             "estimators.state_evolution.grid.ratio: 0.0: allowed: .*> 0",

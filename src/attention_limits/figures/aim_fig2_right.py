@@ -49,16 +49,12 @@ def draw(cubes):
 def _draw_descent(axes, cube, scale):
     """One start, the mean of `STARTS` by its law, and the limit of infinitely many; filled where all starts stayed finite."""
     run = int(cube.average.max())
+    law = "" if run >= STARTS else f" (law, from {run})"
     alpha = scale * cube.alpha.values
     finite = cube.finite.transpose("alpha", "replica").values
     shown = (
         (cube.mmse_average.sel(average=1), "#D55E00", "v", "gradient descent, one start"),
-        (
-            errors_of_mean(cube, STARTS),
-            "#CC79A7",
-            "D",
-            f"mean of {STARTS} starts" + ("" if run == STARTS else f" (law, from {run})"),
-        ),
+        (errors_of_mean(cube, STARTS), "#CC79A7", "D", f"mean of {STARTS} starts{law}"),
         (cube.mmse_extrapolated, "#E69F00", "*", "limit of many starts"),
     )
     for values, color, marker, label in shown:
