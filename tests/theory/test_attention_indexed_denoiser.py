@@ -149,7 +149,7 @@ def test_matrices_of_dimension_600(ratio, noise):
         _, S = draw_weights(d, round(ratio * d), rng)
         Z = rng.standard_normal((d, d))
         values, vectors = np.linalg.eigh(S + np.sqrt(noise / (2.0 * d)) * (Z + Z.T))
-        estimate = (vectors * denoiser.shrink(values, ratio, noise)) @ vectors.T
+        estimate = (vectors * denoiser.shrink(values, ratio, noise)[0]) @ vectors.T
         errors.append(np.sum((estimate - S) ** 2) / d)
         counts.append(np.histogram(np.clip(values, bins[0], bins[-1]), bins)[0] / d)
     expected = float(denoiser.mmse(ratio, noise))

@@ -155,12 +155,29 @@ def density(eigenvalues, ratio: float, noise: float):
 
 
 def shrink(eigenvalues, ratio: float, noise: float):
-    """xi of each eigenvalue of Y; those outside of the support are taken for the nearest end of a bulk.
+    """xi of each eigenvalue of Y, and d xi / d lambda; those outside of the support are taken for the nearest end of a bulk.
 
     Raises ValueError as `panels`.
     """
+    values = np.asarray(eigenvalues, dtype=float)
     low, high = panels(ratio, noise)
-    return spectrum(_inverse(np.asarray(eigenvalues, dtype=float), low, high, ratio, noise), ratio, noise).signal
+    t = _inverse(values, low, high, ratio, noise)
+    xi, ends = spectrum(t, ratio, noise).signal, spectrum(np.stack([low, high]), ratio, noise).eigenvalue
+    inside = np.any((ends[1] <= values[..., None]) & (values[..., None] <= ends[0]), axis=-1)
+    return xi, np.where(inside, -2.0 * xi / (t * _slope(t, ratio, noise)), 0.0)
+
+
+def response(eigenvalues, xi, slope):
+    """Mean over the directions of a symmetric matrix of the derivative of its denoiser, from `eigenvalues` (d,), `xi` and
+    `slope` of `shrink`.
+
+    (1/d^2) sum_kl (1 + delta_kl) (xi_k - xi_l) / (lambda_k - lambda_l). Times D it has the limit mmse(D) (Stein's lemma).
+    """
+    difference = np.subtract.outer(eigenvalues, eigenvalues)
+    near = np.abs(difference) <= 1e-6 * np.ptp(eigenvalues)
+    quotient = np.subtract.outer(xi, xi) / np.where(near, 1.0, difference)
+    quotient = np.where(near, 0.5 * np.add.outer(slope, slope), quotient)
+    return float((quotient.sum() + slope.sum()) / len(eigenvalues) ** 2)
 
 
 def _inverse(eigenvalues, low, high, ratio, noise):
@@ -194,8 +211,8 @@ def integrate(function, ratio: float, noise):
 def mmse(ratio: float, noise):
     """Error (1/d) E ||S - E[S | Y]||_F^2 at noise D (...): between 0 at D = 0 and 1 at D = infinity.
 
-    Relative error below 1e-9 for 1e-9 <= rho <= 100 and every D, the merging point included. Far below the merging point the bulk
-    around zero has the width sqrt(rho D) in log t, and loses its digits; the limit 2 nu D has a relative error D / `merging_point`.
+    Relative error below 1e-9 for 1e-9 <= rho <= 100 and every D. Far below the merging point the bulk around zero has the width
+    sqrt(rho D) in log t and loses its digits; the limit 2 nu D has a relative error D / `merging_point` there.
     Raises ValueError as `panels`.
     """
     noise = np.asarray(noise, dtype=float)
