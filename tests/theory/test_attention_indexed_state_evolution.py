@@ -179,18 +179,6 @@ def test_published_softmax_curves():
         assert solve(channel, ratio, [alpha]).mmse[0] == pytest.approx(expected, abs=2e-3)
 
 
-def test_more_tokens_of_a_hardmax_tell_more():
-    """T = 3, estimates from four sets of samples: errors between 0 and that of two tokens, by more than their spread."""
-    alpha = np.array([0.1, 1.0])
-    found = [
-        solve(make_channel("hardmax", 3, 1.0, rng, pairs=200, sweeps=10), 0.5, alpha).mmse
-        for rng in np.random.default_rng(51).spawn(4)
-    ]
-    mean, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
-    assert (mean + 5.0 * spread < solve(HARDMAX, 0.5, alpha).mmse).all()
-    assert (mean > 0).all()
-
-
 @pytest.mark.parametrize(
     ("alpha", "message"), [([-1.0], "alpha >= 0, got -1"), ([np.nan], "alpha >= 0"), ([1e16], "followed up to")]
 )

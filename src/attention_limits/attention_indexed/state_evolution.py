@@ -12,7 +12,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.channel import Channel
 from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
-from attention_limits.attention_indexed.hardmax import SIGN_INTEGRAL
+from attention_limits.attention_indexed.hardmax_many import tie_information
 from attention_limits.numerics.roots import false_position
 
 # Where an output gives equations, errors of order D below this count as exact recovery.
@@ -125,7 +125,21 @@ def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
     return errors
 
 
-def hardmax_tail(ratio: float, alpha):
-    """Leading error of the hardmax of two tokens at large alpha, (1 + rho) pi nu^2 / (2 J^2 alpha^2)."""
+def error_bound(channel: Channel, compute, alpha) -> np.ndarray:
+    """Bound on the error of compute(alpha) (n,), errors of learning, that the uncertain information of the channel leaves.
+
+    An information larger by a factor does what so many more samples do.
+    """
+    alpha = np.asarray(alpha, dtype=float)
+    if channel.uncertainty == 0:
+        return np.zeros_like(alpha)
+    return 0.5 * (compute(alpha * (1.0 - channel.uncertainty)) - compute(alpha * (1.0 + channel.uncertainty)))
+
+
+def hardmax_tail(ratio: float, alpha, tokens: int = 2):
+    """Leading error of the hardmax at large alpha (...), (1 + rho) (2 nu / (f(0) alpha))^2, f(0) as in `hardmax_many`.
+
+    For T = `tokens` = 2 it is (1 + rho) pi nu^2 / (2 J^2 alpha^2), J = `hardmax.SIGN_INTEGRAL`.
+    """
     nu = effective_dimension(ratio)
-    return (1.0 + ratio) * np.pi * nu**2 / (2.0 * SIGN_INTEGRAL**2 * np.asarray(alpha, dtype=float) ** 2)
+    return (1.0 + ratio) * (2.0 * nu / (tie_information(tokens) * np.asarray(alpha, dtype=float))) ** 2

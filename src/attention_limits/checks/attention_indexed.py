@@ -1,5 +1,6 @@
 """What the schemas of the attention-indexed family cannot say: channels that fit the kind, repetitions, memory of the data."""
 
+from attention_limits.attention_indexed.hardmax_many import MOST_TOKENS
 from attention_limits.attention_indexed.model import megabytes, samples, width
 
 # These draw n sequences of T tokens of dimension d at every point.
@@ -19,8 +20,9 @@ def problems(estimator):
         )
     if channel == "hardmax_published" and max(tokens) > 2:
         found.append((("model", "channel"), f"hardmax_published: allowed with 2 tokens, not {max(tokens):g}"))
-    sampled = channel == "hardmax" and max(tokens) > 2
-    if estimator.name in CURVES and estimator.replicas > 1 and not sampled:
+    if channel == "hardmax" and max(tokens) > MOST_TOKENS:
+        found.append((("model", "channel"), f"hardmax: allowed with up to {MOST_TOKENS} tokens, not {max(tokens):g}"))
+    if estimator.name in CURVES and estimator.replicas > 1:
         found.append((("replicas",), f"{estimator.replicas}: allowed: 1, the {channel} channel has no random numbers"))
     ratios = estimator.grid.get("ratio", [model.get("ratio")])
     if estimator.name in SIMULATIONS:

@@ -31,6 +31,14 @@ VARIABLES = (
         _ERROR,
         "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration",
     ),
+    Variable(
+        "mmse_error",
+        (),
+        "bound on the error of the theory",
+        "",
+        "as the error; zero where the information of the channel is known, not zero for the hardmax of more than two tokens",
+        "half the difference of the mmse at alpha (1 - u) and alpha (1 + u), u the relative uncertainty of the information",
+    ),
     Variable("noise", (), "noise of the equivalent denoising of S", "D", "variance of d Z_ij^2, a != b", "1 / q_hat"),
     Variable(
         "recovery_threshold",
@@ -45,8 +53,8 @@ VARIABLES = (
         (),
         "leading error at large alpha",
         "",
-        f"{_ERROR}; hardmax of two tokens only",
-        "(1 + rho) pi nu^2 / (2 J^2 alpha^2)",
+        f"{_ERROR}; hardmax only",
+        "(1 + rho) (2 nu / (f(0) alpha))^2, f(0) the information of ties",
     ),
     Variable(
         "weak_threshold",
