@@ -18,7 +18,7 @@ import numpy as np
 
 from attention_limits.attention_indexed import hardmax
 from attention_limits.attention_indexed.hardmax_many import MOST_TOKENS, ManyHardmax
-from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.model import log_attention
 from attention_limits.attention_indexed.score import Score
 
 CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
@@ -84,7 +84,8 @@ class Linear:
 
 @dataclass(frozen=True)
 class Softmax(Linear):
-    """y = softmax(beta h) by rows, beta > 0: h up to one constant, whatever beta."""
+    """y = softmax(beta h) by rows, beta > 0: h up to one constant, whatever beta. Observed is log y, since y itself rounds to
+    zero where beta times a difference of scores exceeds 745."""
 
     beta: float = 1.0
 
@@ -94,15 +95,13 @@ class Softmax(Linear):
         return self.tokens**2 + self.tokens - 2
 
     def observe(self, h):
-        """The outputs of scores h (n, T, T): array of the same shape."""
-        return attention(h, self.beta)
+        """log y of scores h (n, T, T): array of the same shape."""
+        return log_attention(h, self.beta)
 
     def _residual(self, observed, omega):
         # log y = beta h up to a constant by row; the symmetry of h tells the constants' differences.
-        with np.errstate(divide="ignore"):
-            logs = np.log(observed)
-        constants = np.mean(logs.transpose(0, 2, 1) - logs, axis=2, keepdims=True)
-        h = logs + constants
+        constants = np.mean(observed.transpose(0, 2, 1) - observed, axis=2, keepdims=True)
+        h = observed + constants
         residual = 0.5 * (h + h.transpose(0, 2, 1)) / self.beta - omega
         return residual - residual.mean(axis=(1, 2), keepdims=True)
 
