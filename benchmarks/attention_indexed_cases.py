@@ -183,7 +183,7 @@ def two_layer_row(naive_outputs, outputs, repeats):
     model, V, rng = TwoLayers(), np.array([0.5, 0.5]), np.random.default_rng(7)
     means = rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(1.0 - V)[:, None]
     truth = means + rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(V)[:, None]
-    a = model.observe(model.output(*(_fields(truth[:, layer]) for layer in range(2))))
+    a = model.observe(model.log_output(*(_fields(truth[:, layer]) for layer in range(2))))
     z = model.posterior(a, means, V)[1]
     our_times = [seconds(partial(model.posterior, a, means, V)) / outputs for _ in range(repeats)]
     naive_times, errors = [], []

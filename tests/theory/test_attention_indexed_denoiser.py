@@ -9,6 +9,7 @@ from attention_limits.attention_indexed import denoiser
 from attention_limits.attention_indexed.model import draw_weights
 from theory.tools import assert_mean
 
+# The schemas allow 1e-9 to 100. Below rho D = 1e-7 the mass of the bulk around zero is right to 1e-16 / sqrt(rho D) only.
 RATIOS = st.floats(np.log(0.005), np.log(10.0)).map(np.exp)
 NOISES = st.floats(np.log(1e-8), np.log(1e8)).map(np.exp)
 
@@ -91,12 +92,17 @@ HIGH_PRECISION = [
     (1.0, 1e-3, 0.000987826754495445),
     (2.0, 1e-2, 0.009813355590792437),
     (10.0, 5.0, 0.8313945699155653),
+    (1e-8, 1e-11, 1.99999999e-19),
+    (1e-8, 4e7, 0.6399999906666665),
+    (1e-4, 5e3, 0.7498499198233667),
+    (1e-10, 1.0, 1.9999999998e-10),
+    (100.0, 1e-6, 9.999989899000319e-07),
 ]
 
 
 @pytest.mark.parametrize(("ratio", "noise", "expected"), HIGH_PRECISION)
 def test_error_in_high_precision(ratio, noise, expected):
-    assert denoiser.mmse(ratio, noise) == pytest.approx(expected, rel=1e-9)
+    assert denoiser.mmse(ratio, noise) == pytest.approx(expected, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize("ratio", [0.005, 0.05, 0.125, 0.5, 0.9])
@@ -143,7 +149,7 @@ def test_matrices_of_dimension_600(ratio, noise):
         _, S = draw_weights(d, round(ratio * d), rng)
         Z = rng.standard_normal((d, d))
         values, vectors = np.linalg.eigh(S + np.sqrt(noise / (2.0 * d)) * (Z + Z.T))
-        estimate = (vectors * denoiser.shrink(values, ratio, noise)) @ vectors.T
+        estimate = (vectors * denoiser.shrink(values, ratio, noise)[0]) @ vectors.T
         errors.append(np.sum((estimate - S) ** 2) / d)
         counts.append(np.histogram(np.clip(values, bins[0], bins[-1]), bins)[0] / d)
     expected = float(denoiser.mmse(ratio, noise))

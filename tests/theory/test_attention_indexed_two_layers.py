@@ -38,7 +38,7 @@ def draw(model, V, count, seed):
     V = np.asarray(V)[:, None, None]
     means = [np.sqrt(1.0 - v) * symmetric(rng, count) for v in V]
     fields = [mean + np.sqrt(v) * symmetric(rng, count) for mean, v in zip(means, V, strict=True)]
-    a = model.observe(model.output(*fields))
+    a = model.observe(model.log_output(*fields))
     prior = np.stack([contrasts(mean) for mean in means], axis=1)
     truth = np.stack([contrasts(field) for field in fields], axis=1)
     return a, prior, (truth - prior) / (np.sqrt(V[:, 0]) * SPREADS)
@@ -50,7 +50,7 @@ def test_the_second_layer_reads_mixed_tokens():
     S = [draw_weights(dimension, 15, rng)[1] for _ in range(2)]
     X = draw_sequences(20, 2, dimension, rng)
     first, second = (fields(X, traceless(one)) for one in S)
-    y = model.output(first, second)
+    y = np.exp(model.log_output(first, second))
     for x, found in zip(X, y, strict=True):
         scores = [one - np.trace(one) / dimension * np.eye(dimension) for one in S]
         h = 0.8 * x @ scores[0] @ x.T / np.sqrt(dimension)

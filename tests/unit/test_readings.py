@@ -1,10 +1,13 @@
 """Numbers read off cubes: what they are, and what is missing."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.readings.attention_indexed import curve_at, mean_of_starts
+from attention_limits.attention_indexed.gradient_descent import averages
+from attention_limits.readings.attention_indexed import curve_at, errors_of_mean, mean_of_starts
 from attention_limits.readings.sequence_single_index import equal_curvatures, gain_exponent
 
 
@@ -70,3 +73,24 @@ def test_mean_of_starts_lies_between_one_and_the_limit():
     assert mean_of_starts(cube, 32, alpha=0.1) == pytest.approx((0.3 + 0.3 / 32, 0.1 / 32))
     with pytest.raises(KeyError):
         mean_of_starts(cube, 1, alpha=0.2)
+
+
+def test_fewer_starts_give_the_error_of_the_mean_of_more():
+    """Starts of a few W W^T: what sets of three of six starts give for the mean of five is, averaged over all sets, the error of
+    the means over all sets of five: exactly 1/m."""
+    rng = np.random.default_rng(7)
+    weights, truth = 1.0 + 0.5 * rng.standard_normal((6, 3, 2)), np.eye(3)
+
+    def law(members):
+        found = averages(weights[list(members)], truth, [1])
+        cube = xr.Dataset(
+            {
+                "mmse_average": (("alpha", "replica", "average"), found.average[None, None]),
+                "mmse_extrapolated": (("alpha", "replica"), [[found.extrapolated]]),
+            },
+            {"alpha": [0.1], "average": [1]},
+        )
+        return errors_of_mean(cube, 5).item()
+
+    expected = averages(weights, truth, [5]).average[0]
+    assert np.mean([law(members) for members in combinations(range(6), 3)]) == pytest.approx(expected, rel=1e-12)

@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 
 from attention_limits.attention_indexed import hardmax
-from attention_limits.attention_indexed.hardmax_sampling import SampledHardmax
-from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.hardmax_many import MOST_TOKENS, ManyHardmax
+from attention_limits.attention_indexed.model import log_attention
 from attention_limits.attention_indexed.score import Score
 
 CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
@@ -28,12 +28,13 @@ class Channel(Protocol):
     """What the state evolution and message passing ask of a channel of T = `tokens` tokens.
 
     `equations` is the number K of equations that a sample gives, information(V, Q) = K / V, or None where an output is coarser.
-    `scale_free` tells that h and c h, c > 0, have the same output.
+    `scale_free` tells that h and c h, c > 0, have the same output. `uncertainty` bounds the relative error of the information.
     """
 
     tokens: int
     equations: int | None
     scale_free: bool
+    uncertainty: float
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q: q_hat = alpha information."""
@@ -54,6 +55,7 @@ class Linear:
 
     tokens: int
     scale_free = False
+    uncertainty = 0.0
 
     @property
     def equations(self) -> int:
@@ -82,7 +84,8 @@ class Linear:
 
 @dataclass(frozen=True)
 class Softmax(Linear):
-    """y = softmax(beta h) by rows, beta > 0: h up to one constant, whatever beta."""
+    """y = softmax(beta h) by rows, beta > 0: h up to one constant, whatever beta. Observed is log y, since y itself rounds to
+    zero where beta times a difference of scores exceeds 745."""
 
     beta: float = 1.0
 
@@ -92,15 +95,13 @@ class Softmax(Linear):
         return self.tokens**2 + self.tokens - 2
 
     def observe(self, h):
-        """The outputs of scores h (n, T, T): array of the same shape."""
-        return attention(h, self.beta)
+        """log y of scores h (n, T, T): array of the same shape."""
+        return log_attention(h, self.beta)
 
     def _residual(self, observed, omega):
         # log y = beta h up to a constant by row; the symmetry of h tells the constants' differences.
-        with np.errstate(divide="ignore"):
-            logs = np.log(observed)
-        constants = np.mean(logs.transpose(0, 2, 1) - logs, axis=2, keepdims=True)
-        h = logs + constants
+        constants = np.mean(observed.transpose(0, 2, 1) - observed, axis=2, keepdims=True)
+        h = observed + constants
         residual = 0.5 * (h + h.transpose(0, 2, 1)) / self.beta - omega
         return residual - residual.mean(axis=(1, 2), keepdims=True)
 
@@ -121,6 +122,7 @@ class Hardmax:
     tokens: int = 2
     equations = None
     scale_free = True
+    uncertainty = 0.0
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
@@ -151,7 +153,7 @@ def _gaussian(residual, V):
     return Score(G, float(np.sum(G**2) / len(G)))
 
 
-def make_channel(name: str, tokens: int, beta: float = 1.0, generator=None, **sampling) -> Channel:
+def make_channel(name: str, tokens: int, beta: float = 1.0) -> Channel:
     """The channel of this name.
 
     Parameters
@@ -160,15 +162,11 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, generator=None, **sa
         T >= 2.
     beta : float
         Inverse temperature of the softmax, > 0.
-    generator : numpy.random.Generator
-        For the hardmax of T > 2 tokens, whose posterior means are sampled.
-    sampling
-        Further arguments of `SampledHardmax`; other channels need none.
 
     Raises
     ------
     ValueError
-        If the name is unknown, T < 2, beta <= 0, or the published hardmax has T > 2.
+        If the name is unknown, T < 2, beta <= 0, the published hardmax has T > 2, or the hardmax T > `MOST_TOKENS`.
     """
     if name not in CHANNELS:
         raise ValueError(f"channel {name!r}: allowed: {', '.join(CHANNELS)}")
@@ -182,4 +180,6 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, generator=None, **sa
         return Hardmax(name == "hardmax_published")
     if name == "hardmax_published":
         raise ValueError(f"hardmax_published has two tokens, got {tokens}")
-    return SampledHardmax(tokens, generator, **sampling)
+    if tokens > MOST_TOKENS:
+        raise ValueError(f"hardmax has up to {MOST_TOKENS} tokens, got {tokens}")
+    return ManyHardmax(tokens)

@@ -14,9 +14,10 @@ and the support is where the triangle exists. xi = lambda - 2 D h is the posteri
 and mapping lambda -> xi is the Bayes-optimal denoiser (Bun, Allez, Bouchaud, Potters 2016; Boncoraglio, Troiani, Erba, Zdeborova
 2025, arXiv:2506.01582). It increases with lambda, so t decreases.
 
-Its error per d is, with the variance of xi for large D and with the cube of the density for small D (both exact),
+An eigenvector of Y with eigenvalue lambda sees the eigenvalues of S with variance D (1 - D |g|^2), the second
+moment of the overlaps D / |lambda - D g - x|^2 of Bun et al. less xi^2. Its mean is the error per d, in which nothing cancels:
 
-    mmse(D) = 1 - int mu (xi - sqrt(rho))^2 = D - (4 pi^2 / 3) D^2 int mu^3.
+    mmse(D) = D int mu xi / (xi + sqrt(rho) D)    ( = 1 - int mu (xi - sqrt(rho))^2 = D - (4 pi^2 / 3) D^2 int mu^3 ).
 
 Everywhere `ratio` is rho, one number, `noise` is D, and `eigenvalues` are lambda, those of Y.
 """
@@ -31,6 +32,8 @@ from attention_limits.numerics.roots import bisect, false_position
 # root, which this makes smooth.
 NODES = 64
 _X, _W = np.polynomial.legendre.leggauss(NODES)
+# Below this times the merging point the noise does not act on the bulk of the rank.
+_SEPARATE = 1e-11
 _ANGLE, _STEP = 0.5 * np.pi * (_X + 1.0), 0.5 * np.pi * _W
 
 
@@ -152,12 +155,29 @@ def density(eigenvalues, ratio: float, noise: float):
 
 
 def shrink(eigenvalues, ratio: float, noise: float):
-    """xi of each eigenvalue of Y; those outside of the support are taken for the nearest end of a bulk.
+    """xi of each eigenvalue of Y, and d xi / d lambda; those outside of the support are taken for the nearest end of a bulk.
 
     Raises ValueError as `panels`.
     """
+    values = np.asarray(eigenvalues, dtype=float)
     low, high = panels(ratio, noise)
-    return spectrum(_inverse(np.asarray(eigenvalues, dtype=float), low, high, ratio, noise), ratio, noise).signal
+    t = _inverse(values, low, high, ratio, noise)
+    xi, ends = spectrum(t, ratio, noise).signal, spectrum(np.stack([low, high]), ratio, noise).eigenvalue
+    inside = np.any((ends[1] <= values[..., None]) & (values[..., None] <= ends[0]), axis=-1)
+    return xi, np.where(inside, -2.0 * xi / (t * _slope(t, ratio, noise)), 0.0)
+
+
+def response(eigenvalues, xi, slope):
+    """Mean over the directions of a symmetric matrix of the derivative of its denoiser, from `eigenvalues` (d,), `xi` and
+    `slope` of `shrink`.
+
+    (1/d^2) sum_kl (1 + delta_kl) (xi_k - xi_l) / (lambda_k - lambda_l). Times D it has the limit mmse(D) (Stein's lemma).
+    """
+    difference = np.subtract.outer(eigenvalues, eigenvalues)
+    near = np.abs(difference) <= 1e-6 * np.ptp(eigenvalues)
+    quotient = np.subtract.outer(xi, xi) / np.where(near, 1.0, difference)
+    quotient = np.where(near, 0.5 * np.add.outer(slope, slope), quotient)
+    return float((quotient.sum() + slope.sum()) / len(eigenvalues) ** 2)
 
 
 def _inverse(eigenvalues, low, high, ratio, noise):
@@ -191,13 +211,10 @@ def integrate(function, ratio: float, noise):
 def mmse(ratio: float, noise):
     """Error (1/d) E ||S - E[S | Y]||_F^2 at noise D (...): between 0 at D = 0 and 1 at D = infinity.
 
-    Relative error below 1e-9 for 0.005 <= rho <= 10 and 1e-8 <= D <= 1e8, the merging point included.
+    Relative error below 1e-9 for 1e-9 <= rho <= 100 and every D. Far below the merging point the bulk around zero has the width
+    sqrt(rho D) in log t and loses its digits; the limit 2 nu D has a relative error D / `merging_point` there.
     Raises ValueError as `panels`.
     """
     noise = np.asarray(noise, dtype=float)
-    found, steps = _quadrature(ratio, noise)
-    root = np.sqrt(ratio)
-    mu = found.height / np.pi
-    spread = np.sum(mu * (found.signal - root) ** 2 * steps, axis=-1)
-    cubes = np.sum(found.height**2 * mu * steps, axis=-1)
-    return np.where(noise > 1.0, 1.0 - spread, noise * (1.0 - 4.0 / 3.0 * noise * cubes))
+    error = noise * integrate(lambda at: at.signal / (at.signal + np.sqrt(ratio) * noise[..., None]), ratio, noise)
+    return np.where(noise < _SEPARATE * merging_point(ratio), 2.0 * effective_dimension(ratio) * noise, error)

@@ -13,8 +13,8 @@ import numpy as np
 
 # What a process holds beside its data: the interpreter with its libraries.
 BASE_MEGABYTES = 300
-# X itself, and in algorithms the products with it, as multiples of X.
-COPIES = 3
+# What algorithms hold at once, in numbers: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.
+COPIES, SCORES, MATRICES = 3, 8, 10
 
 
 def width(ratio: float, dimension: int) -> tuple[int, str]:
@@ -46,12 +46,15 @@ def samples(alpha: float, dimension: int) -> int:
     return max(1, round(alpha * dimension**2))
 
 
-def megabytes(count: int, tokens: int, dimension: int) -> int:
-    """Memory that an algorithm needs for n sequences: 24 bytes for each of the n T d numbers, and 300 MB.
+def megabytes(count: int, tokens: int, dimension: int, rank: int, starts: int = 0) -> int:
+    """Memory that an algorithm needs for n sequences, in bytes 8 (3 n T d + 8 n T^2 + 10 d^2 + 2 r d) and 300 MB.
 
-    Double precision, three times the size of X; `count` is n, `tokens` T, `dimension` d.
+    `count` is n, `tokens` T, `dimension` d and `rank` r. Each of `starts` runs of gradient descent adds 2 d^2 and 4 r d numbers:
+    its error, its weights and what Adam remembers of them.
     """
-    return BASE_MEGABYTES + math.ceil(COPIES * 8e-6 * count * tokens * dimension)
+    numbers = COPIES * count * tokens * dimension + SCORES * count * tokens**2 + MATRICES * dimension**2
+    numbers += 2 * rank * dimension + starts * (2 * dimension**2 + 4 * rank * dimension)
+    return BASE_MEGABYTES + math.ceil(8e-6 * numbers)
 
 
 def draw_weights(dimension: int, rank: int, generator) -> tuple[np.ndarray, np.ndarray]:
@@ -106,6 +109,12 @@ def scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     h = products @ sequences.transpose(0, 2, 1)
     h[:, np.arange(tokens), np.arange(tokens)] -= np.trace(matrix)
     return h / math.sqrt(dimension)
+
+
+def log_attention(h: np.ndarray, beta: float) -> np.ndarray:
+    """log softmax(beta h) over the last axis, 0 < `beta` < infinity: finite also where the softmax itself rounds to zero."""
+    scaled = beta * (h - h.max(axis=-1, keepdims=True))
+    return scaled - np.log(np.exp(scaled).sum(axis=-1, keepdims=True))
 
 
 def attention(h: np.ndarray, beta: float = 1.0) -> np.ndarray:

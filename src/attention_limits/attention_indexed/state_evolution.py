@@ -12,11 +12,15 @@ import numpy as np
 
 from attention_limits.attention_indexed.channel import Channel
 from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
-from attention_limits.attention_indexed.hardmax import SIGN_INTEGRAL
+from attention_limits.attention_indexed.hardmax_many import tie_information
 from attention_limits.numerics.roots import false_position
 
-# Errors of order D below this count as exact recovery.
+# Where an output gives equations, errors of order D below this count as exact recovery.
 SMALLEST_NOISE = 1e-11
+# Other channels are followed down to this D.
+_SMALLEST_FOLLOWED = 1e-30
+# Beyond this D the error is 1 to rounding.
+_LARGEST_NOISE = 1e20
 # Values of D by decade at which alpha is bracketed before it is inverted.
 _PER_DECADE = 20
 
@@ -43,24 +47,33 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
     Raises
     ------
     ValueError
-        If rho is out of its range, or an alpha negative or larger than D = `SMALLEST_NOISE` reaches on a channel without exact
-        recovery.
+        If rho is out of its range, or an alpha negative or larger than D = 1e-30 reaches on a channel without exact recovery.
     """
     alpha = np.asarray(alpha, dtype=float)
     if np.any(~(alpha >= 0)):
         raise ValueError(f"need alpha >= 0, got {alpha[~(alpha >= 0)][0]}")
     V, D = np.ones_like(alpha), np.full_like(alpha, np.inf)
-    if not np.any(alpha > 0):
-        return Curve(alpha, V, D)
     # The information is smallest without data: D is at most that of V = 1.
-    largest = 2.0 / (np.min(alpha[alpha > 0]) * channel.information(1.0, 1.0 + ratio))
-    count = max(2, int(_PER_DECADE * np.log10(largest / SMALLEST_NOISE)))
-    table = curve(channel, ratio, np.geomspace(largest, SMALLEST_NOISE, count))
+    information = channel.information(1.0, 1.0 + ratio)
+    unlearnt = alpha * information < 1.0 / _LARGEST_NOISE
+    D[(alpha > 0) & unlearnt] = 1.0 / np.maximum(alpha[(alpha > 0) & unlearnt] * information, np.finfo(float).tiny)
+    if np.all(unlearnt):
+        return Curve(alpha, V, D)
+    largest = 2.0 / (np.min(alpha[~unlearnt]) * information)
+    smallest = min(SMALLEST_NOISE, 1e-3 * largest)
+    while (
+        channel.equations is None
+        and curve(channel, ratio, smallest).alpha <= alpha.max()
+        and smallest > _SMALLEST_FOLLOWED
+    ):
+        smallest *= 1e-3
+    count = max(2, int(_PER_DECADE * np.log10(largest / smallest)))
+    table = curve(channel, ratio, np.geomspace(largest, smallest, count))
     beyond = alpha >= table.alpha[-1]
     if channel.equations is None and np.any(beyond):
         raise ValueError(f"alpha {alpha[beyond][0]:g}: the curve is followed up to {table.alpha[-1]:g}")
     V[beyond] = D[beyond] = 0.0
-    inside = (alpha > 0) & ~beyond
+    inside = ~unlearnt & ~beyond
     # alpha grows along the table; a table that were not monotone would give the first crossing, the one reached from no data.
     index = np.array([np.argmax(table.alpha >= value) for value in alpha[inside]], dtype=int)
     if not np.any(inside):
@@ -112,7 +125,21 @@ def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
     return errors
 
 
-def hardmax_tail(ratio: float, alpha):
-    """Leading error of the hardmax of two tokens at large alpha, (1 + rho) pi nu^2 / (2 J^2 alpha^2)."""
+def error_bound(channel: Channel, compute, alpha) -> np.ndarray:
+    """Bound on the error of compute(alpha) (n,), errors of learning, that the uncertain information of the channel leaves.
+
+    An information larger by a factor does what so many more samples do.
+    """
+    alpha = np.asarray(alpha, dtype=float)
+    if channel.uncertainty == 0:
+        return np.zeros_like(alpha)
+    return 0.5 * (compute(alpha * (1.0 - channel.uncertainty)) - compute(alpha * (1.0 + channel.uncertainty)))
+
+
+def hardmax_tail(ratio: float, alpha, tokens: int = 2):
+    """Leading error of the hardmax at large alpha (...), (1 + rho) (2 nu / (f(0) alpha))^2, f(0) as in `hardmax_many`.
+
+    For T = `tokens` = 2 it is (1 + rho) pi nu^2 / (2 J^2 alpha^2), J = `hardmax.SIGN_INTEGRAL`.
+    """
     nu = effective_dimension(ratio)
-    return (1.0 + ratio) * np.pi * nu**2 / (2.0 * SIGN_INTEGRAL**2 * np.asarray(alpha, dtype=float) ** 2)
+    return (1.0 + ratio) * (2.0 * nu / (tie_information(tokens) * np.asarray(alpha, dtype=float))) ** 2

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.denoiser import mmse
-from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.model import attention, log_attention
 from attention_limits.attention_indexed.two_layers_kernels import posterior
 from attention_limits.numerics.estimators import combine_unbiased
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
@@ -67,14 +67,14 @@ class TwoLayers:
         """B (n, 2, 2) of the field of layer 1, `first` (n, 2, 2)."""
         return attention(first, self.beta) + self.skip * np.eye(2)
 
-    def output(self, first, second):
-        """y (n, 2, 2) of the raw fields of both layers, `first` and `second` (n, 2, 2)."""
+    def log_output(self, first, second):
+        """log y (n, 2, 2) of the raw fields of both layers, `first` and `second` (n, 2, 2); y itself may round to zero."""
         B = self.mixing(first)
-        return attention(B @ second @ B.transpose(0, 2, 1), self.beta)
+        return log_attention(B @ second @ B.transpose(0, 2, 1), self.beta)
 
-    def observe(self, y):
-        """Sum and difference (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12), all that outputs y (n, 2, 2) tell."""
-        logs = np.log(y) / self.beta
+    def observe(self, log_y):
+        """Sum and difference (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12), all that outputs `log_y` (n, 2, 2) tell."""
+        logs = log_y / self.beta
         first, second = logs[:, 0, 0] - logs[:, 0, 1], logs[:, 1, 1] - logs[:, 1, 0]
         return np.stack([first + second, first - second], axis=1)
 

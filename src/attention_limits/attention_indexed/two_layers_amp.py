@@ -2,9 +2,9 @@
 
 Per iteration and layer l, with T_l = S_hat_l - (tr S_hat_l / d) I,
 
-    omega_l = h(T_l) - 2 V_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (2 - spread_l,mu) / V_l,
+    omega_l = h(T_l) - 2 V'_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (2 - spread_l,mu) / V_l,
 
-then S_hat_l and V_l from G_l and q_hat_l as for one layer (derived for this project).
+then S_hat_l, V_l and V'_l from G_l and q_hat_l as for one layer (derived for this project).
 """
 
 import math
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.matrix_amp import RECOVERED, fields, refine, require_schedule
+from attention_limits.attention_indexed.matrix_amp import RECOVERED, fields, refine
 from attention_limits.attention_indexed.model import draw_sequences, draw_weights
+from attention_limits.attention_indexed.schedule import Schedule
 from attention_limits.attention_indexed.two_layers import TwoLayers, contrasts, slopes
 
 
@@ -56,8 +57,8 @@ def draw_dataset(model: TwoLayers, rank: int, dimension: int, count: int, genera
     """
     teachers = np.stack([draw_weights(dimension, rank, generator)[1] for _ in range(2)])
     sequences = draw_sequences(count, 2, dimension, generator)
-    y = model.output(*(fields(sequences, traceless(S)) for S in teachers))
-    return Dataset(sequences, teachers, model.observe(y), rank / dimension)
+    log_y = model.log_output(*(fields(sequences, traceless(S)) for S in teachers))
+    return Dataset(sequences, teachers, model.observe(log_y), rank / dimension)
 
 
 def traceless(matrix):
@@ -94,19 +95,19 @@ class TwoLayerRun:
 
 
 def run(
-    model: TwoLayers, data: Dataset, max_iterations: int = 60, damping: float = 0.5, tolerance: float = 1e-2
+    model: TwoLayers, data: Dataset, max_iterations: int = 2000, damping: float = 0.5, tolerance: float = 2e-3
 ) -> TwoLayerRun:
-    """Iterate on the `data` of a `model` until the residual falls below `tolerance`.
+    """Iterate on the `data` of a `model` until the residual falls below `tolerance`, or without progress.
 
     `max_iterations`, `damping`, `tolerance` and the ValueError raised as of `matrix_amp.run`.
     """
-    require_schedule(max_iterations, damping, tolerance)
+    schedule = Schedule(max_iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
     V, reaction = np.ones(2), np.zeros((count, 2, 2, 2))
     errors, variances, residuals, resolved = [], [], [], 1.0
-    converged = diverged = False
-    while len(errors) < max_iterations and not converged and not diverged:
+    diverged = False
+    while not schedule.finished:
         omega = np.stack([fields(data.sequences, traceless(S)) for S in estimates], axis=1) - reaction
         _, z, spread, sound = model.posterior(data.observed, contrasts(omega), V)
         resolved = min(resolved, float(np.mean(sound)))
@@ -118,14 +119,18 @@ def run(
         if diverged:
             errors.append(np.full(2, np.nan)), variances.append(np.full(2, np.nan)), residuals.append(np.nan)
             break
-        change, predicted = np.empty(2), np.empty(2)
+        damping = schedule.damping
+        change, predicted, own = np.empty(2), np.empty(2), np.empty(2)
         for layer in range(2):
-            new, predicted[layer] = refine(data.sequences, estimates[layer], G[:, layer], q_hat[layer], data.ratio)
+            found = refine(data.sequences, estimates[layer], G[:, layer], q_hat[layer], data.ratio)
+            new, predicted[layer], own[layer] = found
             change[layer] = np.linalg.norm(new - estimates[layer]) / math.sqrt(dimension * predicted[layer])
             estimates[layer] = (1.0 - damping) * new + damping * estimates[layer]
-        reaction = (1.0 - damping) * 2.0 * predicted[:, None, None] * G + damping * reaction
+        reaction = (1.0 - damping) * 2.0 * own[:, None, None] * G + damping * reaction
         V = (1.0 - damping) * predicted + damping * V
         errors.append(np.sum((data.teachers - estimates) ** 2, axis=(1, 2)) / dimension)
         variances.append(V), residuals.append(float(change.max()))
-        converged = bool(residuals[-1] <= tolerance or V.max() <= RECOVERED)
-    return TwoLayerRun(np.array(errors), np.array(variances), np.array(residuals), resolved, converged, diverged)
+        schedule.note(residuals[-1], bool(V.max() <= RECOVERED))
+    return TwoLayerRun(
+        np.array(errors), np.array(variances), np.array(residuals), resolved, schedule.converged, diverged
+    )

@@ -43,13 +43,19 @@ def threshold(cube, ratio=None):
 
 
 def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o"):
-    """Errors of matrix AMP with standard errors over data sets, hollow where most have not converged; x is alpha times
-    `scale`."""
+    """Errors of matrix AMP with standard errors over data sets, hollow where most have not converged; x is `scale` times the
+    alpha of the data, whose number is rounded."""
     part = _part(cube, "matrix_amp", ratio)
     error = part.mmse.transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
     if error.size:
         settled = part.converged.sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica")
-        points(axes, scale * error.alpha.values, np.maximum(error.values, FLOOR), settled.values, color, label, marker)
+        x = scale * realised_alpha(part, error.alpha)
+        points(axes, x, np.maximum(error.values, FLOOR), settled.values, color, label, marker)
+
+
+def realised_alpha(part, alpha):
+    """n / d^2 of the data of a simulation at the values `alpha` of its grid, the same in all replicas."""
+    return part.realised_alpha.sel(alpha=alpha).max("replica").values
 
 
 def mark_thresholds(axes, positions, colors):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.figures.aim_parts import realised_alpha
 from attention_limits.figures.style import LAYER_COLORS, curve, house_style, new_figure, points, present
 
 
@@ -15,6 +16,7 @@ def draw(cubes):
     actual = present(messages.mmse_by_layer).dropna("replica", how="all")
     predicted = messages.predicted_by_layer.sel(alpha=actual.alpha)
     converged = messages.converged.sel(alpha=actual.alpha, replica=actual.replica).transpose("alpha", "replica")
+    sampled = realised_alpha(messages, actual.alpha)
     figure, axes = new_figure(1, 1, 5.2, 3.8)
     for layer, color in LAYER_COLORS.items():
         if layer not in cube.layer:
@@ -23,10 +25,10 @@ def draw(cubes):
         flags = settled.transpose("alpha", "replica").values
         curve(axes, theory.alpha.values, values, color, f"layer {layer}, state evolution", converged=flags)
         values = actual.sel(layer=layer).transpose("alpha", "replica").values
-        points(axes, actual.alpha.values, values, converged.values, color, f"layer {layer}, AMP")
+        points(axes, sampled, values, converged.values, color, f"layer {layer}, AMP")
         expected = predicted.sel(layer=layer).mean("replica")
         axes.plot(
-            actual.alpha,
+            sampled,
             expected,
             "_",
             color=color,

@@ -22,10 +22,18 @@ def curve_at(cube, x, variable="mmse", along="alpha", **point):
 def mean_of_starts(cube, starts, **point):
     """Error of the mean of the estimates of so many starts of gradient descent: mean over data sets, and its standard error.
 
-    Starts are independent given the data, so that the expectation is a + b / starts: a is the extrapolation to infinitely many,
-    a + b the error of one. Raises KeyError where the cube does not hold the point.
+    Raises KeyError where the cube does not hold the point.
     """
-    limit = at(cube.mmse_extrapolated, **point)
-    one = at(cube.mmse_average.sel(average=1), **point)
-    mean, error = mean_and_error((limit + (one - limit) / starts).values)
+    mean, error = mean_and_error(at(errors_of_mean(cube, starts), **point).values)
     return float(mean), float(error)
+
+
+def errors_of_mean(cube, starts):
+    """Error of the mean of the estimates of so many starts, also more than were run: array over the grid and the data sets.
+
+    Starts are independent given the data: with e_k = S_k - S, E ||e_1 + ... + e_m||_F^2 / (m^2 d) = a + b / m, where a = E tr e_1
+    e_2 / d, the extrapolation to infinitely many, and a + b = E ||e_1||_F^2 / d, the error of one. Both have unbiased estimates
+    from any two starts or more.
+    """
+    limit = cube.mmse_extrapolated
+    return limit + (cube.mmse_average.sel(average=1, drop=True) - limit) / starts

@@ -8,14 +8,13 @@ from attention_limits.attention_indexed.channel import Channel, make_channel
 from attention_limits.progress import progress
 
 
-def channel_at(spec, point, replica, streams) -> Channel:
-    """The channel of a point, with the random numbers and sizes that sampling takes where it is needed."""
-    generator = streams.generator("channel", replica)
-    return make_channel(point["channel"], point["tokens"], point["beta"], generator, **spec["solver"])
+def channel_at(point) -> Channel:
+    """The channel of a point."""
+    return make_channel(point["channel"], point["tokens"], point["beta"])
 
 
 def curves(spec, compute, key, count) -> tuple[np.ndarray, dict]:
-    """Arrays (count, grid..., replica) from `compute(point, replica) -> (count, n)` along the n values of `key`, and the axes.
+    """Arrays (count, grid..., replica) from `compute(point) -> (count, n)` along the n values of `key`, and the axes.
 
     `point` holds the parameters of the model but `key`.
     """
@@ -25,6 +24,5 @@ def curves(spec, compute, key, count) -> tuple[np.ndarray, dict]:
     indices = list(itertools.product(*(range(len(values)) for values in others.values())))
     for index in progress(indices, len(indices), spec["estimator"]):
         scanned = {name: values[i] for i, (name, values) in zip(index, others.items(), strict=True)}
-        replica = scanned.pop("replica")
-        result[(slice(None), *index)] = compute({**spec["model"], **scanned}, replica)
+        result[(slice(None), *index)] = compute({**spec["model"], **scanned})
     return np.moveaxis(result, -1, 1 + list(axes).index(key)), axes

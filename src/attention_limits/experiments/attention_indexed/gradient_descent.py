@@ -19,7 +19,8 @@ def run(spec, streams):
         at = {key: point[key] for key in spec["grid"]}
         generator = streams.generator("data", replica, **at)
         _, S = draw_weights(dimension, rank, generator)
-        sequences = draw_sequences(samples(point["alpha"], dimension), point["tokens"], dimension, generator)
+        count = samples(point["alpha"], dimension)
+        sequences = draw_sequences(count, point["tokens"], dimension, generator)
         outputs = attention(scores(sequences, S), point["beta"])
         # A stream of its own: more starts leave the first ones as they are.
         first = streams.generator("start", replica, **at).standard_normal((starts, dimension, rank), dtype=np.float32)
@@ -34,7 +35,8 @@ def run(spec, streams):
             "steps_done": runs.steps,
             "finite": bool(np.all(np.isfinite(errors.by_start))),
             "width": rank,
-            "width_rounding": rank - point["ratio"] * dimension,
+            "realised_alpha": count / dimension**2,
+            "realised_ratio": rank / dimension,
         }
 
     dims = {"mmse_by_start": ("start",), "mmse_average": ("average",), "training_error": ("start", "step")}

@@ -19,8 +19,7 @@ def run(spec, streams):
 
     def compute(point, replica):
         at = {key: point[key] for key in spec["grid"]}
-        sampling = streams.generator("channel", replica, **at)
-        channel = make_channel(point["channel"], point["tokens"], point["beta"], sampling, sweeps=solver["sweeps"])
+        channel = make_channel(point["channel"], point["tokens"], point["beta"])
         rank, _ = width(point["ratio"], dimension)
         count = samples(point["alpha"], dimension)
         data = draw_dataset(channel, rank, dimension, count, streams.generator("data", replica, **at))
@@ -33,7 +32,8 @@ def run(spec, streams):
             "converged": found.converged,
             "diverged": found.diverged,
             "width": rank,
-            "width_rounding": rank - point["ratio"] * dimension,
+            "realised_alpha": count / dimension**2,
+            "realised_ratio": rank / dimension,
             "mmse_by_iteration": along(found.error),
             "predicted_by_iteration": along(found.variance),
             "residual_by_iteration": along(found.residual),

@@ -16,7 +16,8 @@ def run(spec, streams):
         model = TwoLayers(point["skip"], point["beta"])
         rank, _ = width(point["ratio"], dimension)
         generator = streams.generator("data", replica, **{key: point[key] for key in spec["grid"]})
-        data = draw_dataset(model, rank, dimension, samples(point["alpha"], dimension), generator)
+        count = samples(point["alpha"], dimension)
+        data = draw_dataset(model, rank, dimension, count, generator)
         found = iterate(model, data, solver["max_iterations"], solver["damping"], solver["tolerance"])
         return {
             "mmse_by_layer": found.error[-1],
@@ -27,7 +28,8 @@ def run(spec, streams):
             "diverged": found.diverged,
             "resolved": found.resolved,
             "width": rank,
-            "width_rounding": rank - point["ratio"] * dimension,
+            "realised_alpha": count / dimension**2,
+            "realised_ratio": rank / dimension,
         }
 
     dims = {"mmse_by_layer": ("layer",), "predicted_by_layer": ("layer",)}
