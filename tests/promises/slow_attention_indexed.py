@@ -181,7 +181,7 @@ def descent_problem(X, y, beta):
 
 
 def plain_amp(X, observe, score, S, ratio, damping=0.8, iterations=300):
-    """Error ||S - S_hat||^2 / d at the end of the AMP of a linear-type output, with the n x d x d x T x T tensor and cubics.
+    """Error ||S - S_hat||^2 / d at the end of the AMP, or None if it has not settled, of a linear-type output, with the n x d x d x T x T tensor and cubics.
 
     `score(omega)` (n, T, T) is h - omega as far as the output tells it, `observe` the number K of equations.
     """
@@ -201,18 +201,24 @@ def plain_amp(X, observe, score, S, ratio, damping=0.8, iterations=300):
         near = np.abs(gap) < 1e-6 * np.ptp(values)
         quotient = np.where(near, 0.5 * (slope[:, None] + slope), (xi[:, None] - xi) / np.where(near, 1.0, gap))
         new = (vectors * xi) @ vectors.T
+        change = np.linalg.norm(new - estimate) / np.linalg.norm(S)
+        if not change < 10.0:
+            return None
         estimate = (1.0 - damping) * new + damping * estimate
         reaction = (1.0 - damping) * 2.0 * D * (quotient.sum() + slope.sum()) / d**2 * G + damping * reaction
-    return np.sum((S - estimate) ** 2) / d
+    return np.sum((S - estimate) ** 2) / d if change < 1e-3 else None
 
 
 def cubic_shrink(values, ratio, D):
-    """lambda - 2 D Re g(lambda) from the roots of the cubic, and its derivative; outside of the spectrum, its nearest end."""
+    """lambda - 2 D Re g(lambda) from the roots of the cubic, and its derivative; outside of merged bulks, its nearest end."""
     root = np.sqrt(ratio)
 
     def transform(x):
         roots = np.roots([D, -(x + D * root), x * root + 1.0 - ratio, -root])
-        return roots[np.argmin(roots.imag)]
+        if np.max(np.abs(roots.imag)) > 1e-9 * np.max(np.abs(roots)):
+            return roots[np.argmin(roots.imag)]
+        # Outside of the spectrum, where z(g) decreases.
+        return roots[np.argmin((D - 1.0 / roots**2 + ratio / (root - roots) ** 2).real)]
 
     # Zeros of z'(g): D g^2 (root - g)^2 + rho g^2 - (root - g)^2 = 0.
     edges = np.roots([D, -2.0 * D * root, D * ratio + ratio - 1.0, 2.0 * root, -ratio])
@@ -220,16 +226,16 @@ def cubic_shrink(values, ratio, D):
     ends = np.sort(1.0 / g + D * g + ratio / (root - g)).reshape(-1, 2)
     xi, slope = np.empty_like(values), np.empty_like(values)
     for k, x in enumerate(values):
-        moved = np.clip(x, ends[:, 0], ends[:, 1])
+        moved = np.clip(x, ends[:, 0], ends[:, 1]) if len(ends) == 1 else np.array([x])
         at = moved[np.argmin(np.abs(moved - x))]
         g = transform(at)
-        xi[k] = at - 2.0 * D * g.real
+        xi[k] = max(at - 2.0 * D * g.real, 0.0)
         inverse = 1.0 / (D - 1.0 / g**2 + ratio / (root - g) ** 2)
-        slope[k] = 1.0 - 2.0 * D * inverse.real if at == x else 0.0
+        slope[k] = 1.0 - 2.0 * D * inverse.real if at == x and xi[k] > 0 else 0.0
     return xi, slope
 
 
-def two_layer_information(V, skip, beta, count, rng, points=400):
+def two_layer_information(V, skip, beta, count, rng, points=250):
     """k_l = 2 E |z_l|^2 (2,) of two layers and its standard error, over `count` random outputs at variances V (2,).
 
     z_l are the posterior means of sum and difference of (h_11 - h_12, h_22 - h_12) of the raw fields of layer l less their prior
