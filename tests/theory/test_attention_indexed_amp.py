@@ -123,8 +123,8 @@ def test_few_samples_of_small_width_at_dimension_400():
 
 
 def test_exact_recovery_of_a_teacher_beyond_the_ends_of_its_limit():
-    """rho = 0.1, T = 4, d = 120, four times the samples of exact recovery. Moved to the end of the bulk, the smallest eigenvalue of
-    the teacher keeps the error at 1.8e-5."""
+    """rho = 0.1, T = 4, d = 120, four times the samples of exact recovery. Moved to the end of the bulk, the smallest eigenvalue
+    of the teacher keeps the error at 1.8e-5."""
     channel = make_channel("softmax", 4)
     data = matrix_amp.draw_dataset(channel, 12, 120, samples(0.04, 120), np.random.default_rng(1))
     assert matrix_amp.run(channel, data).error[-1] < 1e-7
