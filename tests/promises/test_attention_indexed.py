@@ -215,7 +215,8 @@ def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, grid):
 @example(model={"tokens": 2, "ratio": 0.5, "beta": 1.0}, grid={"alpha": 0.2}, rate=10.0)
 def test_gradient_descent_is_that_in_double_precision(model, grid, rate):
     """Training errors and errors of the estimates within 30 times what starts shifted by 1e-6, the rounding of single precision,
-    do in double precision; below beta = 1 by 1e-6 / beta, since outputs are rounded, not scores. The shift bounds the rounding of a stable descent; chaotic ones may differ by their own size."""
+    do in double precision; below beta = 1 by 1e-6 / beta, since outputs are rounded, not scores. The shift bounds the rounding
+    of a stable descent; chaotic ones may differ by their own size."""
     d, steps = 12, 8
     solver = {"dimension": d, "starts": 2, "steps": steps, "record_every": 1, "learning_rate": rate}
     found = computed("gradient_descent", model, grid, solver=solver)
