@@ -122,6 +122,14 @@ def test_few_samples_of_small_width_at_dimension_400():
     assert run.variance[-1] == pytest.approx(0.4286, rel=0.1)
 
 
+def test_exact_recovery_of_a_teacher_beyond_the_ends_of_its_limit():
+    """rho = 0.1, T = 4, d = 120, four times the samples of exact recovery. Moved to the end of the bulk, the smallest eigenvalue
+    of the teacher keeps the error at 1.8e-5."""
+    channel = make_channel("softmax", 4)
+    data = matrix_amp.draw_dataset(channel, 12, 120, samples(0.04, 120), np.random.default_rng(1))
+    assert matrix_amp.run(channel, data).error[-1] < 1e-7
+
+
 def test_error_decreases_to_the_floor_of_the_unknown_scale():
     """Hardmax at alpha = 5, d = 50, rho = .5: the scale of S is told by nothing but the prior, whose relative spread sqrt(2 /
     (r d)) adds 2 (1 + rho) / (r d) to the error; four standard deviations of its chi-squared distribution are allowed."""

@@ -155,7 +155,11 @@ def density(eigenvalues, ratio: float, noise: float):
 
 
 def shrink(eigenvalues, ratio: float, noise: float):
-    """xi of each eigenvalue of Y, and d xi / d lambda; those outside of the support are taken for the nearest end of a bulk.
+    """xi of each eigenvalue of Y, and d xi / d lambda.
+
+    Outside of the support, below the merging point, xi is its continuation lambda - 2 D g, at least zero: a finite teacher has
+    eigenvalues beyond the ends of its limit, and in the gap xi would jump. Above the merging point, and at rho >= 1, noise goes
+    out further than what it hides, and xi is that of the nearest end of a bulk.
 
     Raises ValueError as `panels`.
     """
@@ -163,8 +167,16 @@ def shrink(eigenvalues, ratio: float, noise: float):
     low, high = panels(ratio, noise)
     t = _inverse(values, low, high, ratio, noise)
     xi, ends = spectrum(t, ratio, noise).signal, spectrum(np.stack([low, high]), ratio, noise).eigenvalue
-    inside = np.any((ends[1] <= values[..., None]) & (values[..., None] <= ends[0]), axis=-1)
-    return xi, np.where(inside, -2.0 * xi / (t * _slope(t, ratio, noise)), 0.0)
+    outside = ~np.any((ends[1] <= values[..., None]) & (values[..., None] <= ends[0]), axis=-1)
+    slope = np.where(outside, 0.0, -2.0 * xi / (t * _slope(t, ratio, noise)))
+    if noise < merging_point(ratio) and np.any(outside):
+        g = stieltjes(values[outside], ratio, noise).real
+        continued = values[outside] - 2.0 * noise * g
+        # z'(g) is zero at the ends, where the slope is infinite.
+        turning = np.minimum(noise - 1.0 / g**2 + ratio / (np.sqrt(ratio) - g) ** 2, -0.1 * noise)
+        xi[outside] = np.maximum(continued, 0.0)
+        slope[outside] = np.where(continued > 0.0, 1.0 - 2.0 * noise / turning, 0.0)
+    return xi, slope
 
 
 def response(eigenvalues, xi, slope):

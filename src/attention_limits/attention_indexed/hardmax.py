@@ -114,7 +114,7 @@ def information(ratio, published: bool = False):
     """
     x = np.log1p(np.asarray(ratio, dtype=float))
     inside = np.minimum(x, _LARGEST)
-    # The last point's power law; only the Bayes-optimal one is known to have power -1/2, the other is followed as it is.
+    # The last point's power law; the Bayes-optimal one has power -1/2, the other is followed as it is.
     table, power = _table(published)
     return np.exp(table(inside) + power * (x - inside))
 
@@ -126,7 +126,7 @@ def _table(published):
     values = np.log([information_integral(np.expm1(x), published) for x in points])
     # The known weights of Chebyshev points: scipy's own are computed in a random order, and so end in other bits each time.
     table = BarycentricInterpolator(points, values, wi=(-1.0) ** np.arange(_POINTS) * np.sin(angles))
-    return table, float((table(_LARGEST) - table(_LARGEST - 0.1)) / 0.1)
+    return table, float((table(_LARGEST) - table(_LARGEST - 0.1)) / 0.1) if published else -0.5
 
 
 def information_integral(ratio: float, published: bool = False) -> float:
