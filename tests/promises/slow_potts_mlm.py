@@ -88,7 +88,7 @@ def plain_fit(sequences, colors, ridge, attention, seed, iterations=4000):
 
 
 def replica_errors(gamma, ridge, alpha):
-    """(e_g, e_train, m, q, V) of the replica theory by bisection and the formulas as they stand, with digits to spare; ridge > 0."""
+    """(e_g, e_train, m, q, V) of the replica theory by bisection in many digits, formulas as they stand; ridge > 0."""
     digits = 80 + 3 * int(abs(math.log10(ridge)) + abs(math.log10(alpha)))
     with localcontext() as context:
         context.prec = digits
