@@ -18,7 +18,7 @@ from attention_limits.potts_mlm.factored_attention import fit, losses
 
 FAMILY = "potts_mlm"
 SAMPLING = {
-    "samples": 400, "test_samples": 400, "gap": 5, "tuning_samples": 200, "tuning_gap": 5, "warm_up": 20, "beta_max": 20.0,
+    "samples": 400, "test_samples": 400, "gap": 5, "tuning_samples": 100, "tuning_gap": 5, "warm_up": 20, "beta_max": 5.0,
 }  # fmt: skip
 SIZES = {"sites": st.integers(2, 4), "colors": st.integers(2, 4)}
 COUPLINGS = st.sampled_from(
@@ -82,7 +82,7 @@ def assert_samples(model, distance, found):
     assert float(found.optimal_loss) == pytest.approx(mean, abs=5.0 * inflated + 1e-12)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(model=MODELS, distance=whole_range(node(FAMILY, "potts_samples", "grid", "distance")))
 @example(model=POTTS, distance=0.3)
 @example(model=POTTS, distance=0.66)
@@ -216,7 +216,7 @@ def test_mixed_attention_has_the_loss_and_gradient_of_its_definition(mixing, sof
 @pytest.mark.parametrize("attention", ["raw", "softmax"])
 def test_mixed_attention_at_zero_ends_where_factored_attention_does(distance, attention):
     """The same model: objectives of the best of four starts within AGREEMENT, each found by two starts, test losses within it."""
-    model = POTTS | {"sites": 6, "colors": 6}
+    model = POTTS | {"sites": 6, "colors": 6, "instance": 2}
     shared = {"attentions": [attention], "starts": 4, "max_iterations": 5000}
     readers = {
         "factored_attention": {"grid": {"samples": {"values": [300]}, "ridge": {"values": [1e-4]}}, "solver": shared},
@@ -253,7 +253,7 @@ def test_mixed_attention_converged_is_honest(mixing, softmax):
     assert ends[0].objective == pytest.approx(ends[1].objective, abs=AGREEMENT)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     gamma=whole_range(node(FAMILY, "replica", "grid", "gamma")),
     ridge=whole_range(node(FAMILY, "replica", "grid", "ridge")),
