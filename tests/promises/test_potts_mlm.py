@@ -217,11 +217,11 @@ def test_mixed_attention_has_the_loss_and_gradient_of_its_definition(mixing, sof
 def test_mixed_attention_at_zero_ends_where_factored_attention_does(distance, attention):
     """The same model: objectives of the best of four starts within AGREEMENT, each found by two starts, test losses within it."""
     model = POTTS | {"sites": 6, "colors": 6, "instance": 2}
-    shared = {"attentions": [attention], "starts": 4, "max_iterations": 5000}
+    shared = {"starts": 4, "max_iterations": 5000}
     readers = {
-        "factored_attention": {"grid": {"samples": {"values": [300]}, "ridge": {"values": [1e-4]}}, "solver": shared},
+        "factored_attention": {"grid": {"samples": {"values": [300]}, "ridge": {"values": [1e-4]}}, "solver": {**shared, "attentions": [attention]}},
         "mixed_attention": {
-            "grid": {"mixing": {"values": [0.0]}}, "solver": {**shared, "samples": 300, "ridge": 1e-4},
+            "grid": {"mixing": {"values": [0.0]}}, "solver": {**shared, "attentions": [attention], "samples": 300, "ridge": 1e-4},
         },
     }  # fmt: skip
     found = sampled(model, distance, readers)
