@@ -215,15 +215,20 @@ def test_mixed_attention_has_the_loss_and_gradient_of_its_definition(mixing, sof
 @pytest.mark.parametrize("distance", [0.3, 0.7])
 @pytest.mark.parametrize("attention", ["raw", "softmax"])
 def test_mixed_attention_at_zero_ends_where_factored_attention_does(distance, attention):
-    """The same model: objectives of the best of four starts within AGREEMENT, each found by two starts, test losses within it."""
+    """The same model: objectives of the best of twelve starts within AGREEMENT, each found by two starts, test losses within it."""
     model = POTTS | {"sites": 6, "colors": 6, "instance": 2}
-    shared = {"starts": 4, "max_iterations": 5000}
+    ridge = 1e-4
+
+    def solver(**more):
+        return {"starts": 12, "max_iterations": 5000, "attentions": [attention], **more}
+
     readers = {
-        "factored_attention": {"grid": {"samples": {"values": [300]}, "ridge": {"values": [1e-4]}}, "solver": {**shared, "attentions": [attention]}},
-        "mixed_attention": {
-            "grid": {"mixing": {"values": [0.0]}}, "solver": {**shared, "attentions": [attention], "samples": 300, "ridge": 1e-4},
+        "factored_attention": {
+            "grid": {"samples": {"values": [300]}, "ridge": {"values": [ridge]}},
+            "solver": solver(),
         },
-    }  # fmt: skip
+        "mixed_attention": {"grid": {"mixing": {"values": [0.0]}}, "solver": solver(samples=300, ridge=ridge)},
+    }
     found = sampled(model, distance, readers)
     factored = one(found, "factored_attention").isel(samples=0, ridge=0, attention=0)
     mixed = one(found, "mixed_attention").isel(mixing=0, attention=0)
