@@ -96,8 +96,8 @@ def fit(
 def objective(parameters, sequences, colors: int, mixing: float, softmax: bool, ridge: float):
     """The regularised loss of `fit` and its gradient, in nats per site: float, array.
 
-    `parameters` holds the scores ((d + 1) d entries) and V^T (C^2), flat; `sequences` (M, L) is int8 and not checked here; the
-    rest is as in `fit`.
+    `parameters` holds the scores ((d + 1) d entries) and V^T (C^2), flat; `sequences` (M, L) is int8 and not checked here;
+    `colors`, `mixing`, `softmax` and `ridge` are as in `fit`.
     """
     directions = max(colors, sequences.shape[1])
     gradient = np.empty_like(parameters)

@@ -52,7 +52,10 @@ def _attend(queries, sequence, mixing, softmax, attention, own):
 
 @njit
 def losses(scores, values, sequences, mixing, softmax, out):
-    """-log p(s_mi | s_m,-i) in nats of sequences (M, L) into out (M, L); other arguments as in `loss_and_gradient`."""
+    """-log p(s_mi | s_m,-i) in nats of sequences (M, L) into out (M, L).
+
+    `scores`, `values`, `mixing` and `softmax` as in `loss_and_gradient`.
+    """
     sites = sequences.shape[1]
     queries = _queries(scores, mixing, sites)
     attention, own = np.empty((sites, sites)), np.empty(sites)
