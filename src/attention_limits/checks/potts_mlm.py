@@ -1,15 +1,30 @@
 """What no schema can say about specifications of the Potts family."""
 
+# Numbers of the simulated sequences of one point: 8 bytes each, held three times.
+MAX_ENTRIES = 1e8
+
 # The key that each kind of couplings needs, beside `kind`.
 _OPTIONS = {"low_rank": "rank", "contact": "density", "file": "file"}
 
 
 def problems(estimator):
-    """Options that a kind does not read or lacks, unreadable or unfitting files, more sequences than there are."""
+    """Options that a kind does not read or lacks, unfitting files, unreachable distances, more sequences than there are."""
     model, found = estimator.model, []
     for key, size in (("couplings", "sites"), ("color_couplings", "colors")):
         if key in model:
             found += _coupling_problems(key, model[key], model[size], estimator.project)
+    if "colors" in model and "distance" in estimator.grid:
+        largest = 1.0 - 1.0 / model["colors"]
+        found += [
+            (
+                ("grid", "distance"),
+                f"{value:g}: allowed: below {largest:g}, that of {model['colors']} colours at random",
+            )
+            for value in estimator.grid["distance"]
+            if value >= largest
+        ]
+    if "gamma" in estimator.grid and "sites" in estimator.solver:
+        found += _simulation_problems(estimator)
     if "alignment" in model:
         found += _alignment_problems(model, estimator.project)
     if estimator.reads is not None and "samples" in estimator.reads.solver:
@@ -20,6 +35,19 @@ def problems(estimator):
             (("solver", "evaluations"), f"{solver['evaluations']}: more than solver.epochs, {solver['epochs']}")
         )
     return found
+
+
+def _simulation_problems(estimator):
+    sites, alpha = estimator.solver["sites"], max(estimator.grid["alpha"])
+    if alpha * (sites - 1) * sites > MAX_ENTRIES:
+        most = MAX_ENTRIES / (sites * (sites - 1))
+        return [
+            (
+                ("grid", "alpha"),
+                f"{alpha:g}: allowed: at most {most:g} for {sites} sites; the sequences must fit into memory",
+            )
+        ]
+    return []
 
 
 def code_files(estimator):
@@ -55,6 +83,12 @@ def _coupling_problems(key, options, size, project):
 def _alignment_problems(model, project):
     from attention_limits.potts_mlm.alignment import read_alignment
 
+    letters = model["alphabet"]
+    twice = sorted({letter for letter in letters if letters.count(letter) > 1 or letter.isspace() or letter == ">"})
+    if twice:
+        return [
+            (("model", "alphabet"), f"{letters!r}: allowed: letters that differ, without > and spaces; found {twice}")
+        ]
     try:
         read_alignment(project / model["alignment"], model["alphabet"])
     except OSError as error:

@@ -1,6 +1,6 @@
 """How well couplings are recovered, and how far the loss is from optimal, against the mean Hamming distance of the data."""
 
-from attention_limits.figures.potts_parts import DISTANCE_LABEL, of_chosen
+from attention_limits.figures.potts_parts import DISTANCE_LABEL, of_chosen, settled
 from attention_limits.figures.style import house_style, new_figure, points
 
 _LOOKS = {
@@ -17,7 +17,7 @@ def draw(cubes):
         cube = cubes[name]
         cube = cube.isel(ridge=0, attention=0, samples=-1).transpose("distance", "replica", ...)
         x = cube.hamming.mean(("run", "replica")).values
-        agreed = (cube.sample_converged * of_chosen(cube, "converged")).transpose("distance", "replica").values
+        agreed = (cube.sample_converged * settled(cube)).transpose("distance", "replica").values
         site, full = (
             of_chosen(cube, kind).transpose("distance", "replica").values for kind in ("site_error", "full_error")
         )

@@ -2,7 +2,7 @@
 
 import json
 
-from attention_limits.figures.potts_parts import LEARNER_COLORS, equilibrium_note, level, of_chosen, series
+from attention_limits.figures.potts_parts import LEARNER_COLORS, equilibrium_note, level, of_chosen, series, settled
 from attention_limits.figures.style import house_style, new_figure
 
 _OPTIMIZERS = {"sgd": (":", "SGD"), "adam": ("-", "Adam")}
@@ -19,24 +19,25 @@ def draw(cubes):
         part = cube.sel(distance=distance)
         ridge = part.ridge.values[0]
         factored = of_chosen(part, "test_loss").sel(ridge=ridge)
-        settled = of_chosen(part, "converged").sel(ridge=ridge)
+        fitted = settled(part).sel(ridge=ridge)
         for kind in factored.attention.values:
             color = LEARNER_COLORS["factored", str(kind)]
             name = f"factored, {kind}"
             level(left, float(factored.sel(attention=kind, samples=largest).mean()), name, color=color, linestyle="--")
-            series(middle, factored.sel(attention=kind), settled.sel(attention=kind), "samples", color, name)
+            series(middle, factored.sel(attention=kind), fitted.sel(attention=kind), "samples", color, name)
         for layers in part.layers.values:
             for optimizer, (style, name) in _OPTIMIZERS.items():
                 loss = part.transformer_test_loss.sel(layers=layers, optimizer=optimizer).transpose(..., "replica")
                 label = f"{layers:g} layer{'s' if layers > 1 else ''}, {name}"
                 color = LEARNER_COLORS["transformer", int(layers)]
                 series(left, loss.sel(samples=largest), None, "epoch", color, label, linestyle=style)
-                series(middle, loss.isel(epoch=-1), None, "samples", color, label, linestyle=style)
+                trained = part.transformer_converged.sel(layers=layers, optimizer=optimizer)
+                series(middle, loss.isel(epoch=-1), trained, "samples", color, label, linestyle=style)
         mixed = of_chosen(part, "mixed_test_loss", "mixed_chosen")
-        settled = of_chosen(part, "mixed_converged", "mixed_chosen")
+        fitted = settled(part, "mixed_")
         for kind in mixed.attention.values:
             color = LEARNER_COLORS["factored", str(kind)]
-            series(right, mixed.sel(attention=kind), settled.sel(attention=kind), "mixing", color, f"{kind} attention")
+            series(right, mixed.sel(attention=kind), fitted.sel(attention=kind), "mixing", color, f"{kind} attention")
         for axes in (left, middle, right):
             level(axes, float(part.optimal_loss.mean()), "optimal", color="#009E73", linewidth=1.6)
         level(right, float(part.independent_loss.sel(samples=largest).mean()), "independent sites", linestyle="-.")

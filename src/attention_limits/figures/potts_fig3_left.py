@@ -32,7 +32,13 @@ def draw(cubes):
                     values = simulated.values
                     # Without ridge training is exact below alpha = 1, up to rounding.
                     values = np.where(values < 1e-12, np.nan, values)
-                    points(axes, simulated.alpha.values, values, np.ones(values.shape), color, None)
+                    realised = one.realised_alpha.sel(alpha=simulated.alpha).mean("replica").values
+                    points(axes, realised, values, np.ones(values.shape), color, None)
+        # e_g = D (1 + 1 / alpha) + O(1 / alpha^2), D = 1 / gamma, for every fixed ridge.
+        law = theory.alpha.values[theory.alpha.values >= 1.0]
+        column[0].plot(
+            law, (1.0 + 1.0 / law) / gamma, color="#CC79A7", linestyle=":", label=r"$(1 + 1/\alpha) / \gamma$"
+        )
         best = part.isel(ridge=0).optimal_error.mean("replica").dropna("alpha")
         column[0].plot(best.alpha, best, color="0.5", linestyle="--", label=r"best $\lambda$ at each $\alpha$")
         column[0].set_title(rf"$\gamma = {gamma:g}$")

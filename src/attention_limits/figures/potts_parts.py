@@ -21,6 +21,12 @@ def of_chosen(cube, name, chosen="chosen"):
     return cube[name].isel(start=index.fillna(0).astype(int)).where(index.notnull())
 
 
+def settled(cube, prefix=""):
+    """1 where the chosen start has converged and a second start, if there is one, ends at the same objective; 0 elsewhere."""
+    converged = of_chosen(cube, f"{prefix}converged", f"{prefix}chosen")
+    return (converged * (cube[f"{prefix}agreeing_starts"] >= min(2, cube.sizes["start"]))).where(converged.notnull())
+
+
 def series(axes, array, converged, dim, color, label, **style):
     """Mean over replicas of `array` along `dim` as a line with markers and error bars, hollow where fewer than half converged."""
     array = array.dropna(dim, how="all")
@@ -43,6 +49,9 @@ def equilibrium_note(cube, distance):
     mean = float(part.hamming.mean())
     error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
     agreed = bool((part.sample_converged == 1).all())
-    return rf"$d_H = {mean:.3f} \pm {error:.3f}$, $\beta = {float(part.beta.mean()):.3f}$" + (
-        "" if agreed else ", runs disagree"
+    reached = bool((part.distance_converged == 1).all())
+    return (
+        rf"$d_H = {mean:.3f} \pm {error:.3f}$, $\beta = {float(part.beta.mean()):.3f}$"
+        + ("" if agreed else ", runs disagree")
+        + ("" if reached else f", {float(distance):g} not reached")
     )

@@ -7,13 +7,11 @@ Potts problem. Only A_ij V_ab up to V -> V + 1 b^T matters: errors are measured 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from attention_limits.potts_mlm import factored_kernels
+from attention_limits.potts_mlm.descent import START, descend
 
 ATTENTIONS = ("raw", "softmax")
-# Standard deviation of the first attention (raw) and values: logits of order one tenth of their final size.
-START = 0.1
 
 
 @dataclass(frozen=True)
@@ -81,20 +79,16 @@ def fit(
     start = START * rng.standard_normal(sites**2 + colors**2)
     if attention == "raw":
         start[: sites**2 : sites + 1] = 0.0
-    outcome = minimize(
-        objective, start, args=(sequences, colors, attention, ridge), jac=True, method="L-BFGS-B",
-        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": tolerance, "ftol": 0.0, "maxcor": 20},
-    )  # fmt: skip
-    weights, transposed = _unpacked(outcome.x, sites, colors)
-    gradient = float(np.abs(outcome.jac).max())
+    found = descend(lambda flat: objective(flat, sequences, colors, attention, ridge), start, max_iterations, tolerance)
+    weights, transposed = _unpacked(found.parameters, sites, colors)
     return Fit(
         attention=_attention(weights, attention),
         values=transposed.T.copy(),
-        loss=float(outcome.fun - 0.5 * ridge * outcome.x @ outcome.x),
-        objective=float(outcome.fun),
-        gradient_norm=gradient,
-        iterations=int(outcome.nit),
-        converged=gradient <= tolerance,
+        loss=float(found.objective - 0.5 * ridge * found.parameters @ found.parameters),
+        objective=found.objective,
+        gradient_norm=found.gradient_norm,
+        iterations=found.iterations,
+        converged=found.converged,
     )
 
 

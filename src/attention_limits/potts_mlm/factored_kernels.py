@@ -13,11 +13,11 @@ from numba import njit
 from attention_limits.numerics.fast_math import exp
 
 BLOCK = 32
-_FAST = {"nnan", "nsz", "reassoc", "contract"}
+FAST = {"nnan", "nsz", "reassoc", "contract"}
 
 
-@njit(fastmath=_FAST)
-def _residual(logits, own):
+@njit(fastmath=FAST)
+def residual(logits, own):
     """-log softmax(logits)[own]; `logits` becomes softmax minus the one-hot vector of `own`."""
     colors = len(logits)
     highest = logits[0]
@@ -56,10 +56,10 @@ def losses(attention, values, sequences, out):
         part = sequences[start : start + BLOCK]
         gathered = np.empty((sites, len(part) * colors))
         _gather(values, part, gathered)
-        residual = np.dot(attention, gathered)
+        rest = np.dot(attention, gathered)
         for i in range(sites):
             for m in range(len(part)):
-                out[start + m, i] = _residual(residual[i, m * colors : (m + 1) * colors], part[m, i])
+                out[start + m, i] = residual(rest[i, m * colors : (m + 1) * colors], part[m, i])
 
 
 @njit
@@ -76,12 +76,12 @@ def loss_and_gradient(attention, values, sequences, d_attention, d_values):
         part = sequences[start : start + BLOCK]
         gathered = np.empty((sites, len(part) * colors))
         _gather(values, part, gathered)
-        residual = np.dot(attention, gathered)
+        rest = np.dot(attention, gathered)
         for i in range(sites):
             for m in range(len(part)):
-                total += _residual(residual[i, m * colors : (m + 1) * colors], part[m, i])
-        d_attention += np.dot(residual, gathered.T)
-        received = np.dot(attention.T, residual)
+                total += residual(rest[i, m * colors : (m + 1) * colors], part[m, i])
+        d_attention += np.dot(rest, gathered.T)
+        received = np.dot(attention.T, rest)
         for j in range(sites):
             for m in range(len(part)):
                 d_row = d_values[part[m, j]]

@@ -36,7 +36,7 @@ class Errors:
 
 def resolvent(x):
     """g(x) = 2 / (x + sqrt(x^2 - 4)): the resolvent of the semicircle law on [-2, 2] at x > 2."""
-    return 2.0 / (x + np.sqrt(x**2 - 4.0))
+    return 2.0 / (x + np.sqrt(x - 2.0) * np.sqrt(x + 2.0))
 
 
 def _checked(gamma, ridge, alpha):
@@ -58,27 +58,51 @@ def closed_form(gamma, ridge, alpha) -> Errors:
         e_g = (D + tau + z tau') / (1 + z^2 r' / alpha),   m = rho - tau,   V = r / ridge,   q = e_g - rho - D + 2 m,
         e_train = e_g / (1 + V)^2,   D = 1 / gamma,   rho = g(gamma) - D.
 
-    Without ridge e_g = D alpha / (alpha - 1) for alpha > 1; it diverges at alpha = 1. Raises ValueError for gamma <= 2,
-    ridge < 0 or alpha <= 0.
+    They are evaluated without differences of close numbers: 1 + z^2 r' / alpha and m as products, q as the sum of its two
+    terms in the saddle point. Without ridge e_g = D alpha / (alpha - 1) for alpha > 1; it diverges at alpha = 1.
+    Raises ValueError for gamma <= 2, ridge < 0 or alpha <= 0.
     """
     gamma, ridge, alpha = np.broadcast_arrays(*_checked(gamma, ridge, alpha))
     z = root(gamma, ridge, alpha)
     bounded = np.isfinite(z)
     z = np.where(bounded, z, 0.0)
-    x = gamma + z
-    r = resolvent(x)
-    slope = -r / np.sqrt(x**2 - 4.0)
-    noise, rho = 1.0 / gamma, resolvent(gamma) - 1.0 / gamma
-    tau, d_tau = r / (gamma * (gamma - r)), slope / (gamma - r) ** 2
-    regular = (noise + tau + z * d_tau) / (1.0 + z**2 * slope / alpha)
-    with np.errstate(divide="ignore"):
-        error = np.where(bounded, regular, noise * alpha / (alpha - 1.0))
+    noise, g, rho = 1.0 / gamma, resolvent(gamma), resolvent(gamma) ** 2 / gamma
+    r, width, tau, decay = _derivatives(gamma, z)
+    edge = np.sqrt(gamma - 2.0) * np.sqrt(gamma + 2.0)
+    left, spread = _response(gamma, ridge, z, r, width)
+    # 1 - g r, with 1 - g(x) = (x - 2 + w) / (x + w).
+    apart = (gamma - 2.0 + edge) / (gamma + edge) + g * ((gamma - 2.0) + z + width) / (gamma + z + width)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        error = np.where(bounded, (noise + tau - decay) / left, noise * alpha / (alpha - 1.0))
         variance = np.where(bounded, r / ridge, 1.0 / (alpha - 1.0))
-        overlap = rho - np.where(bounded, tau, 0.0)
-    # An infinite response fits the data exactly; at alpha = 1 without ridge the error diverges as well.
-    with np.errstate(invalid="ignore"):
-        training = np.where(np.isinf(variance), 0.0, error / (1.0 + variance) ** 2)
-    return Errors(error, training, overlap, error - rho - noise + 2.0 * overlap, variance)
+        overlap = np.where(bounded, z * g * g * (r / (apart * (gamma - r))), rho)
+        norm = np.where(bounded, overlap - decay + spread * error, error - rho - noise + 2.0 * overlap)
+        # An infinite response fits the data exactly; at alpha = 1 without ridge the error diverges as well.
+        training = np.where(np.isinf(variance), 0.0, error / (1.0 + variance) / (1.0 + variance))
+    return Errors(error, training, overlap, norm, variance)
+
+
+def _excess(gamma, ridge, alpha):
+    """e_g - D at ridge > 0, as one sum: 1 / alpha of it is left at many samples."""
+    z = root(gamma, ridge, alpha)
+    r, width, tau, decay = _derivatives(gamma, z)
+    left, spread = _response(gamma, ridge, z, r, width)
+    return (tau - decay + spread / gamma) / left
+
+
+def _response(gamma, ridge, z, r, width):
+    """1 + z^2 r' / alpha with alpha = z (ridge + r), and what it lacks to one."""
+    square = (gamma - 2.0) * (gamma + 2.0)
+    slope = r * (square / width + 2.0 * gamma * (z / width)) / (width + z)
+    return (ridge + slope) / (ridge + r), (z / width) * (r / (ridge + r))
+
+
+def _derivatives(gamma, z):
+    """r = g(x), w = sqrt(x^2 - 4) at x = gamma + z, tau = r / (gamma (gamma - r)), and -z tau' = z r / (w (gamma - r)^2)."""
+    # x - 2 is not taken from the rounded x.
+    width = np.sqrt((gamma - 2.0) + z) * np.sqrt(gamma + z + 2.0)
+    r = 2.0 / (gamma + z + width)
+    return r, width, r / (gamma * (gamma - r)), (z / width) * r / (gamma - r) ** 2
 
 
 def initial_slope(gamma):
@@ -91,13 +115,18 @@ def initial_slope(gamma):
 
 
 def optimal_ridge(gamma: float, alpha: float) -> float:
-    """The ridge with the smallest generalisation error at one gamma and alpha, to a relative 1e-6.
+    """The ridge with the smallest generalisation error at one gamma and alpha, to a relative 1e-3.
 
-    Raises ValueError for gamma <= 2 or alpha <= 0.
+    What depends on the ridge is of order alpha for few and of order 1 / alpha^2 for many samples, and is minimised without what
+    does not. Raises ValueError for gamma <= 2 or alpha <= 0.
     """
 
     def error(log_ridge):
-        return float(closed_form(gamma, np.exp(log_ridge), alpha).generalization)
+        ridge = np.exp(log_ridge)
+        found = closed_form(gamma, ridge, alpha)
+        if alpha < 1.0:
+            return float(found.norm - 2.0 * found.overlap) / alpha
+        return float(_excess(gamma, ridge, alpha)) * alpha
 
     limits = np.log([np.sqrt(gamma**2 - 4.0) / 10.0, 10.0 * gamma**3 / (gamma**2 - 1.0)])
     return float(np.exp(minimize_scalar(error, bounds=limits, method="bounded", options={"xatol": 1e-7}).x))

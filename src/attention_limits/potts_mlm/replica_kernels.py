@@ -4,7 +4,8 @@ import math
 
 from numba import vectorize
 
-STEPS = 200
+# Without ridge at alpha = 1 the root is infinite; a ridge of 1e-300 needs some 500 doublings.
+STEPS = 2000
 
 
 @vectorize(["float64(float64, float64, float64)"])
@@ -13,19 +14,21 @@ def root(gamma, ridge, alpha):
 
     z g(gamma + z) is an average of z / (z + c), c > 0, over the semicircle law: increasing and concave. Newton's iteration
     from z = 0 therefore approaches the root from below, without safeguards. There is none for ridge = 0 and alpha >= 1; then
-    and there alone the left-hand side is bounded, and the closed form for alpha < 1 is used.
+    and there alone the left-hand side is bounded, and the closed form for alpha < 1 is used. No difference of close numbers
+    enters: 1 - z g = g (gamma - g), and with w = sqrt(x^2 - 4), 1 - z / w = (gamma^2 - 4 + 2 gamma z) / (w (w + z)).
     """
+    square = (gamma - 2.0) * (gamma + 2.0)
     if ridge == 0.0:
         if alpha >= 1.0:
             return math.inf
-        return 0.5 * alpha * (gamma + math.sqrt(gamma * gamma - 4.0 * (1.0 - alpha))) / (1.0 - alpha)
+        return 0.5 * alpha * (gamma + math.sqrt(square + 4.0 * alpha)) / (1.0 - alpha)
     z = 0.0
     for _ in range(STEPS):
-        x = gamma + z
-        width = math.sqrt(x * x - 4.0)
-        g = 2.0 / (x + width)
-        missing = alpha - z * (ridge + g)
-        step = missing / (ridge + g - z * g / width)
+        # x - 2 is not taken from the rounded x.
+        width = math.sqrt((gamma - 2.0) + z) * math.sqrt(gamma + z + 2.0)
+        g = 2.0 / (gamma + z + width)
+        missing = alpha - z * (ridge + g) if alpha < 0.5 else (alpha - 1.0) + g * (gamma - g) - ridge * z
+        step = missing / (ridge + g * (square / width + 2.0 * gamma * (z / width)) / (width + z))
         z += step
         # Rounding ends the approach from below.
         if step <= 1e-15 * z:

@@ -31,19 +31,22 @@ class Instance:
     noise: float
 
 
-def draw_instance(gamma: float, sites: int, rng: np.random.Generator) -> Instance:
+def realised_samples(alpha: float, sites: int) -> int:
+    """M = max(1, round(alpha (L - 1))) sequences of L = `sites`."""
+    return max(1, round(alpha * (sites - 1)))
+
+
+def draw_instance(gamma: float, sites: int, rng: np.random.Generator) -> Instance | None:
     """K = gamma + W with W from the GOE: off-diagonal variance 1/L, diagonal 2/L; L = `sites`, drawn from the Generator `rng`.
 
-    Raises ValueError when K is not positive definite, which happens for gamma within about L^(-2/3) of 2 (or below).
+    None when K is not positive definite, which happens for gamma within about L^(-2/3) of 2 (or below).
     """
     noise = rng.standard_normal((sites, sites))
     K = gamma * np.eye(sites) + (noise + noise.T) / np.sqrt(2.0 * sites)
     try:
         factor = cholesky(K)
     except np.linalg.LinAlgError:
-        raise ValueError(
-            f"gamma {gamma:g} at {sites} sites: the precision matrix drawn is not positive definite"
-        ) from None
+        return None
     inverse = solve_triangular(factor, np.eye(sites))
     covariance = inverse @ inverse.T
     return Instance(factor, -K[1:, 0] / K[0, 0], covariance[1:, 1:], 1.0 / K[0, 0])

@@ -52,12 +52,15 @@ class Training:
         Mean over the steps of the epoch; mean over all sites of the test sequences. NaN after a divergence.
     attention : array (layers, L, L)
         Mean over test sequences: row i is where the masked site i looks.
+    gradient_norm : float
+        Largest component of the gradient of the training loss at the end, over all sequences and sites; NaN after a divergence.
     """
 
     epochs: np.ndarray
     training_loss: np.ndarray
     test_loss: np.ndarray
     attention: np.ndarray
+    gradient_norm: float
 
 
 def initial(shape: Shape, key) -> dict:
@@ -156,6 +159,27 @@ def evaluate(parameters, sequences) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([np.asarray(losses) for losses, _ in parts]), looks
 
 
+@jax.jit
+def _batch_gradient(parameters, sequences):
+    """Sum over sequences (n, L) and sites of the gradient of the loss."""
+
+    def at(total, site):
+        gradient = jax.grad(masked_loss)(parameters, sequences, jnp.full(len(sequences), site))
+        return jax.tree.map(lambda sum_, part: sum_ + len(sequences) * part, total, gradient), None
+
+    return jax.lax.scan(at, jax.tree.map(jnp.zeros_like, parameters), jnp.arange(sequences.shape[1]))[0]
+
+
+def gradient(parameters, sequences) -> dict:
+    """Gradient of the mean loss per site over `sequences` (n, L), an integer array, every site of which is masked in turn.
+
+    `parameters` as from `initial`, and so is the result.
+    """
+    tokens = jnp.asarray(sequences, jnp.int32)
+    parts = [_batch_gradient(parameters, tokens[k : k + TEST_BATCH]) for k in range(0, len(tokens), TEST_BATCH)]
+    return jax.tree.map(lambda *values: sum(values) / tokens.size, *parts)
+
+
 # The learning rate is an argument of the step, so that one compilation serves all schedules and sample sizes.
 _METHODS = {"sgd": optax.sgd(1.0), "adam": optax.adam(1.0)}
 
@@ -215,4 +239,6 @@ def train(
             tested_losses, looks = evaluate(parameters, test)
             training.append(float(np.mean(losses)))
             tested.append(float(tested_losses.mean()))
-    return Training(wanted, np.array(training), np.array(tested), looks)
+    slopes = jax.tree.leaves(gradient(parameters, sequences))
+    norm = max(float(jnp.abs(slope).max()) for slope in slopes)
+    return Training(wanted, np.array(training), np.array(tested), looks, norm)

@@ -65,8 +65,13 @@ def tune(
     until it brackets the target. The target is interpolated, the ladder laid anew and measured with twice the samples, until
     the distance at its top is within `tolerance` plus its standard error of the target, or the `rounds` are over. Every ladder is
     laid so that neighbours exchange at about `swap_rate`; `rng` is a numpy.random.Generator.
-    Raises UnreachableError when the target is not reached below `beta_max`.
+    Raises UnreachableError when the target is not reached below `beta_max`, or not below the distance of random colours.
     """
+    random = 1.0 - 1.0 / model.colors
+    if target >= random:
+        raise UnreachableError(
+            f"the mean Hamming distance is largest at beta = 0, {random:g} for {model.colors} colours; the target is {target:g}"
+        )
     betas = np.linspace(0.0, FIRST_TOP, 6)
     while True:
         distance, error, rejection = _measure(model, betas, rng, samples, gap)
@@ -103,7 +108,10 @@ def _measure(model, betas, rng, samples, gap):
     # What the runs disagree by beyond their own errors counts too.
     spread = np.abs(agreement.distance[:, 0] - agreement.distance[:, 1]) / 2.0
     error = np.maximum(np.hypot(*agreement.distance_error.T) / 2.0, spread)
-    return agreement.distance.mean(axis=1), error, 1.0 - (runs[0].swap_rate + runs[1].swap_rate) / 2.0
+    distance = agreement.distance.mean(axis=1)
+    # At beta = 0, where every ladder begins, all colours are equally likely.
+    distance[0], error[0] = 1.0 - 1.0 / model.colors, 0.0
+    return distance, error, 1.0 - (runs[0].swap_rate + runs[1].swap_rate) / 2.0
 
 
 def _crossing(betas, distance, target):
@@ -114,6 +122,12 @@ def _crossing(betas, distance, target):
     hull = np.minimum.accumulate(distance)
     below = np.flatnonzero(hull < target)
     upper = below[0] if len(below) else len(betas) - 1
-    lower = np.flatnonzero(hull[:upper] > hull[upper])[-1]
+    above = np.flatnonzero(hull[:upper] > hull[upper])
+    if not len(above):
+        raise UnreachableError(
+            f"the mean Hamming distance does not fall below {hull[0]:g} by more than its error up to beta = {betas[-1]:g}; "
+            f"the target is {target:g}"
+        )
+    lower = above[-1]
     slope = (hull[lower] - hull[upper]) / (betas[upper] - betas[lower])
     return betas[upper] - (target - hull[upper]) / slope, slope

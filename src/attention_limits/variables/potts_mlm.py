@@ -112,6 +112,14 @@ _DATA = (
         "the larger of energy and overlap with the commonest colours",
     ),
     (
+        "distance_converged",
+        (),
+        "whether the distance is the one aimed at",
+        "",
+        "true or false",
+        "mean over the runs within the tolerance plus 3 standard errors",
+    ),
+    (
         "sample_converged",
         (),
         "whether both runs agree",
@@ -134,6 +142,10 @@ _LEARNING = (
     ("iterations", _START, "iterations done", "", "count", "L-BFGS"),
     ("converged", _START, "whether the gradient reached the tolerance", "", "true or false", "L-BFGS"),
     ("chosen", ("attention",), "start with the smallest objective", "", "number of the start", "argmin of the objective"),
+    (
+        "agreeing_starts", ("attention",), "converged starts within 1e-4 nats of the smallest objective",
+        "", "count; below two the minimum is one that a single start has found", "objective <= min + 1e-4",
+    ),
     ("excess_loss", ("attention",), "test loss of the chosen start above the optimal one", "", _NATS, "paired by test sequence"),
     ("excess_error", ("attention",), "its standard error over test sequences", "", _NATS, "sample standard deviation / sqrt(n)"),
     (
@@ -145,16 +157,30 @@ _LEARNING = (
         "independent_loss", (), "test loss of independent sites",
         "", _NATS, "site frequencies of the training set, half a count added",
     ),
+    ("mixed_objective", _START, "regularised training loss", "", _NATS, "loss + (lambda / 2) (||S||^2 + ||V||^2)"),
+    ("mixed_iterations", _START, "iterations done", "", "count", "L-BFGS"),
+    (
+        "mixed_agreeing_starts", ("attention",), "converged starts within 1e-4 nats of the smallest objective",
+        "", "count; below two the minimum is one that a single start has found", "objective <= min + 1e-4",
+    ),
     ("mixed_training_loss", _START, "training loss", "", _NATS, f"{_LOSS}, {_MIXED}"),
     ("mixed_test_loss", _START, "test loss", "", _NATS, f"{_LOSS}, {_MIXED}"),
     ("mixed_gradient_norm", _START, "largest component of the gradient at the end", "", _NATS, "L-BFGS"),
     ("mixed_converged", _START, "whether the gradient reached the tolerance", "", "true or false", "L-BFGS"),
-    ("mixed_chosen", ("attention",), "start with the smallest training loss", "", "number of the start", "argmin"),
+    ("mixed_chosen", ("attention",), "start with the smallest objective", "", "number of the start", "argmin of the objective"),
     (
         "transformer_training_loss", ("optimizer", "epoch"), "training loss",
         "", "per masked site, natural logarithm, mean over the epoch", _TRANSFORMER,
     ),
     ("transformer_test_loss", ("optimizer", "epoch"), "test loss", "", _NATS, f"{_LOSS}, {_TRANSFORMER}"),
+    (
+        "transformer_gradient_norm", ("optimizer",), "largest component of the gradient at the end",
+        "", "nats per site, over all training sequences and sites", _TRANSFORMER,
+    ),
+    (
+        "transformer_converged", ("optimizer",), "whether that gradient reached the tolerance",
+        "", "true or false; of one start", "SGD or Adam",
+    ),
     (
         "transformer_map", ("optimizer", "site", "site_other"), "attention of a masked site",
         "", "rows add up to 1; mean over layers and test sequences", _TRANSFORMER,
@@ -172,6 +198,8 @@ _GAUSSIAN = (
         "simulated_generalization_error", (), "generalisation error, simulated",
         "e_g", "exact given the estimate", "D + (v - theta) Sigma (v - theta)",
     ),
+    ("realised_samples", (), "training sequences of the simulation", "M", "count", "max(1, round(alpha (L - 1)))"),
+    ("realised_alpha", (), "samples per input of the simulation", "α", "M / (L - 1)", "realised_samples / (L - 1)"),
     ("simulated_training_error", (), "training error, simulated", "e_t", "squared error of a masked site", "mean (y - X v)^2"),
 )  # fmt: skip
 

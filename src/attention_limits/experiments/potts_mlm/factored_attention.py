@@ -3,6 +3,7 @@
 import numpy as np
 
 from attention_limits.experiments.potts_mlm.points import collect, training_set
+from attention_limits.potts_mlm.descent import agreeing
 from attention_limits.potts_mlm.factored_attention import fit, full_error, independent_losses, losses, site_error
 
 _PER_START = (
@@ -17,7 +18,7 @@ _PER_START = (
 )
 _DIMS = {
     **dict.fromkeys(_PER_START, ("attention", "start")),
-    **dict.fromkeys(("chosen", "excess_loss", "excess_error"), ("attention",)),
+    **dict.fromkeys(("chosen", "agreeing_starts", "excess_loss", "excess_error"), ("attention",)),
     "attention_map": ("attention", "site", "site_other"),
     "value_map": ("attention", "color", "color_other"),
 }
@@ -71,6 +72,7 @@ def _variant(kind, sequences, data, ridge, solver, rng):
         "iterations": [item.iterations for item in fits],
         "converged": [item.converged for item in fits],
         "chosen": chosen,
+        "agreeing_starts": agreeing([item.objective for item in fits], [item.converged for item in fits]),
         "excess_loss": excess.mean(),
         "excess_error": excess.std(ddof=1) / np.sqrt(len(excess)),
         "attention_map": fits[chosen].attention,

@@ -12,6 +12,8 @@ from attention_limits.potts_mlm.factored_attention import losses
 from attention_limits.potts_mlm.gibbs import Ladder, Sampled, color_counts, compare
 from attention_limits.potts_mlm.tuning import UnreachableError, tune
 
+# Standard errors of the sampled distance that are allowed beyond the tolerance.
+DEVIATIONS = 3.0
 _SITES, _COLORS = ("site", "site_other"), ("color", "color_other")
 DIMS = {
     "training_states": ("sample", "site"),
@@ -54,6 +56,8 @@ def run(spec, streams):
         tops = [Sampled(item.states[:, -1:], item.energies[:, -1:], item.swap_rate) for item in runs]
         agreement = compare(*tops, model.colors)
         beta = tuned.betas[-1]
+        missed = abs(agreement.distance[0].mean() - distance)
+        allowed = solver["tolerance"] + DEVIATIONS * np.hypot(*agreement.distance_error[0]) / 2.0
         training = tops[0].states[: solver["samples"], 0]
         test = tops[1].states[: solver["test_samples"], 0]
         return {
@@ -67,6 +71,7 @@ def run(spec, streams):
             "rungs": len(tuned.betas),
             "swap_rate": min(item.swap_rate.min() for item in runs),
             "optimal_loss": losses(beta * model.J, model.U, test).mean(),
+            "distance_converged": missed <= allowed,
             "sample_converged": agreement.converged(solver["largest_r_hat"])[0],
             "hamming_cross": agreement.cross[0],
             **{name: getattr(agreement, name)[0] for name in ("autocorrelation", "r_hat")},

@@ -6,6 +6,7 @@ from attention_limits.experiments.potts_mlm.points import collect, training_set
 from attention_limits.potts_mlm.transformer import OPTIMIZERS, Shape, train
 
 _DIMS = {
+    **dict.fromkeys(("transformer_gradient_norm", "transformer_converged"), ("optimizer",)),
     "transformer_training_loss": ("optimizer", "epoch"),
     "transformer_test_loss": ("optimizer", "epoch"),
     "transformer_map": ("optimizer", "site", "site_other"),
@@ -36,6 +37,8 @@ def run(spec, streams):
         return {
             "transformer_training_loss": [item.training_loss for item in done],
             "transformer_test_loss": [item.test_loss for item in done],
+            "transformer_gradient_norm": [item.gradient_norm for item in done],
+            "transformer_converged": [item.gradient_norm <= solver["tolerance"] for item in done],
             "transformer_map": [item.attention.mean(axis=0) for item in done],
         }
 
