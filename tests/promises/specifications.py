@@ -67,8 +67,8 @@ def _whole_numbers(low: int, high: int) -> st.SearchStrategy:
 def _numbers(schema: dict) -> st.SearchStrategy:
     low = schema.get("minimum", schema.get("exclusiveMinimum"))
     high = schema.get("maximum", schema.get("exclusiveMaximum"))
-    first = np.nextafter(low, np.inf) if "exclusiveMinimum" in schema else float(low)
-    last = np.nextafter(high, -np.inf) if "exclusiveMaximum" in schema else float(high)
+    first = float(np.nextafter(low, np.inf)) if "exclusiveMinimum" in schema else float(low)
+    last = float(np.nextafter(high, -np.inf)) if "exclusiveMaximum" in schema else float(high)
     choices = [st.sampled_from([first, last]), st.floats(first, last)]
     if low >= 0:
         smallest = max(first, last * 10.0**-DECADES)

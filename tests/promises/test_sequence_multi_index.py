@@ -1,0 +1,254 @@
+"""Promises of the sequence multi-index family: right, flagged, or refused, over the whole range of every schema.
+
+Statistical comparisons are seeded, with limits at five standard errors: a correct program fails one of them with a probability
+of 6e-7, and there are some thousand.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slow_sequence_multi_index as slow
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from specifications import Refused, compute, document, node, section, whole_range
+
+from attention_limits.rng import Streams
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.links.loading import load_link
+
+FAMILY = "sequence_multi_index"
+SIGMAS = 5.0
+SMOKE = {"nodes": 64, "max_iterations": 80, "resolution": 0.5}
+# Keys of each link; those of a fixed number of tokens and of rows are drawn up to sizes that are computed in a second.
+KEYS = {
+    "deep_attention": ("skip", "beta", "depth", "tokens"),
+    "untied": ("skip", "beta", "depth", "tokens"),
+    "multi_head": ("skip", "beta", "depth", "tokens", "heads"),
+    "sequence_output": ("skip", "beta", "depth", "tokens"),
+    "rescaled_attention": ("ratio", "beta", "depth", "tokens"),
+    "committee_depth": ("ratio", "beta", "depth", "tokens"),
+    "large_depth": ("ratio", "beta", "tokens"),
+    "phase_retrieval": (),
+    "product": ("rows",),
+    "sum_of_squares": ("rows",),
+    "sign_product": ("rows",),
+    "committee": ("rows",),
+    "monomial": ("exponents",),
+}
+SIZES = {"depth": (1, 3), "tokens": (2, 4), "heads": (1, 3), "rows": (1, 16)}
+
+
+def link_key(key):
+    """Every value that the schema allows for a key of a link, sizes up to SIZES."""
+    schema = node(FAMILY, "state_evolution", "model", key)
+    if key == "exponents":
+        return st.lists(whole_range(schema["items"]), min_size=1, max_size=3)
+    if key in SIZES:
+        return st.integers(*SIZES[key])
+    return whole_range(schema)
+
+
+def models(*names):
+    """Models of the given links, with and without output noise."""
+    noise = st.one_of(st.just({}), st.just({}), link_key("noise").map(lambda value: {"noise": value}))
+    parts = [st.fixed_dictionaries({"link": st.just(name), **{key: link_key(key) for key in KEYS[name]}}) for name in names]
+    return st.tuples(st.one_of(parts), noise).map(lambda both: both[0] | both[1])
+
+
+alphas = whole_range(node(FAMILY, "state_evolution", "grid", "alpha"))
+
+
+def computed(kind, model, grid, solver, replicas=1, seed=0):
+    """The dataset of one grid point, or None when the specification is refused."""
+    found = compute(FAMILY, document(kind, model, grid, solver, replicas), seed)
+    if isinstance(found, Refused):
+        assert all(problem.count(": ") >= 2 for problem in found.problems), found.problems
+        return None
+    return found[kind].isel(dict.fromkeys(grid, 0), drop=True)
+
+
+def assert_overlap(overlap, flagged):
+    """A symmetric matrix with eigenvalues in [0, 1], or missing where the point is flagged."""
+    if not np.all(np.isfinite(overlap)):
+        assert flagged
+        return
+    spectrum = np.linalg.eigvalsh(0.5 * (overlap + overlap.T))
+    assert np.all((spectrum >= -1e-9) & (spectrum <= 1.0 + 1e-9)), spectrum
+
+
+def assert_fixed_point(model, alpha, overlap, solver, prior=0.0, free=None, samples=1024):
+    """Q_hat = alpha E sum_a g_a g_a^T on plain random outputs of an own forward pass, with the denoiser at a higher resolution.
+
+    The nodes of the run have an error of their own, no larger than that of as many random outputs: both are allowed for.
+    """
+    rng = np.random.default_rng(17)
+    link = load_link(model, Path())
+    size = link.rows
+    values, vectors = np.linalg.eigh(overlap)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    V = np.eye(size) - overlap
+    V = 0.5 * (V + V.T)
+    if np.linalg.eigvalsh(V)[0] < 1e-3:
+        return  # exact recovery, whose approach is tested by its own limits
+    omega = np.einsum("pq,nqa->npa", root, rng.standard_normal((samples, size, link.tokens)))
+    h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), rng.standard_normal(omega.shape))
+    noise = rng.standard_normal((samples, link.noise_dimension))
+    moments = Channel(link, 1.0, rng).posterior(link.observe(h, noise), omega, V)
+    first, second = np.einsum("pq,knqa->knpa", np.linalg.inv(V), moments.means)
+    products = alpha * np.einsum("npa,npa->np", first, second)
+    wanted = np.diag(overlap @ np.linalg.inv(V)) - prior
+    error = SIGMAS * products.std(axis=0) * np.sqrt(1.0 / samples + 1.5 / solver["nodes"])
+    slack = 5e-3 * (1.0 + np.diag(overlap @ np.linalg.inv(V)))
+    difference = np.abs(products.mean(axis=0) - wanted)
+    rows = range(size) if free is None else free
+    assert all(difference[k] <= error[k] + slack[k] for k in rows), (difference, error, wanted)
+
+
+@settings(max_examples=8)
+@given(model=models(*KEYS), alpha=alphas)
+@example(model={"link": "deep_attention", "skip": 100.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=5.0)
+@example(model={"link": "deep_attention", "skip": 1.0, "beta": 10.0, "tokens": 2, "depth": 2}, alpha=0.4)
+@example(model={"link": "untied", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 1}, alpha=1.0)
+@example(model={"link": "multi_head", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 1, "heads": 2}, alpha=0.7)
+@example(model={"link": "sequence_output", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=0.3)
+@example(model={"link": "committee", "rows": 2, "noise": 0.1}, alpha=1.0)
+@example(model={"link": "monomial", "exponents": [16]}, alpha=1.0)
+def test_state_evolution_is_a_fixed_point_of_own_averages(model, alpha):
+    found = computed("state_evolution", model, {"alpha": alpha}, SMOKE)
+    if found is None:
+        return
+    point = found.isel(replica=0)
+    overlap, settled = point.overlap.values, bool(point.converged) and float(point.resolved) > 0.99
+    assert_overlap(overlap, not settled)
+    assert 0.0 <= float(point.resolved) <= 1.0
+    if settled:
+        assert_fixed_point(model, alpha, overlap, SMOKE)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.45, 0.8, 1.0, 1.5, 100.0])
+def test_state_evolution_is_that_of_gauss_hermite(alpha):
+    """Phase retrieval, within the spread of sixteen scramblings, from both starts: there is no gap."""
+    wanted = slow.sign_overlap(alpha)
+    for kind in ("state_evolution", "state_evolution_informed"):
+        found = computed(kind, {"link": "phase_retrieval"}, {"alpha": alpha}, SMOKE | {"nodes": 512}, replicas=16)
+        overlap = found.overlap.values.reshape(-1)
+        error = overlap.std(ddof=1) / 4.0
+        assert found.converged.all()
+        # Convergence to a relative 1e-3 a step leaves up to 5e-3 near the threshold.
+        assert abs(overlap.mean() - wanted) <= SIGMAS * error + 5e-3, (kind, overlap.mean(), error, wanted)
+
+
+@settings(max_examples=4)
+@given(model=models("deep_attention", "rescaled_attention", "committee_depth", "large_depth"), alpha=alphas)
+@example(model={"link": "deep_attention", "skip": 100.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=5.0)
+def test_state_evolution_informed_is_never_below_the_uninformed(model, alpha):
+    found = [computed(kind, model, {"alpha": alpha}, SMOKE) for kind in ("state_evolution", "state_evolution_informed")]
+    if found[0] is None:
+        assert found[1] is None
+        return
+    for one in found:
+        assert_overlap(one.overlap.values[0], not one.converged.item())
+    if all(one.converged.item() and one.resolved.item() > 0.99 for one in found):
+        low, high = (np.diag(one.overlap.values[0]) for one in found)
+        assert np.all(high >= low - 0.05), (low, high)
+
+
+@pytest.mark.parametrize(
+    ("model", "alpha"),
+    [({"depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0}, 0.4), ({"depth": 2, "tokens": 2, "skip": 100.0, "beta": 1.0}, 2.0),
+     ({"link": "committee", "rows": 2}, 1.0), ({"link": "phase_retrieval", "noise": 0.1}, 2.0)],
+)  # fmt: skip
+def test_state_evolution_converged_holds_with_four_times_the_effort(model, alpha):
+    few = computed("state_evolution", model, {"alpha": alpha}, SMOKE | {"tolerance": 1e-3})
+    many = computed("state_evolution", model, {"alpha": alpha}, SMOKE | {"tolerance": 2.5e-4, "max_iterations": 320})
+    assert few.converged.all()
+    np.testing.assert_allclose(few.overlap.values, many.overlap.values, atol=0.01)
+
+
+@pytest.mark.parametrize("exponents", [[16], [8, 8], [1, 16]])
+def test_state_evolution_marks_errors_that_no_node_reaches(exponents):
+    """The plug-in error without information is E y^2, a product of double factorials that no nodes reach."""
+    found = computed("state_evolution", {"link": "monomial", "exponents": exponents}, {"alpha": 0.0}, SMOKE)
+    assert np.isnan(found.error_plug_in.item())
+    assert np.isnan(found.error_bayes.item())
+    easy = computed("state_evolution", {"link": "monomial", "exponents": [2]}, {"alpha": 0.0}, SMOKE | {"nodes": 512})
+    assert easy.error_plug_in.item() == pytest.approx(3.0, rel=0.02)
+
+
+@settings(max_examples=12)
+@given(model=models(*KEYS), q=st.sampled_from([0.0, 0.3, 0.9]))
+@example(model={"link": "multi_head", "skip": 0.0, "beta": 1.0, "tokens": 2, "depth": 1, "heads": 3}, q=0.3)
+@example(model={"link": "sequence_output", "skip": 100.0, "beta": 10.0, "tokens": 2, "depth": 2}, q=0.3)
+@example(model={"link": "untied", "skip": 0.0, "beta": 10.0, "tokens": 2, "depth": 2}, q=0.3)
+@example(model={"link": "deep_attention", "skip": 0.5, "beta": 1.0, "tokens": 2, "depth": 8}, q=0.3)
+@example(model={"link": "rescaled_attention", "ratio": 20.0, "beta": 1.0, "tokens": 2, "depth": 30}, q=0.3)
+@example(model={"link": "product", "rows": 3}, q=0.3)
+@example(model={"link": "sum_of_squares", "rows": 16}, q=0.3)
+def test_state_evolution_denoiser_is_a_conditional_expectation(model, q, samples=512):
+    """E[(x - E[x | y, omega]) f(y, omega)] = 0 for the fields and their squares x, on simulations of an own forward pass."""
+    if isinstance(compute(FAMILY, document("state_evolution", model, {"alpha": 1.0}, SMOKE | {"max_iterations": 1})), Refused):
+        return
+    rng = np.random.default_rng(23)
+    link = load_link(model, Path())
+    omega = np.sqrt(q) * rng.standard_normal((samples, link.rows, link.tokens))
+    h = omega + np.sqrt(1.0 - q) * rng.standard_normal(omega.shape)
+    if model["link"] != "large_depth":
+        np.testing.assert_allclose(link.forward(h), slow.forward(model, h), rtol=1e-8, atol=1e-12)
+    noise = rng.standard_normal((samples, link.noise_dimension))
+    moments = Channel(link, 1.0, rng).posterior(link.observe(h, noise), omega, (1.0 - q) * np.eye(link.rows))
+    use = moments.resolved
+    if use.mean() < 0.9:
+        return  # flagged
+    size = link.rows * link.tokens
+    d, omega = (h - omega).reshape(samples, size), omega.reshape(samples, size)
+    means = moments.means.reshape(2, samples, size)
+    squares = np.einsum("nii->ni", moments.covariance.reshape(samples, size, size)) + means[0] * means[1]
+    # Test functions take one estimate of the mean and the residuals the other.
+    functions = [np.ones_like(d), means[0], omega, omega * means[0].std(axis=0)]
+    residuals = [d - means[1]] * 3 + [d**2 - squares]
+    bias = 2.0 * np.mean(1.0 / np.maximum(moments.effective, 1.0))
+    for function, residual in zip(functions, residuals, strict=True):
+        product = np.where(use[:, None], function * residual, 0.0)
+        limit = SIGMAS * product.std(axis=0) / np.sqrt(samples) + (bias + 1.0 - use.mean()) * (1.0 - q) + 1e-9
+        assert np.all(np.abs(product.mean(axis=0)) <= limit), (product.mean(axis=0), limit)
+
+
+@settings(max_examples=6)
+@given(skip=link_key("skip"), beta=link_key("beta"), q=st.floats(0.0, 0.9))
+@example(skip=0.0, beta=10.0, q=0.3)
+@example(skip=1.0, beta=1.0, q=0.5)
+def test_state_evolution_denoiser_of_two_layers_is_a_dense_integral(skip, beta, q):
+    rng = np.random.default_rng(5)
+    link = load_link({"link": "deep_attention", "skip": skip, "beta": beta}, Path())
+    omega = np.sqrt(q) * rng.standard_normal((2, 2, 2))
+    V = (1.0 - q) * np.eye(2)
+    observed = link.observe(omega + np.sqrt(1.0 - q) * rng.standard_normal(omega.shape))
+    found = Channel(link, 1.0, rng).posterior(observed, omega, V)
+    for i in np.flatnonzero(found.resolved):
+        mean, moments = slow.two_layer_moments(observed[i], omega[i], V, skip, beta)
+        scale = 2e-3 if beta > 2.0 or skip < 0.01 else 1e-4
+        np.testing.assert_allclose(found.mean[i].reshape(4), mean, atol=scale)
+        np.testing.assert_allclose(found.covariance[i].reshape(4, 4), moments - np.outer(mean, mean), atol=scale)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [{"link": "sign_product", "rows": 2}, {"link": "committee", "rows": 3}, {"link": "product", "rows": 2, "noise": 0.5},
+     {"link": "untied", "depth": 1, "tokens": 3, "noise": 0.1}, {"link": "multi_head", "heads": 2, "tokens": 4, "noise": 1000.0}],
+)  # fmt: skip
+def test_state_evolution_denoiser_of_noisy_and_discrete_links_is_brute_force(model):
+    rng = np.random.default_rng(6)
+    link = load_link(model, Path())
+    size, V = link.rows * link.tokens, 0.6 * np.eye(link.rows)
+    omega = np.repeat(np.sqrt(0.4) * rng.standard_normal((1, link.rows, link.tokens)), 2, axis=0)
+    h = omega + np.sqrt(0.6) * rng.standard_normal(omega.shape)
+    observed = link.observe(h, rng.standard_normal((2, link.noise_dimension)))
+    found = Channel(link, 2.0, rng).posterior(observed, omega, V)
+    for i in range(2):
+        wanted, error = slow.brute_posterior(model, omega[i], V, observed[i], 40000, rng)
+        mean = found.mean[i].reshape(size)
+        second = found.covariance[i].reshape(size, size) + np.outer(mean, mean)
+        own = np.concatenate([mean, second[np.triu_indices(size)]])
+        error = np.hypot(error, 2.0 / np.sqrt(found.effective[i]))
+        assert np.all(np.abs(own - wanted) <= SIGMAS * error), (own - wanted) / error
