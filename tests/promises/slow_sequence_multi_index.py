@@ -122,8 +122,10 @@ def two_layer_moments(u, omega, V, skip, beta):
 
     u (2,) is the score root up to its sign, omega (2, 2), V (2, 2) diagonal. The second layer is +-A^-1 u, A = S(z) + c I.
     """
-    grid = np.linspace(-7.0, 7.0, 1201) * np.sqrt(V[0, 0])
-    z = np.stack(np.meshgrid(omega[0, 0] + grid, omega[0, 1] + grid, indexing="ij"), axis=-1).reshape(-1, 2)
+    grid = np.linspace(-7.0, 7.0, 601) * np.sqrt(V[0, 0])
+    # Off the diagonal by a third of a step: without skip connection A is singular there.
+    shifted = omega[0, 1] + grid + (grid[1] - grid[0]) / 3.0
+    z = np.stack(np.meshgrid(omega[0, 0] + grid, shifted, indexing="ij"), axis=-1).reshape(-1, 2)
     matrix = attend(z, z, beta) + skip * np.eye(2)
     second = np.linalg.solve(matrix, np.broadcast_to(u, z.shape)[..., None])[..., 0]
     total, mean, moments = 0.0, np.zeros(4), np.zeros((4, 4))
@@ -209,3 +211,45 @@ def complex_gradient(value, parameters):
             gradient[at] = value(moved).imag / 1e-30
         found.append(gradient)
     return found
+
+
+def phase_retrieval_free_entropy(overlap, alpha):
+    """Phi of y = h^2 at an overlap, by a dense sum: log Z = log sum_(+-) N(+-|h|; omega, V) / (2 |h|)."""
+    x = np.linspace(-8.0, 8.0, 1600)
+    weight = np.exp(-0.5 * x**2) / np.exp(-0.5 * x**2).sum()
+    variance = 1.0 - overlap
+    omega = np.sqrt(overlap) * x[:, None]
+    h = np.abs(omega + np.sqrt(variance) * x[None, :])
+    both = np.logaddexp(-0.5 * (h - omega) ** 2 / variance, -0.5 * (h + omega) ** 2 / variance)
+    log_z = both - 0.5 * np.log(2.0 * np.pi * variance) - np.log(2.0 * np.maximum(h, 1e-3))
+    return 0.5 * (overlap + np.log(variance)) + alpha * np.sum(np.outer(weight, weight) * log_z)
+
+
+def noisy_phase_retrieval_threshold(noise):
+    """alpha of weak recovery of y = h^2 + sqrt(noise) xi: 1 / E (E[h^2 | y] - 1)^2, by dense sums over h and y."""
+    h = np.linspace(0.0, 8.0, 2001)
+    prior = np.exp(-0.5 * h**2)
+    width = np.sqrt(noise)
+    y = np.linspace(-8.0 * width, 50.0 + 8.0 * width, 6001)
+    density, second = np.empty((2, len(y)))
+    for k, value in enumerate(y):
+        joint = prior * np.exp(-0.5 * (value - h**2) ** 2 / noise)
+        density[k], second[k] = joint.sum(), joint @ h**2
+    excess = np.divide(second, density, out=np.ones_like(density), where=density > 0) - 1.0
+    return density.sum() / np.sum(density * excess**2)
+
+
+def gamp_of_phase_retrieval(x, y, start, start_overlap, steps):
+    """Estimates (steps, D) and variances (steps,) of y = (x w)^2 / D, by the equations for one row and one token."""
+    dimension = x.shape[1]
+    w, V, reaction, estimates, variances = start, 1.0 - start_overlap, 0.0, [], []
+    for _ in range(steps):
+        omega = x @ w / np.sqrt(dimension) - reaction
+        mean = np.sqrt(y) * np.tanh(omega * np.sqrt(y) / V)
+        g, slope = (mean - omega) / V, (y - mean**2) / V**2 - 1.0 / V
+        precision = max(-slope.sum() / dimension, 0.0)
+        V = 1.0 / (1.0 + precision)
+        w = V * (x.T @ g / np.sqrt(dimension) + precision * w)
+        reaction = V * g
+        estimates.append(w), variances.append(V)
+    return np.array(estimates), np.array(variances)

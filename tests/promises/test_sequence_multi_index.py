@@ -19,7 +19,7 @@ from attention_limits.sequence_multi_index.links.loading import load_link
 
 FAMILY = "sequence_multi_index"
 SIGMAS = 5.0
-SMOKE = {"nodes": 64, "max_iterations": 80, "resolution": 0.5}
+SMOKE = {"nodes": 64, "max_iterations": 60, "resolution": 0.35}
 # Keys of each link; those of a fixed number of tokens and of rows are drawn up to sizes that are computed in a second.
 KEYS = {
     "deep_attention": ("skip", "beta", "depth", "tokens"),
@@ -52,7 +52,9 @@ def link_key(key):
 def models(*names):
     """Models of the given links, with and without output noise."""
     noise = st.one_of(st.just({}), st.just({}), link_key("noise").map(lambda value: {"noise": value}))
-    parts = [st.fixed_dictionaries({"link": st.just(name), **{key: link_key(key) for key in KEYS[name]}}) for name in names]
+    parts = [
+        st.fixed_dictionaries({"link": st.just(name), **{key: link_key(key) for key in KEYS[name]}}) for name in names
+    ]
     return st.tuples(st.one_of(parts), noise).map(lambda both: both[0] | both[1])
 
 
@@ -105,7 +107,7 @@ def assert_fixed_point(model, alpha, overlap, solver, prior=0.0, free=None, samp
     assert all(difference[k] <= error[k] + slack[k] for k in rows), (difference, error, wanted)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(model=models(*KEYS), alpha=alphas)
 @example(model={"link": "deep_attention", "skip": 100.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=5.0)
 @example(model={"link": "deep_attention", "skip": 1.0, "beta": 10.0, "tokens": 2, "depth": 2}, alpha=0.4)
@@ -139,7 +141,7 @@ def test_state_evolution_is_that_of_gauss_hermite(alpha):
         assert abs(overlap.mean() - wanted) <= SIGMAS * error + 5e-3, (kind, overlap.mean(), error, wanted)
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(model=models("deep_attention", "rescaled_attention", "committee_depth", "large_depth"), alpha=alphas)
 @example(model={"link": "deep_attention", "skip": 100.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=5.0)
 def test_state_evolution_informed_is_never_below_the_uninformed(model, alpha):
@@ -176,7 +178,7 @@ def test_state_evolution_marks_errors_that_no_node_reaches(exponents):
     assert easy.error_plug_in.item() == pytest.approx(3.0, rel=0.02)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(model=models(*KEYS), q=st.sampled_from([0.0, 0.3, 0.9]))
 @example(model={"link": "multi_head", "skip": 0.0, "beta": 1.0, "tokens": 2, "depth": 1, "heads": 3}, q=0.3)
 @example(model={"link": "sequence_output", "skip": 100.0, "beta": 10.0, "tokens": 2, "depth": 2}, q=0.3)
@@ -185,11 +187,13 @@ def test_state_evolution_marks_errors_that_no_node_reaches(exponents):
 @example(model={"link": "rescaled_attention", "ratio": 20.0, "beta": 1.0, "tokens": 2, "depth": 30}, q=0.3)
 @example(model={"link": "product", "rows": 3}, q=0.3)
 @example(model={"link": "sum_of_squares", "rows": 16}, q=0.3)
-def test_state_evolution_denoiser_is_a_conditional_expectation(model, q, samples=512):
+def test_state_evolution_denoiser_is_a_conditional_expectation(model, q):
     """E[(x - E[x | y, omega]) f(y, omega)] = 0 for the fields and their squares x, on simulations of an own forward pass."""
-    if isinstance(compute(FAMILY, document("state_evolution", model, {"alpha": 1.0}, SMOKE | {"max_iterations": 1})), Refused):
+    if isinstance(
+        compute(FAMILY, document("state_evolution", model, {"alpha": 1.0}, SMOKE | {"max_iterations": 1})), Refused
+    ):
         return
-    rng = np.random.default_rng(23)
+    rng, samples = np.random.default_rng(23), 512
     link = load_link(model, Path())
     omega = np.sqrt(q) * rng.standard_normal((samples, link.rows, link.tokens))
     h = omega + np.sqrt(1.0 - q) * rng.standard_normal(omega.shape)
@@ -214,7 +218,7 @@ def test_state_evolution_denoiser_is_a_conditional_expectation(model, q, samples
         assert np.all(np.abs(product.mean(axis=0)) <= limit), (product.mean(axis=0), limit)
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(skip=link_key("skip"), beta=link_key("beta"), q=st.floats(0.0, 0.9))
 @example(skip=0.0, beta=10.0, q=0.3)
 @example(skip=1.0, beta=1.0, q=0.5)
@@ -252,3 +256,202 @@ def test_state_evolution_denoiser_of_noisy_and_discrete_links_is_brute_force(mod
         own = np.concatenate([mean, second[np.triu_indices(size)]])
         error = np.hypot(error, 2.0 / np.sqrt(found.effective[i]))
         assert np.all(np.abs(own - wanted) <= SIGMAS * error), (own - wanted) / error
+
+
+def test_state_evolution_sizes_are_refused_before_any_job():
+    huge = [{"link": "deep_attention", "depth": 10000}, {"link": "committee_depth", "depth": 5000, "tokens": 64}]
+    for model in huge:
+        assert computed("state_evolution", model, {"alpha": 1.0}, SMOKE) is None
+    linear = {"link": "deep_attention", "activation": "linear", "depth": 8}
+    assert computed("state_evolution", linear, {"alpha": 1.0}, SMOKE) is None
+    assert computed("gamp", {"link": "phase_retrieval"}, {"alpha": 100.0}, {"dimension": 100000}) is None
+    assert computed("gaussian_sequences", {"link": "phase_retrieval"}, {"alpha": 100.0}, {"dimension": 100000}) is None
+
+
+@settings(max_examples=3)
+@given(
+    model=models("deep_attention", "phase_retrieval", "product"),
+    grid=section(FAMILY, "held_overlap", "grid", "alpha", "held"),
+)
+@example(
+    model={"link": "deep_attention", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 2},
+    grid={"alpha": 0.5, "held": 0.5},
+)
+@example(
+    model={"link": "deep_attention", "skip": 0.0, "beta": 1.0, "tokens": 2, "depth": 2},
+    grid={"alpha": 1.0, "held": 1.0},
+)
+def test_held_overlap_holds_one_layer_and_solves_the_others(model, grid):
+    found = computed("held_overlap", model, grid, SMOKE)
+    if model["link"] == "product" and model["rows"] > 1:
+        assert found is None
+    if found is None:
+        return
+    for k, layer in enumerate(found.held_layer.values):
+        point = found.isel(replica=0).sel(held_layer=layer)
+        overlap = point.layer_overlap.values
+        if not (bool(point.held_converged) and float(point.held_resolved) > 0.99):
+            continue
+        assert overlap[k] == pytest.approx(grid["held"], abs=2e-4)
+        assert_overlap(np.diag(overlap), False)
+        free = [row for row in range(len(overlap)) if row != k]
+        assert_fixed_point(model, grid["alpha"], np.diag(overlap), SMOKE, free=free)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7, 1.0, 100.0])
+def test_phases_of_phase_retrieval_are_those_of_quadrature(alpha):
+    """One continuous transition at 1/2: impossible below, easy above; the free entropies are those of both fixed points."""
+    found = computed("phases", {"link": "phase_retrieval"}, {"alpha": alpha}, {"nodes": 1024}).isel(replica=0)
+    assert found.converged_by_start.all()
+    assert found.phase.item() == (0.0 if alpha < 0.5 else 2.0)
+    entropies = found.free_entropy_by_start.values
+    overlap = found.overlap_by_start.values[0, 0, 0]
+    if np.isfinite(entropies[0]):
+        wanted = slow.phase_retrieval_free_entropy(overlap, alpha)
+        assert entropies[0] == pytest.approx(wanted, abs=0.02 * (1.0 + alpha))
+    else:
+        assert overlap > 0.999
+
+
+@settings(max_examples=2)
+@given(model=models("committee_depth", "sum_of_squares", "committee"), alpha=alphas)
+@example(model={"link": "rescaled_attention", "ratio": 1.4, "beta": 0.01, "tokens": 2, "depth": 3}, alpha=100.0)
+def test_phases_are_flagged_where_they_are_not_decided(model, alpha):
+    found = computed("phases", model, {"alpha": alpha}, SMOKE)
+    if found is None:
+        return
+    point = found.isel(replica=0)
+    both = point.overlap_by_start.values
+    if np.isnan(point.phase.item()):
+        return
+    assert point.converged_by_start.all()
+    entropies = point.free_entropy_by_start.values
+    assert np.isfinite(entropies).any() or np.sqrt(((both[0] - both[1]) ** 2).sum() / len(both[0])) <= 0.01
+
+
+# Outputs that give the fields up to a sign: 1 / alpha = E ||h h^T - I||^2 = M (M + 1), whatever the other parameters are.
+@settings(max_examples=3)
+@given(model=models("deep_attention", "large_depth").map(lambda m: {key: m[key] for key in m if key != "noise"}))
+@example(model={"link": "deep_attention", "depth": 1, "skip": 100.0, "beta": 10.0, "tokens": 8})
+def test_staircase_begins_at_the_threshold_of_fields_known_up_to_a_sign(model):
+    model = {"depth": 1, **model, "tokens": model["tokens"]} if model["link"] == "large_depth" else model | {"depth": 1}
+    model.pop("depth") if model["link"] == "large_depth" else None
+    beta = model.pop("beta")
+    solver = {"nodes": 64, "nodes_at_zero": 2048, "tolerance": 0.01}
+    found = computed("staircase", model, {"beta": beta}, solver, replicas=8)
+    inverse = 1.0 / found.threshold.isel(step=0).values
+    tokens = model["tokens"]
+    error = inverse.std(ddof=1) / np.sqrt(8.0)
+    assert abs(inverse.mean() - tokens * (tokens + 1)) <= 2.0 * SIGMAS * error
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1.0, 1000.0])
+def test_staircase_of_noisy_phase_retrieval_is_a_direct_integral(noise):
+    """1 / alpha = E (E[h^2 | y] - 1)^2."""
+    solver = {"nodes": 64, "nodes_at_zero": 1024, "tolerance": 0.01, "resolution": 1.0}
+    found = computed("staircase", {"link": "phase_retrieval"}, {"noise": noise}, solver, replicas=8)
+    inverse = 1.0 / found.threshold.isel(step=0).values
+    error = inverse.std(ddof=1) / np.sqrt(8.0)
+    wanted = 1.0 / slow.noisy_phase_retrieval_threshold(noise)
+    assert abs(inverse.mean() - wanted) <= 2.0 * SIGMAS * error + 0.01 * wanted, (inverse, wanted)
+
+
+@settings(max_examples=8)
+@given(
+    model=models(*KEYS),
+    alpha=whole_range(node(FAMILY, "gaussian_sequences", "grid", "alpha")),
+    dimension=st.integers(10, 40),
+)
+@example(model={"link": "phase_retrieval"}, alpha=1.8e-4, dimension=100)
+@example(
+    model={"link": "deep_attention", "skip": 1.0, "beta": 1.0, "depth": 2, "tokens": 64}, alpha=100.0, dimension=10
+)
+def test_gaussian_sequences_have_their_law(model, alpha, dimension):
+    found = computed("gaussian_sequences", model, {"alpha": alpha}, {"dimension": dimension})
+    if found is None:
+        return
+    data = found.isel(replica=0)
+    x, teacher = data.sequences.values, data.teacher.values
+    assert x.shape == (max(1, round(alpha * dimension)), model.get("tokens", 1), dimension)
+    assert data.realised_alpha.item() == len(x) / dimension
+    for values in (x, teacher):
+        count = values.size
+        for power, mean, variance in ((1, 0.0, 1.0), (2, 1.0, 2.0), (4, 3.0, 96.0)):
+            assert (
+                abs((values.astype(float) ** power).mean() - mean)
+                <= 7.0 * np.sqrt(variance / count) + (power == 4) * 20.0 / count
+            )
+    lagged = (x[..., 1:].astype(float) * x[..., :-1]).mean()
+    assert abs(lagged) <= 7.0 / np.sqrt(x[..., 1:].size)
+
+
+def test_gaussian_sequences_of_two_points_are_independent():
+    first = computed("gaussian_sequences", {"link": "phase_retrieval"}, {"alpha": 2.0}, {"dimension": 200})
+    second = computed("gaussian_sequences", {"link": "phase_retrieval"}, {"alpha": 2.0}, {"dimension": 200}, seed=1)
+    product = (first.sequences.values * second.sequences.values).mean()
+    assert abs(product) <= 7.0 / np.sqrt(first.sequences.size)
+
+
+@settings(max_examples=5)
+@given(
+    model=models(*KEYS),
+    alpha=st.floats(1e-3, 3.0),
+    solver=section(
+        FAMILY,
+        "gamp",
+        "solver",
+        "damping",
+        "side_information",
+        "start_overlap",
+        dimension=20,
+        max_iterations=5,
+        resolution=0.25,
+    ),
+)
+@example(model={"link": "phase_retrieval"}, alpha=100.0, solver={"dimension": 10, "max_iterations": 5})
+@example(model={"link": "large_depth", "ratio": 20.0, "beta": 10.0, "tokens": 4}, alpha=1e-3, solver={"dimension": 10})
+def test_gamp_is_finite_or_flagged(model, alpha, solver):
+    found = computed("gamp", model, {"alpha": alpha}, solver)
+    if found is None:
+        return
+    point = found.isel(replica=0)
+    dimension = solver["dimension"]
+    assert point.realised_alpha.item() == max(1, round(alpha * dimension)) / dimension
+    done = int(point.iterations)
+    cosine = point.cosine_trajectory.values[:done]
+    if np.all(np.isfinite(point.overlap.values)):
+        assert np.all(np.abs(cosine) <= 1.0 + 1e-9)
+        for V in point.variance_trajectory.values[:done]:
+            spectrum = np.linalg.eigvalsh(V)
+            assert spectrum[0] > 0
+            assert spectrum[-1] <= 1.0 + 1e-9
+    else:
+        assert not point.converged
+    assert np.all(np.isnan(point.cosine_trajectory.values[done:]))
+
+
+def test_gamp_is_message_passing_written_out():
+    """Phase retrieval, iteration by iteration, from the data and the start of the run itself."""
+    dimension, alpha, steps = 60, 1.5, 6
+    solver = {"dimension": dimension, "max_iterations": steps, "tolerance": 1e-9, "start_overlap": 0.3}
+    found = computed("gamp", {"link": "phase_retrieval"}, {"alpha": alpha}, solver).isel(replica=0)
+    streams = Streams(0, FAMILY, "promise")
+    rng = streams.generator("data", 0, alpha=alpha)
+    teacher, x = rng.standard_normal(dimension), rng.standard_normal((round(alpha * dimension), dimension))
+    y = (x @ teacher) ** 2 / dimension
+    start = np.sqrt(0.3) * streams.generator("start", 0, alpha=alpha).standard_normal(dimension)
+    estimates, variances = slow.gamp_of_phase_retrieval(x, y, start, 0.3, steps)
+    np.testing.assert_allclose(found.norm_trajectory.values.ravel(), (estimates**2).mean(axis=1), rtol=1e-8)
+    np.testing.assert_allclose(
+        found.overlap_trajectory.values.ravel(), estimates @ teacher / dimension, rtol=1e-7, atol=1e-10
+    )
+    np.testing.assert_allclose(found.variance_trajectory.values.ravel(), variances, rtol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.8, 1.0])
+def test_gamp_follows_the_state_evolution_of_gauss_hermite(alpha):
+    """Sixteen data sets at D = 400: mean within five errors and 0.03, of the order of 10 / D."""
+    solver = {"dimension": 400, "max_iterations": 200, "start_overlap": 0.1}
+    found = computed("gamp", {"link": "phase_retrieval"}, {"alpha": alpha}, solver, replicas=16)
+    overlap = found.overlap.values.reshape(-1)
+    assert abs(overlap.mean() - slow.sign_overlap(alpha)) <= SIGMAS * overlap.std(ddof=1) / 4.0 + 0.03, overlap
