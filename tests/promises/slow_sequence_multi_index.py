@@ -39,7 +39,7 @@ def through_layers(h, layers, keep, gain):
 def forward(model, h):
     """Output of a provided link, array (n, ...), from the definitions of docs/links.md; `model` as in an experiment."""
     link, beta, skip = model["link"], model.get("beta", 1.0), model.get("skip", 1.0)
-    n, rows, tokens = h.shape
+    rows = h.shape[1]
     if link == "deep_attention":
 
         def scores(f):
@@ -137,7 +137,7 @@ def two_layer_moments(u, omega, V, skip, beta):
 
 
 def sign_overlap(alpha, iterations=4000, start=1e-3):
-    """Overlap of `M` = 1 phase retrieval y = h^2 at alpha, by Gauss-Hermite quadrature: m = E[h | y] = |h| tanh(omega |h| / V)."""
+    """Overlap of phase retrieval y = h^2 at alpha, by Gauss-Hermite quadrature: E[h | y] = |h| tanh(omega |h| / V)."""
     x, w = np.polynomial.hermite_e.hermegauss(120)
     w = np.outer(w, w) / w.sum() ** 2
     q = start
@@ -253,3 +253,25 @@ def gamp_of_phase_retrieval(x, y, start, start_overlap, steps):
         reaction = V * g
         estimates.append(w), variances.append(V)
     return np.array(estimates), np.array(variances)
+
+
+def average_transfer(ratio, beta, tokens, nodes=6000, steps=40):
+    """B(kappa) of infinitely many layers by plain random fields and Runge-Kutta steps: e^t on the mean, lambda(t) on the rest."""
+    count = max(200, nodes * 8 // tokens**2)
+    h = np.random.default_rng(1).standard_normal((count, tokens))
+    h = np.concatenate([h, -h])
+    mean = h.mean(axis=1, keepdims=True)
+
+    def growth(t, log_difference):
+        u = np.exp(t) * mean + np.exp(log_difference) * (h - mean)
+        return (np.trace(attend(u, u, beta), axis1=1, axis2=2).mean() - 1.0) / (tokens - 1.0)
+
+    value, step = 0.0, ratio / steps
+    for k in range(steps):
+        first = growth(k * step, value)
+        second = growth((k + 0.5) * step, value + 0.5 * step * first)
+        third = growth((k + 0.5) * step, value + 0.5 * step * second)
+        fourth = growth((k + 1) * step, value + step * third)
+        value += step * (first + 2.0 * second + 2.0 * third + fourth) / 6.0
+    average = np.full((tokens, tokens), 1.0 / tokens)
+    return np.exp(ratio) * average + np.exp(value) * (np.eye(tokens) - average)
