@@ -255,9 +255,9 @@ def gamp_of_phase_retrieval(x, y, start, start_overlap, steps):
     return np.array(estimates), np.array(variances)
 
 
-def average_transfer(ratio, beta, tokens, nodes=6000, steps=40):
+def average_transfer(ratio, beta, tokens, nodes=2000, steps=20):
     """B(kappa) of infinitely many layers by plain random fields and Runge-Kutta steps: e^t on the mean, lambda(t) on the rest."""
-    count = max(200, nodes * 8 // tokens**2)
+    count = max(200, nodes * 4 // tokens)
     h = np.random.default_rng(1).standard_normal((count, tokens))
     h = np.concatenate([h, -h])
     mean = h.mean(axis=1, keepdims=True)
