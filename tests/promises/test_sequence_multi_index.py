@@ -653,11 +653,18 @@ def test_trec_is_adamw_with_complex_derivatives(model):
         assert found[name].values[1] == pytest.approx(right, abs=1.0 / len(part) + 1e-6)
 
 
-def test_trec_diverged_is_missing_and_impossible_sizes_are_refused():
-    found = _training(TREC | {"depth": 12, "skip": 100.0, "initial_std": 10.0}, {"epochs": 1, "records": 1}, 1.0).isel(
-        replica=0
-    )
-    assert np.all(np.isfinite(found.training_loss.values) == np.isfinite(found.training_accuracy.values))
+def test_trec_accuracy_of_diverged_weights_is_missing():
+    from attention_limits.sequence_multi_index.trec import classifier
+
+    shape = classifier.Architecture(1, 2, 2, 1.0, 0.1, 1.0)
+    start = classifier.initial_parameters(shape, 4, 6, np.random.default_rng(0))
+    samples = np.array([[2, 3], [3, 0]]), np.array([0, 1])
+    broken = start._replace(readout=start.readout * np.nan)
+    assert np.isnan(classifier._evaluate(broken, *samples, 1.0)).all()
+    assert np.isfinite(classifier._evaluate(start, *samples, 1.0)).all()
+
+
+def test_trec_sizes_that_cannot_be_are_refused():
     assert _training(TREC, {"epochs": 1, "records": 4, "batch": 14}) is None
     assert _training(TREC | {"test_fraction": 1e-3}, {"epochs": 1}) is None
     assert _training(TREC | {"depth": 12, "embedding": 4096, "hidden": 4096}, {"epochs": 10, "records": 1}) is None
