@@ -392,7 +392,7 @@ def test_gaussian_sequences_of_two_points_are_independent():
     assert abs(product) <= 7.0 / np.sqrt(first.sequences.size)
 
 
-@settings(max_examples=5)
+@settings(max_examples=2))
 @given(
     model=models(*KEYS),
     alpha=st.floats(1e-3, 3.0),
@@ -420,7 +420,10 @@ def test_gamp_is_finite_or_flagged(model, alpha, solver):
     done = int(point.iterations)
     cosine = point.cosine_trajectory.values[:done]
     if np.all(np.isfinite(point.overlap.values)):
-        assert np.all(np.abs(cosine) <= 1.0 + 1e-9)
+        # An estimate that is zero has no direction.
+        missing = np.isnan(cosine)
+        assert np.all(np.einsum("tpp->tp", point.norm_trajectory.values[:done])[missing] < 1e-300)
+        assert np.all(np.abs(cosine[~missing]) <= 1.0 + 1e-9)
         for V in point.variance_trajectory.values[:done]:
             spectrum = np.linalg.eigvalsh(V)
             assert spectrum[0] > 0
