@@ -392,7 +392,7 @@ def test_gaussian_sequences_of_two_points_are_independent():
     assert abs(product) <= 7.0 / np.sqrt(first.sequences.size)
 
 
-@settings(max_examples=2))
+@settings(max_examples=2)
 @given(
     model=models(*KEYS),
     alpha=st.floats(1e-3, 3.0),
