@@ -13,7 +13,7 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.links.link import Link, inference
 
-# Fields held at once, in numbers: outputs are taken in blocks, so that the work space stays near 50 MB an array.
+# Numbers held at once: outputs are taken in blocks, so that the work space stays near 50 MB an array. A layer holds M^2 numbers.
 FIELDS_AT_ONCE = 6_000_000
 # Rows of which less than the first fraction is known are drawn wherever omega is; from the second on they follow it.
 UNKNOWN, KNOWN = 0.1, 0.3
@@ -236,7 +236,7 @@ def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | 
     proposals = shared_proposal(V, omega, free) if proposals is None else proposals
     prior, count = split_prior(V, free), proposals.centre.shape[1] * len(nodes)
     log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
-    block = max(1, FIELDS_AT_ONCE // (count * size))
+    block = max(1, FIELDS_AT_ONCE // (count * size * max(1, link.tokens // 2)))
     for first in range(0, n, block):
         part = slice(first, first + block)
         here = Proposals(proposals.centre[part], proposals.spread[part])

@@ -26,6 +26,11 @@ def draw(rows: int, tokens: int, dimension: int, samples: int, generator) -> tup
     return generator.standard_normal((samples, tokens, dimension), dtype=np.float32), teacher
 
 
+def sample_count(alpha: float, dimension: int) -> int:
+    """Number n of sequences of a data set: alpha D, rounded, at least one; `realised_alpha` of the cubes is n / D."""
+    return max(1, round(alpha * dimension))
+
+
 def local_fields(sequences: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """h = W x / sqrt(D), double precision (N, P, M), of sequences (N, M, D) and weights (P, D)."""
     samples, tokens, dimension = sequences.shape

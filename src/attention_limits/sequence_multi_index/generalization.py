@@ -5,13 +5,19 @@ On a new sequence the teacher's fields h and the student's are jointly Gaussian,
     plug-in:  E ||g(h) - g(omega)||_F^2          (the network with the weights W_hat; omega = W_hat x / sqrt(D))
     Bayes:    E ||g(h) - E[g(h) | omega]||_F^2   (the posterior mean of the output, the least possible)
 
-summed over the entries of the output, without its noise. The published curves (Troiani et al. 2025, arXiv:2502.00901) are
-plug-in errors in this normalisation.
+summed over the entries of the output, without its noise. Where few nodes carry the mean (outputs with heavy tails: high powers
+of the fields) it is missing: the rest of it would lie beyond all nodes. The published curves (Troiani et al. 2025,
+arXiv:2502.00901) are plug-in errors in this normalisation.
 """
 
 import numpy as np
 
 from attention_limits.sequence_multi_index.state_evolution import symmetric_root
+
+# A mean that fewer effective nodes carry is missing.
+FEWEST_NODES = 20.0
+# Nodes are taken in parts, so that a layer of one of them holds so many numbers.
+NUMBERS_AT_ONCE = 6_000_000
 
 
 def _squared_distance(link, first, cross, second, nodes):
@@ -20,8 +26,18 @@ def _squared_distance(link, first, cross, second, nodes):
     root = symmetric_root(np.block([[first, cross], [cross.T, second]]))
     points = nodes.points.reshape(len(nodes), 2 * size, link.tokens)
     fields = np.einsum("pq,nqa->npa", root, points)
-    difference = link.forward(fields[:, :size]) - link.forward(fields[:, size:])
-    return float(nodes.mean(np.sum(difference.reshape(len(nodes), -1) ** 2, axis=1)))
+    # An overflow ends as a missing mean.
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = np.array_split(fields, -(-fields.size * link.tokens // NUMBERS_AT_ONCE))
+        values = nodes.weights * np.concatenate([_distances(link, part[:, :size], part[:, size:]) for part in parts])
+        effective = np.sum(values) ** 2 / np.sum(values**2) if np.any(values) else np.inf
+    return float(values.mean()) if effective >= FEWEST_NODES else np.nan
+
+
+def _distances(link, first, second):
+    """||g(h) - g(h')||_F^2 of fields (n, P, M) each, array (n,)."""
+    difference = link.forward(first) - link.forward(second)
+    return np.sum(difference.reshape(len(first), -1) ** 2, axis=1)
 
 
 def plug_in_error(link, teacher_norm, overlap, norm, nodes):
@@ -39,7 +55,7 @@ def plug_in_error(link, teacher_norm, overlap, norm, nodes):
     Returns
     -------
     float
-        E ||g(h) - g(omega)||_F^2.
+        E ||g(h) - g(omega)||_F^2; NaN where fewer than FEWEST_NODES effective nodes carry it.
     """
     return _squared_distance(link, teacher_norm, overlap.T, norm, nodes)
 
@@ -59,7 +75,7 @@ def bayes_error(link, overlap, nodes):
     Returns
     -------
     float
-        E ||g(h) - E[g(h) | omega]||_F^2.
+        E ||g(h) - E[g(h) | omega]||_F^2; NaN as in `plug_in_error`.
     """
     identity = np.eye(link.rows)
     return 0.5 * _squared_distance(link, identity, overlap, identity, nodes)

@@ -31,7 +31,8 @@ class Comparison:
     resolved : float
         Smallest fraction of outputs whose channel met its check.
     phase : float
-        IMPOSSIBLE, HARD or EASY, NaN if one of the fixed points did not converge.
+        IMPOSSIBLE, HARD or EASY; NaN if one of the fixed points did not converge, or if they differ and in both of them a row
+        is recovered exactly.
     """
 
     overlap: np.ndarray
@@ -66,7 +67,7 @@ def compare(channel: Channel, alpha, nodes, tolerance=1e-3, max_iterations=300, 
             entropies.append(np.nan), resolved.append(0.0)
             continue
         averages = channel_averages(channel, point.value, nodes)
-        exact = np.linalg.eigvalsh(point.value)[-1] >= LARGEST_OVERLAP * (1.0 - 1e-9)
+        exact = np.linalg.eigvalsh(point.value)[-1] >= LARGEST_OVERLAP - 1e-12
         entropies.append(np.inf if exact else free_entropy(point.value, alpha, averages.log_z))
         resolved.append(averages.resolved)
     size = channel.link.rows
@@ -79,6 +80,9 @@ def compare(channel: Channel, alpha, nodes, tolerance=1e-3, max_iterations=300, 
         phase = np.nan
     elif not differ(uninformed, informed):
         phase = EASY if differ(uninformed, np.zeros((size, size))) else IMPOSSIBLE
+    elif np.all(np.isinf(entropies)):
+        # Both diverge, and which of them diverges faster is not computed.
+        phase = np.nan
     elif entropies[1] > entropies[0]:
         phase = HARD
     else:

@@ -17,9 +17,14 @@ from attention_limits.numerics.fixed_point import FixedPoint, iterate
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.links.link import Link
 
-# Largest eigenvalue of Q that is still integrated. A layer that gets there is recovered exactly, and the iteration ends: the
-# other layer, whose 1 - Q is then about a hundred times larger, follows at a fixed ratio.
+# Largest eigenvalue of Q that is integrated. Once a row gets there and no other has 1 - Q above the second number, all are
+# recovered exactly, and the iteration ends: the others follow at a fixed ratio.
 LARGEST_OVERLAP = 1.0 - 1e-6
+RECOVERED = 1e-3
+# The ratio grows like the square of the skip strength. Where the fixed point has a row at the edge and another one that is not
+# recovered, the edge recedes; the fixed point is right once it moves by no more than the last number.
+EDGES = (LARGEST_OVERLAP, 1.0 - 1e-8, 1.0 - 1e-10)
+SETTLED = 0.01
 
 
 def node_dimension(link: Link):
@@ -113,19 +118,19 @@ def channel_averages(channel: Channel, overlap, nodes, regularization=0.0) -> Ch
     return ChannelAverages(information, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
 
 
-def overlap_from_precision(q_hat):
-    """Q = Q_hat (I + Q_hat)^-1 for Gaussian weights; q_hat (P, P) positive semi-definite."""
+def overlap_from_precision(q_hat, largest=LARGEST_OVERLAP):
+    """Q = Q_hat (I + Q_hat)^-1 for Gaussian weights; q_hat (P, P) positive semi-definite, eigenvalues of Q up to `largest`."""
     values, vectors = np.linalg.eigh(q_hat)
-    return clip_spectrum((vectors * (values / (1.0 + values))) @ vectors.T, 0.0, LARGEST_OVERLAP)
+    return clip_spectrum((vectors * (values / (1.0 + values))) @ vectors.T, 0.0, largest)
 
 
-def to_coordinates(q_hat, seed_overlap):
-    """Logarithms of the diagonal of Q_hat, clipped to [log seed, log largest], and the correlations above the diagonal.
+def to_coordinates(q_hat, seed_overlap, largest=LARGEST_OVERLAP):
+    """Logarithms of the diagonal of Q_hat, clipped to [log seed, log 1 / (1 - largest)], and the correlations above the diagonal.
 
-    `q_hat` is (P, P), `seed_overlap` the seed, 1 / (1 - LARGEST_OVERLAP) the largest; the result has P (P + 1) / 2 entries.
+    `q_hat` is (P, P), `seed_overlap` the seed, `largest` the largest overlap; the result has P (P + 1) / 2 entries.
     Growth out of zero, convergence and the approach to exact recovery are all geometric in these coordinates.
     """
-    diagonal = np.clip(np.diag(q_hat), seed_overlap, 1.0 / (1.0 - LARGEST_OVERLAP))
+    diagonal = np.clip(np.diag(q_hat), seed_overlap, 1.0 / (1.0 - largest))
     upper = np.triu_indices(len(q_hat), 1)
     return np.concatenate([np.log(diagonal), (q_hat / np.sqrt(np.outer(diagonal, diagonal)))[upper]])
 
@@ -176,7 +181,7 @@ def solve(
     tolerance : float
         Largest accepted relative change of Q_hat per iteration (of its diagonal; of its correlations, absolute).
     max_iterations : int
-        Largest number of evaluations of the map, in the warm-up and after it each.
+        Largest number of evaluations of the map for each edge (`EDGES`), in the warm-up and after it each.
     seed_overlap : float
         Smallest diagonal of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
         A diagonal overlap that the map sends below it is zero, and returned as 0.
@@ -192,7 +197,8 @@ def solve(
     Returns
     -------
     FixedPoint
-        value is Q (P, P); residual the last change in the units of `tolerance`; iterations without the warm-up.
+        value is Q (P, P); residual the last change in the units of `tolerance`; iterations without the warm-up. Not converged
+        where a row reaches the last edge and another one still follows it.
 
     Raises
     ------
@@ -215,25 +221,42 @@ def solve(
     free = np.setdiff1d(np.arange(size), fixed)
     prior = side_information / (1.0 - side_information) * np.eye(size)
 
-    edge = np.log(1.0 / (1.0 - LARGEST_OVERLAP))
-
     def hold(coordinates):
         coordinates[fixed] = kept
         return coordinates
 
-    def exact(coordinates):
-        return bool(np.max(coordinates[free], initial=-np.inf) >= edge)
+    def at_edge(coordinates, largest):
+        return bool(np.max(coordinates[free], initial=-np.inf) >= -np.log(1.0 - largest))
 
-    def iterate_on(used, first):
+    def recovered(coordinates):
+        return bool(np.min(coordinates[free], initial=np.inf) >= -np.log(RECOVERED))
+
+    def iterate_to(largest, used, first):
         def step(coordinates):
-            overlap = overlap_from_precision(from_coordinates(coordinates, size))
+            overlap = overlap_from_precision(from_coordinates(coordinates, size), largest)
             averages = channel_averages(channel, overlap, used, regularization)
             if not np.all(np.isfinite(averages.information)):
                 return np.full_like(coordinates, np.nan)
             information = symmetrized(channel.link, averages.information)
-            return hold(to_coordinates(clip_spectrum(alpha * information, 0.0, np.inf) + prior, seed_overlap))
+            return hold(to_coordinates(clip_spectrum(alpha * information, 0.0, np.inf) + prior, seed_overlap, largest))
+
+        def exact(coordinates):
+            return at_edge(coordinates, largest) and recovered(coordinates)
 
         return iterate(step, first, tolerance, max_iterations, lookahead, arrived=exact)
+
+    def iterate_on(used, first):
+        done, before = 0, None
+        for largest in EDGES:
+            found = iterate_to(largest, used, first)
+            done += found.iterations
+            if not found.converged or not at_edge(found.value, largest) or recovered(found.value):
+                return replace(found, iterations=done)
+            overlap = overlap_from_precision(from_coordinates(found.value, size), largest)
+            if before is not None and np.max(np.abs(overlap - before)) <= SETTLED:
+                return replace(found, iterations=done)
+            first, before = found.value, overlap
+        return replace(found, iterations=done, converged=False)
 
     first = hold(to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap))
     if warm_up > 1:
@@ -244,7 +267,7 @@ def solve(
     outcome = iterate_on(nodes, first)
     if not np.all(np.isfinite(outcome.value)):
         return replace(outcome, value=np.full((size, size), np.nan))
-    overlap = overlap_from_precision(from_coordinates(outcome.value, size))
+    overlap = overlap_from_precision(from_coordinates(outcome.value, size), EDGES[-1])
     unlearnt = outcome.value[:size] <= np.log(seed_overlap)
     overlap[unlearnt, :] = 0.0
     overlap[:, unlearnt] = 0.0

@@ -56,7 +56,7 @@ VARIABLES = (
         (),
         "generalisation error of the network with the estimated weights",
         "ε_plug-in",
-        "summed over the entries of the output matrix",
+        "summed over the entries of the output matrix; missing where fewer than 20 effective nodes carry the mean",
         "E ||g(h) - g(omega)||_F^2",
     ),
     Variable(
@@ -64,7 +64,7 @@ VARIABLES = (
         (),
         "generalisation error of the posterior mean of the output",
         "ε_Bayes",
-        "summed over the entries of the output matrix",
+        "summed over the entries of the output matrix; missing where fewer than 20 effective nodes carry the mean",
         "E ||g(h) - E[g(h) | omega]||_F^2",
     ),
     Variable(
@@ -180,6 +180,14 @@ VARIABLES = (
         "stopping rule of the iteration",
     ),
     Variable(
+        "held_resolved",
+        ("held_layer",),
+        "fraction of channel integrals with a layer held that met their accuracy check",
+        "",
+        "0 to 1",
+        "as resolved, at the fixed point",
+    ),
+    Variable(
         "step_converged",
         ("step",),
         "whether the branch converged at a threshold",
@@ -224,7 +232,7 @@ VARIABLES = (
         (),
         "phase of learning",
         "",
-        "0 impossible, 1 hard, 2 easy; missing where a fixed point did not converge",
+        "0 impossible, 1 hard, 2 easy; missing where a fixed point did not converge, or where both diverge and differ",
         "free entropies of the fixed points from the uninformed and the informed start",
     ),
 )

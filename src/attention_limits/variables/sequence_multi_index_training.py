@@ -99,6 +99,14 @@ VARIABLES = (
         "data of the sequence multi-index model, h = W x / sqrt(D)",
     ),
     Variable(
+        "realised_alpha",
+        (),
+        "samples per dimension of the data set",
+        "α",
+        "n / D of the whole number n of sequences drawn or read; gradient descent with fresh batches sees more sequences",
+        "n = max(1, round(alpha D))",
+    ),
+    Variable(
         "cosine_by_batch",
         ("batch", "layer"),
         "cosine similarity of student and teacher along gradient descent, signed",

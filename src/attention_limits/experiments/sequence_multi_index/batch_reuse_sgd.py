@@ -46,11 +46,12 @@ def simulate(spec, streams, blocks: Callable[..., Iterator[Block]]):
     """The dataset of a run; `blocks(link, alpha, sequences, teachers)` are the batches for all replicas at one alpha."""
     link, solver = load_link(spec["model"], Path(spec["project"])), spec["solver"]
     alphas, replicas = spec["grid"]["alpha"], spec["replicas"]
-    runs, counts = [], block_sizes(solver)
+    runs, realised, counts = [], [], block_sizes(solver)
     for alpha in alphas:
         data = [spec["data"](replica, alpha=alpha) for replica in replicas]
         sequences = np.stack([part.sequences.values for part in data])
         teachers = np.stack([part.teacher.values for part in data])
+        realised.append([part.realised_alpha.item() for part in data])
         starts = [
             solver["initial_std"] * streams.generator("start", replica, alpha=alpha).standard_normal(teachers.shape[1:])
             for replica in replicas
@@ -68,6 +69,7 @@ def simulate(spec, streams, blocks: Callable[..., Iterator[Block]]):
             "cosine_by_batch": ((*by_batch, "layer"), cosine),
             "norm_by_batch": ((*by_batch, "layer"), np.stack([run.norm for run in runs])),
             "loss_by_batch": (by_batch, np.stack([run.loss for run in runs])),
+            "realised_alpha": (("alpha", "replica"), realised),
             "finite": (("alpha", "replica"), np.isfinite(cosine[:, :, -1]).all(axis=2)),
         },
         {

@@ -7,7 +7,7 @@ from attention_limits.experiments.sequence_multi_index.points import coordinates
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.gaussian_sequences import local_fields
+from attention_limits.sequence_multi_index.gaussian_sequences import local_fields, sample_count
 from attention_limits.sequence_multi_index.generalization import plug_in_error
 
 # The test error is an expectation over fresh sequences given the overlaps: this many nodes make it exact to about 1e-3 of itself.
@@ -23,7 +23,7 @@ def run(spec, streams):
     norm, variance = np.full_like(overlap, np.nan), np.full_like(overlap, np.nan)
     cosine = np.full((*shape(spec), steps, size), np.nan)
     final, teacher_norm = np.empty((2, *shape(spec), *square))
-    error, residual, resolved = np.full((3, *shape(spec)), np.nan)
+    error, residual, resolved, realised = np.full((4, *shape(spec)), np.nan)
     iterations, converged = np.empty(shape(spec), int), np.empty(shape(spec), bool)
     for at, values, replica in points(spec):
         link, alpha = link_at(spec, **values), values["alpha"]
@@ -35,6 +35,7 @@ def run(spec, streams):
             side_information=solver["side_information"], regularization=solver["regularization"],
             tolerance=solver["tolerance"],
         )  # fmt: skip
+        realised[at] = len(data.sequences) / data.teacher.shape[1]
         done = iterations[at] = len(outcome.overlap)
         overlap[at][:done], norm[at][:done] = outcome.overlap, outcome.norm
         variance[at][:done], cosine[at][:done] = outcome.variance, outcome.cosine
@@ -53,6 +54,7 @@ def run(spec, streams):
         {
             "overlap": ((*point, *pair), final),
             "teacher_norm": ((*point, *pair), teacher_norm),
+            "realised_alpha": (point, realised),
             "error_plug_in": (point, error),
             "residual": (point, residual),
             "iterations": (point, iterations),
@@ -77,7 +79,7 @@ def _data_set(spec, streams, link, replica, values):
         noise = generator.standard_normal((len(sequences), link.noise_dimension))
         return gamp.Dataset(sequences, teacher, link.observe(local_fields(sequences, teacher), noise))
     dimension = spec["solver"]["dimension"]
-    samples = max(1, round(alpha * dimension))
+    samples = sample_count(alpha, dimension)
     return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from attention_limits.sequence_multi_index.gaussian_sequences import draw
+from attention_limits.sequence_multi_index.gaussian_sequences import draw, sample_count
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 
@@ -13,7 +13,7 @@ def run(spec, streams):
     """Sequences and teacher of one point (see `variables`); the readers apply the link."""
     (alpha,), (replica,) = spec["grid"]["alpha"], spec["replicas"]
     link, dimension = load_link(spec["model"], Path(spec["project"])), spec["solver"]["dimension"]
-    samples = max(1, round(alpha * dimension))
+    samples = sample_count(alpha, dimension)
     generator = streams.generator("data", replica, alpha=alpha)
     sequences, teacher = draw(link.rows, link.tokens, dimension, samples, generator)
     point = ("alpha", "replica")
@@ -21,6 +21,7 @@ def run(spec, streams):
         {
             "sequences": ((*point, "sample", "token", "dimension"), sequences[None, None]),
             "teacher": ((*point, "layer", "dimension"), teacher[None, None]),
+            "realised_alpha": (point, [[samples / dimension]]),
         },
         {
             "alpha": [alpha],

@@ -179,12 +179,13 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, s
 
 
 def _evaluate(parameters, tokens, labels, skip):
-    """Share of right answers and mean cross entropy."""
+    """Share of right answers and mean cross entropy; both are missing once a score is no finite number."""
 
     def one(sample):
         row, label = sample
         scores = logits(parameters, row[None], skip)[0]
-        return scores.argmax() == label, optax.softmax_cross_entropy_with_integer_labels(scores, label)
+        right = jnp.where(jnp.isfinite(scores).all(), scores.argmax() == label, jnp.nan)
+        return right, optax.softmax_cross_entropy_with_integer_labels(scores, label)
 
     right, entropy = jax.lax.map(one, (tokens, labels), batch_size=_EVALUATED_TOGETHER)
     return right.mean(), entropy.mean()

@@ -1,0 +1,277 @@
+"""Slow and independent implementations for the promises of the sequence multi-index family: plain loops, brute force, quadrature.
+
+Nothing here imports the package. Fields h are arrays (n, P, M) throughout.
+"""
+
+import numpy as np
+
+
+def softmax(scores):
+    """Softmax over the last axis."""
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def attend(queries, keys, beta):
+    """Attention matrix S_ab = softmax_b(beta q_a k_b) of arrays (n, M), array (n, M, M)."""
+    return softmax(beta * queries[:, :, None] * keys[:, None, :])
+
+
+def through_layers(h, layers, keep, gain):
+    """Pass the tokens through attention layers: x_a <- keep x_a + gain sum_b S_ab x_b, token by token.
+
+    `layers` are functions from the fields (n, rows, M) that a layer reads to S (n, M, M), each with the numbers of its rows.
+    Returns what every row of h reads after all layers, and the map of the tokens themselves, (n, M, M).
+    """
+    n, rows, tokens = h.shape
+    fields = np.concatenate([h, np.broadcast_to(np.eye(tokens), (n, tokens, tokens))], axis=1)
+    for mine, attention in layers:
+        matrix = attention(fields[:, mine])
+        moved = np.empty_like(fields)
+        for a in range(tokens):
+            moved[:, :, a] = keep * fields[:, :, a]
+            for b in range(tokens):
+                moved[:, :, a] += gain * matrix[:, a, b][:, None] * fields[:, :, b]
+        fields = moved
+    return fields[:, :rows], fields[:, rows:]
+
+
+def forward(model, h):
+    """Output of a provided link, array (n, ...), from the definitions of docs/links.md; `model` as in an experiment."""
+    link, beta, skip = model["link"], model.get("beta", 1.0), model.get("skip", 1.0)
+    rows = h.shape[1]
+    if link == "deep_attention":
+
+        def scores(f):
+            u = f[:, 0]
+            linear = model.get("activation") == "linear"
+            return beta * u[:, :, None] * u[:, None, :] if linear else attend(u, u, beta)
+
+        read, _ = through_layers(h, [([k], scores) for k in range(rows - 1)], skip, 1.0)
+        return scores(read[:, -1:])
+    if link == "untied":
+
+        def scores(f):
+            return attend(f[:, 1], f[:, 0], beta)
+
+        read, _ = through_layers(h, [([2 * k, 2 * k + 1], scores) for k in range(rows // 2 - 1)], skip, 1.0)
+        return scores(read[:, -2:])
+    if link == "multi_head":
+        heads = model["heads"]
+
+        def scores(f):
+            return sum(attend(f[:, k], f[:, k], beta) for k in range(heads)) / heads
+
+        blocks = [list(range(first, first + heads)) for first in range(0, rows, heads)]
+        read, _ = through_layers(h, [(block, scores) for block in blocks[:-1]], skip, 1.0)
+        return scores(read[:, blocks[-1]])
+    if link == "sequence_output":
+        layers = [([k], lambda f: attend(f[:, 0], f[:, 0], beta)) for k in range(rows)]
+        # Token a of the output is sum_b y_ba x_b.
+        return through_layers(h, layers, skip, 1.0)[1]
+    if link in ("rescaled_attention", "committee_depth"):
+        gain = model["ratio"] / rows
+        if link == "rescaled_attention":
+            layers = [([k], lambda f: attend(f[:, 0], f[:, 0], beta)) for k in range(rows - 1)]
+            u = through_layers(h, layers, 1.0, gain)[0][:, -1]
+        else:
+            u = h[:, -1].copy()
+            for k in range(rows - 1):
+                u += gain * np.einsum("nab,nb->na", attend(h[:, k], h[:, k], beta), h[:, -1])
+        return attend(u, u, beta)
+    z = h[:, :, 0]
+    if link == "phase_retrieval":
+        return z[:, 0] ** 2
+    if link == "product":
+        return z.prod(axis=1)
+    if link == "monomial":
+        return np.prod([z[:, k] ** a for k, a in enumerate(model["exponents"])], axis=0)
+    if link == "sum_of_squares":
+        return (z**2).sum(axis=1)
+    signs = np.where(z < 0, -1.0, 1.0)
+    return signs.prod(axis=1) if link == "sign_product" else signs.sum(axis=1)
+
+
+def brute_posterior(model, omega, V, output, samples, rng):
+    """First and second moments of h - omega given an output, by prior samples that carry their likelihood, and their errors.
+
+    For noisy outputs (`model` has noise) and discrete ones, whose likelihood is one or zero. `omega` (P, M), `V` (P, P); the
+    result is two arrays (P M + P M (P M + 1) / 2,).
+    """
+    d = np.einsum("pq,nqa->npa", np.linalg.cholesky(V), rng.standard_normal((samples, *omega.shape)))
+    y = forward(model, omega + d)
+    if model.get("noise", 0.0) > 0:
+        squares = ((y - output) ** 2).reshape(samples, -1).sum(axis=1)
+        weights = np.exp(-(squares - squares.min()) / (2.0 * model["noise"]))
+    else:
+        weights = (y == output).astype(float)
+    weights /= weights.sum()
+    values = with_products(d.reshape(samples, -1))
+    mean = weights @ values
+    return mean, np.sqrt(weights**2 @ (values - mean) ** 2)
+
+
+def with_products(d):
+    """Columns (n, S) and their S (S + 1) / 2 products."""
+    rows, columns = np.triu_indices(d.shape[1])
+    return np.concatenate([d, d[:, rows] * d[:, columns]], axis=1)
+
+
+def two_layer_moments(u, omega, V, skip, beta):
+    """First and second moments of h - omega, (4,) and (4, 4), of two layers and two tokens on a dense grid of the first layer.
+
+    u (2,) is the score root up to its sign, omega (2, 2), V (2, 2) diagonal. The second layer is +-A^-1 u, A = S(z) + c I.
+    """
+    grid = np.linspace(-7.0, 7.0, 601) * np.sqrt(V[0, 0])
+    # Off the diagonal by a third of a step: without skip connection A is singular there.
+    shifted = omega[0, 1] + grid + (grid[1] - grid[0]) / 3.0
+    z = np.stack(np.meshgrid(omega[0, 0] + grid, shifted, indexing="ij"), axis=-1).reshape(-1, 2)
+    matrix = attend(z, z, beta) + skip * np.eye(2)
+    second = np.linalg.solve(matrix, np.broadcast_to(u, z.shape)[..., None])[..., 0]
+    total, mean, moments = 0.0, np.zeros(4), np.zeros((4, 4))
+    for sign in (1.0, -1.0):
+        d = np.concatenate([z, sign * second], axis=1) - omega.reshape(4)
+        weight = np.exp(-0.5 * (d**2 @ np.repeat(1.0 / np.diag(V), 2))) / np.abs(np.linalg.det(matrix))
+        total, mean, moments = total + weight.sum(), mean + weight @ d, moments + d.T @ (weight[:, None] * d)
+    return mean / total, moments / total
+
+
+def sign_overlap(alpha, iterations=4000, start=1e-3):
+    """Overlap of phase retrieval y = h^2 at alpha, by Gauss-Hermite quadrature: E[h | y] = |h| tanh(omega |h| / V)."""
+    x, w = np.polynomial.hermite_e.hermegauss(120)
+    w = np.outer(w, w) / w.sum() ** 2
+    q = start
+    for _ in range(iterations):
+        omega, h = np.sqrt(q) * x[:, None], np.sqrt(q) * x[:, None] + np.sqrt(1.0 - q) * x[None, :]
+        g = (np.abs(h) * np.tanh(omega * np.abs(h) / (1.0 - q)) - omega) / (1.0 - q)
+        q_hat = alpha * np.sum(w * g**2)
+        q = min(q_hat / (1.0 + q_hat), 1.0 - 1e-6)
+    return q
+
+
+def descend(forward_pass, weights, batches, rate, decay, reuse, step=1e-5):
+    """Gradient descent with central differences: (weights, mean loss before the steps of each batch).
+
+    loss(W) = sum over the batch of ||y - g(W x / sqrt(D))||^2 / D, of batches (x (B, M, D), y (B, ...)).
+    """
+    weights, dimension, losses = weights.copy(), weights.shape[1], []
+
+    def loss(w, x, y):
+        return np.sum((forward_pass(np.einsum("pd,nad->npa", w, x) / np.sqrt(dimension)) - y) ** 2) / dimension
+
+    for x, y in batches:
+        losses.append(loss(weights, x, y) * dimension / len(x))
+        for _ in range(reuse):
+            gradient = np.empty_like(weights)
+            for at in np.ndindex(weights.shape):
+                moved = np.zeros_like(weights)
+                moved[at] = step
+                gradient[at] = (loss(weights + moved, x, y) - loss(weights - moved, x, y)) / (2.0 * step)
+            weights -= rate * (gradient + decay * weights)
+    return weights, losses
+
+
+def classify(parameters, tokens, skip):
+    """Scores of the classes of token numbers that end in 0, question by question, of (embedding, [W_l], readout, bias)."""
+    embedding, attention, readout, bias = parameters
+    scores = []
+    for row in tokens:
+        x = embedding[row[row != 0]]
+        for weights in attention:
+            keys = x @ weights
+            products = keys @ keys.T / np.sqrt(weights.shape[1])
+            exponentials = np.exp(products - products.real.max(axis=1, keepdims=True))
+            x = skip * x + (exponentials / exponentials.sum(axis=1, keepdims=True)) @ x
+        scores.append(x.mean(axis=0) @ readout + bias)
+    return np.array(scores)
+
+
+def cross_entropy(scores, labels):
+    """Mean cross entropy in nats of scores (n, classes)."""
+    shifted = scores - scores.real.max(axis=1, keepdims=True)
+    return np.mean(np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(labels)), labels])
+
+
+def adam_step(parameters, gradient, moments, count, rate, decay):
+    """One step of AdamW (Loshchilov and Hutter 2019) of a list of arrays; `moments` are the two lists of running means."""
+    for p, g, m, v in zip(parameters, gradient, *moments, strict=True):
+        m += 0.1 * (g - m)
+        v += 0.001 * (g**2 - v)
+        p -= rate * (m / (1 - 0.9**count) / (np.sqrt(v / (1 - 0.999**count)) + 1e-8) + decay * p)
+
+
+def complex_gradient(value, parameters):
+    """Gradient of a function of a list of arrays by a complex step, exact to rounding."""
+    found = []
+    for k, array in enumerate(parameters):
+        gradient = np.empty_like(array)
+        for at in np.ndindex(array.shape):
+            moved = [p.astype(complex) for p in parameters]
+            moved[k][at] += 1e-30j
+            gradient[at] = value(moved).imag / 1e-30
+        found.append(gradient)
+    return found
+
+
+def phase_retrieval_free_entropy(overlap, alpha):
+    """Phi of y = h^2 at an overlap, by a dense sum: log Z = log sum_(+-) N(+-|h|; omega, V) / (2 |h|)."""
+    x = np.linspace(-8.0, 8.0, 1600)
+    weight = np.exp(-0.5 * x**2) / np.exp(-0.5 * x**2).sum()
+    variance = 1.0 - overlap
+    omega = np.sqrt(overlap) * x[:, None]
+    h = np.abs(omega + np.sqrt(variance) * x[None, :])
+    both = np.logaddexp(-0.5 * (h - omega) ** 2 / variance, -0.5 * (h + omega) ** 2 / variance)
+    log_z = both - 0.5 * np.log(2.0 * np.pi * variance) - np.log(2.0 * np.maximum(h, 1e-3))
+    return 0.5 * (overlap + np.log(variance)) + alpha * np.sum(np.outer(weight, weight) * log_z)
+
+
+def noisy_phase_retrieval_threshold(noise):
+    """alpha of weak recovery of y = h^2 + sqrt(noise) xi: 1 / E (E[h^2 | y] - 1)^2, by dense sums over h and y."""
+    h = np.linspace(0.0, 8.0, 2001)
+    prior = np.exp(-0.5 * h**2)
+    width = np.sqrt(noise)
+    y = np.linspace(-8.0 * width, 50.0 + 8.0 * width, 6001)
+    density, second = np.empty((2, len(y)))
+    for k, value in enumerate(y):
+        joint = prior * np.exp(-0.5 * (value - h**2) ** 2 / noise)
+        density[k], second[k] = joint.sum(), joint @ h**2
+    excess = np.divide(second, density, out=np.ones_like(density), where=density > 0) - 1.0
+    return density.sum() / np.sum(density * excess**2)
+
+
+def gamp_of_phase_retrieval(x, y, start, start_overlap, steps):
+    """Estimates (steps, D) and variances (steps,) of y = (x w)^2 / D, by the equations for one row and one token."""
+    dimension = x.shape[1]
+    w, V, reaction, estimates, variances = start, 1.0 - start_overlap, 0.0, [], []
+    for _ in range(steps):
+        omega = x @ w / np.sqrt(dimension) - reaction
+        mean = np.sqrt(y) * np.tanh(omega * np.sqrt(y) / V)
+        g, slope = (mean - omega) / V, (y - mean**2) / V**2 - 1.0 / V
+        precision = max(-slope.sum() / dimension, 0.0)
+        V = 1.0 / (1.0 + precision)
+        w = V * (x.T @ g / np.sqrt(dimension) + precision * w)
+        reaction = V * g
+        estimates.append(w), variances.append(V)
+    return np.array(estimates), np.array(variances)
+
+
+def average_transfer(ratio, beta, tokens, nodes=2000, steps=20):
+    """B(kappa) of infinitely many layers by plain random fields and Runge-Kutta steps: e^t on the mean, lambda(t) on the rest."""
+    count = max(200, nodes * 4 // tokens)
+    h = np.random.default_rng(1).standard_normal((count, tokens))
+    h = np.concatenate([h, -h])
+    mean = h.mean(axis=1, keepdims=True)
+
+    def growth(t, log_difference):
+        u = np.exp(t) * mean + np.exp(log_difference) * (h - mean)
+        return (np.trace(attend(u, u, beta), axis1=1, axis2=2).mean() - 1.0) / (tokens - 1.0)
+
+    value, step = 0.0, ratio / steps
+    for k in range(steps):
+        first = growth(k * step, value)
+        second = growth((k + 0.5) * step, value + 0.5 * step * first)
+        third = growth((k + 0.5) * step, value + 0.5 * step * second)
+        fourth = growth((k + 1) * step, value + step * third)
+        value += step * (first + 2.0 * second + 2.0 * third + fourth) / 6.0
+    average = np.full((tokens, tokens), 1.0 / tokens)
+    return np.exp(ratio) * average + np.exp(value) * (np.eye(tokens) - average)
