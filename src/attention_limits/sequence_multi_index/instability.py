@@ -178,7 +178,7 @@ def leading_instability(blocks, basis) -> Instability:
 
 
 def positive_part(direction, known=True):
-    """Positive part of a matrix (k, k), of unit trace; NaN unless it is known."""
+    """Positive part of a matrix `direction` (k, k), of unit trace; NaN unless it is `known`."""
     values, vectors = np.linalg.eigh(direction)
     values = np.maximum(values, 0.0) if known else np.full(len(values), np.nan)
     return (vectors * (values / values.sum())) @ vectors.T

@@ -89,6 +89,8 @@ class FirstThreshold:
 def first_threshold(channel: Channel, nodes) -> FirstThreshold:
     """Threshold at which zero overlap becomes unstable, on the given nodes.
 
+    Knowledge of a sign counts as none where E g g^T is below SIGNIFICANT norms of its noise.
+
     Parameters
     ----------
     channel : Channel

@@ -136,7 +136,7 @@ VARIABLES = (
         ("step",),
         "threshold of weak recovery, step by step",
         "α_k",
-        "samples per dimension, n / D; 0: from any alpha on; missing: nothing more is learnt on this branch, or below threshold_bound",
+        "samples per dimension, n / D; 0: from any alpha on; missing: nothing more is learnt on this branch",
         "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to what was learnt before",
     ),
     Variable(
