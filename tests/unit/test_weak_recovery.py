@@ -25,7 +25,7 @@ def steps(monkeypatch):
             return BranchPoint(alpha(overlap), precision, growth(overlap), True, 1.0)
 
         def grows(channel, nodes, overlap, subspace):
-            return Instability(1.0, 0.1, 0.1, significant, np.eye(1)), 1.0
+            return Instability(1.0, 0.1, 1.0, 0.1, significant, np.eye(1)), 1.0
 
         monkeypatch.setattr(module, "branch_point", branch)
         monkeypatch.setattr(module, "instability_at", grows)

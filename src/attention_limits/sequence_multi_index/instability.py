@@ -19,6 +19,8 @@ SIGNIFICANT = 4.0
 EQUAL_ERRORS, EQUAL_NORMS = 4.0, 3.0
 # Eigenvalues that lag behind the largest by more than this share of it never are one with it, however few the nodes.
 DIFFERENT = 0.5
+# Share of the largest eigenvalue by which those differ that are averaged on a branch.
+CLOSE = 0.05
 # Rounding errors of F.
 ROUNDING = 1e-9
 # A direction is positive when no eigenvalue is below minus this share of the largest one.
@@ -92,6 +94,9 @@ class Instability:
         The mean of those that the noise does not tell apart.
     error : float
         Its standard error; it holds the distance from the mean to the largest of them.
+    growing : float
+        The mean of those within CLOSE of the largest: less noise than the largest alone where several are equal, and no more than
+        CLOSE below it where they are not, however few the nodes.
     noise : float
         Operator norm of the noise of F, root mean square: no eigenvalue of F is larger than `eigenvalue + error` by more than a
         few of it.
@@ -104,6 +109,7 @@ class Instability:
 
     eigenvalue: float
     error: float
+    growing: float
     noise: float
     significant: bool
     direction: np.ndarray
@@ -152,7 +158,7 @@ def leading_instability(blocks, basis) -> Instability:
     basis : array (j, k, k)
     """
     if not np.all(np.isfinite(blocks)):
-        return Instability(np.nan, np.nan, np.nan, False, np.full(basis.shape[1:], np.nan))
+        return Instability(np.nan, np.nan, np.nan, np.nan, False, np.full(basis.shape[1:], np.nan))
     values, vectors = np.linalg.eigh(blocks.mean(axis=0))
     found = np.einsum("kj,kpq->jpq", vectors, basis)
     draws = contrasts(blocks)
@@ -172,9 +178,9 @@ def leading_instability(blocks, basis) -> Instability:
     eigenvalue = values[-count:].mean()
     error = np.hypot(root_mean_square(moves[:, -count:].mean(axis=1)), values[-1] - eigenvalue)
     significant = bool(values[-1] > SIGNIFICANT * noise + ROUNDING)
-    return Instability(
-        float(eigenvalue), float(error), float(noise), significant, positive_part(direction, significant)
-    )
+    growing = values[lag <= CLOSE * abs(values[-1])].mean()
+    numbers = (float(number) for number in (eigenvalue, error, growing, noise))
+    return Instability(*numbers, significant, positive_part(direction, significant))
 
 
 def positive_part(direction, known=True):

@@ -117,7 +117,7 @@ def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3
     return BranchPoint(
         last["alpha"],
         from_coordinates(outcome.value, size),
-        last["alpha"] * found.eigenvalue,
+        last["alpha"] * found.growing,
         # In one dimension the level fixes Q_hat: there is no shape that could move.
         bool(size == 1 or outcome.converged),
         float(last["moments"].resolved.mean()),
