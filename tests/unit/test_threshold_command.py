@@ -29,9 +29,9 @@ def test_two_layers_in_order(capsys):
 def test_a_parity_of_three_has_no_threshold(capsys):
     """F vanishes: what is printed is a bound, and a line per replica on the way."""
     assert main(["threshold", "--link", "sign_product", "--rows", "3", "--nodes", "64", "--replicas", "3"]) == 0
-    printed = capsys.readouterr().out
+    printed, progress = capsys.readouterr()
     assert float(re.search(r"1\. no weak recovery below alpha = (\S+)", printed)[1]) > 100
-    assert len(re.findall(r"replica \d of 3, step 1: no further threshold", printed)) == 3
+    assert len(re.findall(r"replica \d of 3, step 1: no further threshold", progress)) == 3
 
 
 def test_a_parity_of_two_is_one_step_of_two_directions(capsys):

@@ -1,5 +1,6 @@
 """Commands that answer a person directly, without an experiment file: threshold, check-link."""
 
+import sys
 import time
 from pathlib import Path
 
@@ -81,14 +82,12 @@ def _sound(link, parameters, seed):
 
 
 def _report(replica, replicas, start):
-    """Prints each step of a replica as soon as it is there."""
+    """Prints each step of a replica on stderr as soon as it is there."""
 
     def report(number, step):
         what = f"alpha = {step.alpha:.4f}" if np.isfinite(step.alpha) else "no further threshold"
-        print(
-            f"  replica {replica + 1} of {replicas}, step {number}: {what} ({time.monotonic() - start:.0f} s)",
-            flush=True,
-        )
+        text = f"replica {replica + 1} of {replicas}, step {number}: {what} ({time.monotonic() - start:.0f} s)"
+        print(text, file=sys.stderr, flush=True)
 
     return report
 
