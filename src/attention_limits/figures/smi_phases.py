@@ -13,6 +13,8 @@ LINKS = {
     "phases_product": "$y = h_1 h_2$",
 }
 NAMES = ("impossible", "hard", "easy, partial recovery", "easy, exact recovery")
+# Smallest fraction of outputs with a resolved channel at which a phase counts as known.
+MOSTLY = 0.9
 COLORS = ("#bdbdbd", "#E69F00", "#a6d4f2", "#0072B2")
 
 
@@ -30,12 +32,15 @@ def draw(cubes):
         typical = np.full(len(alpha), np.nan)
         typical[known] = np.nanquantile(phase[known], 0.5, axis=1, method="lower")
         axes.pcolormesh(edges, [row - 0.38, row + 0.38], typical[None], cmap=colors, vmin=-0.5, vmax=3.5)
-        mixed = [np.any(~np.isfinite(values)) or np.ptp(values) > 0 for values in phase]
+        resolved = cube.resolved.min("replica").values >= MOSTLY
+        mixed = ~resolved | [np.any(~np.isfinite(values)) or np.ptp(values) > 0 for values in phase]
         axes.plot(alpha[mixed], np.full(np.sum(mixed), row), "k.", markersize=3)
     axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 2.4), ylim=(len(LINKS) - 0.5, -0.5))
     axes.set_yticks(range(len(LINKS)), list(LINKS.values()))
     handles = [Patch(color=color, label=name) for color, name in zip(COLORS, NAMES, strict=True)]
-    handles.append(axes.plot([], [], "k.", markersize=3, label="scramblings differ or not all converged")[0])
+    handles.append(
+        axes.plot([], [], "k.", markersize=3, label="scramblings differ, or not all\nconverged or resolved")[0]
+    )
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
 
