@@ -10,7 +10,7 @@ import pytest
 
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.staircase import branch_point, staircase
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
 from theory.tools import assert_mean, channel_of, node_sets
 
 # skip: (own value, its error)
@@ -90,7 +90,9 @@ def test_first_layer_grows_faster_than_the_second_on_the_branch_of_the_third(ove
     for seed, nodes in enumerate(node_sets(THREE, 512, 8, seed=115)):
         channel = channel_of(THREE, 1.0, seed=(116, seed))
         point = branch_point(channel, nodes, np.eye(3)[:, 2:], -np.log1p(-overlap), np.eye(1))
-        np.testing.assert_allclose(point.direction, np.diag([1.0, 0.0, 0.0]), atol=1e-12)
+        grows, _ = instability_at(channel, nodes, np.diag([0.0, 0.0, overlap]), np.eye(3)[:, :2])
+        # With so few nodes both may be taken for one.
+        assert grows.direction[0, 0] > grows.direction[1, 1] - 1e-9
         found.append((point.alpha, point.growth))
     expected = np.array(BRANCH_OF_THREE[overlap])
     assert_mean(found, expected, error=0.0124 * expected, allowance=[0.0001, 0.001], false_alarm=1e-3)
@@ -98,12 +100,47 @@ def test_first_layer_grows_faster_than_the_second_on_the_branch_of_the_third(ove
 
 def test_staircase_of_three_layers():
     """The last layer is learnt first, and one of the others around alpha = 1: with so few nodes the order of those two is not
-    resolved in every scrambling, and the thresholds scatter by 10 %. False-alarm rate 1e-3; the allowance is their bias."""
+    resolved in every scrambling, they may be one step, and the thresholds scatter by 10 %. False-alarm rate 1e-3; the allowance
+    is their bias."""
     found = []
     for seed, nodes in enumerate(node_sets(THREE, 256, 4, seed=117)):
         steps = staircase(channel_of(THREE, 0.35, seed=(118, seed)), nodes, nodes, tolerance=1e-2)
-        layers = [int(np.argmax(np.diag(step.direction))) for step in steps]
-        assert layers[0] == 2
-        assert sorted(layers) == [0, 1, 2]
+        learnt = [np.flatnonzero(np.diag(step.direction) > 0.05).tolist() for step in steps]
+        assert learnt[0] == [2]
+        assert sorted(np.concatenate(learnt)) == [0, 1, 2]
         found.append([step.alpha for step in steps[:2]])
     assert_mean(found, [0.2095, 1.002], allowance=[0.0, 0.03], error=[0.0026, 0.0], false_alarm=1e-3)
+
+
+# 1 / f_11 at Q = diag(0, 1 - delta), skip 1, by another independent program.
+FULL_OVERLAP = {1e-2: (0.459, 0.016), 1e-3: (0.277, 0.009)}
+# Published alpha_1 by skip (alpha_critical.csv), and 1 / f_11 at delta = 1e-3 as the audit quotes it, with its error.
+PUBLISHED_FIRST_LAYER = {0.1: 0.422, 0.5: 0.755, 1.0: 0.794, 4.0: 0.196}
+QUOTED = {0.1: (0.2268, 0.0022), 0.5: (0.2491, 0.0023), 1.0: (0.2743, 0.0024), 4.0: (0.4279, 0.0075)}
+
+
+def first_layer_at_overlap(skip, delta, count=256, replicas=8):
+    """f_11 at Q = diag(0, 1 - delta), one value per scrambling."""
+    model = DeepAttention(skip)
+    overlap, first = np.diag([0.0, 1.0 - delta]), np.eye(2)[:, :1]
+    sets = node_sets(model, count, replicas, seed=119)
+    return np.array([instability_at(channel_of(model, 0.75), nodes, overlap, first)[0].eigenvalue for nodes in sets])
+
+
+@pytest.mark.parametrize("delta", FULL_OVERLAP)
+def test_first_layer_at_nearly_full_overlap_of_the_second(delta):
+    """f_11 against the independent value, whose relative error is that of 1 / f_11."""
+    value, error = FULL_OVERLAP[delta]
+    assert_mean(first_layer_at_overlap(1.0, delta), 1.0 / value, error=error / value**2, false_alarm=1e-3)
+
+
+@pytest.mark.parametrize("skip", QUOTED)
+def test_full_overlap_of_the_second_layer_does_not_give_the_published_thresholds(skip):
+    """(!) 1 / f_11 at Q = diag(0, 0.999) is more than five standard errors from the published alpha_1 at every skip: below it
+    at c <= 1, above it at c = 4. The quoted value comes from the same seed: three errors are far more than rounding."""
+    values = first_layer_at_overlap(skip, 1e-3)
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    assert abs(values.mean() - 1.0 / PUBLISHED_FIRST_LAYER[skip]) > 5.0 * error
+    assert (1.0 / values.mean() < PUBLISHED_FIRST_LAYER[skip]) == (skip <= 1.0)
+    quoted, quoted_error = QUOTED[skip]
+    assert abs(1.0 / values.mean() - quoted) < 3.0 * quoted_error

@@ -6,22 +6,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_limits.sequence_multi_index.channel import Posterior, denoiser
+from attention_limits.sequence_multi_index.instability import (
+    excess_moments,
+    linear_response,
+)
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.staircase import branch_point, staircase
 from attention_limits.sequence_multi_index.state_evolution import channel_averages, sample_outputs, solve
-from attention_limits.sequence_multi_index.weak_recovery import excess_moments, first_threshold, linear_response
+from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 from theory.tools import assert_mean, channel_of, node_sets
 
 REPLICAS = 16
 
 
 def response_at_zero(channel, nodes, directions):
-    """F on symmetric matrices (j, P, P) at zero overlap."""
+    """F on symmetric matrices (j, P, P) at zero overlap; omega, which is zero, does not enter the weights."""
     identity = np.eye(channel.link.rows)
     omega, observed = sample_outputs(channel.link, 0.0 * identity, identity, nodes.points)
     moments = channel.posterior(observed, omega, identity)
-    return linear_response(excess_moments(moments, identity, identity), nodes.weights, directions)
+    weights = nodes.without_first(channel.link.rows * channel.link.tokens).weights
+    return linear_response(excess_moments(moments, identity, identity), weights, directions)
 
 
 def last_layer_branch(channel, overlap, nodes):
@@ -215,7 +220,7 @@ class TwoSquares(Link):
         return -0.5 * np.sum((observed[:, None] - h[..., 0] ** 2) ** 2 / self.variances, axis=-1)
 
 
-@pytest.mark.parametrize("second", [1.0, 2.0])
+@pytest.mark.parametrize("second", [3.0, 5.0])
 def test_rows_without_anything_in_common_keep_their_thresholds(second):
     """Two problems in one: what is learnt of one row changes nothing for the other.
 
@@ -223,7 +228,7 @@ def test_rows_without_anything_in_common_keep_their_thresholds(second):
     row; its relative error is taken from eight scramblings, false-alarm rate 1e-4, and the level of a threshold is known to 1e-3.
     """
     link, excess = TwoSquares(0.3, second), []
-    for seed, nodes in enumerate(node_sets(link, 256, 8, seed=72)):
+    for seed, nodes in enumerate(node_sets(link, 512, 8, seed=72)):
         channel = channel_of(link, 0.5, seed=(73, seed))
         steps = staircase(channel, nodes, nodes)
         response = response_at_zero(channel, nodes, np.eye(2)[:, :, None] * np.eye(2)[:, None, :])

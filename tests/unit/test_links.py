@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import norm
 
 from attention_limits.checks.sequence_multi_index import code_modules
 from attention_limits.provenance import closure
@@ -122,7 +123,7 @@ LIES = {
         "fibre": lambda self, y, free, angles: (free[:, :, None], np.zeros((*free.shape[:2], 1))),
         "sign_symmetry": "none",
     },
-    "with all signs changed": {
+    "not closed under (free, angles)": {
         "forward": lambda self, h: h[..., 0, 0] ** 2 + h[..., 1, 0] ** 2,
         "fibre": lambda self, y, free, angles: (
             np.sqrt(np.maximum(y[:, None] - free[..., 0, 0] ** 2, 0.0))[:, :, None, None, None],
@@ -152,7 +153,31 @@ def test_a_lost_candidate_is_found():
         (DeepAttention,),
         {"fibre": lambda self, *given: tuple(x[:, :, :1] for x in DeepAttention.fibre(self, *given))},
     )
-    assert any("with all signs changed" in problem for problem in problems_of(lost(depth=1)))
+    assert any("its negative at the negative angles" in problem for problem in problems_of(lost(depth=1)))
+
+
+class Circle(Link):
+    """y = h_1^2 + h_2^2, its fibre parametrised by an angle that is not odd in what is sampled; or, if `odd`, one that is."""
+
+    rows, tokens, sign_symmetry, angles = 2, 1, "rows", 2
+
+    def __init__(self, odd):
+        self.odd = odd
+
+    def forward(self, h):
+        return np.sum(h[..., 0] ** 2, axis=-1)
+
+    def fibre(self, observed, free, angles):
+        phase = np.arctan2(angles[:, 1], angles[:, 0]) if self.odd else 2.0 * np.pi * norm.cdf(angles[:, 0])
+        points = np.sqrt(observed)[:, None, None] * np.stack([np.cos(phase), np.sin(phase)], axis=1)
+        return points[:, :, None, :, None], np.full((len(observed), len(angles), 1), np.log(np.pi))
+
+
+def test_a_fibre_must_be_closed_under_negative_angles():
+    """Both are right as measures: the second alone gives posterior means that vanish exactly."""
+    assert problems_of(Circle(odd=True)) == []
+    (problem,) = problems_of(Circle(odd=False))
+    assert "not closed under (free, angles) -> (-free, -angles)" in problem
 
 
 def test_likelihoods_that_lie_are_found():

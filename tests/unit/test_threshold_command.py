@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from attention_limits.__main__ import main
@@ -23,6 +24,44 @@ def test_two_layers_in_order(capsys):
     first, second = (line for line in printed.splitlines() if re.match(r"\d\.", line))
     assert "learnt: row 2" in first
     assert "learnt: row 1; before: Q_22" in second
+
+
+def test_a_parity_of_three_has_no_threshold(capsys):
+    """F vanishes: what is printed is a bound, and a line per replica on the way."""
+    assert main(["threshold", "--link", "sign_product", "--rows", "3", "--nodes", "64", "--replicas", "3"]) == 0
+    printed, progress = capsys.readouterr()
+    assert float(re.search(r"1\. no weak recovery below alpha = (\S+)", printed)[1]) > 100
+    assert len(re.findall(r"replica \d of 3, step 1: no further threshold", progress)) == 3
+
+
+def test_a_parity_of_two_is_one_step_of_two_directions(capsys):
+    """Exact: pi^2 / 4; four times an error of which the probability is below 1e-3 (test_weak_recovery_errors)."""
+    assert main(["threshold", "--link", "sign_product", "--nodes", "32", "--resolution", "0.5"]) == 0
+    printed = capsys.readouterr().out
+    alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learnt: row 1 and row 2\n", printed).groups())
+    assert abs(alpha - 0.25 * np.pi**2) < 4 * error + 1e-4
+    assert "2. " not in printed
+
+
+NOT_BROADCAST = """\
+from attention_limits.sequence_multi_index.links.multi_index import SumOfSquares
+
+
+class Mine(SumOfSquares):
+    def fibre(self, observed, free, angles):
+        candidates, log_weight = super().fibre(observed, free, angles)
+        return candidates, log_weight[:, :1]
+"""
+
+
+def test_a_link_that_check_link_refuses_is_refused(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(NOT_BROADCAST)
+    link = f"{tmp_path / 'mine.py'}:Mine"
+    assert main(["check-link", link]) == 2
+    refusal = capsys.readouterr().err
+    assert "fibre must return candidates and log_weight of shapes" in refusal
+    assert main(["threshold", "--link", link, "--nodes", "16"]) == 2
+    assert capsys.readouterr().err == refusal
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from attention_limits.sequence_multi_index import staircase as module
+from attention_limits.sequence_multi_index.instability import Instability
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.staircase import BranchPoint, staircase
 from attention_limits.sequence_multi_index.weak_recovery import FirstThreshold
@@ -16,15 +17,20 @@ FIRST, LAST = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
 def steps(monkeypatch):
     """steps(alpha, growth): the staircase of a branch with these functions of Q_22, above a first threshold of 0.2."""
 
-    def found(alpha, growth, first=0.2, tolerance=1e-10):
+    def found(alpha, growth, first=0.2, tolerance=1e-10, significant=True):
         def branch(channel, nodes, subspace, level, start, tolerance=1e-3):
             np.testing.assert_array_equal(subspace @ subspace.T, LAST)
             overlap = -np.expm1(-level)
             precision = np.array([[np.expm1(level)]])
-            return BranchPoint(alpha(overlap), precision, growth(overlap), FIRST, True, 1.0)
+            return BranchPoint(alpha(overlap), precision, growth(overlap), True, 1.0)
+
+        def grows(channel, nodes, overlap, subspace):
+            return Instability(1.0, 0.1, 1.0, 0.1, significant, np.eye(1)), 1.0
 
         monkeypatch.setattr(module, "branch_point", branch)
-        monkeypatch.setattr(module, "first_threshold", lambda channel, nodes: FirstThreshold(first, LAST, 1.0))
+        monkeypatch.setattr(module, "instability_at", grows)
+        at_zero = FirstThreshold(first, 0.01, 0.5, LAST, 1.0)
+        monkeypatch.setattr(module, "first_threshold", lambda channel, nodes: at_zero)
         return staircase(channel_of(DeepAttention(1.0)), None, None, tolerance)
 
     return found
@@ -58,3 +64,11 @@ def test_a_branch_that_is_lost_gives_a_missing_threshold(steps):
 def test_nothing_to_learn_is_a_missing_first_threshold(steps):
     (only,) = steps(lambda q: 1.0, lambda q: 0.5, first=np.inf)
     assert np.isnan(only.alpha)
+    assert only.bound == 0.5
+
+
+def test_a_growth_that_the_noise_explains_is_no_step(steps):
+    """Other nodes do not show it."""
+    first, second = steps(lambda q: 2.0 * q, lambda q: q / 0.9, significant=False)
+    assert first.alpha == 0.2
+    assert np.isnan(second.alpha)

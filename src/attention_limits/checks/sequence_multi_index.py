@@ -17,6 +17,8 @@ MOST_VARIABLES = 21201
 LINEAR_LAYERS = 3
 # Megabytes of a job without its arrays, and numbers that a posterior holds for each output, in units of (P M)^2.
 BASE_MEGABYTES, POSTERIOR_COPIES = 300, 14
+# Beyond this the quick check alone takes minutes, and no number of nodes samples the posterior.
+MOST_ROWS = 128
 
 
 def problems(estimator) -> list[tuple[tuple[str, ...], str]]:
@@ -31,13 +33,13 @@ def problems(estimator) -> list[tuple[tuple[str, ...], str]]:
         return []
     scanned = {key: values for key, values in estimator.grid.items() if key not in NOT_OF_THE_LINK}
     first = {**estimator.model, **{key: values[0] for key, values in scanned.items()}}
-    found = _link_problems(estimator, first, ("model",), code_file(first["link"], estimator.project) is not None)
+    found = _link_problems(estimator, first, ("model",))
     if found:
         return found
-    # The others are only made: looking at all of them would take long for a user's own.
     for key, values in scanned.items():
         for value in values[1:]:
-            found += _link_problems(estimator, {**first, key: value}, ("grid", key), False)
+            problems_there = _link_problems(estimator, {**first, key: value}, ("grid", key))
+            found += [(keys, f"{value!r}: {problem}") for keys, problem in problems_there]
     return found
 
 
@@ -53,11 +55,21 @@ def code_modules(estimator) -> list[str]:
     return [] if module is None else [module]
 
 
-def _link_problems(estimator, parameters, keys, look):
+def _link_problems(estimator, parameters, keys):
+    infers = estimator.name not in FORWARD_ONLY
     try:
         link = load_link(parameters, estimator.project)
-        found = problems_of(link) if look else []
-        if not found and estimator.name not in FORWARD_ONLY:
+        if infers and link.rows > MOST_ROWS:
+            return [
+                (
+                    keys,
+                    f"{parameters['link']} has {link.rows} rows: allowed: {MOST_ROWS}, of which a posterior is sampled",
+                )
+            ]
+        # A provided link runs forward at every parameter; how well its output can be inverted depends on them.
+        own = code_file(parameters["link"], estimator.project) is not None
+        found = problems_of(link) if own or infers else []
+        if not found and infers:
             inference(link)
     except ValueError as error:
         return [(keys, str(error))]

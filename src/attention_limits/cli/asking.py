@@ -1,5 +1,7 @@
 """Commands that answer a person directly, without an experiment file: threshold, check-link."""
 
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,6 @@ import numpy as np
 from attention_limits.errors import SpecError
 from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.progress import progress
 from attention_limits.rng import Streams
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.checking import problems_of
@@ -23,23 +24,25 @@ MOSTLY = 0.95
 
 def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, resolution: float, seed: int) -> None:
     """Print the staircase of weak recovery of a link, with errors over independent scramblings of the nodes."""
+    model = _sound(link, parameters, seed)
     try:
-        model = load_link({"link": link, **parameters}, Path())
         streams = Streams(seed, "sequence_multi_index", "threshold")
         channels = [Channel(model, resolution, streams.generator("channel", r)) for r in range(replicas)]
         if nodes < 1 or nodes & (nodes - 1):
             raise ValueError(f"--nodes must be a power of two, got {nodes}")
     except ValueError as error:
         raise SpecError([str(error)]) from None
-    dimension = node_dimension(model)
-    runs = []
-    for r in progress(range(replicas), replicas, "threshold"):
-        few = gaussian_nodes(dimension, nodes, streams.generator("nodes", r))
-        many = gaussian_nodes(dimension, 8 * nodes, streams.generator("nodes at zero", r))
-        runs.append(staircase(channels[r], few, many))
     written = ", ".join(f"{key} {value}" for key, value in parameters.items())
     print(f"{link}{': ' if written else ''}{written}")
-    print(f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes")
+    print(f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes", flush=True)
+    dimension = node_dimension(model)
+    runs = []
+    for r in range(replicas):
+        start = time.monotonic()
+        few = gaussian_nodes(dimension, nodes, streams.generator("nodes", r))
+        many = gaussian_nodes(dimension, 8 * nodes, streams.generator("nodes at zero", r))
+        steps = staircase(channels[r], few, many, report=_report(r, replicas, start))
+        runs.append(steps)
     for k in range(max(len(steps) for steps in runs)):
         present = [steps[k] for steps in runs if k < len(steps)]
         print(_line(k + 1, present, replicas))
@@ -50,13 +53,7 @@ def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, re
 
 def check_link_command(link: str, parameters: dict, outputs: int, resolution: float, seed: int) -> None:
     """Print what a link is and that it passed every check; SpecError with all problems otherwise."""
-    try:
-        model = load_link({"link": link, **parameters}, Path())
-    except ValueError as error:
-        raise SpecError([str(error)]) from None
-    found = problems_of(model, seed=seed)
-    if found:
-        raise SpecError([f"{link}: {problem}" for problem in found])
+    model = _sound(link, parameters, seed)
     print(f"{link}: {model.rows} rows, {model.tokens} tokens, sign symmetry {model.sign_symmetry}")
     try:
         form = inference(model)
@@ -72,12 +69,41 @@ def check_link_command(link: str, parameters: dict, outputs: int, resolution: fl
         raise SpecError(failed)
 
 
+def _sound(link, parameters, seed):
+    """The link, if it passes the quick check; SpecError with all problems otherwise."""
+    try:
+        model = load_link({"link": link, **parameters}, Path())
+    except ValueError as error:
+        raise SpecError([str(error)]) from None
+    found = problems_of(model, seed=seed)
+    if found:
+        raise SpecError([f"{link}: {problem}" for problem in found])
+    return model
+
+
+def _report(replica, replicas, start):
+    """Prints each step of a replica on stderr as soon as it is there."""
+
+    def report(number, step):
+        what = f"alpha = {step.alpha:.4f}" if np.isfinite(step.alpha) else "no further threshold"
+        text = f"replica {replica + 1} of {replicas}, step {number}: {what} ({time.monotonic() - start:.0f} s)"
+        print(text, file=sys.stderr, flush=True)
+
+    return report
+
+
 def _line(number, steps, replicas):
     """One threshold as text: value with error, what is learnt, what was learnt before."""
-    alpha, error = mean_and_error([step.alpha for step in steps])
+    alpha, spread = mean_and_error([step.alpha for step in steps])
+    if not np.isfinite(alpha) and np.isfinite(steps[0].bound):
+        # Independent replicas: their mean bound is as safe as each.
+        return f"{number}. no weak recovery below alpha = {np.mean([step.bound for step in steps]):.4g}"
     if not np.isfinite(alpha):
         return f"{number}. nothing more is learnt before what was learnt is recovered exactly"
     found = [step for step in steps if np.isfinite(step.alpha)]
+    # Few replicas may agree by chance: the errors that their nodes show themselves are a floor, known for the first step.
+    own = np.sqrt(np.sum([step.error**2 for step in found])) / len(found)
+    error = np.fmax(spread, own)
     text = f"{number}. alpha = {alpha:.4f}" + (f" ± {error:.4f}" if np.isfinite(error) else "")
     text += f", learnt: {_rows(np.mean([step.direction for step in found], axis=0))}"
     before = np.mean([np.diag(step.overlap) for step in found], axis=0)

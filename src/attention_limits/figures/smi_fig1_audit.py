@@ -1,4 +1,4 @@
-"""Why the published learning curve of two-layer attention saturates: the regularised channel beside the model itself."""
+"""The published learning curve of two-layer attention beside the model itself and a regularised channel."""
 
 from attention_limits.figures.published import SMI_FIG1_OVERLAPS
 from attention_limits.figures.style import LAYER_COLORS, PUBLISHED, curve, house_style, new_figure

@@ -81,8 +81,8 @@ def draw(cubes):
     if published:
         bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
-    shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), 0.0, 1.6)
-    shade_phases(bottom, boundaries, ("", "", ""), 0.0, 1.6)
+    shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), (2, 1), 0.0, 1.6)
+    shade_phases(bottom, boundaries, ("", "", ""), (2, 1), 0.0, 1.6)
     top.set(ylabel=r"overlap with the teacher $Q$", ylim=(-0.03, 1.08), xlim=(0, 1.6))
     bottom.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-4, 1)

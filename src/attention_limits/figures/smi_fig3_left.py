@@ -37,9 +37,10 @@ def draw(cubes):
         axes.plot(
             SMI_FIG3_OVERLAPS[:, 0], SMI_FIG3_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 2 else None
         )
-    boundaries = [float(layer_threshold(onset, layer).mean()) for layer in (3, 1, 2)]
+    order = (3, 1, 2)
+    boundaries = [float(layer_threshold(onset, layer).mean()) for layer in order]
     names = ("nothing", "layer 3 learnt", "and layer 1", "all three")
-    shade_phases(axes, boundaries, names, 0.0, 2.0)
+    shade_phases(axes, boundaries, names, order, 0.0, 2.0)
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/D$",
         ylabel="overlap with the teacher $Q$",

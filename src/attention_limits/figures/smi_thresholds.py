@@ -1,8 +1,7 @@
 """Weak-recovery thresholds of two-layer attention against the inverse temperature and the length of the sequence."""
 
 from attention_limits.figures.style import LAYER_COLORS, house_style, new_figure
-from attention_limits.numerics.estimators import mean_and_error
-from attention_limits.readings.sequence_multi_index import layer_threshold
+from attention_limits.readings.sequence_multi_index import layer_threshold_and_error
 
 
 @house_style
@@ -11,7 +10,7 @@ def draw(cubes):
     figure, (left, right) = new_figure(1, 2, 6.6, 3.2, sharey=True)
     for axes, cube, key in ((left, cubes["beta_thresholds"], "beta"), (right, cubes["token_thresholds"], "tokens")):
         for layer in (1, 2):
-            mean, error = mean_and_error(layer_threshold(cube, layer).values, axis=1)
+            mean, error = layer_threshold_and_error(cube, layer)
             axes.errorbar(
                 cube[key], mean, error, color=LAYER_COLORS[layer], marker="o", markersize=3.5, capsize=2,
                 label=rf"$\alpha_{layer}$: layer {layer} becomes learnable",

@@ -18,7 +18,8 @@ PUBLISHED = {
     "zorder": 1,
     "clip_on": False,
 }
-PHASE_COLORS = ("#f2f2f2", "#e2edf6", "#fbe9dc", "#e1f2ec")
+# Tints of the layers' colours, for what is learnt there last; 0 is nothing.
+PHASE_COLORS = {0: "#f2f2f2", 1: "#fbe9dc", 2: "#e2edf6", 3: "#e1f2ec"}
 
 _SETTINGS = {
     "font.size": 9,
@@ -87,11 +88,14 @@ def points(axes, x, replicas, converged, color, label, marker="o"):
             label = None
 
 
-def shade_phases(axes, boundaries, labels, low, high):
-    """Shade the intervals between the boundaries of the x axis and write a label at the top of each."""
+def shade_phases(axes, boundaries, labels, layers, low, high):
+    """Shade the intervals between the boundaries of the x axis and write a label at the top of each.
+
+    `layers` are the layers learnt at the boundaries, in order: an interval has the tint of the layer that is learnt at its left.
+    """
     edges = [low, *boundaries, high]
-    for left, right, color, label in zip(edges[:-1], edges[1:], PHASE_COLORS[: len(labels)], labels, strict=True):
-        axes.axvspan(left, right, color=color, linewidth=0, zorder=0)
+    for left, right, layer, label in zip(edges[:-1], edges[1:], (0, *layers), labels, strict=True):
+        axes.axvspan(left, right, color=PHASE_COLORS[layer], linewidth=0, zorder=0)
         axes.annotate(
             label, (0.5 * (left + right), 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
             textcoords="offset points", ha="center", va="bottom", fontsize=7.5,

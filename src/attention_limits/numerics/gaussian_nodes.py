@@ -16,10 +16,13 @@ class GaussianNodes:
     points : array (n, dimension)
     weights : array (n,)
         Ratio of the standard normal density to that of the nodes; its expectation is 1.
+    widening : float
+        Standard deviation of the nodes, the same in every dimension.
     """
 
     points: np.ndarray
     weights: np.ndarray
+    widening: float
 
     def mean(self, values):
         """Weighted mean over the nodes of `values`, array (n, ...): array (...)."""
@@ -27,7 +30,17 @@ class GaussianNodes:
 
     def head(self, count):
         """The first `count` nodes; a power of two of Sobol nodes is balanced in itself."""
-        return GaussianNodes(self.points[:count], self.weights[:count])
+        return GaussianNodes(self.points[:count], self.weights[:count], self.widening)
+
+    def without_first(self, count):
+        """The same nodes without their first `count` variables, for an f that does not read these: weights with less scatter."""
+        points = self.points[:, count:]
+        return GaussianNodes(points, _weights(points, self.widening), self.widening)
+
+    def blocks(self, count):
+        """`count` successive blocks of equal size, the number of nodes divided by it; each is balanced in itself."""
+        parts = zip(np.split(self.points, count), np.split(self.weights, count), strict=True)
+        return [GaussianNodes(points, weights, self.widening) for points, weights in parts]
 
     def __len__(self):
         return len(self.weights)
@@ -62,5 +75,11 @@ def gaussian_nodes(dimension, count, generator, widening=1.15) -> GaussianNodes:
     uniform = qmc.Sobol(dimension, scramble=True, rng=generator).random(count)
     # Scrambled nodes have 30 bits: zero can occur, and would map to -infinity.
     standard = ndtri(np.clip(uniform, 2.0**-31, 1.0 - 2.0**-31))
-    log_weights = dimension * np.log(widening) - 0.5 * (widening**2 - 1.0) * np.sum(standard**2, axis=1)
-    return GaussianNodes(widening * standard, np.exp(log_weights))
+    points = widening * standard
+    return GaussianNodes(points, _weights(points, widening), widening)
+
+
+def _weights(points, widening):
+    """Standard normal density over that of nodes of this width, at points (n, dimension): array (n,)."""
+    squares = np.sum(points**2, axis=1)
+    return np.exp(points.shape[1] * np.log(widening) - 0.5 * (1.0 - widening**-2) * squares)

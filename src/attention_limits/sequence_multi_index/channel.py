@@ -13,6 +13,7 @@ quasi-Monte Carlo   everything else: importance sampling on two independent scra
                     few nodes explain get proposals of their own (`fibre_sampling.adaptive_moments`).
 """
 
+import copy
 import itertools
 from dataclasses import dataclass
 
@@ -110,6 +111,7 @@ class Channel:
         )
         dimension = link.free_rows * link.tokens + link.angles if form == "fibre" else link.rows * link.tokens
         self._nodes = (np.zeros((1, 0)),)
+        *halves, self._others = generator.spawn(3)
         if self._two_tokens and link.depth == 2:
             self.method = "trapezoid"
         elif dimension == 0:
@@ -119,10 +121,24 @@ class Channel:
             count = 2 ** round(np.log2(SAMPLING_NODES * self.resolution**2))
             signs = _sign_changes(dimension, link)
             # Unit width: the nodes stand for the prior, and their weights must not depend on the node.
-            halves = (
-                gaussian_nodes(dimension, max(count, 128) // len(signs), child, 1.0) for child in generator.spawn(2)
-            )
+            halves = (gaussian_nodes(dimension, max(count, 128) // len(signs), child, 1.0) for child in halves)
             self._nodes = tuple((signs[:, None, :] * half.points).reshape(-1, dimension) for half in halves)
+
+    def independent(self, count, finer=1.0) -> "list[Channel]":
+        """Channels of the same link on independent scramblings, the same ones at every call.
+
+        Averages over them have no error that all outputs share.
+
+        Parameters
+        ----------
+        count : int
+        finer : float
+            Their resolution over that of this channel, for sampled channels; the exact methods return this one, `count` times.
+        """
+        if self.method != "quasi-Monte Carlo":
+            return [self] * count
+        children = copy.deepcopy(self._others).spawn(count)
+        return [Channel(self.link, finer * self.resolution, child) for child in children]
 
     def posterior(self, observed, omega, V) -> Posterior:
         """Posterior moments of the local fields.

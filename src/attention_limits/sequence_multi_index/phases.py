@@ -15,6 +15,8 @@ from attention_limits.sequence_multi_index.state_evolution import LARGEST_OVERLA
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
+# An overlap below this share of the gap is none. Zero is returned as zero: what is smaller than the gap is still learnt.
+NOTHING = 0.1
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ def compare(channel: Channel, alpha, nodes, tolerance=1e-3, max_iterations=300, 
     tolerance, max_iterations
         As in `state_evolution.solve`.
     gap : float
-        Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below it is
-        none.
+        Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below a tenth
+        of it is none.
     """
     overlaps, entropies, converged, resolved = [], [], [], []
     for start in (UNINFORMED_START, INFORMED_START):
@@ -72,19 +74,17 @@ def compare(channel: Channel, alpha, nodes, tolerance=1e-3, max_iterations=300, 
         resolved.append(averages.resolved)
     size = channel.link.rows
 
-    def differ(a, b):
-        return np.sqrt(np.sum((a - b) ** 2) / size) > gap
+    def distance(a, b):
+        return np.sqrt(np.sum((a - b) ** 2) / size)
 
     uninformed, informed = overlaps
     if not all(converged):
         phase = np.nan
-    elif not differ(uninformed, informed):
-        phase = EASY if differ(uninformed, np.zeros((size, size))) else IMPOSSIBLE
-    elif np.all(np.isinf(entropies)):
+    elif distance(uninformed, informed) > gap and np.all(np.isinf(entropies)):
         # Both diverge, and which of them diverges faster is not computed.
         phase = np.nan
-    elif entropies[1] > entropies[0]:
+    elif distance(uninformed, informed) > gap and entropies[1] > entropies[0]:
         phase = HARD
     else:
-        phase = EASY if differ(uninformed, np.zeros((size, size))) else IMPOSSIBLE
+        phase = EASY if distance(uninformed, np.zeros((size, size))) > NOTHING * gap else IMPOSSIBLE
     return Comparison(np.array(overlaps), np.array(entropies), np.array(converged), min(resolved), float(phase))

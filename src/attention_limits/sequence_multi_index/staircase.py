@@ -17,6 +17,12 @@ from scipy.optimize import brentq
 from attention_limits.numerics.estimators import combine_unbiased
 from attention_limits.numerics.fixed_point import iterate
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.instability import (
+    excess_moments,
+    leading_instability,
+    response_blocks,
+    symmetric_basis,
+)
 from attention_limits.sequence_multi_index.state_evolution import (
     from_coordinates,
     overlap_from_precision,
@@ -24,7 +30,7 @@ from attention_limits.sequence_multi_index.state_evolution import (
     symmetrized,
     to_coordinates,
 )
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold, leading_instability
+from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
 
 # Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learnt.
 SMALLEST_SHARE = 0.05
@@ -46,8 +52,6 @@ class BranchPoint:
         Q_hat in the basis of the subspace.
     growth : float
         alpha ||F_rest||: factor by which a small overlap outside of the subspace grows per iteration.
-    direction : array (P, P)
-        What grows, of unit trace.
     converged : bool
         Whether the shape of Q_hat at this level converged.
     resolved : float
@@ -57,7 +61,6 @@ class BranchPoint:
     alpha: float
     precision: np.ndarray
     growth: float
-    direction: np.ndarray
     converged: bool
     resolved: float
 
@@ -106,16 +109,15 @@ def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3
     scale = _alpha_at_level(np.linalg.eigvalsh(start), level)
     outcome = iterate(step, to_coordinates(scale * start, SEED), tolerance, 1 if size == 1 else 200, lookahead=4)
     if not last or not np.all(np.isfinite(outcome.value)):
-        empty = np.full((len(subspace), len(subspace)), np.nan)
-        return BranchPoint(np.nan, np.full((size, size), np.nan), np.nan, empty, False, 0.0)
-    rest = _principal(np.eye(len(subspace)) - subspace @ subspace.T)
-    diagonal = channel.link.sign_symmetry == "rows"
-    found = leading_instability(last["moments"], last["V"], rest, nodes.weights, diagonal)
+        return BranchPoint(np.nan, np.full((size, size), np.nan), np.nan, False, 0.0)
+    rest = _complement(subspace)
+    basis = symmetric_basis(rest.shape[1], channel.link.sign_symmetry == "rows")
+    excess = excess_moments(last["moments"], last["V"], rest)
+    found = leading_instability(response_blocks(excess, nodes.weights, basis), basis)
     return BranchPoint(
         last["alpha"],
         from_coordinates(outcome.value, size),
-        last["alpha"] * found.eigenvalue,
-        rest @ found.direction @ rest.T,
+        last["alpha"] * found.growing,
         # In one dimension the level fixes Q_hat: there is no shape that could move.
         bool(size == 1 or outcome.converged),
         float(last["moments"].resolved.mean()),
@@ -144,9 +146,14 @@ class Step:
     ----------
     alpha : float
         Threshold: 0 if learnt from any alpha on; NaN if what is left is not learnt on this branch before the rest of it is
-        recovered exactly.
+        recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
+    error : float
+        Standard error of the first threshold, the bias of few nodes included (`weak_recovery.FirstThreshold`); NaN for the
+        others, whose error is the spread over independent scramblings and does not cover that bias.
+    bound : float
+        Where the first alpha is NaN: nothing is learnt below this alpha. Else NaN.
     direction : array (P, P)
-        Subspace learnt here, as its eigenmatrix of unit trace (NaN where alpha is).
+        Subspace learnt here, as its eigenmatrix, positive and of unit trace (NaN where alpha is).
     overlap : array (P, P)
         Q of what was learnt before, at the threshold.
     converged : bool
@@ -156,13 +163,15 @@ class Step:
     """
 
     alpha: float
+    error: float
+    bound: float
     direction: np.ndarray
     overlap: np.ndarray
     converged: bool
     resolved: float
 
 
-def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3) -> list[Step]:
+def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3, report=lambda number, step: None) -> list[Step]:
     """All thresholds of weak recovery, until everything is learnt or nothing more is.
 
     Parameters
@@ -174,12 +183,22 @@ def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3) -> list[St
         For the first threshold, which costs a single evaluation and can afford more.
     tolerance : float
         Accuracy of the level at a threshold.
+    report : callable
+        report(number, step) is called for each step as soon as it is there.
     """
     size = channel.link.rows
     first = first_threshold(channel, nodes_at_zero)
-    steps = [Step(first.alpha, first.direction, np.zeros((size, size)), True, first.resolved)]
+    zero, nothing = np.zeros((size, size)), np.full((size, size), np.nan)
+    steps = []
+
+    def add(step):
+        steps.append(step)
+        report(len(steps), step)
+
     if not np.isfinite(first.alpha):
-        return [Step(np.nan, np.full((size, size), np.nan), np.zeros((size, size)), True, first.resolved)]
+        add(Step(np.nan, np.nan, first.bound, first.direction, zero, True, first.resolved))
+        return steps
+    add(Step(first.alpha, first.error, np.nan, first.direction, zero, True, first.resolved))
     learnt = np.zeros((size, 0))
     start, level = np.zeros((0, 0)), 0.0
     while True:
@@ -190,11 +209,18 @@ def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3) -> list[St
         start = _extended(start, learnt.shape[1])
         found = _next_threshold(channel, nodes, learnt, start, level, tolerance)
         if found is None:
-            nothing = np.full((size, size), np.nan)
-            return [*steps, Step(np.nan, nothing, nothing, True, 1.0)]
+            add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, 1.0))
+            return steps
         point, alpha, level = found
         overlap = learnt @ overlap_from_precision(point.precision) @ learnt.T
-        steps.append(Step(alpha, point.direction, overlap, point.converged, point.resolved))
+        rest = _complement(learnt)
+        # The nodes of a sampled channel that led here are shared by all outputs: others decide what grows, and whether it does.
+        grows, resolved = instability_at(channel, nodes, overlap, rest)
+        if not grows.significant:
+            add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, resolved))
+            return steps
+        direction = rest @ grows.direction @ rest.T
+        add(Step(alpha, np.nan, np.nan, direction, overlap, point.converged, min(resolved, point.resolved)))
         start = point.precision
 
 
@@ -202,6 +228,11 @@ def _principal(direction):
     """Orthonormal columns that span an eigenmatrix (P, P)."""
     values, vectors = np.linalg.eigh(direction)
     return vectors[:, values > SMALLEST_SHARE * values[-1]]
+
+
+def _complement(subspace):
+    """Orthonormal columns of what is orthogonal to the columns of `subspace` (P, k)."""
+    return _principal(np.eye(len(subspace)) - subspace @ subspace.T)
 
 
 def _extended(precision, size):

@@ -105,7 +105,7 @@ def channel_averages(channel: Channel, overlap, nodes, regularization=0.0) -> Ch
         From `numerics.gaussian_nodes.gaussian_nodes(node_dimension(channel.link), n, rng)`.
     regularization : float
         epsilon >= 0 added to the diagonal of V: the channel then carries a residual field noise that no amount of data
-        removes (epsilon = 1e-3 reproduces the saturation of the published curves; 0 is the model itself).
+        removes (with epsilon = 1e-3 the first layer saturates below one; 0 is the model itself).
     """
     V = np.eye(len(overlap)) - overlap + regularization * np.eye(len(overlap))
     omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)

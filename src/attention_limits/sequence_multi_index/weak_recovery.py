@@ -7,122 +7,57 @@ Linearising Q <- alpha E sum_a g_a g_a^T around Q = 0 gives Q <- alpha F(Q) with
 so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps positive matrices to positive ones: its leading
 eigenmatrix is the subspace learnt first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
 that direction is learnt from any alpha > 0 on. What is learnt next, and when, is in `staircase`.
+
+The nodes are cut into blocks, each with a scrambling of its own for a sampled channel, so that the blocks show every error.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.channel import Channel, Posterior, denoiser
+from attention_limits.sequence_multi_index.instability import (
+    BLOCKS,
+    SIGNIFICANT,
+    Instability,
+    contrasts,
+    excess_moments,
+    leading_instability,
+    positive_part,
+    response,
+    root_mean_square,
+    symmetric_basis,
+)
 from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 
-# Numbers count as different above this many standard errors, over the nodes, of their difference.
-SIGNIFICANT = 4.0
-# E g g^T at zero overlap below this is the error of the shared sampling nodes, squared, not knowledge of a sign.
+# E g g^T at zero overlap below this is compared with that of a channel of twice the resolution: the bias of the posterior mean
+# from sampling falls by four, its square by sixteen, and knowledge of a sign stays.
 SMALLEST_INFORMATION = 0.02
-# Eigenvalues closer than the first fraction are taken for one, since the sampling nodes that all outputs share put an error of
-# this order on each; those further apart than the second never are, however few the nodes.
-SAME, DIFFERENT = 0.03, 0.05
 
 
-def excess_moments(moments, V, subspace):
-    """T_ab of a subspace of unlearnt rows, in the two estimates of the posterior.
-
-    Perturbing omega by rows W m gives W^T g_a = sum_b T_ab m_b with T_ab = W^T (V^-1 Cov(h_a, h_b | y) V^-1 - delta_ab V^-1) W.
+def instability_at(channel: Channel, nodes, overlap, subspace) -> tuple[Instability, float]:
+    """Instability of the unlearnt rows at an overlap, and the fraction of outputs whose channel met its check.
 
     Parameters
     ----------
-    moments : channel.Posterior
-        For outputs drawn from the model at overlap I - V.
-    V : array (P, P)
-        The identity on the subspace.
+    channel : Channel
+        A sampled one is scrambled anew for each block of the nodes.
+    nodes : GaussianNodes
+        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them.
+    overlap : array (P, P)
+        Q, zero on the subspace.
     subspace : array (P, k)
         W, orthonormal columns.
-
-    Returns
-    -------
-    array (2, n, M, M, k, k)
     """
-    tokens = moments.means.shape[3]
-    projection = np.linalg.solve(V, subspace)
-    covariance = np.einsum("pi,enpaqb,qj->enabij", projection, moments.covariances, projection, optimize=True)
-    return covariance - np.einsum("pi,pj,ab->abij", projection, subspace, np.eye(tokens))
-
-
-def linear_response(excess, weights, directions):
-    """F on symmetric matrices of a subspace of unlearnt rows.
-
-    Parameters
-    ----------
-    excess : array (2, n, M, M, k, k)
-        From `excess_moments`.
-    weights : array (n,)
-        Importance weights of the outputs.
-    directions : array (j, k, k)
-
-    Returns
-    -------
-    array (j, k, k)
-        F applied to each, symmetric.
-    """
-    weighted = weights[:, None, None, None, None] * excess[0]
-    image = np.einsum("nabij,djk,nablk->dil", weighted, directions, excess[1], optimize=True) / len(weights)
-    return 0.5 * (image + image.transpose(0, 2, 1))
-
-
-def symmetric_basis(size, diagonal=False):
-    """Orthonormal basis (j, k, k) of the symmetric or of the diagonal k x k matrices, in which F is a symmetric matrix.
-
-    `size` is k; j = k if `diagonal`, else k (k + 1) / 2.
-    """
-    rows, columns = np.diag_indices(size) if diagonal else np.triu_indices(size)
-    basis = np.zeros((len(rows), size, size))
-    for k, (p, q) in enumerate(zip(rows, columns, strict=True)):
-        basis[k, p, q] = basis[k, q, p] = 1.0 if p == q else np.sqrt(0.5)
-    return basis
-
-
-@dataclass(frozen=True)
-class Instability:
-    """Leading eigenvalue of F and what grows with it.
-
-    Attributes
-    ----------
-    eigenvalue : float
-    direction : array (k, k)
-        The matrix that grows, positive semi-definite up to sampling noise, of unit trace. If several eigenvalues cannot be told
-        apart it is the projection of the identity on their eigenmatrices.
-    """
-
-    eigenvalue: float
-    direction: np.ndarray
-
-
-def leading_instability(moments, V, subspace, weights, diagonal) -> Instability:
-    """Largest eigenvalue of F on a subspace.
-
-    Parameters
-    ----------
-    moments, V, subspace
-        As of `excess_moments`.
-    weights : array (n,)
-        As of `linear_response`.
-    diagonal : bool
-        Restrict F to the diagonal matrices, for links in which every row's sign is free.
-    """
-    basis = symmetric_basis(subspace.shape[1], diagonal)
-    excess = excess_moments(moments, V, subspace)
-    images = linear_response(excess, weights, basis)
-    matrix = np.einsum("jpq,kpq->jk", basis, images)
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    found = np.einsum("kj,kpq->jpq", vectors, basis)
-    # What each output contributes to every eigenvalue: differences from the largest have an error of their own.
-    share = np.einsum("nabij,djk,nablk,dil->nd", excess[0], found, excess[1], found, optimize=True) * weights[:, None]
-    lag = share[:, -1:] - share
-    noise = SIGNIFICANT * lag.std(axis=0) / np.sqrt(len(lag))
-    same = lag.mean(axis=0) <= np.clip(noise, SAME * abs(values[-1]), DIFFERENT * abs(values[-1]))
-    direction = np.einsum("j,jpp,jqr->qr", same.astype(float), found, found)
-    return Instability(float(values[same].mean()), direction / np.trace(direction))
+    V = np.eye(len(overlap)) - 0.5 * (overlap + overlap.T)
+    basis = symmetric_basis(subspace.shape[1], channel.link.sign_symmetry == "rows")
+    matrices, resolved = [], []
+    for part, block in zip(channel.independent(BLOCKS), nodes.blocks(BLOCKS), strict=True):
+        omega, observed = sample_outputs(channel.link, overlap, V, block.points)
+        moments = part.posterior(observed, omega, V)
+        matrices.append(response(excess_moments(moments, V, subspace), block.weights, basis))
+        resolved.append(moments.resolved.mean())
+    return leading_instability(np.stack(matrices), basis), float(np.mean(resolved))
 
 
 @dataclass(frozen=True)
@@ -132,14 +67,21 @@ class FirstThreshold:
     Attributes
     ----------
     alpha : float
-        0: learnt from any alpha on; infinite: zero overlap is stable at every alpha.
+        0: learnt from any alpha on; infinite: no eigenvalue of F is above its noise.
+    error : float
+        Standard error, from the scatter of the blocks of nodes, which covers the bias of few nodes in 1 / ||F||; NaN where alpha
+        is infinite.
+    bound : float
+        Nothing is learnt below this alpha: 1 / ||F|| with ||F|| raised by SIGNIFICANT norms of its noise.
     direction : array (P, P)
-        Of unit trace.
+        Positive semi-definite, of unit trace; NaN where alpha is infinite.
     resolved : float
         Fraction of outputs whose channel met its check.
     """
 
     alpha: float
+    error: float
+    bound: float
     direction: np.ndarray
     resolved: float
 
@@ -147,24 +89,87 @@ class FirstThreshold:
 def first_threshold(channel: Channel, nodes) -> FirstThreshold:
     """Threshold at which zero overlap becomes unstable, on the given nodes.
 
+    Knowledge of a sign counts as none where E g g^T is below SIGNIFICANT norms of its noise.
+
     Parameters
     ----------
     channel : Channel
+        A sampled one is scrambled anew for each block of the nodes.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
+        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them. The variables of omega, which
+        is zero, are left out.
+
+    Raises
+    ------
+    ValueError
+        If BLOCKS does not divide the number of nodes.
     """
-    size = channel.link.rows
-    identity = np.eye(size)
-    omega, observed = sample_outputs(channel.link, np.zeros((size, size)), identity, nodes.points)
-    moments = channel.posterior(observed, omega, identity)
-    resolved = float(moments.resolved.mean())
-    if channel.link.sign_symmetry == "none":
-        (first, second), _ = denoiser(moments, identity)
-        products = nodes.weights[:, None, None] * np.einsum("npa,nqa->npq", first, second)
-        values, vectors = np.linalg.eigh(products.mean(axis=0) + products.mean(axis=0).T)
-        along = np.einsum("p,npq,q->n", vectors[:, -1], products, vectors[:, -1])
-        if 0.5 * values[-1] > max(SIGNIFICANT * along.std() / np.sqrt(len(along)), SMALLEST_INFORMATION):
-            known = (vectors * (values > 1e-3 * values[-1]) * values) @ vectors.T
-            return FirstThreshold(0.0, known / np.trace(known), resolved)
-    found = leading_instability(moments, identity, identity, nodes.weights, channel.link.sign_symmetry == "rows")
-    return FirstThreshold(1.0 / found.eigenvalue if found.eigenvalue > 0 else np.inf, found.direction, resolved)
+    if len(nodes) % BLOCKS:
+        raise ValueError(f"need a multiple of {BLOCKS} nodes, got {len(nodes)}")
+    link = channel.link
+    parts = nodes.without_first(link.rows * link.tokens).blocks(BLOCKS)
+    sampled = [_moments_at_zero(one, part.points) for one, part in zip(channel.independent(BLOCKS), parts, strict=True)]
+    resolved = float(np.mean([moments.resolved.mean() for moments in sampled]))
+    if link.sign_symmetry == "none":
+        known = _known_signs(channel, sampled, parts)
+        if known is not None:
+            return FirstThreshold(0.0, 0.0, 0.0, known, resolved)
+    identity = np.eye(link.rows)
+    basis = symmetric_basis(link.rows, link.sign_symmetry == "rows")
+    matrices = [
+        response(excess_moments(moments, identity, identity), part.weights, basis)
+        for moments, part in zip(sampled, parts, strict=True)
+    ]
+    found = leading_instability(np.stack(matrices), basis)
+    largest = max(found.eigenvalue, 0.0) + SIGNIFICANT * max(found.noise, found.error)
+    bound = 1.0 / largest if largest > 0 else np.inf
+    if not found.significant:
+        return FirstThreshold(np.inf, np.nan, bound, found.direction, resolved)
+    relative = found.error / found.eigenvalue
+    # The mean of an inverse lies above the inverse of the mean by the squared error: it belongs to the error.
+    error = np.hypot(relative, relative**2) / found.eigenvalue
+    return FirstThreshold(1.0 / found.eigenvalue, error, bound, found.direction, resolved)
+
+
+def _moments_at_zero(channel, points):
+    """Posterior moments of the outputs of the nodes at zero overlap; where few outputs differ each is taken once."""
+    link, size = channel.link, channel.link.rows * channel.link.tokens
+    h = points[:, :size].reshape(-1, link.rows, link.tokens)
+    observed = link.observe(h, points[:, size:])
+    flat, where = np.unique(np.reshape(observed, (len(h), -1)), axis=0, return_inverse=True)
+    if 2 * len(flat) > len(h):
+        return channel.posterior(observed, np.zeros_like(h), np.eye(link.rows))
+    different = flat.reshape(-1, *observed.shape[1:])
+    moments = channel.posterior(different, np.zeros((len(flat), *h.shape[1:])), np.eye(link.rows))
+    where = where.reshape(-1)
+    return Posterior(
+        moments.log_z[where], moments.means[:, where], moments.covariances[:, where], moments.effective[where],
+        moments.resolved[where],
+    )  # fmt: skip
+
+
+def _known_signs(channel, sampled, parts):
+    """E g g^T at zero overlap (P, P), of unit trace, or None where the noise, or the bias of sampling, explains it."""
+    identity = np.eye(channel.link.rows)
+
+    def information(moments):
+        blocks = []
+        for one, part in zip(moments, parts, strict=True):
+            (first, second), _ = denoiser(one, identity)
+            product = np.einsum("n,npa,nqa->pq", part.weights, first, second) / len(part)
+            blocks.append(0.5 * (product + product.T))
+        blocks = np.stack(blocks)
+        noise = root_mean_square(np.linalg.norm(contrasts(blocks), 2, axis=(1, 2)))
+        return blocks.mean(axis=0), noise
+
+    matrix, noise = information(sampled)
+    largest = np.linalg.eigvalsh(matrix)[-1]
+    if largest <= SIGNIFICANT * noise:
+        return None
+    if largest < SMALLEST_INFORMATION and channel.method == "quasi-Monte Carlo":
+        pairs = zip(channel.independent(BLOCKS, finer=2.0), parts, strict=True)
+        matrix, noise = information([_moments_at_zero(one, part.points) for one, part in pairs])
+        if np.linalg.eigvalsh(matrix)[-1] <= max(SIGNIFICANT * noise, 0.5 * largest):
+            return None
+    values, vectors = np.linalg.eigh(matrix)
+    return positive_part((vectors * (values * (values > SIGNIFICANT * noise))) @ vectors.T)

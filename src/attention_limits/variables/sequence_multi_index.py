@@ -140,11 +140,27 @@ VARIABLES = (
         "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to what was learnt before",
     ),
     Variable(
+        "threshold_error",
+        ("step",),
+        "standard error of the first threshold on the nodes of one replica, the bias of few nodes included",
+        "",
+        "samples per dimension; missing for later steps, whose error is the spread over replicas, without that bias",
+        "differences of blocks of the nodes",
+    ),
+    Variable(
+        "threshold_bound",
+        ("step",),
+        "alpha below which nothing is learnt, where the first threshold is missing",
+        "",
+        "samples per dimension, n / D; missing elsewhere",
+        "1 / ||F|| at zero overlap, with ||F|| raised by four norms of its noise",
+    ),
+    Variable(
         "direction",
         ("step", *_PAIR),
         "subspace learnt at a threshold",
         "",
-        "unit trace",
+        "positive, of unit trace; of several rows where their thresholds are equal within errors",
         "leading eigenmatrix of F_rest, F(Q) = E_y sum_ab T_ab Q T_ab^T",
     ),
     Variable(

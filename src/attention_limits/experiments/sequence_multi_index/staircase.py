@@ -13,7 +13,7 @@ from attention_limits.sequence_multi_index.state_evolution import node_dimension
 def run(spec, streams):
     """Thresholds, what is learnt at each, and the overlap reached before it (see `variables`)."""
     solver, size = spec["solver"], link_at(spec).rows
-    alpha, resolved = np.full((2, *shape(spec), size), np.nan)
+    alpha, error, bound, resolved = np.full((4, *shape(spec), size), np.nan)
     converged = np.zeros((*shape(spec), size), bool)
     direction, overlap = np.full((2, *shape(spec), size, size, size), np.nan)
     for at, values, replica in points(spec):
@@ -24,11 +24,14 @@ def run(spec, streams):
         many = gaussian_nodes(dimension, solver["nodes_at_zero"], streams.generator("nodes at zero", replica))
         for k, step in enumerate(staircase(channel, nodes, many, solver["tolerance"])):
             alpha[(*at, k)], resolved[(*at, k)], converged[(*at, k)] = step.alpha, step.resolved, step.converged
+            error[(*at, k)], bound[(*at, k)] = step.error, step.bound
             direction[(*at, k)], overlap[(*at, k)] = step.direction, step.overlap
     grid = (*spec["grid"], "replica", "step")
     return xr.Dataset(
         {
             "threshold": (grid, alpha),
+            "threshold_error": (grid, error),
+            "threshold_bound": (grid, bound),
             "direction": ((*grid, "layer", "layer_star"), direction),
             "overlap_at_threshold": ((*grid, "layer", "layer_star"), overlap),
             "step_converged": (grid, converged),

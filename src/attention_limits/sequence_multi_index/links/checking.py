@@ -138,6 +138,9 @@ def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
     whole = np.broadcast_to(free[:, :, None], (*log_weight.shape, free_rows, link.tokens))
     whole = np.concatenate([whole, candidates], axis=3)
     there = np.isfinite(log_weight) & np.all(np.abs(whole) < FAR, axis=(3, 4))
+    if not np.any(there):
+        yield f"the fibre has no candidate within {FAR:g} standard deviations of zero for any of {n} random outputs"
+        return
     y = np.asarray(link.forward(h))
     sample = np.nonzero(there)[0]
     fields = whole[there]
@@ -160,7 +163,10 @@ def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
 
 
 def _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weight) -> Iterator[str]:
-    """With all signs changed, also of what is sampled, the same output must leave the same candidates with changed signs."""
+    """The same output must leave, at -free and -angles, the negatives of the candidates that it leaves at free and angles.
+
+    The nodes are closed under this change of sign, so that a field of unknown sign has the posterior mean zero exactly.
+    """
     mirrored, weights = (np.asarray(x) for x in link.fibre(observed, -free, -angles))
     distance = np.abs(candidates[:, :, :, None] + mirrored[:, :, None]).max(axis=(4, 5))
     there = np.isfinite(log_weight)
@@ -172,8 +178,9 @@ def _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weigh
     if np.any(alone):
         n, s, k = np.argwhere(alone)[0]
         yield (
-            f"sign_symmetry = {link.sign_symmetry!r}, but the fibre has the candidate {_text(candidates[n, s, k])} and not the "
-            f"one with all signs changed, for the output {_text(observed[n])}"
+            f"sign_symmetry = {link.sign_symmetry!r}, but the fibre is not closed under (free, angles) -> (-free, -angles): it "
+            f"has the candidate {_text(candidates[n, s, k])} at angles {_text(angles[s % len(angles)])} and not, with the same "
+            f"weight, its negative at the negative angles, for the output {_text(observed[n])}"
         )
 
 

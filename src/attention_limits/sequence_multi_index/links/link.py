@@ -22,8 +22,9 @@ class Link:
         fibre(observed, free, angles) -> candidates, log_weight
 
     from observed (n, *output) as `observe` gives it, free (n, S, free_rows, M) and angles (S, angles), or (1, 0) without any, to
-    candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K), where -inf marks a missing candidate; noisy and discrete
-    links write
+    candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K), where -inf marks a missing candidate. Unless the sign
+    symmetry is "none", -free and -angles give the same candidates with all signs changed, and the same weights. Noisy and
+    discrete links write
 
         log_likelihood(observed, h) -> array (n, S)
 
