@@ -73,7 +73,8 @@ def _descent_panel(axes, cube):
 def _common_panel(axes, cube, alpha):
     descent, dimension = _settings(cube, "batch_reuse_sgd"), _dimension_of_data(cube)
     # Every sequence of a batch is used once for each step on it; one GAMP iteration uses all sequences once.
-    passes = cube.batch.values * descent["batch"] * descent["reuse"] / (cube.realised_alpha.sel(estimator="batch_reuse_sgd") * dimension)
+    sequences = dimension * float(cube.realised_alpha.sel(estimator="batch_reuse_sgd").mean())
+    passes = cube.batch.values * descent["batch"] * descent["reuse"] / sequences
     _draw_descent(axes, cube.isel(batch=slice(1, None)), passes[1:], "batch_reuse_sgd")
     _draw_gamp(axes, cube)
     axes.set(xlabel="passes over the data", xscale="log", xlim=(1, passes[-1]))
