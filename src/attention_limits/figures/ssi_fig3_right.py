@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.errors import CubeError
 from attention_limits.figures.ssi_style import power_text
 from attention_limits.figures.style import house_style, new_figure
-from attention_limits.readings.sequence_single_index import gain, predicted_gain
+from attention_limits.readings.sequence_single_index import gain
 
 READINGS = {
     0.0: ("#0072B2", r"\gamma_t = \gamma_u"),
@@ -33,8 +33,8 @@ def draw(cubes):
                 length[chosen], found.gain[chosen], error, color=color, markerfacecolor=face, marker="o", markersize=4,
                 capsize=2, linestyle="none", label=label if face == color else None,
             )  # fmt: skip
-        fine = np.geomspace(length.min(), length.max(), 200)
-        axes.plot(fine, predicted_gain(tied, fine, exponent), color=color, linewidth=0.9)
+        predicted = tied.flow_gain.sel(learning_rate_exponent=exponent).isel(replica=0)
+        axes.plot(length, predicted, color=color, linewidth=0.9)
     axes.plot([], [], color="0.4", linewidth=0.9, label=r"flow, $d \to \infty$ (no fit)")
     axes.set(
         xscale="log", yscale="log", xlabel="tokens $L$", ylabel="gain, escape steps untied / tied", xticks=length,

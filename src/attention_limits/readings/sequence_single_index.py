@@ -1,13 +1,11 @@
 """Numbers read off the cubes of the sequence single-index family, for figures and for the audit."""
 
-import json
 from typing import NamedTuple
 
 import numpy as np
 
 from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.scaling import fit_power_law
-from attention_limits.sequence_single_index import flow
 
 
 class Gain(NamedTuple):
@@ -38,15 +36,6 @@ def gain_exponent(tied, untied, learning_rate_exponent):
     """Exponent of the power law of the gain, and its standard error."""
     fit = gain(tied, untied, learning_rate_exponent).power_law
     return fit.exponent, fit.error
-
-
-def predicted_gain(tied, tokens, learning_rate_exponent):
-    """The gain of the flow at numbers of `tokens` (array) and the learning rates of the cube of the tied runs: no pure power.
-
-    Noise lowers the rate of growth of each student by the factor 1 - gamma (L + 1) / a, a = 2 / sqrt(pi), of its own rate gamma.
-    """
-    base = json.loads(tied.attrs["spec"])["estimators"]["tied_sgd"]["model"]["learning_rate"]
-    return flow.gain(tokens, base * tokens**learning_rate_exponent, base)
 
 
 def equal_curvatures(theory):

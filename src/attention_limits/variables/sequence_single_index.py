@@ -101,6 +101,10 @@ VARIABLES = (
         "flow_step", (), "escape step of the flow", "", "SGD steps, tau times d",
         "dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m, integrated to the threshold",
     ),
+    Variable(
+        "flow_gain", (), "gain of tied weights in the flow", "", "ratio of escape times; untied weights learn at the base rate",
+        "L gamma_t (a - gamma_t (L + 1)) / (gamma_u (a - gamma_u (L + 1))), a = 2 / sqrt(pi): slopes of the drift at m = 0",
+    ),
     Variable("overlap", (), "overlap with the teacher at the end of the run", "|m|", "0 nothing learnt, 1 exact", _SGD),
     Variable("overlap_trajectory", ("step",), "overlap with the teacher", "|m|", "missing after the end of the run", _SGD),
     Variable(
