@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 
 from attention_limits.attention_indexed import hardmax
-from attention_limits.attention_indexed.hardmax_many import MOST_TOKENS, ManyHardmax
-from attention_limits.attention_indexed.model import log_attention
+from attention_limits.attention_indexed.hardmax_many import ManyHardmax
+from attention_limits.attention_indexed.model import MOST_TOKENS, log_attention
 from attention_limits.attention_indexed.score import Score
 
 CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")

@@ -25,16 +25,13 @@ from attention_limits.attention_indexed.hardmax_kernels import posteriors
 from attention_limits.attention_indexed.hardmax_outputs import outputs
 from attention_limits.attention_indexed.score import Score
 
-# Tokens up to which all outputs are summed: 636 kinds at eight tokens (20 s), 2.6 times as many with each further one, each twice
-# the work.
-MOST_TOKENS = 8
 # Step of the central difference of the gradient: relative error of f'(1) about 1e-4.
 _STEP = 0.02
 
 
 @dataclass(frozen=True)
 class ManyHardmax:
-    """y_a = position of the largest entry of row a; a `channel.Channel` of T = `tokens` from 2 to `MOST_TOKENS`."""
+    """y_a = position of the largest entry of row a; a `channel.Channel` of T = `tokens` from 2 to `model.MOST_TOKENS`."""
 
     tokens: int
     equations = None

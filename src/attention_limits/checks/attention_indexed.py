@@ -1,7 +1,6 @@
 """What the schemas of the attention-indexed family cannot say: channels that fit the kind, repetitions, memory of the data."""
 
-from attention_limits.attention_indexed.hardmax_many import MOST_TOKENS
-from attention_limits.attention_indexed.model import megabytes, samples, width
+from attention_limits.attention_indexed.model import MOST_TOKENS, megabytes, samples, width
 
 # These draw n sequences of T tokens of dimension d at every point.
 SIMULATIONS = ("matrix_amp", "gradient_descent", "two_layers_amp")
