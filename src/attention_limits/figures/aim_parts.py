@@ -5,7 +5,7 @@ import json
 import matplotlib as mpl
 import numpy as np
 
-from attention_limits.figures.style import points
+from attention_limits.figures.style import points, realised_alpha
 
 # The ratio is a scale, so are its colours: one by value, everywhere.
 _RATIOS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
@@ -51,11 +51,6 @@ def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o"):
         settled = part.converged.sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica")
         x = scale * realised_alpha(part, error.alpha)
         points(axes, x, np.maximum(error.values, FLOOR), settled.values, color, label, marker)
-
-
-def realised_alpha(part, alpha):
-    """n / d^2 of the data of a simulation at the values `alpha` of its grid, the same in all replicas."""
-    return part.realised_alpha.sel(alpha=alpha).max("replica").values
 
 
 def mark_thresholds(axes, positions, colors):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from attention_limits.figures.aim_parts import realised_alpha
-from attention_limits.figures.style import LAYER_COLORS, curve, house_style, new_figure, points, present
+from attention_limits.figures.style import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
 
 
 @house_style

@@ -14,6 +14,7 @@ from attention_limits.figures.style import (
     new_figure,
     points,
     present,
+    realised_alpha,
     shade_phases,
 )
 from attention_limits.readings.sequence_multi_index import layer_threshold
@@ -50,7 +51,7 @@ def draw(cubes):
         converged = gamp.converged.sel(alpha=relative.alpha)
         points(
             top,
-            relative.alpha.values,
+            realised_alpha(gamp, relative.alpha),
             relative.values,
             converged.values,
             color,
@@ -72,7 +73,7 @@ def draw(cubes):
     converged = gamp.converged.sel(alpha=simulated.alpha)
     points(
         bottom,
-        simulated.alpha.values,
+        realised_alpha(gamp, simulated.alpha),
         simulated.values,
         converged.values,
         ERROR_COLORS["plug_in"],

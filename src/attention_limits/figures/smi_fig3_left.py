@@ -11,6 +11,7 @@ from attention_limits.figures.style import (
     new_figure,
     points,
     present,
+    realised_alpha,
     shade_phases,
 )
 from attention_limits.readings.sequence_multi_index import layer_threshold
@@ -33,7 +34,14 @@ def draw(cubes):
         norm = cube.teacher_norm.sel(layer=layer, layer_star=layer)
         relative = present(gamp.overlap.sel(layer=layer, layer_star=layer) / norm)
         converged = gamp.converged.sel(alpha=relative.alpha)
-        points(axes, relative.alpha.values, relative.values, converged.values, color, f"{name}, GAMP $D={dimension}$")
+        points(
+            axes,
+            realised_alpha(gamp, relative.alpha),
+            relative.values,
+            converged.values,
+            color,
+            f"{name}, GAMP $D={dimension}$",
+        )
         axes.plot(
             SMI_FIG3_OVERLAPS[:, 0], SMI_FIG3_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 2 else None
         )

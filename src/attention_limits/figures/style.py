@@ -47,6 +47,11 @@ def present(array, dimension="alpha"):
     return array.dropna(dimension, how="all")
 
 
+def realised_alpha(part, alpha):
+    """Alpha of the data sets of a simulation at the values `alpha` of its grid: n is rounded, in all replicas alike."""
+    return part.realised_alpha.sel(alpha=alpha).max("replica").values
+
+
 def curve(axes, x, replicas, color, label, linestyle="-", converged=None):
     """Mean over replicas as a line, plus and minus one standard error as a band, with a square where one has not converged.
 
