@@ -9,7 +9,9 @@ from attention_limits.checks.sequence_multi_index import problems
 
 
 def estimator(name, model, grid=None):
-    return SimpleNamespace(name=name, model=model, grid=grid or {"alpha": [1.0]}, project=Path())
+    """Without sizes: the link alone is checked."""
+    grid = grid or {"alpha": [1.0]}
+    return SimpleNamespace(name=name, model=model, grid=grid, project=Path(), solver={}, reads=None)
 
 
 THREE_WITHOUT_SKIP = {"link": "deep_attention", "depth": 3, "tokens": 3, "skip": 0.0, "beta": 1.0}

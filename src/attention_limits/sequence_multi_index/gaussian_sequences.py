@@ -27,7 +27,7 @@ def draw(rows: int, tokens: int, dimension: int, samples: int, generator) -> tup
 
 
 def sample_count(alpha: float, dimension: int) -> int:
-    """Number n of sequences of a data set: alpha D, rounded, at least one; `realised_alpha` of the cubes is n / D."""
+    """Number n of sequences of a data set: alpha times the dimension D, rounded, at least one; `realised_alpha` is n / D."""
     return max(1, round(alpha * dimension))
 
 
