@@ -81,7 +81,7 @@ def test_phase_diagram_is_that_of_four_times_the_cells():
     ],
 )
 def test_linear_theory_of_four_times_the_nodes_agrees(a, omega, loss, dimension, rate, threshold):
-    """P(semantic), means of 8 scramblings at six standard errors (at most 6e-4 by Student's t); four times the steps and points too."""
+    """P(semantic), 8 scramblings, six standard errors (Student's t: at most 6e-4); more steps and points of the flow, too."""
     model = {"a": a, "loss": loss, "dimension": dimension, "learning_rate": rate, "threshold": threshold}
 
     def probability(nodes):
