@@ -225,6 +225,18 @@ def test_errors_cover_the_bias_at_jumps(tokens):
     assert np.max(found.errors) < np.max(np.abs(exact))
 
 
+@pytest.mark.parametrize(
+    "threshold",
+    [-1.4929800811267784, -1.4117427702670615, -0.8985024922076916, 0.13842926946623413, 1.2526549567782435],
+)
+def test_errors_cover_a_jump_at_the_end_of_an_interval(threshold):
+    """E[1(z > t) h_k] = phi(t) He_(k-1)(t) / sqrt(k!); at these t one adaptive quadrature or the nets miss a part of the jump."""
+    found = expand(Link(1, lambda z: (z[:, 0] > threshold) * 1.0), 4)
+    slopes = [stats.norm.pdf(threshold) * he(k - 1, threshold) for k in range(1, 5)]
+    exact = np.concatenate([[stats.norm.sf(threshold)], np.array(slopes) / np.sqrt([1.0, 2.0, 6.0, 24.0])])
+    assert np.all(np.abs(found.values[:, 0] - exact) <= found.errors[:, 0] + 1e-14)
+
+
 @pytest.mark.parametrize("angle", np.linspace(0.05, 1.5, 12))
 def test_errors_cover_the_bias_at_a_tilted_jump(angle):
     """A half space in any direction of the plane against the quadrature in one dimension."""

@@ -16,6 +16,8 @@ from attention_limits.sequence_single_index.links import Link
 
 # Beyond this the standard normal density is below 1e-22.
 RANGE = 10.0
+# Ends, below and above zero, of a second adaptive quadrature: its intervals end elsewhere.
+_OTHER_RANGE = 10.37, 10.93
 # Nodes per axis of the tensor grids: about 1e5 nodes in all.
 NODES = {1: 400, 2: 256, 3: 60, 4: 20, 5: 11, 6: 7}
 # Rule of the adaptive quadrature and its largest number of subdivisions, by dimension.
@@ -53,8 +55,8 @@ def expand(link, degree, tolerance=1e-11) -> Expansion:
 
     A sum of Hermite polynomials needs no quadrature, a link of one direction a quadrature in one dimension. Up to six tokens the
     quadrature is a tensor Gauss-Hermite grid, or, up to two tokens where the grid misses the tolerance, adaptive. Scrambled nets
-    of the Gaussian measure check it: a contradiction widens the error, and nets replace what they know better. Beyond six tokens
-    the nets stand alone. A feature of the link can be missed if its probability is below about 1e-4.
+    of the Gaussian measure check it: a contradiction widens the error, and beyond one token nets replace what they know better.
+    Beyond six tokens the nets stand alone. A feature of the link can be missed if its probability is below about 1e-4.
 
     Parameters
     ----------
@@ -96,10 +98,18 @@ def _adaptive_expansion(link, degree, tolerance):
 
     # Links with kinks or jumps are resolved by bisection; what is not resolved shows in the errors.
     rule, subdivisions = _ADAPTIVE[link.tokens]
-    edge = np.full(link.tokens, RANGE)
-    found = cubature(integrand, -edge, edge, rule=rule, rtol=0.0, atol=tolerance, max_subdivisions=subdivisions)
+    first, other = (
+        cubature(
+            integrand, -np.full(link.tokens, low), np.full(link.tokens, high), rule=rule, rtol=0.0, atol=tolerance,
+            max_subdivisions=subdivisions,
+        )
+        for low, high in ((RANGE, RANGE), _OTHER_RANGE)
+    )  # fmt: skip
+    # A jump between the end of an interval and its first node leaves no error there: intervals with other ends see it.
+    gap = np.abs(first.estimate - other.estimate)
+    value, error = first.estimate, first.error + other.error + 3.0 * gap
     # A single error can vanish by cancellation.
-    value, error = found.estimate, np.maximum(found.error, np.sqrt(np.mean(found.error**2, axis=0)))
+    error = np.maximum(error, np.sqrt(np.mean(error**2, axis=0)))
     return Expansion(indices, value[:, :-1], error[:, :-1], value[:, -1], error[:, -1])
 
 
@@ -128,7 +138,7 @@ def _smaller(first, second):
 
 
 def _checked(found, nets):
-    """A quadrature with its errors widened where nets contradict it, or the nets where their error is smaller."""
+    """A quadrature with its errors widened where nets contradict it; beyond one token the nets where their error is smaller."""
     # A rule that sees less than half of the variance has missed what the link does.
     seen, there = (each.square[0] - np.sum(each.values[0] ** 2) for each in (found, nets))
     missed = np.inf if there > 2.0 * seen + 1e-12 * nets.square[0] else 0.0
@@ -141,6 +151,9 @@ def _checked(found, nets):
     errors = widened(found.values, found.errors, nets.values, nets.errors)
     square_errors = widened(found.square, found.square_errors, nets.square, nets.square_errors)
     own = Expansion(found.indices, found.values, errors, found.square, square_errors)
+    if found.indices.shape[1] == 1:
+        # In one dimension all scramblings can miss a jump alike: their spread is no error.
+        return own
     # Less spread than rounding comes from few nodes, or from a symmetry that the grid has too.
     floor = 1e-12 * np.sqrt(nets.square[0])
     spread = np.maximum(_WIDTH * nets.errors, floor), np.maximum(_WIDTH * nets.square_errors, floor)
