@@ -142,101 +142,7 @@ def _half_space(m_1, m_2, sign_1, sign_2):
     return P, mean
 
 
-def adam(loss_gradient, start, steps: int, rate: float):
-    """Weights after each of `steps` steps of Adam (Kingma, Ba 2014; 0.9, 0.999, 1e-8) in double precision."""
-    W, first, second = start.copy(), np.zeros_like(start), np.zeros_like(start)
-    path = []
-    for t in range(1, steps + 1):
-        g = loss_gradient(W)
-        first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
-        W = W - rate * (first / (1 - 0.9**t)) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
-        path.append(W)
-    return path
-
-
-def descent_problem(X, y, beta):
-    """Functions of weights: mean squared training error and gradient of the loss; X (n, T, d), y (n, T, T)."""
-    d = X.shape[2]
-
-    def fields(W):
-        S = W @ W.T / np.sqrt(W.shape[1] * d)
-        return (np.einsum("nai,ij,nbj->nab", X, S, X) - np.trace(S) * np.eye(X.shape[1])) / np.sqrt(d)
-
-    def outputs(W):
-        h = beta * fields(W)
-        e = np.exp(h - h.max(axis=2, keepdims=True))
-        return e / e.sum(axis=2, keepdims=True)
-
-    def error(W):
-        return np.mean(np.sum((outputs(W) - y) ** 2, axis=(1, 2)))
-
-    def gradient(W):
-        p = outputs(W)
-        r = 2.0 * (p - y) / d
-        by_h = beta * p * (r - np.sum(r * p, axis=2, keepdims=True))
-        by_S = (np.einsum("nab,nai,nbj->ij", by_h, X, X) - np.einsum("naa->", by_h) * np.eye(d)) / np.sqrt(d)
-        return (by_S + by_S.T) @ W / np.sqrt(W.shape[1] * d)
-
-    return error, gradient
-
-
-def plain_amp(X, observe, score, S, ratio, damping=0.8, iterations=300):
-    """Error ||S - S_hat||^2 / d of the AMP of a linear-type output, or None if it has not settled.
-
-    The n x d x d x T x T tensor of all products, and the roots of cubics.
-    `score(omega)` (n, T, T) is h - omega as far as the output tells it, `observe` the number K of equations.
-    """
-    n, T, d = X.shape
-    F = np.einsum("nai,nbj->nabij", X, X)
-    F = 0.5 * (F + F.transpose(0, 1, 2, 4, 3)) - np.eye(T)[None, :, :, None, None] * np.eye(d)
-    F /= np.sqrt(d)
-    estimate, reaction = np.sqrt(ratio) * np.eye(d), 0.0
-    for _ in range(iterations):
-        residual = score(np.einsum("nabij,ij->nab", F, estimate) - reaction)
-        V = np.sum(residual**2) / (observe * n)
-        G, D = residual / (2.0 * V), V * d * d / (observe * n)
-        R = estimate + 2.0 * D / d * np.einsum("nab,nabij->ij", G, F)
-        values, vectors = np.linalg.eigh(R)
-        xi, slope = cubic_shrink(values, ratio, D)
-        gap = values[:, None] - values
-        near = np.abs(gap) < 1e-6 * np.ptp(values)
-        quotient = np.where(near, 0.5 * (slope[:, None] + slope), (xi[:, None] - xi) / np.where(near, 1.0, gap))
-        new = (vectors * xi) @ vectors.T
-        change = np.linalg.norm(new - estimate) / np.linalg.norm(S)
-        if not change < 10.0:
-            return None
-        estimate = (1.0 - damping) * new + damping * estimate
-        reaction = (1.0 - damping) * 2.0 * D * (quotient.sum() + slope.sum()) / d**2 * G + damping * reaction
-    return np.sum((S - estimate) ** 2) / d if change < 1e-3 else None
-
-
-def cubic_shrink(values, ratio, D):
-    """lambda - 2 D Re g(lambda) from the roots of the cubic, and its derivative; outside of merged bulks, its nearest end."""
-    root = np.sqrt(ratio)
-
-    def transform(x):
-        roots = np.roots([D, -(x + D * root), x * root + 1.0 - ratio, -root])
-        if np.max(np.abs(roots.imag)) > 1e-9 * np.max(np.abs(roots)):
-            return roots[np.argmin(roots.imag)]
-        # Outside of the spectrum, where z(g) decreases.
-        return roots[np.argmin((D - 1.0 / roots**2 + ratio / (root - roots) ** 2).real)]
-
-    # Zeros of z'(g): D g^2 (root - g)^2 + rho g^2 - (root - g)^2 = 0.
-    edges = np.roots([D, -2.0 * D * root, D * ratio + ratio - 1.0, 2.0 * root, -ratio])
-    g = edges.real[np.abs(edges.imag) < 1e-9 * np.abs(edges)]
-    ends = np.sort(1.0 / g + D * g + ratio / (root - g)).reshape(-1, 2)
-    xi, slope = np.empty_like(values), np.empty_like(values)
-    for k, x in enumerate(values):
-        moved = np.clip(x, ends[:, 0], ends[:, 1]) if len(ends) == 1 else np.array([x])
-        at = moved[np.argmin(np.abs(moved - x))]
-        g = transform(at)
-        xi[k] = max(at - 2.0 * D * g.real, 0.0)
-        inverse = 1.0 / (D - 1.0 / g**2 + ratio / (root - g) ** 2)
-        slope[k] = 1.0 - 2.0 * D * inverse.real if at == x and xi[k] > 0 else 0.0
-    return xi, slope
-
-
-def two_layer_information(V, skip, beta, count, rng, points=250):
+def two_layer_information(V, skip, beta, count, rng, points=200):
     """k_l = 2 E |z_l|^2 (2,) of two layers and its standard error, over `count` random outputs at variances V (2,).
 
     z_l are the posterior means of sum and difference of (h_11 - h_12, h_22 - h_12) of the raw fields of layer l less their prior
@@ -266,3 +172,28 @@ def two_layer_information(V, skip, beta, count, rng, points=250):
         z = np.sum(weight / weight.sum() * x, axis=(1, 2)).reshape(2, 2)
         found[k] = 2.0 * np.sum(z**2, axis=1)
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(count)
+
+
+def sampled_information(tokens, V, Q, count, rng, cut=400):
+    """E 4 sum G^2 of the hardmax at V: mean, standard error, and a bound on what is missing of the mean.
+
+    The average of sum_ab z_ab z'_ab / V^2 over pairs of independent scores h = omega + z of one posterior, the second by
+    rejection: prior draws until the output of the first appears again. Pairs that have not met after `cut` draws are left out;
+    their mean is between 0 and that of z^2.
+    """
+
+    def symmetric(number, variance):
+        z = rng.standard_normal((number, tokens, tokens))
+        return np.sqrt(0.5 * variance) * (z + z.transpose(0, 2, 1))
+
+    omega, first = symmetric(count, Q - V), symmetric(count, V)
+    output, products = np.argmax(omega + first, axis=2), np.zeros(count)
+    waiting = np.arange(count)
+    for _ in range(cut):
+        second = symmetric(len(waiting), V)
+        met = np.all(np.argmax(omega[waiting] + second, axis=2) == output[waiting], axis=1)
+        pairs = waiting[met]
+        products[pairs] = np.sum(first[pairs] * second[met], axis=(1, 2)) / V**2
+        waiting = waiting[~met]
+    missing = np.sum(first[waiting] ** 2) / V**2 / count
+    return products.mean(), products.std(ddof=1) / np.sqrt(count), missing

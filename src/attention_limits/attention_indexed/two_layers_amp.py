@@ -83,7 +83,8 @@ class TwoLayerRun:
     converged : bool
         Whether the residual reached the tolerance, or the larger predicted error `RECOVERED`.
     diverged : bool
-        Whether numbers were not finite; the trajectory ends there.
+        Whether numbers were not finite, where the trajectory ends, or the last estimate of a layer is too large: a posterior mean
+        has ||S_hat||_F^2 / d <= 1 + rho in the limit, and twice as much is a fixed point that is none. It has not converged.
     """
 
     error: np.ndarray
@@ -131,6 +132,6 @@ def run(
         errors.append(np.sum((data.teachers - estimates) ** 2, axis=(1, 2)) / dimension)
         variances.append(V), residuals.append(float(change.max()))
         schedule.note(residuals[-1], bool(V.max() <= RECOVERED))
-    return TwoLayerRun(
-        np.array(errors), np.array(variances), np.array(residuals), resolved, schedule.converged, diverged
-    )
+    diverged = diverged or bool(np.max(np.sum(estimates**2, axis=(1, 2))) > 2.0 * (1.0 + data.ratio) * dimension)
+    converged = schedule.converged and not diverged
+    return TwoLayerRun(np.array(errors), np.array(variances), np.array(residuals), resolved, converged, diverged)

@@ -1,0 +1,26 @@
+"""What the promise tests of the attention-indexed family share."""
+
+from slow_attention_indexed import decimal_mmse, sign_information
+from specifications import Refused, compute, document
+
+FAMILY = "attention_indexed"
+EQUATIONS = {"linear": lambda T: T * (T + 1), "softmax": lambda T: T * T + T - 2}
+
+
+def computed(kind, model, grid, **part):
+    """The dataset of the one kind of a document, its one point without grid and replica, or None where it is refused."""
+    found = compute(FAMILY, document(kind, model, grid, **part))
+    return None if isinstance(found, Refused) else found[kind]
+
+
+def information(channel, tokens, V, Q):
+    """E 4 sum G^2 at V, from the number of equations or by integration."""
+    if channel in EQUATIONS:
+        return EQUATIONS[channel](tokens) / V
+    return sign_information(max(Q - V, 0.0) / V, channel == "hardmax_published") / V
+
+
+def slow_mmse(ratio, noise):
+    """mmse(D) and the accuracy of its quadrature."""
+    first, second = (decimal_mmse(ratio, noise, nodes) for nodes in (24, 48))
+    return second, abs(second - first)

@@ -1,0 +1,66 @@
+"""Promises of two layers in the attention-indexed family."""
+
+import numpy as np
+from attention_indexed_promises import FAMILY, computed, slow_mmse
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from slow_attention_indexed import two_layer_information
+from specifications import section
+
+
+@settings(max_examples=1)
+@given(
+    model=section(FAMILY, "two_layers_state_evolution", "model", "skip", "beta", ratio=st.floats(0.1, 2.0)),
+    alpha=st.floats(0.02, 0.3),
+    settles=st.just(False),
+)
+@example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, alpha=0.2, settles=True)
+@example(model={"ratio": 0.5, "skip": 1.0, "beta": 1000.0}, alpha=0.1, settles=False)
+def test_two_layers_state_evolution_is_a_fixed_point_of_brute_force(model, alpha, settles):
+    """V_l = mmse(V_l / (alpha k_l)), k_l = 2 E |z_l|^2 of 50 random outputs, each on a lattice of 200 x 200 points over the
+    whole prior: five standard errors of the average and of the four scramblings (64 nodes). False-alarm rate 1e-3 per layer.
+    Points that are not converged or not resolved are flagged; the example that `settles` is neither."""
+    solver = {"nodes": 64, "max_iterations": 100}
+    found = computed("two_layers_state_evolution", model, {"alpha": alpha}, solver=solver, replicas=4)
+    if found.converged.min() < 1 or found.resolved.min() < 0.999:
+        assert not settles
+        return
+    V = found.mmse_by_layer.values.reshape(4, 2)
+    k, error = two_layer_information(V.mean(axis=0), model["skip"], model["beta"], 50, np.random.default_rng(0))
+    for layer in range(2):
+        at = [
+            slow_mmse(model["ratio"], V[:, layer].mean() / (alpha * x))[0] for x in (k[layer], k[layer] - error[layer])
+        ]
+        # An error of the average moves the fixed point further than one step: by 1 / (1 - dF/dV), at most 5 away from recovery.
+        spread = np.hypot(5.0 * abs(at[1] - at[0]), 5.0 * V[:, layer].std(ddof=1))
+        assert abs(V[:, layer].mean() - at[0]) < spread + 1e-3
+
+
+@settings(max_examples=1)
+@given(
+    model=section(FAMILY, "two_layers_amp", "model", "skip", "beta", ratio=st.floats(0.3, 2.0)),
+    grid=section(FAMILY, "two_layers_amp", "grid", alpha=st.floats(0.1, 0.3)),
+    settles=st.just(False),
+)
+@example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, grid={"alpha": 0.2}, settles=True)
+@example(model={"ratio": 0.5, "skip": 3.0, "beta": 1000.0}, grid={"alpha": 0.15}, settles=False)
+def test_two_layers_amp_meets_the_theory_at_its_realised_sizes(model, grid, settles):
+    """Four data sets of dimension 30, as for one layer; resolved and converged points. The example that `settles` is such."""
+    solver = {"dimension": 30, "max_iterations": 400, "tolerance": 1e-2}
+    found = computed("two_layers_amp", model, grid, solver=solver, replicas=4)
+    at = {"ratio": float(found.realised_ratio.max())}
+    theory = computed(
+        "two_layers_state_evolution",
+        {**model, **at},
+        {"alpha": float(found.realised_alpha.max())},
+        solver={"nodes": 64, "max_iterations": 100},
+        replicas=2,
+    )
+    if not found.converged.all() or found.resolved.min() < 0.999 or theory.resolved.min() < 0.999:
+        assert not settles
+        return
+    errors = found.mmse_by_layer.values.reshape(4, 2)
+    expected = theory.mmse_by_layer.values.reshape(2, 2)
+    allowed = 2.0 / 30 + 2.0 / (30 * at["ratio"]) + 30 / (16.0 * float(found.realised_alpha.max()) * 900)
+    spread = 5.0 * np.hypot(errors.std(axis=0, ddof=1) / 2.0, expected.std(axis=0, ddof=1))
+    assert np.all(np.abs(errors.mean(axis=0) - expected.mean(axis=0)) < spread + allowed)
