@@ -26,13 +26,7 @@ def through_layers(h, layers, keep, gain):
     n, rows, tokens = h.shape
     fields = np.concatenate([h, np.broadcast_to(np.eye(tokens), (n, tokens, tokens))], axis=1)
     for mine, attention in layers:
-        matrix = attention(fields[:, mine])
-        moved = np.empty_like(fields)
-        for a in range(tokens):
-            moved[:, :, a] = keep * fields[:, :, a]
-            for b in range(tokens):
-                moved[:, :, a] += gain * matrix[:, a, b][:, None] * fields[:, :, b]
-        fields = moved
+        fields = keep * fields + gain * np.einsum("nab,nrb->nra", attention(fields[:, mine]), fields, optimize=True)
     return fields[:, :rows], fields[:, rows:]
 
 
@@ -118,22 +112,51 @@ def with_products(d):
 
 
 def two_layer_moments(u, omega, V, skip, beta):
-    """First and second moments of h - omega, (4,) and (4, 4), of two layers and two tokens on a dense grid of the first layer.
+    """First and second moments (4 + 10,) of h - omega of two layers and two tokens, by dense sums, and their error.
 
-    u (2,) is the score root up to its sign, omega (2, 2), V (2, 2) diagonal. The second layer is +-A^-1 u, A = S(z) + c I.
+    u (2,) is the score root up to its sign, omega (2, 2), V (2, 2) diagonal. The second layer is +-A^-1 u, A = S(z) + c I, whose
+    determinant vanishes where the tokens agree for c = 0: their difference is even in logarithm. The error is the largest
+    difference from the sums over every second value of the sum and of the difference of the tokens.
     """
-    grid = np.linspace(-7.0, 7.0, 601) * np.sqrt(V[0, 0])
-    # Off the diagonal by a third of a step: without skip connection A is singular there.
-    shifted = omega[0, 1] + grid + (grid[1] - grid[0]) / 3.0
-    z = np.stack(np.meshgrid(omega[0, 0] + grid, shifted, indexing="ij"), axis=-1).reshape(-1, 2)
-    matrix = attend(z, z, beta) + skip * np.eye(2)
-    second = np.linalg.solve(matrix, np.broadcast_to(u, z.shape)[..., None])[..., 0]
-    total, mean, moments = 0.0, np.zeros(4), np.zeros((4, 4))
-    for sign in (1.0, -1.0):
-        d = np.concatenate([z, sign * second], axis=1) - omega.reshape(4)
-        weight = np.exp(-0.5 * (d**2 @ np.repeat(1.0 / np.diag(V), 2))) / np.abs(np.linalg.det(matrix))
-        total, mean, moments = total + weight.sum(), mean + weight @ d, moments + d.T @ (weight[:, None] * d)
-    return mean / total, moments / total
+    width = np.sqrt(2.0 * V[0, 0])
+    total = omega[0].sum() + width * np.linspace(-6.5, 6.5, 401)
+    logarithm = np.linspace(np.log(1e-6), np.log(abs(omega[0, 0] - omega[0, 1]) + 6.5 * width), 501)
+    difference = np.concatenate([-np.exp(logarithm), np.exp(logarithm)])
+    both = np.stack([total[None] + difference[:, None], total[None] - difference[:, None]], axis=-1)
+    z = 0.5 * both.reshape(-1, 2)
+    first = 1.0 / (1.0 + np.exp(np.clip(beta * z[:, 0] * (z[:, 0] - z[:, 1]), -700.0, 700.0)))
+    second = 1.0 / (1.0 + np.exp(np.clip(beta * z[:, 1] * (z[:, 1] - z[:, 0]), -700.0, 700.0)))
+    # A = [[1 - first + c, first], [second, 1 - second + c]]
+    determinant = (1.0 + skip) * (skip + _difference_kept(z, beta))
+    other = np.stack(
+        [(1.0 - second + skip) * u[0] - first * u[1], (1.0 - first + skip) * u[1] - second * u[0]], axis=-1
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        other = np.where(determinant[:, None] > 0, other / determinant[:, None], np.inf)
+    found = []
+    for step in (1, 2):
+        sums = np.zeros(15)
+        here = (slice(None, None, step), slice(None, None, step))
+        used = np.arange(len(z)).reshape(len(difference), len(total))
+        # The two signs of the difference are thinned alike.
+        used = np.concatenate([used[: len(logarithm)][here].ravel(), used[len(logarithm) :][here].ravel()])
+        for sign in (1.0, -1.0):
+            d = np.concatenate([z[used], sign * other[used]], axis=1) - omega.reshape(4)
+            exponent = -0.5 * (d**2 @ np.repeat(1.0 / np.diag(V), 2))
+            there = np.isfinite(exponent) & (exponent > -700.0)
+            d, weight = d[there], np.exp(exponent[there]) * np.abs(z[used, 0] - z[used, 1])[there]
+            weight = weight / determinant[used][there]
+            sums += np.concatenate([[weight.sum()], weight @ with_products(d)])
+        found.append(sums[1:] / sums[0])
+    return found[0], np.abs(found[0] - found[1]).max()
+
+
+def _difference_kept(z, beta):
+    """1 - S_12 - S_21 of the softmax attention of two tokens z (n, 2), without cancellation where they agree."""
+    one, two = (np.clip(beta * z[:, k] * (z[:, k] - z[:, 1 - k]), -700.0, 700.0) for k in (0, 1))
+    # (1 - e^-(one + two)) / ((1 + e^-one) (1 + e^-two)), and one + two = beta (z_1 - z_2)^2.
+    scale = np.exp(-np.logaddexp(0.0, -one) - np.logaddexp(0.0, -two))
+    return -np.expm1(-beta * (z[:, 0] - z[:, 1]) ** 2) * scale
 
 
 def sign_overlap(alpha, iterations=4000, start=1e-3):
@@ -147,70 +170,6 @@ def sign_overlap(alpha, iterations=4000, start=1e-3):
         q_hat = alpha * np.sum(w * g**2)
         q = min(q_hat / (1.0 + q_hat), 1.0 - 1e-6)
     return q
-
-
-def descend(forward_pass, weights, batches, rate, decay, reuse, step=1e-5):
-    """Gradient descent with central differences: (weights, mean loss before the steps of each batch).
-
-    loss(W) = sum over the batch of ||y - g(W x / sqrt(D))||^2 / D, of batches (x (B, M, D), y (B, ...)).
-    """
-    weights, dimension, losses = weights.copy(), weights.shape[1], []
-
-    def loss(w, x, y):
-        return np.sum((forward_pass(np.einsum("pd,nad->npa", w, x) / np.sqrt(dimension)) - y) ** 2) / dimension
-
-    for x, y in batches:
-        losses.append(loss(weights, x, y) * dimension / len(x))
-        for _ in range(reuse):
-            gradient = np.empty_like(weights)
-            for at in np.ndindex(weights.shape):
-                moved = np.zeros_like(weights)
-                moved[at] = step
-                gradient[at] = (loss(weights + moved, x, y) - loss(weights - moved, x, y)) / (2.0 * step)
-            weights -= rate * (gradient + decay * weights)
-    return weights, losses
-
-
-def classify(parameters, tokens, skip):
-    """Scores of the classes of token numbers that end in 0, question by question, of (embedding, [W_l], readout, bias)."""
-    embedding, attention, readout, bias = parameters
-    scores = []
-    for row in tokens:
-        x = embedding[row[row != 0]]
-        for weights in attention:
-            keys = x @ weights
-            products = keys @ keys.T / np.sqrt(weights.shape[1])
-            exponentials = np.exp(products - products.real.max(axis=1, keepdims=True))
-            x = skip * x + (exponentials / exponentials.sum(axis=1, keepdims=True)) @ x
-        scores.append(x.mean(axis=0) @ readout + bias)
-    return np.array(scores)
-
-
-def cross_entropy(scores, labels):
-    """Mean cross entropy in nats of scores (n, classes)."""
-    shifted = scores - scores.real.max(axis=1, keepdims=True)
-    return np.mean(np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(labels)), labels])
-
-
-def adam_step(parameters, gradient, moments, count, rate, decay):
-    """One step of AdamW (Loshchilov and Hutter 2019) of a list of arrays; `moments` are the two lists of running means."""
-    for p, g, m, v in zip(parameters, gradient, *moments, strict=True):
-        m += 0.1 * (g - m)
-        v += 0.001 * (g**2 - v)
-        p -= rate * (m / (1 - 0.9**count) / (np.sqrt(v / (1 - 0.999**count)) + 1e-8) + decay * p)
-
-
-def complex_gradient(value, parameters):
-    """Gradient of a function of a list of arrays by a complex step, exact to rounding."""
-    found = []
-    for k, array in enumerate(parameters):
-        gradient = np.empty_like(array)
-        for at in np.ndindex(array.shape):
-            moved = [p.astype(complex) for p in parameters]
-            moved[k][at] += 1e-30j
-            gradient[at] = value(moved).imag / 1e-30
-        found.append(gradient)
-    return found
 
 
 def phase_retrieval_free_entropy(overlap, alpha):
@@ -255,23 +214,35 @@ def gamp_of_phase_retrieval(x, y, start, start_overlap, steps):
     return np.array(estimates), np.array(variances)
 
 
-def average_transfer(ratio, beta, tokens, nodes=2000, steps=20):
-    """B(kappa) of infinitely many layers by plain random fields and Runge-Kutta steps: e^t on the mean, lambda(t) on the rest."""
-    count = max(200, nodes * 4 // tokens)
-    h = np.random.default_rng(1).standard_normal((count, tokens))
-    h = np.concatenate([h, -h])
+def mean_map(ratio, beta, tokens, nodes=4000, steps=20):
+    """Logarithm of lambda(kappa) of infinitely many layers, by plain random fields and Runge-Kutta steps, and its standard error.
+
+    B(kappa) is e^kappa on the mean of the tokens and lambda on their differences; the error is from eight sets of fields.
+    """
+    found = []
+    for seed in range(8):
+        h = np.random.default_rng(seed).standard_normal((max(32, nodes // tokens), tokens))
+        mean = h.mean(axis=1, keepdims=True)
+
+        def growth(t, logarithm, h=h, mean=mean):
+            u = np.exp(t) * mean + np.exp(logarithm) * (h - mean)
+            scores = beta * u[:, :, None] * u[:, None, :]
+            diagonal = beta * u**2 - np.logaddexp.reduce(scores, axis=2)
+            return (np.exp(diagonal).sum(axis=1).mean() - 1.0) / (tokens - 1.0)
+
+        value, step = 0.0, ratio / steps
+        for k in range(steps):
+            first = growth(k * step, value)
+            second = growth((k + 0.5) * step, value + 0.5 * step * first)
+            third = growth((k + 0.5) * step, value + 0.5 * step * second)
+            fourth = growth((k + 1) * step, value + step * third)
+            value += step * (first + 2.0 * second + 2.0 * third + fourth) / 6.0
+        found.append(value)
+    return np.mean(found), np.std(found, ddof=1) / np.sqrt(8.0)
+
+
+def output_of_mean_map(h, ratio, logarithm, beta):
+    """softmax_rows(beta u u^T), (n, M, M), of u = B h, h (n, M); B is e^ratio on the mean and exp(logarithm) on the rest."""
     mean = h.mean(axis=1, keepdims=True)
-
-    def growth(t, log_difference):
-        u = np.exp(t) * mean + np.exp(log_difference) * (h - mean)
-        return (np.trace(attend(u, u, beta), axis1=1, axis2=2).mean() - 1.0) / (tokens - 1.0)
-
-    value, step = 0.0, ratio / steps
-    for k in range(steps):
-        first = growth(k * step, value)
-        second = growth((k + 0.5) * step, value + 0.5 * step * first)
-        third = growth((k + 0.5) * step, value + 0.5 * step * second)
-        fourth = growth((k + 1) * step, value + step * third)
-        value += step * (first + 2.0 * second + 2.0 * third + fourth) / 6.0
-    average = np.full((tokens, tokens), 1.0 / tokens)
-    return np.exp(ratio) * average + np.exp(value) * (np.eye(tokens) - average)
+    u = np.exp(ratio) * mean + np.exp(logarithm) * (h - mean)
+    return attend(u, u, beta)

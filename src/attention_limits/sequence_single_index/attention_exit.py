@@ -82,7 +82,10 @@ def flow_field(theory, a, omega, loss, learning_rate, threshold, nodes) -> FlowF
 
 
 def separating_trajectory(field, threshold):
-    """The trajectory that leaves e^2 + m^2 < threshold at e = m, backward in time: arrays e, m, or None if none leaves there."""
+    """The trajectory of the FlowField `field` that leaves e^2 + m^2 < threshold at e = m, backward in time.
+
+    Array (2, points) of e and m, or None if no trajectory leaves there.
+    """
     corner = np.sqrt(0.5 * threshold)
 
     def backward(x):

@@ -1,0 +1,102 @@
+"""Promises of the denoiser of the sequence multi-index family: right, flagged, or refused, for every link.
+
+Statistical comparisons are seeded, with limits at five standard errors: a correct program fails one of them with a probability
+of 6e-7, and there are some thousand.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slow_sequence_multi_index as slow
+from drawn_sequence_multi_index import FAMILY, KEYS, SIGMAS, SMOKE, link_key, models
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from specifications import Refused, compute, document
+
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.links.loading import load_link
+
+
+@settings(max_examples=3)
+@given(model=models(*KEYS), q=st.sampled_from([0.0, 0.3, 0.9]))
+@example(model={"link": "multi_head", "skip": 0.0, "beta": 1.0, "tokens": 2, "depth": 1, "heads": 3}, q=0.3)
+@example(model={"link": "sequence_output", "skip": 100.0, "beta": 10.0, "tokens": 2, "depth": 2}, q=0.3)
+@example(model={"link": "untied", "skip": 0.0, "beta": 10.0, "tokens": 2, "depth": 2}, q=0.3)
+@example(model={"link": "deep_attention", "skip": 0.5, "beta": 1.0, "tokens": 2, "depth": 8}, q=0.3)
+@example(model={"link": "rescaled_attention", "ratio": 20.0, "beta": 1.0, "tokens": 2, "depth": 30}, q=0.3)
+@example(model={"link": "product", "rows": 3}, q=0.3)
+@example(model={"link": "sum_of_squares", "rows": 16}, q=0.3)
+def test_state_evolution_denoiser_is_a_conditional_expectation(model, q):
+    """E[(x - E[x | y, omega]) f(y, omega)] = 0 for the fields and their squares x, on simulations of an own forward pass."""
+    if isinstance(
+        compute(FAMILY, document("state_evolution", model, {"alpha": 1.0}, SMOKE | {"max_iterations": 1})), Refused
+    ):
+        return
+    rng, link = np.random.default_rng(23), load_link(model, Path())
+    samples = 256 if link.rows * link.tokens <= 16 else 64
+    omega = np.sqrt(q) * rng.standard_normal((samples, link.rows, link.tokens))
+    h = omega + np.sqrt(1.0 - q) * rng.standard_normal(omega.shape)
+    if model["link"] != "large_depth":
+        np.testing.assert_allclose(link.forward(h), slow.forward(model, h), rtol=1e-8, atol=1e-12)
+    noise = rng.standard_normal((samples, link.noise_dimension))
+    moments = Channel(link, 0.5, rng).posterior(link.observe(h, noise), omega, (1.0 - q) * np.eye(link.rows))
+    use = moments.resolved
+    if use.mean() < 0.9:
+        return  # flagged
+    size = link.rows * link.tokens
+    d, omega = (h - omega).reshape(samples, size), omega.reshape(samples, size)
+    means = moments.means.reshape(2, samples, size)
+    squares = np.einsum("nii->ni", moments.covariance.reshape(samples, size, size)) + means[0] * means[1]
+    # Test functions take one estimate of the mean and the residuals the other.
+    functions = [np.ones_like(d), means[0], omega, omega * means[0].std(axis=0)]
+    residuals = [d - means[1]] * 3 + [d**2 - squares]
+    bias = 2.0 * np.mean(1.0 / np.maximum(moments.effective, 1.0))
+    for function, residual in zip(functions, residuals, strict=True):
+        product = np.where(use[:, None], function * residual, 0.0)
+        limit = SIGMAS * product.std(axis=0) / np.sqrt(samples) + (bias + 1.0 - use.mean()) * (1.0 - q) + 1e-9
+        assert np.all(np.abs(product.mean(axis=0)) <= limit), (product.mean(axis=0), limit)
+
+
+@settings(max_examples=3)
+@given(skip=link_key("skip"), beta=link_key("beta"), q=st.floats(0.0, 0.9))
+@example(skip=0.0, beta=10.0, q=0.3)
+@example(skip=1.0, beta=1.0, q=0.5)
+def test_state_evolution_denoiser_of_two_layers_is_a_dense_integral(skip, beta, q):
+    """Within three times the error that `Channel` states for typical outputs, and that of the integral itself."""
+    rng = np.random.default_rng(5)
+    link = load_link({"link": "deep_attention", "skip": skip, "beta": beta}, Path())
+    omega = np.sqrt(q) * rng.standard_normal((2, 2, 2))
+    V = (1.0 - q) * np.eye(2)
+    observed = link.observe(omega + np.sqrt(1.0 - q) * rng.standard_normal(omega.shape))
+    found = Channel(link, 1.0, rng).posterior(observed, omega, V)
+    stated = 3.0 * (4e-6 if skip >= 0.5 else 4e-4)
+    for i in np.flatnonzero(found.resolved):
+        wanted, error = slow.two_layer_moments(observed[i], omega[i], V, skip, beta)
+        assert error < 1e-2
+        mean = found.mean[i].reshape(4)
+        second = found.covariance[i].reshape(4, 4) + np.outer(mean, mean)
+        own = np.concatenate([mean, second[np.triu_indices(4)]])
+        np.testing.assert_allclose(own, wanted, atol=stated + 2.0 * error)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [{"link": "sign_product", "rows": 2}, {"link": "committee", "rows": 3}, {"link": "product", "rows": 2, "noise": 0.5},
+     {"link": "untied", "depth": 1, "tokens": 3, "noise": 0.1}, {"link": "multi_head", "heads": 2, "tokens": 4, "noise": 1000.0}],
+)  # fmt: skip
+def test_state_evolution_denoiser_of_noisy_and_discrete_links_is_brute_force(model):
+    rng = np.random.default_rng(6)
+    link = load_link(model, Path())
+    size, V = link.rows * link.tokens, 0.6 * np.eye(link.rows)
+    omega = np.repeat(np.sqrt(0.4) * rng.standard_normal((1, link.rows, link.tokens)), 2, axis=0)
+    h = omega + np.sqrt(0.6) * rng.standard_normal(omega.shape)
+    observed = link.observe(h, rng.standard_normal((2, link.noise_dimension)))
+    found = Channel(link, 2.0, rng).posterior(observed, omega, V)
+    for i in range(2):
+        wanted, error = slow.brute_posterior(model, omega[i], V, observed[i], 20000, rng)
+        mean = found.mean[i].reshape(size)
+        second = found.covariance[i].reshape(size, size) + np.outer(mean, mean)
+        own = np.concatenate([mean, second[np.triu_indices(size)]])
+        error = np.hypot(error, 2.0 / np.sqrt(found.effective[i]))
+        assert np.all(np.abs(own - wanted) <= SIGMAS * error), (own - wanted) / error

@@ -1,0 +1,101 @@
+"""Promises of the state evolution of the sequence multi-index family: right, flagged, or refused.
+
+Statistical comparisons are seeded, with limits at five standard errors: a correct program fails one of them with a probability
+of 6e-7, and there are some thousand.
+"""
+
+import numpy as np
+import pytest
+import slow_sequence_multi_index as slow
+from drawn_sequence_multi_index import (
+    KEYS,
+    SIGMAS,
+    SMOKE,
+    alphas,
+    assert_fixed_point,
+    assert_overlap,
+    computed,
+    models,
+)
+from hypothesis import example, given, settings
+
+
+@settings(max_examples=4)
+@given(model=models(*KEYS), alpha=alphas)
+@example(model={"link": "deep_attention", "skip": 100.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=5.0)
+@example(model={"link": "deep_attention", "skip": 1.0, "beta": 10.0, "tokens": 2, "depth": 2}, alpha=0.4)
+@example(model={"link": "untied", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 1}, alpha=1.0)
+@example(model={"link": "multi_head", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 1, "heads": 2}, alpha=0.7)
+@example(model={"link": "sequence_output", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=0.3)
+@example(model={"link": "committee", "rows": 2, "noise": 0.1}, alpha=1.0)
+@example(model={"link": "monomial", "exponents": [16]}, alpha=1.0)
+def test_state_evolution_is_a_fixed_point_of_own_averages(model, alpha):
+    found = computed("state_evolution", model, {"alpha": alpha}, SMOKE)
+    if found is None:
+        return
+    point = found.isel(replica=0)
+    overlap, settled = point.overlap.values, bool(point.converged) and float(point.resolved) > 0.99
+    assert_overlap(overlap, not settled)
+    assert 0.0 <= float(point.resolved) <= 1.0
+    if settled:
+        assert_fixed_point(model, alpha, overlap, SMOKE)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.45, 0.8, 1.0, 1.5, 100.0])
+def test_state_evolution_is_that_of_gauss_hermite(alpha):
+    """Phase retrieval, within the spread of sixteen scramblings, from both starts: there is no gap."""
+    wanted = slow.sign_overlap(alpha)
+    for kind in ("state_evolution", "state_evolution_informed"):
+        found = computed(kind, {"link": "phase_retrieval"}, {"alpha": alpha}, SMOKE | {"nodes": 512}, replicas=16)
+        overlap = found.overlap.values.reshape(-1)
+        error = overlap.std(ddof=1) / 4.0
+        assert found.converged.all()
+        # Convergence to a relative 1e-3 a step leaves up to 5e-3 near the threshold.
+        assert abs(overlap.mean() - wanted) <= SIGMAS * error + 5e-3, (kind, overlap.mean(), error, wanted)
+
+
+@settings(max_examples=2)
+@given(model=models("deep_attention", "rescaled_attention", "committee_depth", "large_depth"), alpha=alphas)
+@example(model={"link": "deep_attention", "skip": 100.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=5.0)
+def test_state_evolution_informed_is_never_below_the_uninformed(model, alpha):
+    found = [computed(kind, model, {"alpha": alpha}, SMOKE) for kind in ("state_evolution", "state_evolution_informed")]
+    if found[0] is None:
+        assert found[1] is None
+        return
+    for one in found:
+        assert_overlap(one.overlap.values[0], not one.converged.item())
+    if all(one.converged.item() and one.resolved.item() > 0.99 for one in found):
+        low, high = (np.diag(one.overlap.values[0]) for one in found)
+        assert np.all(high >= low - 0.05), (low, high)
+
+
+@pytest.mark.parametrize(
+    ("model", "alpha"),
+    [({"depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0}, 0.4), ({"depth": 2, "tokens": 2, "skip": 100.0, "beta": 1.0}, 2.0),
+     ({"link": "committee", "rows": 2}, 1.0), ({"link": "phase_retrieval", "noise": 0.1}, 2.0)],
+)  # fmt: skip
+def test_state_evolution_converged_holds_with_four_times_the_effort(model, alpha):
+    few = computed("state_evolution", model, {"alpha": alpha}, SMOKE | {"tolerance": 1e-3})
+    many = computed("state_evolution", model, {"alpha": alpha}, SMOKE | {"tolerance": 2.5e-4, "max_iterations": 320})
+    assert few.converged.all()
+    np.testing.assert_allclose(few.overlap.values, many.overlap.values, atol=0.01)
+
+
+@pytest.mark.parametrize("exponents", [[16], [8, 8], [1, 16]])
+def test_state_evolution_marks_errors_that_no_node_reaches(exponents):
+    """The plug-in error without information is E y^2, a product of double factorials that no nodes reach."""
+    found = computed("state_evolution", {"link": "monomial", "exponents": exponents}, {"alpha": 0.0}, SMOKE)
+    assert np.isnan(found.error_plug_in.item())
+    assert np.isnan(found.error_bayes.item())
+    easy = computed("state_evolution", {"link": "monomial", "exponents": [2]}, {"alpha": 0.0}, SMOKE | {"nodes": 512})
+    assert easy.error_plug_in.item() == pytest.approx(3.0, rel=0.02)
+
+
+def test_state_evolution_sizes_are_refused_before_any_job():
+    huge = [{"link": "deep_attention", "depth": 10000}, {"link": "committee_depth", "depth": 5000, "tokens": 64}]
+    for model in huge:
+        assert computed("state_evolution", model, {"alpha": 1.0}, SMOKE) is None
+    linear = {"link": "deep_attention", "activation": "linear", "depth": 8}
+    assert computed("state_evolution", linear, {"alpha": 1.0}, SMOKE) is None
+    assert computed("gamp", {"link": "phase_retrieval"}, {"alpha": 100.0}, {"dimension": 100000}) is None
+    assert computed("gaussian_sequences", {"link": "phase_retrieval"}, {"alpha": 100.0}, {"dimension": 100000}) is None

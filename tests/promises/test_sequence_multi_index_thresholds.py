@@ -1,0 +1,109 @@
+"""Promises of thresholds, phases and held overlaps of the sequence multi-index family: right, flagged, or refused.
+
+Statistical comparisons are seeded, with limits at five standard errors: a correct program fails one of them with a probability
+of 6e-7, and there are some thousand.
+"""
+
+import numpy as np
+import pytest
+import slow_sequence_multi_index as slow
+from drawn_sequence_multi_index import (
+    FAMILY,
+    SIGMAS,
+    SMOKE,
+    alphas,
+    assert_fixed_point,
+    assert_overlap,
+    computed,
+    models,
+)
+from hypothesis import example, given, settings
+from specifications import section
+
+
+@settings(max_examples=3)
+@given(
+    model=models("deep_attention", "phase_retrieval", "product"),
+    grid=section(FAMILY, "held_overlap", "grid", "alpha", "held"),
+)
+@example(
+    model={"link": "deep_attention", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 2},
+    grid={"alpha": 0.5, "held": 0.5},
+)
+@example(
+    model={"link": "deep_attention", "skip": 0.0, "beta": 1.0, "tokens": 2, "depth": 2},
+    grid={"alpha": 1.0, "held": 1.0},
+)
+def test_held_overlap_holds_one_layer_and_solves_the_others(model, grid):
+    found = computed("held_overlap", model, grid, SMOKE)
+    if model["link"] == "product" and model["rows"] > 1:
+        assert found is None
+    if found is None:
+        return
+    for k, layer in enumerate(found.held_layer.values):
+        point = found.isel(replica=0).sel(held_layer=layer)
+        overlap = point.layer_overlap.values
+        if not (bool(point.held_converged) and float(point.held_resolved) > 0.99):
+            continue
+        assert overlap[k] == pytest.approx(grid["held"], abs=2e-4)
+        assert_overlap(np.diag(overlap), False)
+        free = [row for row in range(len(overlap)) if row != k]
+        assert_fixed_point(model, grid["alpha"], np.diag(overlap), SMOKE, free=free)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7, 1.0, 100.0])
+def test_phases_of_phase_retrieval_are_those_of_quadrature(alpha):
+    """One continuous transition at 1/2: impossible below, easy above; the free entropies are those of both fixed points."""
+    found = computed("phases", {"link": "phase_retrieval"}, {"alpha": alpha}, {"nodes": 1024}).isel(replica=0)
+    assert found.converged_by_start.all()
+    assert found.phase.item() == (0.0 if alpha < 0.5 else 2.0)
+    entropies = found.free_entropy_by_start.values
+    overlap = found.overlap_by_start.values[0, 0, 0]
+    if np.isfinite(entropies[0]):
+        wanted = slow.phase_retrieval_free_entropy(overlap, alpha)
+        assert entropies[0] == pytest.approx(wanted, abs=0.02 * (1.0 + alpha))
+    else:
+        assert overlap > 0.999
+
+
+@settings(max_examples=2)
+@given(model=models("committee_depth", "sum_of_squares", "committee"), alpha=alphas)
+@example(model={"link": "rescaled_attention", "ratio": 1.4, "beta": 0.01, "tokens": 2, "depth": 3}, alpha=100.0)
+def test_phases_are_flagged_where_they_are_not_decided(model, alpha):
+    found = computed("phases", model, {"alpha": alpha}, SMOKE)
+    if found is None:
+        return
+    point = found.isel(replica=0)
+    both = point.overlap_by_start.values
+    if np.isnan(point.phase.item()):
+        return
+    assert point.converged_by_start.all()
+    entropies = point.free_entropy_by_start.values
+    assert np.isfinite(entropies).any() or np.sqrt(((both[0] - both[1]) ** 2).sum() / len(both[0])) <= 0.01
+
+
+# Outputs that give the fields up to a sign: 1 / alpha = E ||h h^T - I||^2 = M (M + 1), whatever the other parameters are.
+@settings(max_examples=3)
+@given(model=models("deep_attention", "large_depth").map(lambda m: {key: m[key] for key in m if key != "noise"}))
+@example(model={"link": "deep_attention", "depth": 1, "skip": 100.0, "beta": 10.0, "tokens": 8})
+def test_staircase_begins_at_the_threshold_of_fields_known_up_to_a_sign(model):
+    model = {"depth": 1, **model, "tokens": model["tokens"]} if model["link"] == "large_depth" else model | {"depth": 1}
+    model.pop("depth") if model["link"] == "large_depth" else None
+    beta = model.pop("beta")
+    solver = {"nodes": 64, "nodes_at_zero": 2048, "tolerance": 0.01}
+    found = computed("staircase", model, {"beta": beta}, solver, replicas=8)
+    inverse = 1.0 / found.threshold.isel(step=0).values
+    tokens = model["tokens"]
+    error = inverse.std(ddof=1) / np.sqrt(8.0)
+    assert abs(inverse.mean() - tokens * (tokens + 1)) <= 2.0 * SIGMAS * error
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1.0, 1000.0])
+def test_staircase_of_noisy_phase_retrieval_is_a_direct_integral(noise):
+    """1 / alpha = E (E[h^2 | y] - 1)^2."""
+    solver = {"nodes": 64, "nodes_at_zero": 1024, "tolerance": 0.01, "resolution": 1.0}
+    found = computed("staircase", {"link": "phase_retrieval"}, {"noise": noise}, solver, replicas=8)
+    inverse = 1.0 / found.threshold.isel(step=0).values
+    error = inverse.std(ddof=1) / np.sqrt(8.0)
+    wanted = 1.0 / slow.noisy_phase_retrieval_threshold(noise)
+    assert abs(inverse.mean() - wanted) <= 2.0 * SIGMAS * error + 0.01 * wanted, (inverse, wanted)
