@@ -5,6 +5,8 @@ recorded, else one unit of the last digit); `published`, alpha_critical.csv rele
 (arXiv:2502.00901). False-alarm rate 1e-3 per test, t-statistics over independent scramblings.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -119,6 +121,7 @@ PUBLISHED_FIRST_LAYER = {0.1: 0.422, 0.5: 0.755, 1.0: 0.794, 4.0: 0.196}
 QUOTED = {0.1: (0.2268, 0.0022), 0.5: (0.2491, 0.0023), 1.0: (0.2743, 0.0024), 4.0: (0.4279, 0.0075)}
 
 
+@functools.cache
 def first_layer_at_overlap(skip, delta, count=256, replicas=8):
     """f_11 at Q = diag(0, 1 - delta), one value per scrambling."""
     model = DeepAttention(skip)

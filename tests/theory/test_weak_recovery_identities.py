@@ -220,15 +220,16 @@ class TwoSquares(Link):
         return -0.5 * np.sum((observed[:, None] - h[..., 0] ** 2) ** 2 / self.variances, axis=-1)
 
 
-@pytest.mark.parametrize("second", [3.0, 5.0])
+@pytest.mark.parametrize("second", [6.0, 8.0])
 def test_rows_without_anything_in_common_keep_their_thresholds(second):
     """Two problems in one: what is learnt of one row changes nothing for the other.
 
     The threshold of the second row on its branch is that at zero overlap, on the same nodes but for the sampling of the first
     row; its relative error is taken from eight scramblings, false-alarm rate 1e-4, and the level of a threshold is known to 1e-3.
+    The eigenvalues differ by more than the share DIFFERENT of the larger one: closer ones may be one step with so few nodes.
     """
     link, excess = TwoSquares(0.3, second), []
-    for seed, nodes in enumerate(node_sets(link, 512, 8, seed=72)):
+    for seed, nodes in enumerate(node_sets(link, 256, 8, seed=72)):
         channel = channel_of(link, 0.5, seed=(73, seed))
         steps = staircase(channel, nodes, nodes)
         response = response_at_zero(channel, nodes, np.eye(2)[:, :, None] * np.eye(2)[:, None, :])
