@@ -226,9 +226,7 @@ def mean_map(ratio, beta, tokens, nodes=4000, steps=20):
 
         def growth(t, logarithm, h=h, mean=mean):
             u = np.exp(t) * mean + np.exp(logarithm) * (h - mean)
-            scores = beta * u[:, :, None] * u[:, None, :]
-            diagonal = beta * u**2 - np.logaddexp.reduce(scores, axis=2)
-            return (np.exp(diagonal).sum(axis=1).mean() - 1.0) / (tokens - 1.0)
+            return (np.trace(attend(u, u, beta), axis1=1, axis2=2).mean() - 1.0) / (tokens - 1.0)
 
         value, step = 0.0, ratio / steps
         for k in range(steps):
