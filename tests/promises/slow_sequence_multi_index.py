@@ -214,14 +214,14 @@ def gamp_of_phase_retrieval(x, y, start, start_overlap, steps):
     return np.array(estimates), np.array(variances)
 
 
-def mean_map(ratio, beta, tokens, nodes=4000, steps=20):
+def mean_map(ratio, beta, tokens, nodes=1000, steps=30):
     """Logarithm of lambda(kappa) of infinitely many layers, by plain random fields and Runge-Kutta steps, and its standard error.
 
     B(kappa) is e^kappa on the mean of the tokens and lambda on their differences; the error is from eight sets of fields.
     """
     found = []
     for seed in range(8):
-        h = np.random.default_rng(seed).standard_normal((max(32, nodes // tokens), tokens))
+        h = np.random.default_rng(seed).standard_normal((max(16, nodes // tokens), tokens))
         mean = h.mean(axis=1, keepdims=True)
 
         def growth(t, logarithm, h=h, mean=mean):
