@@ -169,6 +169,11 @@ def test_depth_limit_is_that_of_explicit_layers(model, grid):
     assert abs(np.sqrt(found.large_depth_error.item()) - wanted) <= slack + 1e-9
 
 
+def test_depth_limit_refuses_fields_beyond_the_memory():
+    model, grid = {"beta": 1.0, "tokens": 64}, {"ratio": 1.0, "depth": 10000}
+    assert computed("depth_limit", model, grid, {"samples": 1000000}) is None
+
+
 TREC = {"corpus": "generated", "questions": 60, "depth": 2, "embedding": 3, "hidden": 2, "skip": 1.0}
 
 
