@@ -13,26 +13,29 @@ from drawn_sequence_multi_index import KEYS, SIGMAS, computed, link_key, models
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from attention_limits.checks.sequence_multi_index import MOST_ROWS
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 
-@settings(max_examples=12)
+@settings(max_examples=20)
 @given(model=models(*(name for name in KEYS if name != "large_depth"), sizes={}))
 @example(model={"link": "committee_depth", "ratio": 20.0, "beta": 10.0, "depth": 10000, "tokens": 2})
 @example(model={"link": "multi_head", "skip": 1.0, "beta": 1.0, "depth": 2, "heads": 16, "tokens": 64})
 @example(model={"link": "deep_attention", "skip": 100.0, "beta": 10.0, "depth": 128, "tokens": 3})
 @example(model={"link": "monomial", "exponents": [16] * 16})
 def test_state_evolution_links_are_their_definitions_at_every_size(model):
-    """A link whose output rounding spoils is refused. (How well a posterior of many rows is sampled, `resolved` says.)"""
+    """A link of too many rows, or whose output rounding spoils, is refused; `resolved` says how well it is sampled."""
     model = {key: value for key, value in model.items() if key != "noise"}
+    cheap = {"nodes": 16, "max_iterations": 1, "resolution": 0.25, "warm_up": 1}
     link = load_link(model, Path())
-    h = np.random.default_rng(3).standard_normal((2, link.rows, link.tokens))
-    with np.errstate(all="ignore"):
-        found, wanted = link.forward(h), slow.forward(model, h)
-    if not np.allclose(found, wanted, rtol=1e-6, atol=1e-10):
-        cheap = {"nodes": 16, "max_iterations": 1, "resolution": 0.25, "warm_up": 1}
-        assert computed("state_evolution", model, {"alpha": 1.0}, cheap) is None, (found, wanted)
+    agree = link.rows <= MOST_ROWS
+    if agree:
+        h = np.random.default_rng(3).standard_normal((2, link.rows, link.tokens))
+        with np.errstate(all="ignore"):
+            agree = np.allclose(link.forward(h), slow.forward(model, h), rtol=1e-6, atol=1e-10)
+    if not agree:
+        assert computed("state_evolution", model, {"alpha": 1.0}, cheap) is None
 
 
 @settings(max_examples=2)
