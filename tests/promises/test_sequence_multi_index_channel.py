@@ -38,7 +38,7 @@ def test_state_evolution_links_are_their_definitions_at_every_size(model):
         assert computed("state_evolution", model, {"alpha": 1.0}, cheap) is None
 
 
-@settings(max_examples=2)
+@settings(max_examples=1)
 @given(model=models(*KEYS), q=st.sampled_from([0.0, 0.3, 0.9]))
 @example(model={"link": "multi_head", "skip": 0.0, "beta": 1.0, "tokens": 2, "depth": 1, "heads": 3}, q=0.3)
 @example(model={"link": "sequence_output", "skip": 100.0, "beta": 10.0, "tokens": 2, "depth": 2}, q=0.3)
@@ -77,10 +77,11 @@ def test_state_evolution_denoiser_is_a_conditional_expectation(model, q):
         assert np.all(np.abs(product.mean(axis=0)) <= limit), (product.mean(axis=0), limit)
 
 
-@settings(max_examples=3)
+@settings(max_examples=1)
 @given(skip=link_key("skip"), beta=link_key("beta"), q=st.floats(0.0, 0.9))
 @example(skip=0.0, beta=10.0, q=0.3)
 @example(skip=1.0, beta=1.0, q=0.5)
+@example(skip=100.0, beta=10.0, q=0.0)
 def test_state_evolution_denoiser_of_two_layers_is_a_dense_integral(skip, beta, q):
     """Within three times the error that `Channel` states for typical outputs, and that of the integral itself."""
     rng = np.random.default_rng(5)
