@@ -12,7 +12,7 @@ from attention_limits.sequence_multi_index.links.loading import load_link
 FAMILY = "sequence_multi_index"
 SIGMAS = 5.0
 SMOKE = {"nodes": 64, "max_iterations": 60, "resolution": 0.35}
-# Keys of each link; those of a fixed number of tokens and of rows are drawn up to sizes that are computed in a second.
+# Keys of each link.
 KEYS = {
     "deep_attention": ("skip", "beta", "depth", "tokens"),
     "untied": ("skip", "beta", "depth", "tokens"),
@@ -28,24 +28,27 @@ KEYS = {
     "committee": ("rows",),
     "monomial": ("exponents",),
 }
+# Sizes that are computed in a second.
 SIZES = {"depth": (1, 3), "tokens": (2, 4), "heads": (1, 3), "rows": (1, 16)}
 
 
-def link_key(key):
-    """Every value that the schema allows for a key of a link, sizes up to SIZES."""
+def link_key(key, sizes=SIZES):
+    """Every value that the schema allows for a key of a link, sizes in the ranges `sizes` where it has them."""
     schema = node(FAMILY, "state_evolution", "model", key)
     if key == "exponents":
         return st.lists(whole_range(schema["items"]), min_size=1, max_size=3)
-    if key in SIZES:
-        return st.integers(*SIZES[key])
-    return whole_range(schema)
+    if key in sizes:
+        return st.integers(*sizes[key])
+    # Attention needs two tokens.
+    return whole_range(schema | {"minimum": 2} if key == "tokens" else schema)
 
 
-def models(*names):
-    """Models of the given links, with and without output noise."""
+def models(*names, sizes=SIZES):
+    """Models of the given links, with and without output noise; `sizes` as in `link_key`."""
     noise = st.one_of(st.just({}), st.just({}), link_key("noise").map(lambda value: {"noise": value}))
     parts = [
-        st.fixed_dictionaries({"link": st.just(name), **{key: link_key(key) for key in KEYS[name]}}) for name in names
+        st.fixed_dictionaries({"link": st.just(name), **{key: link_key(key, sizes) for key in KEYS[name]}})
+        for name in names
     ]
     return st.tuples(st.one_of(parts), noise).map(lambda both: both[0] | both[1])
 

@@ -214,21 +214,19 @@ def gamp_of_phase_retrieval(x, y, start, start_overlap, steps):
     return np.array(estimates), np.array(variances)
 
 
-def mean_map(ratio, beta, tokens, nodes=4000, steps=20):
+def mean_map(ratio, beta, tokens, nodes=1000, steps=30):
     """Logarithm of lambda(kappa) of infinitely many layers, by plain random fields and Runge-Kutta steps, and its standard error.
 
     B(kappa) is e^kappa on the mean of the tokens and lambda on their differences; the error is from eight sets of fields.
     """
     found = []
     for seed in range(8):
-        h = np.random.default_rng(seed).standard_normal((max(32, nodes // tokens), tokens))
+        h = np.random.default_rng(seed).standard_normal((max(16, nodes // tokens), tokens))
         mean = h.mean(axis=1, keepdims=True)
 
         def growth(t, logarithm, h=h, mean=mean):
             u = np.exp(t) * mean + np.exp(logarithm) * (h - mean)
-            scores = beta * u[:, :, None] * u[:, None, :]
-            diagonal = beta * u**2 - np.logaddexp.reduce(scores, axis=2)
-            return (np.exp(diagonal).sum(axis=1).mean() - 1.0) / (tokens - 1.0)
+            return (np.trace(attend(u, u, beta), axis1=1, axis2=2).mean() - 1.0) / (tokens - 1.0)
 
         value, step = 0.0, ratio / steps
         for k in range(steps):

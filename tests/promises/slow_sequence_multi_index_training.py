@@ -1,4 +1,4 @@
-"""Gradient descent and AdamW in plain loops, for the promises of the sequence multi-index family; nothing here imports the package."""
+"""Gradient descent and AdamW in plain loops, for the promises of the sequence multi-index family, without the package."""
 
 import numpy as np
 

@@ -9,32 +9,51 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slow_sequence_multi_index as slow
-from drawn_sequence_multi_index import FAMILY, KEYS, SIGMAS, SMOKE, link_key, models
+from drawn_sequence_multi_index import KEYS, SIGMAS, computed, link_key, models
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from specifications import Refused, compute, document
 
+from attention_limits.checks.sequence_multi_index import MOST_ROWS
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 
-@settings(max_examples=3)
+@settings(max_examples=20)
+@given(model=models(*(name for name in KEYS if name != "large_depth"), sizes={}))
+@example(model={"link": "committee_depth", "ratio": 20.0, "beta": 10.0, "depth": 10000, "tokens": 2})
+@example(model={"link": "multi_head", "skip": 1.0, "beta": 1.0, "depth": 2, "heads": 16, "tokens": 64})
+@example(model={"link": "deep_attention", "skip": 100.0, "beta": 10.0, "depth": 128, "tokens": 3})
+@example(model={"link": "monomial", "exponents": [16] * 16})
+def test_state_evolution_links_are_their_definitions_at_every_size(model):
+    """A link of too many rows, or whose output rounding spoils, is refused; `resolved` says how well it is sampled."""
+    model = {key: value for key, value in model.items() if key != "noise"}
+    cheap = {"nodes": 16, "max_iterations": 1, "resolution": 0.25, "warm_up": 1}
+    link = load_link(model, Path())
+    agree = link.rows <= MOST_ROWS
+    if agree:
+        h = np.random.default_rng(3).standard_normal((2, link.rows, link.tokens))
+        with np.errstate(all="ignore"):
+            agree = np.allclose(link.forward(h), slow.forward(model, h), rtol=1e-6, atol=1e-10)
+    if not agree:
+        assert computed("state_evolution", model, {"alpha": 1.0}, cheap) is None
+
+
+@settings(max_examples=1)
 @given(model=models(*KEYS), q=st.sampled_from([0.0, 0.3, 0.9]))
 @example(model={"link": "multi_head", "skip": 0.0, "beta": 1.0, "tokens": 2, "depth": 1, "heads": 3}, q=0.3)
 @example(model={"link": "sequence_output", "skip": 100.0, "beta": 10.0, "tokens": 2, "depth": 2}, q=0.3)
 @example(model={"link": "untied", "skip": 0.0, "beta": 10.0, "tokens": 2, "depth": 2}, q=0.3)
 @example(model={"link": "deep_attention", "skip": 0.5, "beta": 1.0, "tokens": 2, "depth": 8}, q=0.3)
-@example(model={"link": "rescaled_attention", "ratio": 20.0, "beta": 1.0, "tokens": 2, "depth": 30}, q=0.3)
+@example(model={"link": "rescaled_attention", "ratio": 20.0, "beta": 1.0, "tokens": 2, "depth": 12}, q=0.3)
 @example(model={"link": "product", "rows": 3}, q=0.3)
 @example(model={"link": "sum_of_squares", "rows": 16}, q=0.3)
 def test_state_evolution_denoiser_is_a_conditional_expectation(model, q):
     """E[(x - E[x | y, omega]) f(y, omega)] = 0 for the fields and their squares x, on simulations of an own forward pass."""
-    if isinstance(
-        compute(FAMILY, document("state_evolution", model, {"alpha": 1.0}, SMOKE | {"max_iterations": 1})), Refused
-    ):
+    one_output = {"dimension": 10, "max_iterations": 1, "resolution": 0.25}
+    if computed("gamp", model, {"alpha": 0.1}, one_output) is None:
         return
     rng, link = np.random.default_rng(23), load_link(model, Path())
-    samples = 256 if link.rows * link.tokens <= 16 else 64
+    samples = 128 if link.rows * link.tokens <= 16 else 32
     omega = np.sqrt(q) * rng.standard_normal((samples, link.rows, link.tokens))
     h = omega + np.sqrt(1.0 - q) * rng.standard_normal(omega.shape)
     if model["link"] != "large_depth":
@@ -58,10 +77,11 @@ def test_state_evolution_denoiser_is_a_conditional_expectation(model, q):
         assert np.all(np.abs(product.mean(axis=0)) <= limit), (product.mean(axis=0), limit)
 
 
-@settings(max_examples=3)
+@settings(max_examples=1)
 @given(skip=link_key("skip"), beta=link_key("beta"), q=st.floats(0.0, 0.9))
 @example(skip=0.0, beta=10.0, q=0.3)
 @example(skip=1.0, beta=1.0, q=0.5)
+@example(skip=100.0, beta=10.0, q=0.0)
 def test_state_evolution_denoiser_of_two_layers_is_a_dense_integral(skip, beta, q):
     """Within three times the error that `Channel` states for typical outputs, and that of the integral itself."""
     rng = np.random.default_rng(5)
@@ -70,14 +90,14 @@ def test_state_evolution_denoiser_of_two_layers_is_a_dense_integral(skip, beta, 
     V = (1.0 - q) * np.eye(2)
     observed = link.observe(omega + np.sqrt(1.0 - q) * rng.standard_normal(omega.shape))
     found = Channel(link, 1.0, rng).posterior(observed, omega, V)
-    stated = 3.0 * (4e-6 if skip >= 0.5 else 4e-4)
+    stated = 3e-3 if beta > 1.0 else 4e-6 if skip >= 0.5 else 4e-4
     for i in np.flatnonzero(found.resolved):
         wanted, error = slow.two_layer_moments(observed[i], omega[i], V, skip, beta)
         assert error < 1e-2
         mean = found.mean[i].reshape(4)
         second = found.covariance[i].reshape(4, 4) + np.outer(mean, mean)
         own = np.concatenate([mean, second[np.triu_indices(4)]])
-        np.testing.assert_allclose(own, wanted, atol=stated + 2.0 * error)
+        np.testing.assert_allclose(own, wanted, atol=3.0 * stated + 2.0 * error)
 
 
 @pytest.mark.parametrize(
@@ -100,3 +120,38 @@ def test_state_evolution_denoiser_of_noisy_and_discrete_links_is_brute_force(mod
         own = np.concatenate([mean, second[np.triu_indices(size)]])
         error = np.hypot(error, 2.0 / np.sqrt(found.effective[i]))
         assert np.all(np.abs(own - wanted) <= SIGMAS * error), (own - wanted) / error
+
+
+@pytest.mark.parametrize(
+    ("model", "overlap", "unresolved"),
+    [({"link": "deep_attention", "skip": 0.0, "beta": 10.0}, 0.5, False),
+     ({"link": "deep_attention", "skip": 1.0, "beta": 1.0}, 0.95, False),
+     ({"link": "multi_head", "heads": 2}, 0.3, False), ({"link": "product", "rows": 2}, 0.9, False),
+     ({"link": "multi_head", "heads": 2}, 0.999, True), ({"link": "sum_of_squares", "rows": 16}, 0.999, True)],
+)  # fmt: skip
+def test_state_evolution_resolved_holds_with_four_times_the_effort(model, overlap, unresolved):
+    """Posterior means, in units of their prior spread, agree within the stated errors wherever an output is called resolved.
+
+    Sampled: the mean square of the difference is that of two effective sample sizes, with its statistical error over the outputs
+    and the squared bias 1 / size of a ratio. Exact: the stated error, three times over as other outputs may be rarer.
+    """
+    rng, samples = np.random.default_rng(29), 64
+    link = load_link(model, Path())
+    omega = np.sqrt(overlap) * rng.standard_normal((samples, link.rows, link.tokens))
+    observed = link.observe(omega + np.sqrt(1.0 - overlap) * rng.standard_normal(omega.shape))
+    V = (1.0 - overlap) * np.eye(link.rows)
+    few, many = (Channel(link, resolution, rng).posterior(observed, omega, V) for resolution in (0.75, 1.5))
+    use = few.resolved
+    difference = ((few.mean - many.mean) / np.sqrt(1.0 - overlap)).reshape(samples, -1)
+    assert (use.mean() < 0.5) == unresolved
+    if unresolved:
+        # The flag is deserved: what is not resolved moves by more than the spread of the prior.
+        assert np.sqrt((difference[~use] ** 2).mean()) > 1.0
+        return
+    difference = difference[use]
+    if np.all(np.isinf(few.effective)):
+        assert np.abs(difference).max() <= 3.0 * (1e-2 if model["beta"] > 1.0 else 3e-4)
+        return
+    error = (1.0 / few.effective + 1.0 / many.effective)[use, None]
+    scaled = (difference**2 / (error + error**2)).mean(axis=1)
+    assert scaled.mean() <= 1.0 + SIGMAS * scaled.std() / np.sqrt(len(scaled))

@@ -17,7 +17,7 @@ from attention_limits.rng import Streams
 
 @settings(max_examples=8)
 @given(
-    model=models(*KEYS),
+    model=models(*KEYS, sizes={}),
     alpha=whole_range(node(FAMILY, "gaussian_sequences", "grid", "alpha")),
     dimension=st.integers(10, 40),
 )
@@ -51,7 +51,7 @@ def test_gaussian_sequences_of_two_points_are_independent():
     assert abs(product) <= 7.0 / np.sqrt(first.sequences.size)
 
 
-@settings(max_examples=2)
+@settings(max_examples=4)
 @given(
     model=models(*KEYS),
     alpha=st.floats(1e-3, 3.0),
@@ -110,7 +110,7 @@ def test_gamp_is_message_passing_written_out():
     np.testing.assert_allclose(found.variance_trajectory.values.ravel(), variances, rtol=1e-8)
 
 
-@pytest.mark.parametrize("alpha", [0.8, 1.0])
+@pytest.mark.parametrize("alpha", [0.8])
 def test_gamp_follows_the_state_evolution_of_gauss_hermite(alpha):
     """Sixteen data sets at D = 400: mean within five errors and 0.03, of the order of 10 / D."""
     solver = {"dimension": 400, "max_iterations": 200, "start_overlap": 0.1}

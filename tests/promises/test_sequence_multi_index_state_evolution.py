@@ -20,7 +20,7 @@ from drawn_sequence_multi_index import (
 from hypothesis import example, given, settings
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(model=models(*KEYS), alpha=alphas)
 @example(model={"link": "deep_attention", "skip": 100.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=5.0)
 @example(model={"link": "deep_attention", "skip": 1.0, "beta": 10.0, "tokens": 2, "depth": 2}, alpha=0.4)
@@ -41,7 +41,7 @@ def test_state_evolution_is_a_fixed_point_of_own_averages(model, alpha):
         assert_fixed_point(model, alpha, overlap, SMOKE)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.45, 0.8, 1.0, 1.5, 100.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.45, 1.0, 100.0])
 def test_state_evolution_is_that_of_gauss_hermite(alpha):
     """Phase retrieval, within the spread of sixteen scramblings, from both starts: there is no gap."""
     wanted = slow.sign_overlap(alpha)
@@ -72,7 +72,7 @@ def test_state_evolution_informed_is_never_below_the_uninformed(model, alpha):
 @pytest.mark.parametrize(
     ("model", "alpha"),
     [({"depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0}, 0.4), ({"depth": 2, "tokens": 2, "skip": 100.0, "beta": 1.0}, 2.0),
-     ({"link": "committee", "rows": 2}, 1.0), ({"link": "phase_retrieval", "noise": 0.1}, 2.0)],
+     ({"link": "phase_retrieval", "noise": 0.1}, 2.0)],
 )  # fmt: skip
 def test_state_evolution_converged_holds_with_four_times_the_effort(model, alpha):
     few = computed("state_evolution", model, {"alpha": alpha}, SMOKE | {"tolerance": 1e-3})

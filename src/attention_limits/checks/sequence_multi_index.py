@@ -29,6 +29,8 @@ def problems(estimator) -> list[tuple[tuple[str, ...], str]]:
         found = _batch_problems(estimator)
         if found:
             return found
+    if estimator.name == "depth_limit":
+        return _depth_problems(estimator)
     if "link" not in estimator.model:
         return []
     scanned = {key: values for key, values in estimator.grid.items() if key not in NOT_OF_THE_LINK}
@@ -142,6 +144,14 @@ def _batch_problems(estimator):
     if batch <= count:
         return []
     return [(("solver", "batch"), f"{batch}: allowed: up to {count}, the number of sequences at alpha = {alpha:g}")]
+
+
+def _depth_problems(estimator):
+    """Fields of all layers and attention matrices beyond the memory."""
+    samples, tokens, depth = estimator.solver["samples"], estimator.model["tokens"], max(estimator.grid["depth"])
+    # Two copies of the fields, and some ten matrices for each sample.
+    numbers = 2 * samples * depth * tokens + 10 * samples * tokens**2
+    return _memory(estimator, numbers, f"{samples} samples of {depth} layers and {tokens} tokens")
 
 
 def _training_problems(estimator):

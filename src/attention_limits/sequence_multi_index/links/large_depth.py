@@ -157,7 +157,7 @@ class CommitteeDepth(Link):
 def average_transfer(ratio, beta, tokens):
     """B(kappa) of the limit c -> infinity, array (M, M), symmetric; kappa = `ratio`, M = `tokens`.
 
-    The nodes are fixed: relative error of lambda(kappa) at most 2e-3 for kappa <= 20, and 1e-5 for M = 2 at kappa = 1.
+    The nodes are fixed: relative error of lambda(kappa) at most 4e-3 for kappa <= 20, and 1e-5 for M = 2 at kappa = 1.
     """
     from scipy.integrate import solve_ivp
 
