@@ -1,4 +1,4 @@
-"""Every estimator, and every kind of data, has a promise test: a function `test_<kind>…` in the file of its family."""
+"""Every estimator, and every kind of data, has a promise test: a function `test_<kind>…` in a file of its family."""
 
 import ast
 from pathlib import Path
@@ -12,6 +12,7 @@ KINDS = sorted(f"{file.parent.name}/{file.stem}" for file in SCHEMAS.glob("*/*.j
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_estimator_has_a_promise(kind):
     family, name = kind.split("/")
-    tests = Path(__file__).parent / f"test_{family}.py"
-    functions = [node.name for node in ast.walk(ast.parse(tests.read_text())) if isinstance(node, ast.FunctionDef)]
-    assert any(function.startswith(f"test_{name}_") for function in functions), f"{tests.name}: no test_{name}_…"
+    files = sorted(Path(__file__).parent.glob(f"test_{family}*.py"))
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    functions = [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
+    assert any(function.startswith(f"test_{name}_") for function in functions), f"test_{family}*.py: no test_{name}_…"
