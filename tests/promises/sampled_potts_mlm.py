@@ -1,0 +1,59 @@
+"""Sequences of a small Potts model, and the datasets of its readers, for the promises of the Potts family."""
+
+from specifications import Refused, compute
+from specifications import _config as configuration
+
+from attention_limits.errors import SpecError
+
+FAMILY = "potts_mlm"
+SAMPLING = {
+    "samples": 400, "test_samples": 400, "gap": 5, "tuning_samples": 100, "tuning_gap": 5, "warm_up": 20, "beta_max": 5.0,
+}  # fmt: skip
+POTTS = {
+    "sites": 4,
+    "colors": 3,
+    "couplings": {"kind": "gaussian"},
+    "color_couplings": {"kind": "gaussian"},
+    "instance": 1,
+}
+
+
+def sampled(model, distance, readers, **solver):
+    """The datasets of `readers` on the samples of a model, a refusal, or the error that says why there are none."""
+    data = {"potts_samples": {"grid": {"distance": {"values": [distance]}}, "replicas": 1, "solver": SAMPLING | solver}}
+    estimators = {
+        name: {"reads": "potts_samples", "replicas": 1, **part, "grid": {"distance": {"values": [distance]}, **part["grid"]}}
+        for name, part in readers.items()
+    }  # fmt: skip
+    written = {"title": "Promise", "description": "Drawn.", "model": model, "data": data, "estimators": estimators}
+    try:
+        return compute(FAMILY, written)
+    except SpecError as error:
+        return Refused(tuple(error.problems))
+
+
+def one(found, kind):
+    return found[kind].isel({dim: 0 for dim in ("distance", "replica") if dim in found[kind].dims})
+
+
+def training(found, samples):
+    """The sequences that the learners of `sampled` have seen, drawn again from the same streams."""
+    from attention_limits.experiments.potts_mlm import potts_samples
+    from attention_limits.experiments.potts_mlm.points import training_set
+    from attention_limits.rng import Streams
+    from attention_limits.spec import load_experiment
+
+    path = configuration() / "experiments" / FAMILY / "promise.yaml"
+    part = next(iter(load_experiment(path).estimators.values())).reads
+    streams = Streams(0, FAMILY, "promise")
+    distance = found["equilibrium"].distance.values.tolist()
+    spec = {
+        "family": FAMILY,
+        "experiment": "promise",
+        "estimator": "potts_samples",
+        "project": ".",
+        "model": part.model,
+    }
+    spec |= {"grid": {"distance": distance}, "replicas": [0], "solver": part.solver}
+    data = potts_samples.run(spec, streams).isel(distance=0, replica=0)
+    return training_set(streams, data, 0, {"distance": distance[0]}, samples).astype(int)
