@@ -17,7 +17,7 @@ from specifications import section
 @example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, alpha=0.2, settles=True)
 @example(model={"ratio": 0.5, "skip": 1.0, "beta": 1000.0}, alpha=0.1, settles=False)
 def test_two_layers_state_evolution_is_a_fixed_point_of_brute_force(model, alpha, settles):
-    """V_l = mmse(V_l / (alpha k_l)), k_l = 2 E |z_l|^2 of 50 random outputs, each on a lattice of 200 x 200 points over the
+    """V_l = mmse(V_l / (alpha k_l)), k_l = 2 E |z_l|^2 of 30 random outputs, each on a lattice of 200 x 200 points over the
     whole prior: five standard errors of the average and of the four scramblings (64 nodes). False-alarm rate 1e-3 per layer.
     Points that are not converged or not resolved are flagged; the example that `settles` is neither."""
     solver = {"nodes": 64, "max_iterations": 100}
@@ -26,7 +26,7 @@ def test_two_layers_state_evolution_is_a_fixed_point_of_brute_force(model, alpha
         assert not settles
         return
     V = found.mmse_by_layer.values.reshape(4, 2)
-    k, error = two_layer_information(V.mean(axis=0), model["skip"], model["beta"], 50, np.random.default_rng(0))
+    k, error = two_layer_information(V.mean(axis=0), model["skip"], model["beta"], 30, np.random.default_rng(0))
     for layer in range(2):
         at = [
             slow_mmse(model["ratio"], V[:, layer].mean() / (alpha * x))[0] for x in (k[layer], k[layer] - error[layer])
@@ -46,7 +46,7 @@ def test_two_layers_state_evolution_is_a_fixed_point_of_brute_force(model, alpha
 @example(model={"ratio": 0.5, "skip": 3.0, "beta": 1000.0}, grid={"alpha": 0.15}, settles=False)
 def test_two_layers_amp_meets_the_theory_at_its_realised_sizes(model, grid, settles):
     """Four data sets of dimension 30, as for one layer; resolved and converged points. The example that `settles` is such."""
-    solver = {"dimension": 30, "max_iterations": 400, "tolerance": 1e-2}
+    solver = {"dimension": 30, "max_iterations": 80, "tolerance": 1e-2}
     found = computed("two_layers_amp", model, grid, solver=solver, replicas=4)
     at = {"ratio": float(found.realised_ratio.max())}
     theory = computed(
