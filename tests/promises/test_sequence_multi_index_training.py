@@ -91,7 +91,7 @@ def test_online_sgd_is_plain_gradient_descent_on_fresh_batches(model):
     _assert_descent("online_sgd", model, DESCENT | {"reuse": 1})
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(
     model=section(
         FAMILY, "batch_reuse_sgd", "model", "skip", "beta", depth=st.integers(1, 8), tokens=st.integers(2, 32)
@@ -148,6 +148,8 @@ LAMBDA_ERROR = 4e-3
 @example(model={"beta": 1.0, "tokens": 64}, grid={"ratio": 1.0, "depth": 3})
 def test_depth_limit_is_that_of_explicit_layers(model, grid):
     """The root mean square of a difference of outputs moves by no more than the outputs do with the error of lambda."""
+    # Grid values have 12 significant digits, by which the streams are named.
+    grid = grid | {"ratio": float(f"{grid['ratio']:.12g}")}
     samples, ratio, beta = 4, grid["ratio"], model["beta"]
     found = computed("depth_limit", model, grid, {"samples": samples})
     h = (
