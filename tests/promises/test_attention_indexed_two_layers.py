@@ -42,13 +42,12 @@ def test_two_layers_state_evolution_is_a_fixed_point_of_brute_force(model, alpha
     grid=section(FAMILY, "two_layers_amp", "grid", alpha=st.floats(0.02, 0.3)),
     settles=st.just(0),
 )
-@example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, grid={"alpha": 0.05}, settles=3)
-@example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, grid={"alpha": 0.2}, settles=1)
+@example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, grid={"alpha": 0.1}, settles=2)
 def test_two_layers_amp_meets_the_theory_at_its_realised_sizes(model, grid, settles):
-    """Each of four data sets of dimension 30 that has converged and is resolved: errors of both layers below 1.5 times the prior
+    """Each of four data sets of dimension 50 that has converged and is resolved: errors of both layers below 1.5 times the prior
     Q = 1 + rho, and their mean within five standard errors and the corrections 2/d + 2/r + d /
-    (16 n). At least `settles` data sets are such; at alpha = 0.2 some end beyond every posterior mean, and are flagged."""
-    solver = {"dimension": 30, "max_iterations": 50, "tolerance": 1e-2}
+    (16 n). At least `settles` data sets are such; some end beyond every posterior mean, and are flagged."""
+    solver = {"dimension": 50, "max_iterations": 40, "tolerance": 1e-2}
     found = computed("two_layers_amp", model, grid, solver=solver, replicas=4)
     ratio, alpha = float(found.realised_ratio.max()), float(found.realised_alpha.max())
     sound = (found.converged & (found.resolved >= 0.999)).values.ravel()
@@ -65,6 +64,6 @@ def test_two_layers_amp_meets_the_theory_at_its_realised_sizes(model, grid, sett
     if theory.resolved.min() < 0.999:
         return
     expected = theory.mmse_by_layer.values.reshape(2, 2)
-    allowed = 2.0 / 30 + 2.0 / (30 * ratio) + 30 / (16.0 * alpha * 900)
+    allowed = 2.0 / 50 + 2.0 / (50 * ratio) + 50 / (16.0 * alpha * 2500)
     spread = 5.0 * np.hypot(errors.std(axis=0, ddof=1) / np.sqrt(len(errors)), expected.std(axis=0, ddof=1))
     assert np.all(np.abs(errors.mean(axis=0) - expected.mean(axis=0)) < spread + allowed)
