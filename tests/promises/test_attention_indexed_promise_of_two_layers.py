@@ -39,28 +39,31 @@ def test_two_layers_state_evolution_is_a_fixed_point_of_brute_force(model, alpha
 @settings(max_examples=1)
 @given(
     model=section(FAMILY, "two_layers_amp", "model", "skip", "beta", ratio=st.floats(0.3, 2.0)),
-    grid=section(FAMILY, "two_layers_amp", "grid", alpha=st.floats(0.1, 0.3)),
-    settles=st.just(False),
+    grid=section(FAMILY, "two_layers_amp", "grid", alpha=st.floats(0.02, 0.3)),
+    settles=st.just(0),
 )
-@example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, grid={"alpha": 0.2}, settles=True)
-@example(model={"ratio": 0.5, "skip": 3.0, "beta": 1000.0}, grid={"alpha": 0.15}, settles=False)
+@example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, grid={"alpha": 0.1}, settles=2)
 def test_two_layers_amp_meets_the_theory_at_its_realised_sizes(model, grid, settles):
-    """Four data sets of dimension 30, as for one layer; resolved and converged points. The example that `settles` is such."""
-    solver = {"dimension": 30, "max_iterations": 80, "tolerance": 1e-2}
+    """Each of four data sets of dimension 50 that has converged and is resolved: errors of both layers below 1.5 times the prior
+    Q = 1 + rho, and their mean within five standard errors and the corrections 2/d + 2/r + d /
+    (16 n). At least `settles` data sets are such; some end beyond every posterior mean, and are flagged."""
+    solver = {"dimension": 50, "max_iterations": 40, "tolerance": 1e-2}
     found = computed("two_layers_amp", model, grid, solver=solver, replicas=4)
-    at = {"ratio": float(found.realised_ratio.max())}
-    theory = computed(
-        "two_layers_state_evolution",
-        {**model, **at},
-        {"alpha": float(found.realised_alpha.max())},
-        solver={"nodes": 64, "max_iterations": 100},
-        replicas=2,
-    )
-    if not found.converged.all() or found.resolved.min() < 0.999 or theory.resolved.min() < 0.999:
-        assert not settles
+    ratio, alpha = float(found.realised_ratio.max()), float(found.realised_alpha.max())
+    sound = (found.converged & (found.resolved >= 0.999)).values.ravel()
+    assert sound.sum() >= settles
+    assert not np.any(found.converged & found.diverged)
+    errors = found.mmse_by_layer.values.reshape(4, 2)[sound]
+    assert np.all(errors < 1.5 * (1.0 + ratio))
+    if len(errors) < 2:
         return
-    errors = found.mmse_by_layer.values.reshape(4, 2)
+    solver = {"nodes": 64, "max_iterations": 100}
+    theory = computed(
+        "two_layers_state_evolution", {**model, "ratio": ratio}, {"alpha": alpha}, solver=solver, replicas=2
+    )
+    if theory.resolved.min() < 0.999:
+        return
     expected = theory.mmse_by_layer.values.reshape(2, 2)
-    allowed = 2.0 / 30 + 2.0 / (30 * at["ratio"]) + 30 / (16.0 * float(found.realised_alpha.max()) * 900)
-    spread = 5.0 * np.hypot(errors.std(axis=0, ddof=1) / 2.0, expected.std(axis=0, ddof=1))
+    allowed = 2.0 / 50 + 2.0 / (50 * ratio) + 50 / (16.0 * alpha * 2500)
+    spread = 5.0 * np.hypot(errors.std(axis=0, ddof=1) / np.sqrt(len(errors)), expected.std(axis=0, ddof=1))
     assert np.all(np.abs(errors.mean(axis=0) - expected.mean(axis=0)) < spread + allowed)
