@@ -28,8 +28,11 @@ def test_state_evolution_links_are_their_definitions_at_every_size(model):
     """A link of too many rows, or whose output rounding spoils, is refused; `resolved` says how well it is sampled."""
     model = {key: value for key, value in model.items() if key != "noise"}
     cheap = {"nodes": 16, "max_iterations": 1, "resolution": 0.25, "warm_up": 1}
-    link = load_link(model, Path())
-    agree = link.rows <= MOST_ROWS
+    try:
+        link = load_link(model, Path())
+        agree = link.rows <= MOST_ROWS
+    except ValueError:
+        agree = False
     if agree:
         h = np.random.default_rng(3).standard_normal((2, link.rows, link.tokens))
         with np.errstate(all="ignore"):
