@@ -164,7 +164,7 @@ def main():
         drawn = results / "figures" / figure.family / f"{name}.png"
         if drawn.exists():
             shutil.copy(drawn, PICTURES)
-    # What this run has not made stays as it was published.
+    # Numbers and pictures that this run has not made keep their published state.
     data = json.loads(DATA.read_text(encoding="utf-8"))
     times = data["minutes"] | {name: round(value, 2) for name, value in measured(project, results).items() if value}
     pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]

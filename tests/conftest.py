@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 from hypothesis import settings
 
@@ -12,3 +14,21 @@ settings.load_profile("house")
 def toy(tmp_path):
     """A fresh copy of the toy project, in a path with a space; see toy.py."""
     return Toy(tmp_path / "a project")
+
+
+@pytest.fixture(scope="session")
+def sound(tmp_path_factory):
+    """A finished toy project. No test changes it."""
+    project = Toy(tmp_path_factory.mktemp("sound") / "project")
+    done = project.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.fixture
+def finished(sound, toy):
+    """A copy of the finished project, which a test may change. The files keep their dates."""
+    shutil.rmtree(toy.folder)
+    shutil.copytree(sound.folder, toy.folder)
+    toy.computed()
+    return toy

@@ -221,3 +221,12 @@ class Toy:
     def chunks(self) -> list[Path]:
         """All chunk files, without those half written."""
         return sorted(self.folder.glob("results/chunks/*/*/*/[!.]*.nc"))
+
+
+def path_with(folder: Path, commands: dict[str, str]) -> str:
+    """A PATH on which shell scripts, by name, stand before all other commands; they lie in `folder`."""
+    folder.mkdir()
+    for name, text in commands.items():
+        (folder / name).write_text("#!/bin/sh\n" + text)
+        (folder / name).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"

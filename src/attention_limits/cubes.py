@@ -22,7 +22,7 @@ _MISFITS = {
     "twice": "{}: two parts hold the same point",
     "dimension": "{}: has the dimension {} in another estimator and not in {}",
 }
-# What of its specification tells one chunk from another.
+# The keys of a specification that distinguish one chunk from another.
 _IDENTITY = ("family", "experiment", "estimator", "grid", "replicas")
 
 

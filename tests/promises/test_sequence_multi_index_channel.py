@@ -125,6 +125,23 @@ def test_state_evolution_denoiser_of_noisy_and_discrete_links_is_brute_force(mod
         assert np.all(np.abs(own - wanted) <= SIGMAS * error), (own - wanted) / error
 
 
+@pytest.mark.parametrize("beta", [1.0, 50.0])
+@pytest.mark.parametrize("skip", [0.0, 1.0])
+@pytest.mark.parametrize("q", [0.9, 0.99])
+def test_state_evolution_channel_is_as_accurate_as_its_schema_says(beta, skip, q):
+    """Root mean square error of posterior means over resolved outputs, in units of their prior spread."""
+    rng, link = np.random.default_rng(37), load_link({"link": "deep_attention", "skip": skip, "beta": beta}, Path())
+    omega = np.sqrt(q) * rng.standard_normal((200, 2, 2))
+    observed = link.observe(omega + np.sqrt(1.0 - q) * rng.standard_normal(omega.shape))
+    V = (1.0 - q) * np.eye(2)
+    fine = Channel(link, 6.0, rng).posterior(observed, omega, V)
+    for resolution, stated in ((0.25, 0.06), (0.75, 0.02), (1.0, 0.01), (2.0, 5e-3)):
+        found = Channel(link, resolution, rng).posterior(observed, omega, V)
+        error = (found.mean - fine.mean)[found.resolved & fine.resolved] / np.sqrt(1.0 - q)
+        assert np.sqrt((error**2).mean()) <= stated
+        assert found.resolved.mean() > 0.5
+
+
 @pytest.mark.parametrize(
     ("model", "overlap", "unresolved"),
     [({"link": "deep_attention", "skip": 0.0, "beta": 10.0}, 0.5, False),

@@ -38,4 +38,4 @@ def test_what_runs_forward_alone_is_not_refused():
 
 def test_too_many_rows_to_sample_are_refused_at_once():
     ((_, message),) = problems(estimator("gamp", {"link": "rescaled_attention", "depth": 1000}))
-    assert "1000 rows: allowed: 128" in message
+    assert "1000 rows: allowed: at most 128" in message

@@ -1,7 +1,8 @@
 """The profile for clusters with a queue of any kind, with commands that look like those of Grid Engine."""
 
-import os
 import re
+
+from toy import path_with
 
 CUBE = "results/cubes/toy/growth_curve.nc"
 # The queue is a folder: a job that has ended has a file with its exit status. The first job is killed.
@@ -23,17 +24,12 @@ COMMANDS = {
 def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path):
     queue = tmp_path / "queue"
     queue.mkdir()
-    for name, text in COMMANDS.items():
-        command = tmp_path / "bin" / name
-        command.parent.mkdir(exist_ok=True)
-        command.write_text("#!/bin/sh\n" + text)
-        command.chmod(0o755)
     spec = "config/experiments/toy/growth_curve.yaml"
     toy.edit(
         spec, "    solver: {steps: 3}", "    solver: {steps: 3}\n    resources: {threads: 2, memory: 600, minutes: 90}"
     )
     toy.edit(spec, "chunk: {alpha: 2}", "chunk: {}")
-    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    path = path_with(tmp_path / "bin", COMMANDS)
     arguments = [
         "--workflow-profile",
         "workflow/profiles/cluster-generic",

@@ -1,7 +1,6 @@
 """Damaged files: the next run sets them aside, says so, and makes them again."""
 
 import os
-import shutil
 
 import netCDF4
 import pytest
@@ -9,29 +8,10 @@ import xarray as xr
 
 from attention_limits.damage import aside_lines, set_aside
 from attention_limits.digests import held_points
-from toy import Toy
 
 CUBE = "results/cubes/toy/growth_curve.nc"
 SPEC = "config/experiments/toy/growth_curve.yaml"
 FIGURE = "results/figures/toy/toy_heights.pdf"
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory):
-    """A finished toy project nobody changes."""
-    project = Toy(tmp_path_factory.mktemp("sound") / "project")
-    done = project.snakemake("--cores", "2")
-    assert done.returncode == 0, done.stderr
-    return project
-
-
-@pytest.fixture
-def finished(sound, toy):
-    """A copy of it, to be changed; the dates of the files are kept."""
-    shutil.rmtree(toy.folder)
-    shutil.copytree(sound.folder, toy.folder)
-    toy.computed()
-    return toy
 
 
 def truncate(path):

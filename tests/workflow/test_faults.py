@@ -22,24 +22,6 @@ SPEC = "config/experiments/toy/growth_curve.yaml"
 GROWTH = "src/attention_limits/experiments/toy/growth.py"
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory):
-    """A finished toy project nobody changes."""
-    project = Toy(tmp_path_factory.mktemp("sound") / "project")
-    done = project.snakemake("--cores", "2")
-    assert done.returncode == 0, done.stderr
-    return project
-
-
-@pytest.fixture
-def finished(sound, toy):
-    """A copy of it, to be changed."""
-    shutil.rmtree(toy.folder)
-    shutil.copytree(sound.folder, toy.folder)
-    toy.computed()
-    return toy
-
-
 def cube(project):
     return (project.folder / CUBE).read_bytes()
 

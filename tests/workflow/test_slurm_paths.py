@@ -1,8 +1,8 @@
 """The profile for Slurm in a path with a space, with commands that look like those of Slurm; `make slurm` installs its plugin."""
 
-import os
-
 import pytest
+
+from toy import path_with
 
 pytest.importorskip("snakemake_executor_plugin_slurm")
 
@@ -30,18 +30,13 @@ COMMANDS = {
 def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_path):
     queue = tmp_path / "queue"
     queue.mkdir()
-    for name, text in COMMANDS.items():
-        command = tmp_path / "bin" / name
-        command.parent.mkdir(exist_ok=True)
-        command.write_text("#!/bin/sh\n" + text)
-        command.chmod(0o755)
     toy.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {}")
     assert " " in toy.python
     assert " " in str(toy.folder)
     arguments = ["--workflow-profile", "workflow/profiles/slurm", "--slurm-status-command", "squeue", "--jobs", "2"]
     arguments += ["--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "2", "--retries", "0"]
     arguments += ["--default-resources", "slurm_partition='all'", "slurm_account='me'", "mem_mb=1000", "runtime=60"]
-    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    path = path_with(tmp_path / "bin", COMMANDS)
     done = toy.snakemake(CUBE, *arguments, PATH=path, QUEUE=str(queue))
     told = "".join(item.read_text() for item in queue.glob("*.out"))
     assert done.returncode == 0, done.stderr + told

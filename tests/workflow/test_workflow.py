@@ -1,7 +1,6 @@
 """The workflow as a whole, on the toy family: what runs, what runs again, and what does not."""
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -16,23 +15,6 @@ DRAW = "draw results/figures/toy/toy_heights.pdf"
 MERGE = "toy/growth_curve: merge"
 GROWTH = "toy/growth_curve: growth"
 COUNTING = "toy/growth_curve: counting"
-
-
-@pytest.fixture(scope="session")
-def finished_once(tmp_path_factory):
-    toy = Toy(tmp_path_factory.mktemp("finished") / "project")
-    done = toy.snakemake("--cores", "2")
-    assert done.returncode == 0, done.stderr
-    return toy
-
-
-@pytest.fixture
-def finished(finished_once, toy):
-    """A toy project after a complete run, to be changed."""
-    shutil.rmtree(toy.folder)
-    shutil.copytree(finished_once.folder, toy.folder)
-    toy.computed()
-    return toy
 
 
 def height(toy, path=CUBE):

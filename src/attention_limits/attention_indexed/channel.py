@@ -28,7 +28,7 @@ class Channel(Protocol):
     """What the state evolution and message passing ask of a channel of T = `tokens` tokens.
 
     `equations` is the number K of equations that a sample gives, information(V, Q) = K / V, or None where an output is coarser.
-    `scale_free` tells that h and c h, c > 0, have the same output. `uncertainty` bounds the relative error of the information.
+    `scale_free` is true where h and c h, c > 0, have the same output. `uncertainty` bounds the relative error of the information.
     """
 
     tokens: int
@@ -84,7 +84,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Softmax(Linear):
-    """y = softmax(beta h) by rows, beta > 0: h up to one constant, whatever beta. Observed is log y, since y itself rounds to
+    """y = softmax(beta h) by rows, beta > 0: h up to one constant, for every beta. Observed is log y, since y itself rounds to
     zero where beta times a difference of scores exceeds 745."""
 
     beta: float = 1.0

@@ -114,7 +114,7 @@ def information(ratio, published: bool = False):
     """
     x = np.log1p(np.asarray(ratio, dtype=float))
     inside = np.minimum(x, _LARGEST)
-    # The last point's power law; the Bayes-optimal one has power -1/2, the other is followed as it is.
+    # A power law beyond the last point: -1/2 for the Bayes-optimal channel, the last slope for the published one.
     table, power = _table(published)
     return np.exp(table(inside) + power * (x - inside))
 

@@ -1,8 +1,8 @@
 """Hardmax of several tokens: exact posterior means, and the information between exact limits.
 
-With s = sqrt(V/Q), the information per sample is f(s) s / V, f a smooth function of which four numbers are known:
+With s = sqrt(V/Q), the information per sample is f(s) s / V, f a smooth function. Four of its numbers are known:
 
-    f(0) = 2 J sum over ties of sigma p:    at many samples only an output near a tie tells something; p is the density of the
+    f(0) = 2 J sum over ties of sigma p:    at many samples only an output near a tie is informative; p is the density of the
         tie, two entries of a row equal and the others below, sigma the standard deviation of their difference, both at Q = 1;
     f(1) = E 4 sum_ab G_ab^2 and f'(1) = f(1) - 2 dE/dq,    without data, at V = Q = 1: sums over all outputs;
     int_0^1 f ds = 2 H(y),    H the entropy of the output without data.
@@ -59,7 +59,7 @@ class ManyHardmax:
         return Score(G, float(np.sum(G**2) / len(G)))
 
     def variance(self, observed, omega):
-        """None: positions, `observed` (n, T), do not tell their distance to omega (n, T, T)."""
+        """None: positions, `observed` (n, T), have no distance to omega (n, T, T)."""
         return None
 
 

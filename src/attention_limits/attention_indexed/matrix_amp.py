@@ -15,7 +15,7 @@ order d / n, and with V in place of V' errors come out too large, and prediction
 rho = .1, alpha = .025, d = 400, where V' gives .43 and .43, and the limit is .4286.
 
 Damping acts on S_hat, V and the reaction 2 V' G. At d = 100 the plain iteration leaves the state evolution after a few steps;
-damped by one half it settles, or where it does not, damped more (`schedule`). Outputs that do not tell the scale of S
+damped by one half it settles, or where it does not, damped more (`schedule`). Outputs that do not depend on the scale of S
 leave it to the prior, which holds it to a relative error sqrt(2 / (r d)) only: there S_hat is given the trace sqrt(rho) d of
 the prior mean in each iteration, which in the limit it has by itself.
 """

@@ -73,7 +73,7 @@ class TwoLayers:
         return log_attention(B @ second @ B.transpose(0, 2, 1), self.beta)
 
     def observe(self, log_y):
-        """Sum and difference (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12), all that outputs `log_y` (n, 2, 2) tell."""
+        """Sum and difference (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12), all that outputs `log_y` (n, 2, 2) contain."""
         logs = log_y / self.beta
         first, second = logs[:, 0, 0] - logs[:, 0, 1], logs[:, 1, 1] - logs[:, 1, 0]
         return np.stack([first + second, first - second], axis=1)

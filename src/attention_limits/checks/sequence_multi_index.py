@@ -65,7 +65,7 @@ def _link_problems(estimator, parameters, keys):
             return [
                 (
                     keys,
-                    f"{parameters['link']} has {link.rows} rows: allowed: {MOST_ROWS}, of which a posterior is sampled",
+                    f"{parameters['link']} has {link.rows} rows: allowed: at most {MOST_ROWS}, for more no posterior is sampled",
                 )
             ]
         # A provided link runs forward at every parameter; how well its output can be inverted depends on them.

@@ -82,7 +82,7 @@ def _sound(link, parameters, seed):
 
 
 def _report(replica, replicas, start):
-    """Prints each step of a replica on stderr as soon as it is there."""
+    """Prints each step of a replica on stderr when it is found."""
 
     def report(number, step):
         what = f"alpha = {step.alpha:.4f}" if np.isfinite(step.alpha) else "no further threshold"

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from attention_limits.figures.potts_parts import RIDGE_COLORS
-from attention_limits.figures.style import house_style, new_figure, points
+from attention_limits.figures.style import house_style, new_figure, points, realised_alpha
 
 
 @house_style
@@ -32,8 +32,7 @@ def draw(cubes):
                     values = simulated.values
                     # Without ridge training is exact below alpha = 1, up to rounding.
                     values = np.where(values < 1e-12, np.nan, values)
-                    realised = one.realised_alpha.sel(alpha=simulated.alpha).mean("replica").values
-                    points(axes, realised, values, np.ones(values.shape), color, None)
+                    points(axes, realised_alpha(one, simulated.alpha), values, np.ones(values.shape), color, None)
         # e_g = D (1 + 1 / alpha) + O(1 / alpha^2), D = 1 / gamma, for every fixed ridge.
         law = theory.alpha.values[theory.alpha.values >= 1.0]
         column[0].plot(

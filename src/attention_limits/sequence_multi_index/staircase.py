@@ -184,7 +184,7 @@ def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3, report=lam
     tolerance : float
         Accuracy of the level at a threshold.
     report : callable
-        report(number, step) is called for each step as soon as it is there.
+        report(number, step) is called for each step when it is found.
     """
     size = channel.link.rows
     first = first_threshold(channel, nodes_at_zero)
