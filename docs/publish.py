@@ -12,9 +12,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from attention_limits.audit.published import load_published
-from attention_limits.audit.text import from_plain, full_table, short_table
-from attention_limits.project import load_project
+from attention_limits.pipeline.audit.published import load_published
+from attention_limits.pipeline.audit.text import from_plain, full_table, short_table
+from attention_limits.pipeline.project import load_project
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "published.json"

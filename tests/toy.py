@@ -42,7 +42,7 @@ import time
 import numpy as np
 import xarray as xr
 
-from attention_limits.progress import progress
+from attention_limits.pipeline.progress import progress
 from attention_limits.toy.{module} import {function}
 
 
@@ -89,7 +89,7 @@ def draw(cubes):
     return figure
 """,
     "variables/toy.py": """\
-from attention_limits.variables.record import Coordinate, Variable
+from attention_limits.pipeline.registry import Coordinate, Variable
 
 SOURCE = "A toy"
 COORDINATES = (

@@ -9,7 +9,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from attention_limits.errors import CubeError, SpecError
+from attention_limits.pipeline.errors import CubeError, SpecError
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

@@ -11,7 +11,7 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from attention_limits.yaml_reader import read_yaml
+from attention_limits.pipeline.yaml_reader import read_yaml
 
 # Seconds between lines where a line cannot be written over.
 INTERVAL = 20.0

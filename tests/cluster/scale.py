@@ -16,17 +16,17 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from toy import Toy
 
-LOAD = "import attention_limits.project as p; x = p.load_project(p.Path('.')); x.chunk_paths('toy', 'growth_curve')"
+LOAD = "import attention_limits.pipeline.project as p; x = p.load_project(p.Path('.')); x.chunk_paths('toy', 'growth_curve')"
 FILL = """\
 import sys
 from pathlib import Path
 import numpy as np, xarray as xr
-from attention_limits import cubes
-from attention_limits.digests import chunk_attributes, chunk_code, point_digest
-from attention_limits.files import canonical_json
-from attention_limits.layout import common_attributes, write_atomic
-from attention_limits.provenance import versions
-from attention_limits.spec import load_experiment
+from attention_limits.pipeline import cubes
+from attention_limits.pipeline.digests import chunk_attributes, chunk_code, point_digest
+from attention_limits.pipeline.files import canonical_json
+from attention_limits.pipeline.layout import common_attributes, write_atomic
+from attention_limits.pipeline.provenance import versions
+from attention_limits.pipeline.spec import load_experiment
 import os
 os.fsync = lambda descriptor: None
 experiment = load_experiment(Path("config/experiments/toy/growth_curve.yaml"))

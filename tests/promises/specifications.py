@@ -16,10 +16,10 @@ import xarray as xr
 import yaml
 from hypothesis import strategies as st
 
-from attention_limits.errors import SpecError
-from attention_limits.rng import Streams
-from attention_limits.schema import load_schema
-from attention_limits.spec import load_experiment
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.schema import load_schema
+from attention_limits.pipeline.spec import load_experiment
 from toy import REPOSITORY
 
 SCHEMAS = REPOSITORY / "config" / "schemas"

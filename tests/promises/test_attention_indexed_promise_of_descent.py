@@ -8,7 +8,7 @@ from slow_attention_indexed_simulations import Rounding, adam, descent_problem
 from specifications import section
 
 from attention_limits.attention_indexed.model import attention, attention_matrix, draw_sequences, draw_weights, scores
-from attention_limits.rng import Streams
+from attention_limits.pipeline.streams import Streams
 
 # Rounded paths, and the root mean squares of their deviations within which the stored numbers are: Student's t of eight degrees
 # leaves 5e-5 beyond.

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from specifications import Refused, compute, document, section
 
-from attention_limits.rng import Streams
+from attention_limits.pipeline.streams import Streams
 
 
 def _descent_document(kind, model, alpha, dimension, solver):

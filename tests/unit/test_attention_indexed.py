@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from attention_limits.attention_indexed import matrix_amp, model
 from attention_limits.attention_indexed.channel import Linear, make_channel
-from attention_limits.chunks import run_chunk
-from attention_limits.cubes import read
-from attention_limits.errors import SpecError
-from attention_limits.spec import load_experiment
+from attention_limits.pipeline.chunks import run_chunk
+from attention_limits.pipeline.cubes import read
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.spec import load_experiment
 from toy import REPOSITORY
 
 

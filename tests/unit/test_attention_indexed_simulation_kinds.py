@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import yaml
 
-from attention_limits.cubes import annotate
-from attention_limits.errors import SpecError
-from attention_limits.rng import Streams
-from attention_limits.spec import load_experiment
+from attention_limits.pipeline.cubes import annotate
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.spec import load_experiment
 from toy import REPOSITORY
 
 FAMILY = "attention_indexed"

@@ -9,12 +9,12 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.audit.published import load_published, require_readings
-from attention_limits.audit.table import Published, Row, compare, reading
-from attention_limits.audit.text import from_plain, full_table, number_text, plain, short_table
-from attention_limits.errors import SpecError
-from attention_limits.project import load_project
-from attention_limits.readings.common import value
+from attention_limits.pipeline.audit.published import load_published, require_readings
+from attention_limits.pipeline.audit.table import Published, Row, compare, reading
+from attention_limits.pipeline.audit.text import from_plain, full_table, number_text, plain, short_table
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.readings import value
 from toy import REPOSITORY
 
 CUBE = xr.Dataset(

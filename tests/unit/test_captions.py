@@ -8,7 +8,7 @@ import docutils.nodes
 import jinja2
 import pytest
 
-from attention_limits.project import load_project
+from attention_limits.pipeline.project import load_project
 from toy import REPOSITORY
 
 REPORT = REPOSITORY / "workflow" / "report"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from attention_limits.checks.sequence_multi_index import problems
+from attention_limits.sequence_multi_index.checks import problems
 
 
 def estimator(name, model, grid=None):

@@ -8,11 +8,11 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits import cubes
-from attention_limits.errors import CubeError
-from attention_limits.files import canonical_json, digest, replacing
-from attention_limits.layout import data_digest, write_atomic
-from attention_limits.variables.record import Coordinate, Variable
+from attention_limits.pipeline import cubes
+from attention_limits.pipeline.errors import CubeError
+from attention_limits.pipeline.files import canonical_json, digest, replacing
+from attention_limits.pipeline.layout import data_digest, write_atomic
+from attention_limits.pipeline.registry import Coordinate, Variable
 
 
 @pytest.fixture(autouse=True)

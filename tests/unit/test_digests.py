@@ -2,10 +2,10 @@
 
 import pytest
 
-from attention_limits import provenance
-from attention_limits.audit.table import audit_modules
-from attention_limits.digests import cube_modules
-from attention_limits.project import load_project
+from attention_limits.pipeline import provenance
+from attention_limits.pipeline.audit.table import audit_modules
+from attention_limits.pipeline.digests import cube_modules
+from attention_limits.pipeline.project import load_project
 from toy import REPOSITORY
 
 PROJECT = load_project(REPOSITORY, {"scale": "laptop"})
@@ -30,7 +30,7 @@ def test_what_decides_a_chunk(family):
     shared = {"rng.py", "files.py", "errors.py"}
     for experiment in PROJECT.experiments[family].values():
         for part in {**experiment.data, **experiment.estimators}.values():
-            found = modules(part.module, "attention_limits.rng")
+            found = modules(part.module, "attention_limits.pipeline.streams")
             others = {name for name in found if name.split("/")[0] not in (family, "numerics")} - shared
             assert all(name.startswith(f"experiments/{family}/") for name in others), (part.module, others)
 

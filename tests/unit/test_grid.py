@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.grid import Chunk, axis_values, cut
+from attention_limits.pipeline.grid import Chunk, axis_values, cut
 
 values = st.lists(
     st.floats(-1e6, 1e6).map(lambda x: float(f"{x:.6g}") + 0.0), min_size=1, max_size=12, unique=True

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import norm
 
-from attention_limits.checks.sequence_multi_index import code_modules
-from attention_limits.provenance import closure
+from attention_limits.sequence_multi_index.checks import code_modules
+from attention_limits.pipeline.provenance import closure
 from attention_limits.sequence_multi_index.links.checking import problems_of
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth, RescaledAttention, average_transfer
@@ -200,7 +200,7 @@ def test_links_of_one_s_own_are_loaded_with_their_parameters(tmp_path):
 def test_a_link_is_code_of_the_experiments_that_name_it_alone():
     """The kinds themselves import none but the one whose channel has its own kernel."""
     links = "attention_limits.sequence_multi_index.links"
-    here = [path.stem for path in closure("attention_limits.experiments.sequence_multi_index.state_evolution")]
+    here = [path.stem for path in closure("attention_limits.sequence_multi_index.estimators.state_evolution")]
     assert "deep_attention" in here
     assert not {"multi_index", "attention_variants", "large_depth", "sequence_output"} & set(here)
     for model, modules in (

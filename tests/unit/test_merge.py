@@ -6,11 +6,11 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.chunks import _may_overlap, blocks
-from attention_limits.combine import fill, join, union
-from attention_limits.cubes import misfits_named
-from attention_limits.errors import CubeError
-from attention_limits.grid import cut
+from attention_limits.pipeline.chunks import _may_overlap, blocks
+from attention_limits.pipeline.combine import fill, join, union
+from attention_limits.pipeline.cubes import misfits_named
+from attention_limits.pipeline.errors import CubeError
+from attention_limits.pipeline.grid import cut
 
 
 def part(alphas, replicas, kind=float, **more):

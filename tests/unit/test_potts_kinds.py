@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import yaml
 
-from attention_limits.chunks import run_chunk
-from attention_limits.cubes import read
-from attention_limits.errors import SpecError
-from attention_limits.spec import load_experiment
+from attention_limits.pipeline.chunks import run_chunk
+from attention_limits.pipeline.cubes import read
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.spec import load_experiment
 from toy import REPOSITORY
 
 SMALL = {

@@ -2,8 +2,8 @@ import ast
 
 import pytest
 
-from attention_limits import provenance
-from attention_limits.provenance import closure, code_digest, imported_modules
+from attention_limits.pipeline import provenance
+from attention_limits.pipeline.provenance import closure, code_digest, imported_modules
 
 FILES = {
     "__init__.py": "",
@@ -14,7 +14,7 @@ FILES = {
     "b.py": "import attention_limits.a.kernels as k\nfrom attention_limits import c\n",
     "c.py": "y = 1\n",
     "progress.py": "z = 1\n",
-    "loud.py": "from attention_limits.progress import z\n",
+    "loud.py": "from attention_limits.pipeline.points import z\n",
     "circle.py": "import attention_limits.circle\n",
 }
 

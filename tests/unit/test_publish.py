@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from attention_limits.audit.published import load_published
-from attention_limits.project import load_project
+from attention_limits.pipeline.audit.published import load_published
+from attention_limits.pipeline.project import load_project
 from toy import REPOSITORY
 
 # A script beside the package, not part of it.

@@ -7,9 +7,9 @@ import pytest
 import xarray as xr
 
 from attention_limits.attention_indexed.gradient_descent import averages
-from attention_limits.readings.attention_indexed import curve_at, errors_of_mean, mean_of_starts
-from attention_limits.readings.sequence_multi_index import threshold_of_layer
-from attention_limits.readings.sequence_single_index import equal_curvatures, gain_exponent
+from attention_limits.attention_indexed.readings import curve_at, errors_of_mean, mean_of_starts
+from attention_limits.sequence_multi_index.readings import threshold_of_layer
+from attention_limits.sequence_single_index.readings import equal_curvatures, gain_exponent
 
 
 def test_crossing_of_curvatures_beside_runs_with_more_replicas():

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.rng import Streams
+from attention_limits.pipeline.streams import Streams
 
 keys = st.tuples(
     st.integers(0, 2**40),

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from attention_limits.errors import SpecError
-from attention_limits.schema import complete, load_schema, problems
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.schema import complete, load_schema, problems
 
 PART = {
     "title": "Part",

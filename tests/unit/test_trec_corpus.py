@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.errors import SpecError
+from attention_limits.pipeline.errors import SpecError
 from attention_limits.sequence_multi_index.trec.corpus import (
     CLASSES,
     Corpus,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.cubes import annotate
-from attention_limits.errors import SpecError
-from attention_limits.experiments.sequence_multi_index.trec import run
-from attention_limits.rng import Streams
+from attention_limits.pipeline.cubes import annotate
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.sequence_multi_index.estimators.trec import run
+from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.trec.grammar import generate_questions
-from attention_limits.spec import load_experiment
+from attention_limits.pipeline.spec import load_experiment
 from toy import REPOSITORY
 
 MODEL = {

@@ -6,8 +6,8 @@ import netCDF4
 import pytest
 import xarray as xr
 
-from attention_limits.damage import aside_lines, set_aside
-from attention_limits.digests import held_points
+from attention_limits.pipeline.damage import aside_lines, set_aside
+from attention_limits.pipeline.digests import held_points
 
 CUBE = "results/cubes/toy/growth_curve.nc"
 SPEC = "config/experiments/toy/growth_curve.yaml"

@@ -9,10 +9,10 @@ import pytest
 import xarray as xr
 import yaml
 
-from attention_limits import provenance
-from attention_limits.errors import SpecError
-from attention_limits.project import load_project
-from attention_limits.yaml_reader import read_yaml
+from attention_limits.pipeline import provenance
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.yaml_reader import read_yaml
 from toy import FIGURES, REPOSITORY
 
 SPEC = "config/experiments/toy/growth_curve.yaml"

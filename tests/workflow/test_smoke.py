@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from attention_limits.project import load_project
+from attention_limits.pipeline.project import load_project
 from golden import golden
 from toy import REPOSITORY
 

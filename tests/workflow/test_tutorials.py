@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention_limits.errors import SpecError
-from attention_limits.project import load_project
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.project import load_project
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"

@@ -1,7 +1,7 @@
 # Published numbers beside ours, from the cubes of all selected families: `snakemake audit`.
-from attention_limits.audit.published import load_published
-from attention_limits.audit.table import audit_modules
-from attention_limits.provenance import code_digest
+from attention_limits.pipeline.audit.published import load_published
+from attention_limits.pipeline.audit.table import audit_modules
+from attention_limits.pipeline.provenance import code_digest
 
 try:
     PUBLISHED = load_published(FOLDER, PROJECT.experiments)

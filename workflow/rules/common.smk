@@ -2,8 +2,8 @@
 from snakemake.settings.types import DeploymentMethod
 from snakemake_interface_executor_plugins.executors.real import RealExecutor
 
-from attention_limits import provenance
-from attention_limits.damage import aside_lines, damaged_chunks, damaged_cubes, set_aside
+from attention_limits.pipeline import provenance
+from attention_limits.pipeline.damage import aside_lines, damaged_chunks, damaged_cubes, set_aside
 
 # Paths in the lines of the shell are relative to the working directory, so that a line can be pasted from a log.
 EXPERIMENTS = os.path.relpath(FOLDER / "config" / "experiments")

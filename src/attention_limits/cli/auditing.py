@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from attention_limits.audit.published import load_published, require_readings
-from attention_limits.audit.table import compare
-from attention_limits.audit.text import counts, full_table, plain
-from attention_limits.errors import SpecError
-from attention_limits.files import replacing
-from attention_limits.project import load_project
+from attention_limits.pipeline.audit.published import load_published, require_readings
+from attention_limits.pipeline.audit.table import compare
+from attention_limits.pipeline.audit.text import counts, full_table, plain
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.files import replacing
+from attention_limits.pipeline.project import load_project
 
 
 def audit_command(project: Path, families: list[str], output: Path, scale: str, seed: int, results: str) -> None:
@@ -19,7 +19,7 @@ def audit_command(project: Path, families: list[str], output: Path, scale: str, 
     loaded = load_project(project, config)
     rows = []
 
-    from attention_limits.cubes import read_or_set_aside, remake
+    from attention_limits.pipeline.cubes import read_or_set_aside, remake
 
     entries = load_published(project, loaded.experiments)
     require_readings(entries)

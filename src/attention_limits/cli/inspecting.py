@@ -4,13 +4,13 @@ import json
 import sys
 from pathlib import Path
 
-from attention_limits.damage import UNREADABLE, aside_lines
-from attention_limits.digests import figure_digest
-from attention_limits.document import SCALES
-from attention_limits.errors import CubeError, SpecError
-from attention_limits.files import canonical_json
-from attention_limits.project import Project, load_project, results_folder
-from attention_limits.spec import load_experiment
+from attention_limits.pipeline.damage import UNREADABLE, aside_lines
+from attention_limits.pipeline.digests import figure_digest
+from attention_limits.pipeline.document import SCALES
+from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.files import canonical_json
+from attention_limits.pipeline.project import Project, load_project, results_folder
+from attention_limits.pipeline.spec import load_experiment
 
 
 def check_command(files: list[Path]) -> None:
@@ -92,7 +92,7 @@ def _figure_state(files: list[Path], digest: str) -> str:
 
 def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
     """Print the cubes that have points that did not converge, where the results are, and which files were damaged."""
-    from attention_limits.cubes import read, remake
+    from attention_limits.pipeline.cubes import read, remake
 
     loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
     lines, damaged = [], []
@@ -120,7 +120,7 @@ def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
 
 def show_command(cube: Path) -> None:
     """Print title, specification, coordinates, variables with ranges, and unconverged points of a cube."""
-    from attention_limits.cubes import read, remake
+    from attention_limits.pipeline.cubes import read, remake
 
     dataset = read(cube, repair=remake(cube))
     attributes = dataset.attrs

@@ -3,10 +3,10 @@
 import importlib
 from pathlib import Path
 
-from attention_limits.errors import CubeError, SpecError
-from attention_limits.files import replacing
-from attention_limits.project import results_folder
-from attention_limits.spec import Experiment, load_experiment
+from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.files import replacing
+from attention_limits.pipeline.project import results_folder
+from attention_limits.pipeline.spec import Experiment, load_experiment
 
 
 def run_command(
@@ -27,8 +27,8 @@ def run_command(
         raise SpecError(["--output: names the file of one chunk; give --chunk too"])
     _require_parts(experiment)
 
-    from attention_limits.chunks import run_chunk
-    from attention_limits.digests import chunk_attributes, point_digest
+    from attention_limits.pipeline.chunks import run_chunk
+    from attention_limits.pipeline.digests import chunk_attributes, point_digest
 
     kind = "data" if estimator in experiment.data else "chunks"
     folder = Path(results_folder(results, scale), kind, experiment.family, experiment.name, estimator)
@@ -44,7 +44,7 @@ def run_command(
 
 
 def _is_current(path: Path, expect: dict[str, str]) -> bool:
-    from attention_limits.cubes import read, remake
+    from attention_limits.pipeline.cubes import read, remake
 
     try:
         read(path, remake(path), expect)
@@ -58,7 +58,7 @@ def merge_command(spec: Path, output: Path | None, scale: str, seed: int, result
     experiment = load_experiment(spec, scale)
     _require_parts(experiment)
 
-    from attention_limits.merge import merge
+    from attention_limits.pipeline.merge import merge
 
     path = output or Path(results_folder(results, scale), "cubes", experiment.family, f"{experiment.name}.nc")
     merge(experiment, seed, results, path)
@@ -82,8 +82,8 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from attention_limits.cubes import read_or_set_aside, remake
-    from attention_limits.digests import figure_digest
+    from attention_limits.pipeline.cubes import read_or_set_aside, remake
+    from attention_limits.pipeline.digests import figure_digest
 
     given = _Cubes({path.stem: read_or_set_aside(path, remake(path)) for path in cubes})
     drawn = importlib.import_module(module).draw(given)
@@ -107,7 +107,7 @@ def _require_parts(experiment: Experiment) -> None:
 
 def _require_module(name: str, asked_by: str) -> None:
     # Looked for, not imported: an import error inside an existing module is a bug and shows its traceback.
-    from attention_limits.provenance import closure
+    from attention_limits.pipeline.provenance import closure
 
     try:
         closure(name)

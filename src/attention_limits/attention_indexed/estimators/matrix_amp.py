@@ -1,0 +1,51 @@
+"""Matrix AMP on independent data sets; one replica is one teacher with its data."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.matrix_amp import draw_dataset
+from attention_limits.attention_indexed.matrix_amp import run as iterate
+from attention_limits.attention_indexed.model import samples, width
+from attention_limits.attention_indexed.estimators.points import collect
+
+
+def run(spec, streams):
+    """Errors of the estimate, actual and predicted, along the iterations, and its spectrum (see `variables`)."""
+    solver = spec["solver"]
+    dimension, steps = solver["dimension"], solver["max_iterations"]
+
+    def along(values):
+        return np.concatenate([values, np.full(steps - len(values), np.nan)])
+
+    def compute(point, replica):
+        at = {key: point[key] for key in spec["grid"]}
+        channel = make_channel(point["channel"], point["tokens"], point["beta"])
+        rank, _ = width(point["ratio"], dimension)
+        count = samples(point["alpha"], dimension)
+        data = draw_dataset(channel, rank, dimension, count, streams.generator("data", replica, **at))
+        found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
+        return {
+            "mmse": found.error[-1],
+            "mmse_predicted": found.variance[-1],
+            "residual": found.residual[-1],
+            "iterations": len(found.error),
+            "converged": found.converged,
+            "diverged": found.diverged,
+            "width": rank,
+            "realised_alpha": count / dimension**2,
+            "realised_ratio": rank / dimension,
+            "mmse_by_iteration": along(found.error),
+            "predicted_by_iteration": along(found.variance),
+            "residual_by_iteration": along(found.residual),
+            "eigenvalues": found.eigenvalues,
+            "eigenvalues_teacher": np.linalg.eigvalsh(data.teacher),
+        }
+
+    by_iteration = ("mmse_by_iteration", "predicted_by_iteration", "residual_by_iteration")
+    dims = {
+        **dict.fromkeys(by_iteration, ("iteration",)),
+        "eigenvalues": ("eigenvalue",),
+        "eigenvalues_teacher": ("eigenvalue",),
+    }
+    coordinates = {"iteration": np.arange(1, steps + 1), "eigenvalue": np.arange(1, dimension + 1)}
+    return collect(spec, compute, dims, coordinates)

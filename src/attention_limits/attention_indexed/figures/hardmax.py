@@ -1,0 +1,70 @@
+"""Hardmax attention at many samples, Bayes-optimal and published, and the errors of two, three and four tokens."""
+
+from attention_limits.attention_indexed.figures.parts import amp, setting, theory
+from attention_limits.attention_indexed.figures.published import HARDMAX_AMP, HARDMAX_CURVES
+from attention_limits.plotting import PUBLISHED, house_style, new_figure
+
+BAYES, CODE = "#0072B2", "#D55E00"
+TOKENS = {2: (BAYES, "o"), 3: ("#009E73", "s"), 4: ("#CC79A7", "D")}
+
+
+@house_style
+def draw(cubes):
+    """Left two tokens at rho = 0.5, from hardmax_bayes and hardmax_published; right from hardmax_tokens and its small width."""
+    figure, (left, right) = new_figure(1, 2, 8.8, 4.0)
+    _draw_two_tokens(left, cubes["hardmax_bayes"], theory(cubes["hardmax_published"], 0.5))
+    _draw_tokens(right, cubes["hardmax_tokens"], cubes["hardmax_tokens_small_width"])
+    return figure
+
+
+def _draw_two_tokens(axes, cube, code):
+    line = theory(cube)
+    axes.plot(line.alpha, line, color=BAYES, label="Bayes-optimal state evolution")
+    amp(axes, cube, BAYES, f"matrix AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
+    tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
+    axes.plot(tail.alpha, tail, color="black", linestyle=":", label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
+    axes.plot(code.alpha, code, color=CODE, linestyle="--", label="channel of the published code")
+    axes.plot(*HARDMAX_CURVES[0.5].T, **PUBLISHED, label="published state evolution")
+    axes.errorbar(
+        *HARDMAX_AMP.T, color="0.55", fmt="s", markersize=3.5, markerfacecolor="none", elinewidth=0.8, zorder=1,
+        label="published AMP (standard deviation)",
+    )  # fmt: skip
+    axes.set(
+        xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=r"error $\|S - \hat S\|_F^2/d$",
+        xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$T = 2$, $\rho = 0.5$",
+    )  # fmt: skip
+    axes.legend(loc="lower left")
+
+
+def _draw_tokens(axes, cube, limit):
+    """Against alpha / rho: small width with its thresholds, and rho = 0.5 with AMP; bands are the bounds of the theory."""
+    ratio = 0.5
+    for tokens in limit.tokens.values:
+        color, marker = TOKENS[int(tokens)]
+        part = limit.sel(tokens=tokens).isel(replica=0)
+        threshold = float(part.weak_threshold.max())
+        label = rf"$T = {tokens:g}$, $\bar\alpha_w = {threshold:.4f}$"
+        _draw_theory(axes, part.rescaled_alpha, part.mmse, part.mmse_error, color, "-", label)
+        axes.axvline(threshold, 0.45, color=color, linewidth=0.8, linestyle=":", zorder=1)
+        if tokens not in cube.tokens:
+            continue
+        finite = cube.sel(tokens=tokens)
+        line = theory(finite)
+        bound = finite.mmse_error.isel(replica=0).sel(alpha=line.alpha)
+        _draw_theory(axes, line.alpha / ratio, line, bound, color, "--")
+        amp(axes, finite, color, scale=1.0 / ratio, marker=marker)
+    axes.plot([], [], "-", color="0.3", label=r"$\rho \to 0$")
+    axes.plot([], [], "--", color="0.3", label=r"$\rho = 0.5$")
+    axes.errorbar(
+        [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
+    )
+    axes.set(
+        xscale="log", yscale="log", xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20),
+        ylim=(2e-4, 1.5), title="two to four tokens",
+    )  # fmt: skip
+    axes.legend(loc="lower left")
+
+
+def _draw_theory(axes, x, error, bound, color, style, label=None):
+    axes.plot(x, error, color=color, linestyle=style, label=label)
+    axes.fill_between(x, error - bound, error + bound, color=color, alpha=0.3, linewidth=0)

@@ -1,0 +1,50 @@
+"""Errors of both layers of two-layer attention of extensive width against the number of samples."""
+
+import numpy as np
+
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
+
+
+@house_style
+def draw(cubes):
+    """From the cube two_layers: state evolution with its band, AMP with the errors that it has and that it predicts."""
+    cube = cubes["two_layers"]
+    theory = present(cube.sel(estimator="two_layers_state_evolution").mmse_by_layer)
+    settled = cube.converged.sel(estimator="two_layers_state_evolution", alpha=theory.alpha)
+    messages = cube.sel(estimator="two_layers_amp")
+    actual = present(messages.mmse_by_layer).dropna("replica", how="all")
+    predicted = messages.predicted_by_layer.sel(alpha=actual.alpha)
+    converged = messages.converged.sel(alpha=actual.alpha, replica=actual.replica).transpose("alpha", "replica")
+    sampled = realised_alpha(messages, actual.alpha)
+    figure, axes = new_figure(1, 1, 5.2, 3.8)
+    for layer, color in LAYER_COLORS.items():
+        if layer not in cube.layer:
+            continue
+        values = theory.sel(layer=layer).transpose("alpha", "replica").values
+        flags = settled.transpose("alpha", "replica").values
+        curve(axes, theory.alpha.values, values, color, f"layer {layer}, state evolution", converged=flags)
+        values = actual.sel(layer=layer).transpose("alpha", "replica").values
+        points(axes, sampled, values, converged.values, color, f"layer {layer}, AMP")
+        expected = predicted.sel(layer=layer).mean("replica")
+        axes.plot(
+            sampled,
+            expected,
+            "_",
+            color=color,
+            markersize=9,
+            markeredgewidth=1,
+            label=f"layer {layer}, predicted by AMP",
+        )
+    recovery = float(np.nanmax(cube.recovery_threshold))
+    axes.axvline(recovery, color="0.4", linewidth=0.8, linestyle=":")
+    axes.annotate(
+        r"$\alpha_\mathrm{rec} = \nu$", (recovery, 0.97), xycoords=("data", "axes fraction"), xytext=(3, 0),
+        textcoords="offset points", va="top", fontsize=7.5,
+    )  # fmt: skip
+    axes.set(
+        xlabel=r"samples per squared dimension $\alpha = n/d^2$", ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$",
+        xlim=(0, float(theory.alpha.max())), ylim=(0, None),
+    )  # fmt: skip
+    # The dotted line would run through the entries.
+    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.9), frameon=True, framealpha=1.0, edgecolor="none")
+    return figure

@@ -1,0 +1,32 @@
+"""Errors against the number of samples for several widths, with the thresholds of exact recovery."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.figures.parts import amp, mark_thresholds, ratio_color, setting, theory, threshold
+from attention_limits.plotting import PUBLISHED
+
+
+def draw_widths(axes, cube, published=None):
+    """State evolution (lines) and AMP (circles) of each ratio, triangles where the error becomes zero; `published` curves by
+    ratio."""
+    ratios = cube.ratio.values
+    for ratio in ratios:
+        line, color = theory(cube, ratio), ratio_color(ratio)
+        axes.plot(line.alpha, line, color=color, label=rf"$\rho = {ratio:g}$")
+        amp(axes, cube, color, ratio=ratio)
+    known = [published[ratio] for ratio in ratios if ratio in published] if published else []
+    for index, values in enumerate(known):
+        axes.plot(*values.T, **PUBLISHED, label=None if index else "published")
+    axes.errorbar(
+        [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
+    )
+    # Widths beyond d have one threshold.
+    thresholds = [threshold(cube, ratio) for ratio in ratios]
+    shared = np.isclose(thresholds, max(thresholds)) & (ratios > 1)
+    colors = [ratio_color(1.0 if same else ratio) for ratio, same in zip(ratios, shared, strict=True)]
+    mark_thresholds(axes, thresholds, colors)
+    axes.plot([], [], "^", color="0.3", markersize=6, label="exact recovery")
+    axes.set(
+        xlabel=r"samples $\alpha = n/d^2$", ylabel=r"error $\|S - \hat S\|_F^2/d$", ylim=(0, 1.08),
+        xlim=(0, float(cube.alpha.max())),
+    )  # fmt: skip

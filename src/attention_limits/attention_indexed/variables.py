@@ -1,0 +1,182 @@
+"""Variables of the attention-indexed family."""
+
+from attention_limits.pipeline.registry import Coordinate, Variable
+
+SOURCE = (
+    "Boncoraglio, Troiani, Erba, Zdeborova 2025, Bayes optimal learning of attention-indexed models, arXiv:2506.01582"
+)
+
+COORDINATES = (
+    Coordinate(
+        "alpha", "samples per squared dimension", "α", "n / d^2: number of sequences over the dimension squared"
+    ),
+    Coordinate("ratio", "width ratio", "ρ", "r / d: width of the attention over the dimension of a token"),
+    Coordinate("tokens", "sequence length", "T", "number of tokens"),
+)
+
+_ERROR = "||S - S_hat||_F^2 / d: 1 for S_hat = sqrt(rho) I, 0 exact"
+
+# Theory (state_evolution, small_width_limit).
+COORDINATES += (
+    Coordinate(
+        "rescaled_alpha", "samples per dimension and width", "ᾱ", "n / (d r) = alpha / rho; the limit at rho = 0"
+    ),
+)
+VARIABLES = (
+    Variable(
+        "mmse",
+        (),
+        "error of the estimate",
+        "mmse",
+        _ERROR,
+        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration",
+    ),
+    Variable(
+        "mmse_error",
+        (),
+        "bound on the error of the theory",
+        "",
+        "as the error; zero where the information of the channel is known, not zero for the hardmax of more than two tokens",
+        "half the difference of the mmse at alpha (1 - u) and alpha (1 + u), u the relative uncertainty of the information",
+    ),
+    Variable("noise", (), "noise of the equivalent denoising of S", "D", "variance of d Z_ij^2, a != b", "1 / q_hat"),
+    Variable(
+        "recovery_threshold",
+        (),
+        "samples at which the error becomes zero",
+        "α_rec",
+        "n / d^2, the same at all alpha; infinite where outputs are discrete",
+        "2 nu / K for each layer: as many equations as parameters",
+    ),
+    Variable(
+        "mmse_tail",
+        (),
+        "leading error at large alpha",
+        "",
+        f"{_ERROR}; hardmax only",
+        "(1 + rho) (2 nu / (f(0) alpha))^2, f(0) the information of ties",
+    ),
+    Variable(
+        "weak_threshold",
+        (),
+        "samples from which on something is learnt, at rho = 0",
+        "ᾱ_w",
+        "n / (d r)",
+        "1 / information(1, 1)",
+    ),
+)
+
+# Matrix AMP (matrix_amp).
+COORDINATES += (Coordinate("eigenvalue", "eigenvalue", "i", "number, from 1, ascending"),)
+_AMP = "omega = h(S_hat) - 2 V G_prev; R = S_hat + (2 / (d q_hat)) sum G_ab (x_a x_b^T - delta_ab I) / sqrt(d)"
+_RESIDUAL = "||S_new - S_hat||_F / sqrt(d V), before damping"
+VARIABLES += (
+    Variable("mmse_predicted", (), "error that AMP predicts", "V", _ERROR, "mmse(1 / q_hat)"),
+    Variable(
+        "residual",
+        (),
+        "change of the estimate in the last step",
+        "",
+        "root mean square in units of the predicted error",
+        _RESIDUAL,
+    ),
+    Variable("iterations", (), "iterations done", "", "count", _AMP),
+    Variable(
+        "converged",
+        (),
+        "whether the residual reached the tolerance, or the recovery became exact; else it diverged, stagnated or was cut off",
+        "",
+        "true or false",
+        _AMP,
+    ),
+    Variable("diverged", (), "whether the iteration was stopped as diverging", "", "true or false", _AMP),
+    Variable("width", (), "width of the attention", "r", "rounded to a whole number", "r = rho d"),
+    Variable(
+        "realised_alpha",
+        (),
+        "samples per squared dimension of the data",
+        "n / d^2",
+        "n rounded to a whole number",
+        "n / d^2",
+    ),
+    Variable("realised_ratio", (), "width ratio of the teacher", "r / d", "r rounded to a whole number", "r / d"),
+    Variable(
+        "mmse_by_iteration",
+        ("iteration",),
+        "error along the iterations",
+        "",
+        f"{_ERROR}; missing after the last one",
+        _AMP,
+    ),
+    Variable(
+        "predicted_by_iteration",
+        ("iteration",),
+        "predicted error along the iterations",
+        "V",
+        _ERROR,
+        "mmse(1 / q_hat), damped",
+    ),
+    Variable(
+        "residual_by_iteration",
+        ("iteration",),
+        "change of the estimate along the iterations",
+        "",
+        "as residual",
+        _RESIDUAL,
+    ),
+    Variable("eigenvalues", ("eigenvalue",), "spectrum of the last estimate", "λ", "tr S^2 / d -> 1 + rho", _AMP),
+    Variable(
+        "eigenvalues_teacher",
+        ("eigenvalue",),
+        "spectrum of the teacher",
+        "λ",
+        "tr S^2 / d -> 1 + rho",
+        "S = W W^T / sqrt(r d)",
+    ),
+)
+
+# Averaged gradient descent (gradient_descent).
+COORDINATES += (
+    Coordinate("start", "random start", "k", "number of the start on the same data, from 1"),
+    Coordinate("average", "estimates averaged", "m", "number of starts whose estimates are averaged"),
+    Coordinate("step", "step of gradient descent", "t", "number of updates done"),
+)
+VARIABLES += (
+    Variable("mmse_by_start", ("start",), "error of the estimate of each start", "ε_GD", _ERROR, "Adam, last weights"),
+    Variable(
+        "mmse_average", ("average",), "error of the mean of m estimates", "ε_AGD", f"{_ERROR}; mean over all sets of m starts",
+        "||S - (1/m) sum_k S_k||_F^2 / d",
+    ),
+    Variable(
+        "mmse_extrapolated", (), "error of the mean of infinitely many estimates", "ε_∞", _ERROR,
+        "mean over pairs k != l of tr (S_k - S)(S_l - S) / d = (m AGD_m - GD) / (m - 1)",
+    ),
+    Variable(
+        "mmse_extrapolated_error", (), "standard error of the extrapolation over the starts", "",
+        "as the extrapolation; for one data set; missing below three starts", "jackknife over the starts",
+    ),
+    Variable(
+        "training_error", ("start", "step"), "error on the training data", "",
+        "summed over the entries of the output, mean over the sequences; missing after an early stop",
+        "mean_mu ||y_mu - softmax(beta h_W,mu)||_F^2",
+    ),
+    Variable("steps_done", (), "steps of gradient descent done", "", "count", "all, or until the tolerance of the specification"),
+    Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),
+)  # fmt: skip
+
+# Two layers (two_layers_state_evolution, two_layers_amp).
+COORDINATES += (
+    Coordinate("skip", "skip strength", "c", "weight of the residual connection, in units of the attention's row sum"),
+)
+_TWO_LAYERS = "V_l = mmse(1 / q_hat_l), q_hat_l = alpha k_l / V_l"
+VARIABLES += (
+    Variable(
+        "mmse_by_layer", ("layer",), "error of the estimate of each layer", "mmse_l", _ERROR,
+        f"theory: {_TWO_LAYERS}; AMP: last iteration",
+    ),
+    Variable("predicted_by_layer", ("layer",), "error that AMP predicts for each layer", "V_l", _ERROR, _TWO_LAYERS),
+    Variable(
+        "resolved", (), "fraction of posterior integrals that met their accuracy check", "",
+        "0 to 1; for AMP the smallest over the iterations", "even and odd rows and columns of the lattice agree to 2e-3",
+    ),
+)  # fmt: skip

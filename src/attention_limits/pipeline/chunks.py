@@ -1,0 +1,174 @@
+"""Compute one chunk: take the points that exist, compute the rest, write the file."""
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from attention_limits.pipeline import cubes
+from attention_limits.pipeline.combine import fill
+from attention_limits.pipeline.damage import UNREADABLE
+from attention_limits.pipeline.digests import chunk_attributes, chunk_code, point_digest
+from attention_limits.pipeline.errors import CubeError
+from attention_limits.pipeline.experiment import Estimator, Experiment
+from attention_limits.pipeline.files import canonical_json, replacing
+from attention_limits.pipeline.grid import Chunk
+from attention_limits.pipeline.layout import common_attributes, write_atomic
+from attention_limits.pipeline.project import part_folder
+from attention_limits.pipeline.provenance import versions
+from attention_limits.pipeline.streams import Streams
+
+INDEX = ".index.json"
+
+
+def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, output: Path, results: str) -> int:
+    """Make the file of one chunk and return how many of its points were computed rather than copied.
+
+    Points that sound chunk files in the folder of `output` hold, under the same model, solver, seed and code, are copied; the
+    estimator runs on the fewest full blocks that cover the others. `results` is the folder of the scale, below which the data
+    lie that it reads. Raises CubeError when these are missing, and when it returns something else than it was asked for.
+    """
+    attributes = chunk_attributes(part, chunk, point_digest(part, seed))
+    spec = part.effective(chunk)
+    pieces, missing = _existing(spec, attributes["point_digest"], output)
+    computed = int(missing.sum())
+    if computed:
+        run = importlib.import_module(part.module).run
+        streams = Streams(seed, part.family, part.experiment)
+        # Where things are, and how they are opened, decides no number: neither is kept in the file.
+        tools = {"project": str(part.project)}
+        if part.reads is not None:
+            tools["data"] = DataFiles(part.reads, seed, results)
+        for block in blocks(missing):
+            *grid, replicas = block
+            values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
+            asked = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
+            pieces.append(_checked(run({**asked, **tools}, streams), asked, part.module))
+    with cubes.misfits_named():
+        dataset = cubes.annotate(fill(pieces), part.family, list(spec["grid"]))
+    dataset.attrs = {
+        **common_attributes(experiment, seed, versions()),
+        "title": f"{experiment.title}: {part.name}, part {chunk.name}",
+        "spec": canonical_json(spec),
+        **attributes,
+        "code_digest": chunk_code(part),
+    }
+    write_atomic(dataset, output)
+    return computed
+
+
+class DataFiles:
+    """The data that one estimator reads, opened point by point: what `spec["data"]` of its `run` is."""
+
+    def __init__(self, data: Estimator, seed: int, results: str):
+        self._data, self._folder = data, Path(part_folder(results, data))
+        self._points = point_digest(data, seed)
+
+    def __call__(self, replica: int, **point: float) -> xr.Dataset:
+        """The dataset of one point, without the dimensions of the grid and the replica, in memory.
+
+        `point` holds the grid values of the reader; those the data do not scan are ignored. Raises CubeError when the file is
+        missing, damaged or outdated.
+        """
+        chunk = Chunk({key: [point[key]] for key in self._data.grid}, [replica])
+        path = self._folder / f"{chunk.name}.nc"
+        dataset = cubes.read(path, cubes.remake(path), chunk_attributes(self._data, chunk, self._points))
+        return dataset.isel({**dict.fromkeys(self._data.grid, 0), "replica": 0}, drop=True)
+
+
+def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:
+    """Cover the true places of a truth array of any number of axes by disjoint outer products of indices.
+
+    Indices of the first axis whose remainder looks the same share a block, axis by axis.
+    """
+    if missing.ndim == 1:
+        index = np.flatnonzero(missing).tolist()
+        if index:
+            yield (index,)
+        return
+    alike: dict[bytes, list[int]] = {}
+    for index, rest in enumerate(missing):
+        alike.setdefault(rest.tobytes(), []).append(index)
+    for index in alike.values():
+        for rest in blocks(missing[index[0]]):
+            yield (index, *rest)
+
+
+def _existing(spec: dict, points: str, output: Path) -> tuple[list[xr.Dataset], np.ndarray]:
+    """The wanted points other files of the folder hold, as datasets, and which points none holds."""
+    axes = {**spec["grid"], "replica": spec["replicas"]}
+    missing = np.ones([len(values) for values in axes.values()], dtype=bool)
+    position = [{value: i for i, value in enumerate(values)} for values in axes.values()]
+    pieces = []
+    for name, (made_by, held) in _index(output.parent, list(axes)).items():
+        path = output.parent / name
+        if path == output or made_by != points:
+            continue
+        shared = [[at[value] for value in values if value in at] for values, at in zip(held, position, strict=True)]
+        found = np.zeros_like(missing)
+        found[np.ix_(*shared)] = True
+        found &= missing
+        if not found.any():
+            continue
+        try:
+            dataset = cubes.read(path, repair="none needed", expect={"point_digest": points})
+        except CubeError as error:
+            print(f"not reused: {error}", file=sys.stderr)
+            continue
+        missing &= ~found
+        for block in blocks(found):
+            wanted = {key: [values[i] for i in at] for (key, values), at in zip(axes.items(), block, strict=True)}
+            pieces.append(dataset.sel(wanted))
+    return pieces, missing
+
+
+def _index(folder: Path, axes: list[str]) -> dict[str, tuple[str, list[list[float]]]]:
+    """By name of file: the digest of its points, and its values of each axis.
+
+    A file of the folder keeps the index, so that each job opens only the files that are new since the last one.
+    """
+    import netCDF4
+
+    path = folder / INDEX
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    found, changed = {}, False
+    for file in sorted(folder.glob("[!.]*.nc")):
+        status = file.stat()
+        stamp = [status.st_mtime_ns, status.st_size]
+        if known.get(file.name, [None])[0] != stamp:
+            try:
+                with netCDF4.Dataset(file) as opened:
+                    held = [getattr(opened, "point_digest", ""), [opened[key][:].tolist() for key in axes]]
+            except UNREADABLE:
+                held = ["", []]
+            known[file.name], changed = [stamp, *held], True
+        found[file.name] = known[file.name][1:]
+    if changed:
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps({name: known[name] for name in found}), encoding="utf-8")
+    return found
+
+
+def _checked(dataset: xr.Dataset, spec: dict, module: str) -> xr.Dataset:
+    """`dataset` when it covers exactly the block it was asked for. Raises CubeError otherwise."""
+    axes = {**spec["grid"], "replica": spec["replicas"]}
+    problems = []
+    for name, values in axes.items():
+        if name not in dataset.coords or dataset[name].values.tolist() != list(values):
+            problems.append(f"{module}: run() returned other values of {name} than the {values} asked for")
+    for name in dataset.data_vars:
+        if dataset[name].dims[: len(axes)] != tuple(axes):
+            problems.append(f"{module}: {name} has dimensions {dataset[name].dims}, must begin with {tuple(axes)}")
+    for name in dataset.dims:
+        if name not in dataset.coords:
+            problems.append(f"{module}: the dimension {name} has no coordinate values")
+    if problems:
+        raise CubeError(problems)
+    return dataset

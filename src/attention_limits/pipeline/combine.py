@@ -1,0 +1,111 @@
+"""Put datasets of one estimator side by side, and together over estimators."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import xarray as xr
+
+
+class Misfit(Exception):
+    """Parts that cannot be put together.
+
+    `reason` is "names", "kind", "twice" or "dimension", `about` what it is about: variables, and then dimension and estimator.
+    """
+
+    def __init__(self, reason: str, *about: str):
+        self.reason, self.about = reason, about
+        super().__init__(reason, *about)
+
+
+def union(datasets: Iterable[xr.Dataset]) -> dict[str, np.ndarray]:
+    """The values of every coordinate that occur in any dataset: numbers sorted, text in order of appearance."""
+    values: dict[str, dict] = {}
+    for dataset in datasets:
+        for name in dataset.dims:
+            values.setdefault(str(name), {}).update(dict.fromkeys(dataset[name].values.tolist()))
+    return {
+        name: np.array(list(seen) if isinstance(next(iter(seen)), str) else sorted(seen)) for name, seen in values.items()
+    }
+
+
+def fill(datasets: list[xr.Dataset], coordinates: Mapping[str, np.ndarray] | None = None) -> xr.Dataset:
+    """All datasets in one, each at its place in arrays over `coordinates`, by default the union of theirs.
+
+    What nothing covers is missing: NaN, or empty text; whole numbers and truth values become floats where, and only where,
+    something is missing. Raises Misfit when the datasets hold different variables, when a variable has different dimensions or
+    types, and when two datasets cover the same place.
+    """
+    coordinates = union(datasets) if coordinates is None else dict(coordinates)
+    position = {name: {value: i for i, value in enumerate(values.tolist())} for name, values in coordinates.items()}
+    first = datasets[0].variables
+    names = sorted(map(str, datasets[0].data_vars))
+    arrays, covered = (
+        {name: np.zeros([len(coordinates[dim]) for dim in first[name].dims], kind or first[name].dtype) for name in names}
+        for kind in (None, bool)
+    )
+    for dataset in datasets:
+        if differing := set(dataset.data_vars) ^ set(names):
+            raise Misfit("names", ", ".join(sorted(map(str, differing))))
+        index = {name: [position[name][value] for value in dataset[name].values.tolist()] for name in map(str, dataset.dims)}
+        for name in names:
+            array = dataset.variables[name]
+            if array.dims != first[name].dims or array.dtype != arrays[name].dtype:
+                raise Misfit("kind", name)
+            where = np.ix_(*(index[dim] for dim in array.dims))
+            if covered[name][where].any():
+                raise Misfit("twice", name)
+            arrays[name][where], covered[name][where] = array.values, True
+    used = {dim for name in names for dim in first[name].dims}
+    return xr.Dataset(
+        {name: (first[name].dims, _with_missing(arrays[name], covered[name])) for name in names},
+        {name: values for name, values in coordinates.items() if name in used},
+    )
+
+
+def _with_missing(array: np.ndarray, covered: np.ndarray) -> np.ndarray:
+    if covered.all():
+        return array
+    if array.dtype.kind in "OUT":
+        return np.where(covered, array.astype(object), "")
+    if array.dtype.kind != "f":
+        array = array.astype(float)
+    array[~covered] = np.nan
+    return array
+
+
+def join(parts: Mapping[str, xr.Dataset], model: Mapping[str, Mapping], leading: list[str]) -> xr.Dataset:
+    """Join estimators into one dataset over the union of their grids. Raises Misfit when that cannot be done.
+
+    A variable of two or more estimators gets the dimension `estimator`; one of a single estimator gets the
+    attribute `estimator` instead. Where one estimator scans what is a fixed key of another's `model`, the
+    other is placed at its fixed value. `leading` is the order of the first dimensions.
+    """
+    owners: dict[str, list[str]] = {}
+    for estimator, dataset in parts.items():
+        for name in dataset.data_vars:
+            owners.setdefault(str(name), []).append(estimator)
+    result = {}
+    for name, estimators in owners.items():
+        if len(estimators) == 1:
+            result[name] = parts[estimators[0]][name].assign_attrs(estimator=estimators[0])
+            continue
+        scanned = {dim for estimator in estimators for dim in map(str, parts[estimator][name].dims)}
+        pieces = []
+        for estimator in estimators:
+            array = parts[estimator][name]
+            for dim in sorted(scanned - set(array.dims)):
+                if dim not in model[estimator]:
+                    raise Misfit("dimension", name, dim, estimator)
+                array = array.expand_dims({dim: [model[estimator][dim]]})
+            array = array.expand_dims({"estimator": [estimator]})
+            first = [dim for dim in leading if dim in array.dims]
+            trailing = [dim for dim in parts[estimators[0]][name].dims if dim not in first]
+            pieces.append(array.transpose(*first, *trailing).to_dataset(name=name))
+        result[name] = fill(pieces)[name]
+    coordinates = union(array.to_dataset(name=name) for name, array in result.items())
+    # Every variable spans the whole union of the grids, so that a cube has one axis of each name.
+    placed = {}
+    for name, array in result.items():
+        own = {dim: coordinates[dim] for dim in map(str, array.dims)}
+        placed[name] = fill([array.to_dataset(name=name)], own)[name].assign_attrs(array.attrs)
+    return xr.Dataset(placed)

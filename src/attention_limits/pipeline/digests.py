@@ -1,0 +1,49 @@
+"""What each file of the results depends on: digests by which Snakemake, and a reader, see whether it is current.
+
+Nothing here imports numpy: the workflow computes all digests at each start.
+"""
+
+from attention_limits.pipeline.experiment import Estimator, Experiment
+from attention_limits.pipeline.files import digest
+from attention_limits.pipeline.grid import Chunk
+from attention_limits.pipeline.provenance import PACKAGE, code_digest, imported_modules
+from attention_limits.pipeline.registry import SHARED_REGISTRY, registry_module
+
+
+def chunk_code(part: Estimator) -> str:
+    """Digest of all code that decides the numbers of an estimator: its module, the random streams, the data it reads.
+
+    The bytes of required files, and what they import from this package, belong to it. Raises ModuleNotFoundError when the
+    estimator has no module, and OSError when a required file is missing.
+    """
+    files = [*part.specification.code_files(part), *(part.project / name for name in part.requires)]
+    modules = {*part.specification.code_modules(part), *(name for file in files for name in imported_modules(file))}
+    own = code_digest(part.module, f"{PACKAGE}.pipeline.streams", *modules, extra_files=files)
+    return own if part.reads is None else digest([own, chunk_code(part.reads)])
+
+
+def chunk_attributes(part: Estimator, chunk: Chunk, points: str) -> dict[str, str]:
+    """The attributes by which the file of a chunk is known to be current; `points` is what `point_digest` returns."""
+    return {"spec_digest": digest(part.effective(chunk)), "point_digest": points}
+
+
+def point_digest(part: Estimator, seed: int) -> str:
+    """What decides the numbers of an estimator at a point. It is the same for all chunks, so it is asked for once."""
+    return part.point_digest(seed, chunk_code(part))
+
+
+def figure_digest(module: str, cubes: dict[str, str]) -> str:
+    """What decides the files of a figure: the code that draws it, and the digests of its cubes by their names."""
+    return digest([code_digest(module), cubes])
+
+
+def cube_digest(experiment: Experiment, seed: int) -> str:
+    """What decides the bytes of a cube: its specification, texts, seed, the code of its chunks and that of the layout."""
+    codes = [chunk_code(part) for part in experiment.estimators.values()]
+    layout = code_digest(*cube_modules(experiment.family))
+    return digest([experiment.effective(), experiment.title, experiment.description, seed, codes, layout])
+
+
+def cube_modules(family: str) -> list[str]:
+    """The modules that decide, with what they import, the bytes of a cube of given chunks."""
+    return [f"{PACKAGE}.pipeline.layout", SHARED_REGISTRY, registry_module(family)]

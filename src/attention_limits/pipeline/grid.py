@@ -1,0 +1,95 @@
+"""Grids of parameter values, replicas, and the chunks they are cut into."""
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from attention_limits.pipeline.files import digest
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One job: the outer product of some values of each grid key and some replicas."""
+
+    grid: dict[str, list[float]]
+    replicas: list[int]
+
+    @functools.cached_property
+    def name(self) -> str:
+        """A name made of the content alone: ranges to read, then eight digits of a hash of every value.
+
+        No index enters, so that a larger grid or more replicas never gives an old name to new content.
+        """
+        exact = {key: [float(value).hex() for value in values] for key, values in self.grid.items()}
+        return f"{self.ranges}_{digest([exact, self.replicas])[:8]}"
+
+    @property
+    def ranges(self) -> str:
+        """The part of the name that people read, which costs no hash."""
+        parts = [key + _span(values) for key, values in self.grid.items()] + ["replicas" + _span(self.replicas)]
+        return "_".join(parts)
+
+    @property
+    def size(self) -> int:
+        """The number of points: grid values times replicas."""
+        return math.prod(len(values) for values in self.grid.values()) * len(self.replicas)
+
+    def points(self) -> Iterator[tuple[float, ...]]:
+        """All points, each as its grid values and then its replica."""
+        return itertools.product(*self.grid.values(), self.replicas)
+
+
+def axis_values(axis: dict) -> list[float]:
+    """The values of `{start, stop, num, spacing}` or `{values: [...]}`, rounded to 12 significant digits.
+
+    Rounding makes 0.1 of a range the 0.1 a person writes, so that grids of two estimators meet exactly.
+    Raises ValueError when the values are not strictly increasing, or the ends of logarithmic spacing not positive.
+    """
+    if "values" in axis:
+        values = [_rounded(value) for value in axis["values"]]
+    else:
+        start, stop, num = float(axis["start"]), float(axis["stop"]), int(axis["num"])
+        if num == 1 and start != stop:
+            raise ValueError("with num: 1, start and stop must be equal")
+        if axis.get("spacing") == "log":
+            if not min(start, stop) > 0:
+                raise ValueError("with spacing: log, start and stop must be positive")
+            return axis_values({"values": [start * (stop / start) ** (i / max(num - 1, 1)) for i in range(num)]})
+        size = max(abs(start), abs(stop))
+        values = [start + (stop - start) * (index / max(num - 1, 1)) for index in range(num)]
+        # A range through zero meets it only up to a rounding error.
+        values = [0.0 if abs(value) < 1e-12 * size else _rounded(value) for value in values]
+    for low, high in itertools.pairwise(values):
+        if low >= high:
+            raise ValueError(f"values must be strictly increasing at 12 significant digits, not {low:g} then {high:g}")
+    return values
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.12g}") + 0.0
+
+
+def cut(grid: dict[str, list[float]], replicas: int, chunk: dict[str, int]) -> list[Chunk]:
+    """Cut grid × replicas into blocks of the sizes in `chunk`; a missing size means the whole axis."""
+    axes = {**grid, "replicas": list(range(replicas))}
+    blocks = []
+    for key, values in axes.items():
+        size = chunk.get(key, len(values))
+        blocks.append([values[first : first + size] for first in range(0, len(values), size)])
+    chunks = []
+    for block in itertools.product(*blocks):
+        part = dict(zip(axes, block, strict=True))
+        chunks.append(Chunk(replicas=part.pop("replicas"), grid=part))
+    return chunks
+
+
+def single(grid: dict[str, list[float]]) -> dict[str, int]:
+    """The block sizes that make every point a chunk of its own."""
+    return dict.fromkeys([*grid, "replicas"], 1)
+
+
+def _span(values: list[float]) -> str:
+    ends = [values[0]] if len(values) == 1 else [values[0], values[-1]]
+    return "-".join(f"{value:.6g}".replace("+", "") for value in ends)

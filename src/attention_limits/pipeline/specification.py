@@ -1,0 +1,224 @@
+"""What an experiment may say: the pydantic classes that the `specs.py` of every family is made of, and their messages.
+
+One class describes one estimator, or one kind of data: its sections `model`, `grid` and `solver` are classes of their own.
+A field has a range, perhaps a default, and a description with the normalisation:
+
+    Alpha = Annotated[float, Field(ge=0, le=100, description="Samples per dimension, n / D.")]
+
+    class Grid(Section):
+        alpha: Axis[Alpha]
+
+Numbers are strict: text and truth values are no numbers. `Whole` accepts 1.0e+3 for 1000.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+# The keys below which a value stands, and what is wrong with it.
+Problem = tuple[tuple[str, ...], str]
+
+
+def _whole(value):
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+
+
+class Section(BaseModel):
+    """A mapping with known keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def plain(self) -> dict:
+        """The values as plain data; keys without a value are left out."""
+        return self.model_dump(exclude_none=True)
+
+
+class Range(Section):
+    """Evenly spaced values, both ends included."""
+
+    start: Annotated[float, Field(description="First value.")]
+    stop: Annotated[float, Field(description="Last value, included.")]
+    num: Annotated[Whole, Field(ge=1, le=100_000, description="Number of values.")]
+    spacing: Annotated[
+        Literal["linear", "log"], Field(description="Even spacing of the values or of their logarithms.")
+    ] = "linear"
+
+
+class Values(Section):
+    """A list of values."""
+
+    values: Annotated[
+        list[Annotated[float, Field(description="One value of the axis.")]],
+        Field(min_length=1, max_length=100_000, description="The values, strictly increasing."),
+    ]
+
+
+_T = TypeVar("_T")
+AXIS = "{start, stop, num} for evenly spaced values with both ends, spacing: log for evenly spaced logarithms, or {values: [...]}"
+# The axes of a file are expanded into lists before a class sees them (`pipeline.experiment`).
+Axis = Annotated[list[_T], BeforeValidator(lambda value: value, json_schema_input_type=Range | Values)]
+
+
+class Nothing(Section):
+    """No keys."""
+
+
+class Resources(Section):
+    """What one job asks of the machine. It never changes a number."""
+
+    threads: Annotated[Whole, Field(ge=1, le=1024, description="Cores of one job.")] = 1
+    memory: Annotated[Whole, Field(ge=100, description="Memory of one job in megabytes.")] = 1000
+    minutes: Annotated[Whole, Field(ge=1, description="Longest run time of one job in minutes.")] = 60
+
+
+class DataSpecification(Section):
+    """One kind of data that estimators read: one file per point."""
+
+    model: Nothing = Nothing()
+    grid: Nothing = Nothing()
+    solver: Nothing = Nothing()
+    replicas: Annotated[
+        Whole, Field(ge=1, le=1_000_000, description="Number of independent repetitions at each grid value.")
+    ] = 1
+    resources: Resources = Resources()
+
+    @classmethod
+    def cross_checks(cls, estimator) -> Iterable[Problem]:
+        """What is wrong beyond single keys with an expanded `experiment.Estimator` that passed all ranges.
+
+        Keys that begin with `model` are those of the file, all others are below the estimator.
+        """
+        return ()
+
+    @classmethod
+    def code_files(cls, estimator) -> Iterable[Path]:
+        """Files outside of the package whose bytes decide the numbers."""
+        return ()
+
+    @classmethod
+    def code_modules(cls, estimator) -> Iterable[str]:
+        """Modules of the package that decide the numbers although no import names them."""
+        return ()
+
+
+class Specification(DataSpecification):
+    """One estimator. One that reads data adds the key `reads` with the names of the data it can read."""
+
+    chunk: Annotated[
+        dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]],
+        Field(description="Block sizes by grid key and replicas; a missing key means the whole axis."),
+    ] = {}  # noqa: RUF012 (pydantic copies defaults)
+
+
+def problems_of(cls: type[BaseModel], error: ValidationError) -> list[Problem]:
+    """The errors of pydantic as key path and message: value, what is allowed, hint."""
+    schema = cls.model_json_schema(mode="serialization")
+    return sorted({_problem(schema, item) for item in error.errors(include_url=False)})
+
+
+def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Problem]]:
+    """An instance, or None and what is wrong."""
+    try:
+        return cls.model_validate(value), []
+    except ValidationError as error:
+        return None, problems_of(cls, error)
+
+
+def _problem(schema: dict, item: dict) -> Problem:
+    keys, node, parent = _walk(schema, item["loc"])
+    if item["type"] == "extra_forbidden":
+        return keys, f"unknown key; allowed: {', '.join(sorted(parent.get('properties', {}))) or 'none'}"
+    if item["type"] == "missing":
+        return keys, f"missing; allowed: {describe(node)}"
+    if item["type"] in ("value_error", "union_tag_not_found", "union_tag_invalid"):
+        return keys, str(item["ctx"]["error"]) if "error" in item.get("ctx", {}) else item["msg"]
+    value = item["input"]
+    hint = _number_hint(value) if isinstance(value, str) else None
+    said = f"YAML reads {value} as text; write {hint}" if hint else json.dumps(value, default=str)
+    return keys, f"{said}: allowed: {describe(node)}".replace(f"{hint}: allowed", f"{hint}; allowed")
+
+
+def _walk(schema: dict, location: tuple) -> tuple[tuple[str, ...], dict, dict]:
+    """The key path of an error, the schema of its value, and the schema of what holds it."""
+    keys, node, parent = [], _resolved(schema, schema), schema
+    for key in location:
+        tagged = node.get("discriminator", {}).get("mapping", {}).get(key)
+        if tagged:
+            # pydantic names the chosen member of a union; no such key was written.
+            node = _resolved(schema, {"$ref": tagged})
+            continue
+        if isinstance(key, str) and key not in node.get("properties", {}) and key not in node and "anyOf" in node:
+            continue
+        parent, inner = node, node.get("properties", {}).get(key)
+        if inner is None:
+            inner = node.get("items") if isinstance(key, int) else node.get("additionalProperties")
+        node = _resolved(schema, inner if isinstance(inner, dict) else {})
+        keys.append(str(key))
+    return tuple(keys), node, parent
+
+
+def _resolved(schema: dict, node: dict) -> dict:
+    if "$ref" in node:
+        found = schema["$defs"][node["$ref"].rpartition("/")[2]]
+        return {**found, **{key: item for key, item in node.items() if key != "$ref"}}
+    if "anyOf" in node:
+        members = [item for item in node["anyOf"] if item.get("type") != "null"]
+        if len(members) == 1:
+            return _resolved(schema, {**members[0], **{key: item for key, item in node.items() if key != "anyOf"}})
+    return node
+
+
+_NUMBER_TEXT = re.compile(r"([-+]?)(\d+)?(?:\.(\d*))?[eE]([-+]?)(\d+)")
+
+
+def _number_hint(text: str) -> str | None:
+    """How to write a number that YAML 1.1 reads as text, or None when the text is no number."""
+    match = _NUMBER_TEXT.fullmatch(text.strip())
+    if not match or not (match[2] or match[3]):
+        return None
+    sign, whole, fraction, exponent_sign, exponent = match.groups()
+    return f"{sign}{whole or 0}.{fraction or 0}e{exponent_sign or '+'}{exponent}"
+
+
+_TYPES = {
+    "object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number", "number": "a number",
+    "boolean": "true or false",
+}  # fmt: skip
+_BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+_SIZES = {
+    "minItems": "at least {} items", "minLength": "at least {} characters", "maxItems": "at most {} items",
+    "maxLength": "at most {} characters", "minProperties": "at least {} keys",
+}  # fmt: skip
+
+
+def describe(node: dict) -> str:
+    """What a node of a JSON Schema allows, in words: type, range, then its description."""
+    words = []
+    if "const" in node:
+        words.append(f"exactly {json.dumps(node['const'])}")
+    elif "enum" in node:
+        words.append("one of " + ", ".join(json.dumps(item) for item in node["enum"]))
+    elif "type" in node:
+        words.append(_TYPES[node["type"]])
+    bounds = [f"{sign} {node[key]:g}" for key, sign in _BOUNDS.items() if key in node]
+    if bounds:
+        words.append(" and ".join(bounds))
+    if "pattern" in node:
+        words.append(f"matching {node['pattern']}")
+    words += [text.format(node[key]) for key, text in _SIZES.items() if key in node]
+    text = " ".join(words) or "any value"
+    return f"{text} ({node['description'].rstrip('.')})" if "description" in node else text
+
+
+@functools.cache
+def fields(cls: type[Specification], section: str) -> frozenset[str]:
+    """The keys of a section of an estimator."""
+    return frozenset(cls.model_fields[section].annotation.model_fields)

@@ -1,0 +1,34 @@
+"""Random streams that depend on what is computed, never on how the work is cut or who does it.
+
+A stream is named by (root seed, family/experiment, purpose, grid values, replica). Chunks, order of work and
+number of cores do not enter, so a point has the same random numbers in whichever chunk it is computed.
+"""
+
+import hashlib
+
+import numpy as np
+
+from attention_limits.pipeline.files import canonical_json
+
+
+class Streams:
+    """The random streams of one experiment under one root seed (a whole number ≥ 0)."""
+
+    def __init__(self, root_seed: int, family: str, experiment: str):
+        self.root_seed = int(root_seed)
+        self.experiment = f"{family}/{experiment}"
+
+    def seed_sequence(self, purpose: str, replica: int, **point: float) -> np.random.SeedSequence:
+        """The seed of one stream.
+
+        `purpose` tells apart the streams a point needs (`"data"`, `"start"`); `point` holds the exact values
+        the stream shall depend on. Leaving a grid key out gives all its values the same random numbers.
+        """
+        exact = {key: float(value).hex() for key, value in point.items()}
+        name = canonical_json([self.experiment, purpose, exact, int(replica)])
+        words = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype="<u4")
+        return np.random.SeedSequence(entropy=self.root_seed, spawn_key=tuple(int(word) for word in words))
+
+    def generator(self, purpose: str, replica: int, **point: float) -> np.random.Generator:
+        """A fresh generator at the beginning of one stream; arguments as for `seed_sequence`."""
+        return np.random.Generator(np.random.SFC64(self.seed_sequence(purpose, replica, **point)))

@@ -1,0 +1,58 @@
+"""Attention layers between factored (a = 0) and position-free (a = 1), fitted to shared sequences."""
+
+import numpy as np
+
+from attention_limits.potts_mlm.estimators.points import collect, training_set
+from attention_limits.potts_mlm.descent import agreeing
+from attention_limits.potts_mlm.mixed_attention import fit, losses
+
+_PER_START = (
+    "mixed_objective",
+    "mixed_training_loss",
+    "mixed_test_loss",
+    "mixed_gradient_norm",
+    "mixed_iterations",
+    "mixed_converged",
+)
+_DIMS = {
+    **dict.fromkeys(_PER_START, ("attention", "start")),
+    **dict.fromkeys(("mixed_chosen", "mixed_agreeing_starts"), ("attention",)),
+}
+
+
+def run(spec, streams):
+    """Losses of every start and which has the smallest objective (see `variables`)."""
+    solver = spec["solver"]
+
+    def compute(replica, *, mixing, **point):
+        data = spec["data"](replica, **point)
+        sequences = training_set(streams, data, replica, point, solver["samples"])
+        rng = streams.generator("start", replica)
+        variants = [_variant(kind, sequences, data, mixing, solver, rng) for kind in solver["attentions"]]
+        return {name: np.array([variant[name] for variant in variants]) for name in variants[0]}
+
+    return collect(spec, compute, _DIMS, {"attention": np.array(solver["attentions"])})
+
+
+def _variant(kind, sequences, data, mixing, solver, rng):
+    """All starts of one kind of attention: {variable: array}."""
+    softmax = kind == "softmax"
+    fits = [
+        fit(
+            sequences, data.sizes["color"], child, mixing=mixing, softmax=softmax,
+            **{key: solver[key] for key in ("ridge", "max_iterations", "tolerance")},
+        )
+        for child in rng.spawn(solver["starts"])
+    ]  # fmt: skip
+    objectives, converged = [item.objective for item in fits], [item.converged for item in fits]
+    test = data.test_states.values
+    return {
+        "mixed_objective": objectives,
+        "mixed_training_loss": [item.loss for item in fits],
+        "mixed_test_loss": [losses(item.scores, item.values, test, mixing, softmax).mean() for item in fits],
+        "mixed_gradient_norm": [item.gradient_norm for item in fits],
+        "mixed_iterations": [item.iterations for item in fits],
+        "mixed_converged": converged,
+        "mixed_chosen": int(np.argmin(objectives)),
+        "mixed_agreeing_starts": agreeing(objectives, converged),
+    }

@@ -1,0 +1,44 @@
+"""How well couplings are recovered, and how far the loss is from optimal, against the mean Hamming distance of the data."""
+
+from attention_limits.potts_mlm.figures.parts import DISTANCE_LABEL, of_chosen, settled
+from attention_limits.plotting import house_style, new_figure, points
+
+_LOOKS = {
+    "distance_map_gaussian": ("#0072B2", "o", "Gaussian J"),
+    "distance_map_contact": ("#D55E00", "s", "contact J"),
+}
+
+
+@house_style
+def draw(cubes):
+    """From the cubes distance_map_gaussian and distance_map_contact: errors, excess loss, inverse temperature."""
+    figure, (errors, excess, beta) = new_figure(1, 3, 10.0, 3.2)
+    for name, (color, marker, label) in _LOOKS.items():
+        cube = cubes[name]
+        cube = cube.isel(ridge=0, attention=0, samples=-1).transpose("distance", "replica", ...)
+        x = cube.hamming.mean(("run", "replica")).values
+        agreed = (cube.sample_converged * settled(cube)).transpose("distance", "replica").values
+        site, full = (
+            of_chosen(cube, kind).transpose("distance", "replica").values for kind in ("site_error", "full_error")
+        )
+        points(errors, x, site, agreed, color, rf"$\mathrm{{err}}_J$, {label}", marker)
+        points(
+            errors, x, full, agreed, color, rf"$\mathrm{{err}}_\mathrm{{full}}$, {label}", "^" if marker == "o" else "v"
+        )
+        sites, colors, samples = cube.sizes["site"], cube.sizes["color"], float(cube.samples)
+        expected = (sites * (sites - 1) + colors**2 - colors - 1) / (2.0 * samples * sites)
+        excess.errorbar(
+            x, cube.excess_loss.mean("replica") / expected, cube.excess_error.mean("replica") / expected, color=color,
+            marker=marker, linestyle="none", markersize=4, capsize=2, label=label,
+        )  # fmt: skip
+        beta.errorbar(
+            x, cube.beta.isel(replica=0), cube.beta_error.isel(replica=0), color=color, marker=marker, linestyle="none",
+            markersize=4, capsize=2, label=label,
+        )  # fmt: skip
+    errors.set(xlabel=DISTANCE_LABEL, ylabel=rf"error of the couplings ($M = {samples:g}$)", yscale="log")
+    excess.axhline(1.0, color="0.4", linewidth=1.0, linestyle="--", label=r"$P/(2ML)$")
+    excess.set(xlabel=DISTANCE_LABEL, ylabel=r"excess test loss over $P/(2ML)$", ylim=(0, None))
+    beta.set(xlabel=DISTANCE_LABEL, ylabel=r"inverse temperature $\beta$", ylim=(0, None))
+    errors.legend()
+    excess.legend()
+    return figure

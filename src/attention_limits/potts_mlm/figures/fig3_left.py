@@ -1,0 +1,48 @@
+"""Errors of ridge regression on masked Gaussian sequences: replica theory and simulation."""
+
+import json
+
+import numpy as np
+
+from attention_limits.potts_mlm.figures.parts import RIDGE_COLORS
+from attention_limits.plotting import house_style, new_figure, points, realised_alpha
+
+
+@house_style
+def draw(cubes):
+    """One column per gamma from the cube fig3_left: generalisation (top) and training error (bottom)."""
+    cube = cubes["fig3_left"]
+    sites = json.loads(cube.attrs["spec"])["estimators"]["ridge_simulation"]["solver"]["sites"]
+    figure, rows = new_figure(2, len(cube.gamma), 3.2 * len(cube.gamma), 5.4, sharex=True, sharey="row", squeeze=False)
+    for gamma, column in zip(cube.gamma.values, rows.T, strict=True):
+        part = cube.sel(gamma=gamma)
+        for axes, kind in zip(column, ("generalization", "training"), strict=True):
+            for ridge, color in zip(part.ridge.values, RIDGE_COLORS, strict=True):
+                one = part.sel(ridge=ridge)
+                theory = one[f"{kind}_error"].mean("replica").dropna("alpha")
+                # Infinite at the divergence: the line is broken there.
+                axes.plot(
+                    theory.alpha,
+                    np.where(np.isfinite(theory), theory, np.nan),
+                    color=color,
+                    label=rf"$\lambda = {ridge:g}$",
+                )
+                simulated = one[f"simulated_{kind}_error"].dropna("alpha", how="all").transpose("alpha", "replica")
+                if simulated.size:
+                    values = simulated.values
+                    # Without ridge training is exact below alpha = 1, up to rounding.
+                    values = np.where(values < 1e-12, np.nan, values)
+                    points(axes, realised_alpha(one, simulated.alpha), values, np.ones(values.shape), color, None)
+        # e_g = D (1 + 1 / alpha) + O(1 / alpha^2), D = 1 / gamma, for every fixed ridge.
+        law = theory.alpha.values[theory.alpha.values >= 1.0]
+        column[0].plot(
+            law, (1.0 + 1.0 / law) / gamma, color="#CC79A7", linestyle=":", label=r"$(1 + 1/\alpha) / \gamma$"
+        )
+        best = part.isel(ridge=0).optimal_error.mean("replica").dropna("alpha")
+        column[0].plot(best.alpha, best, color="0.5", linestyle="--", label=r"best $\lambda$ at each $\alpha$")
+        column[0].set_title(rf"$\gamma = {gamma:g}$")
+        column[1].set_xlabel(r"samples per input $\alpha = M/(L-1)$")
+    rows[0][0].set(ylabel="generalisation error", yscale="log", ylim=(0.2, 20))
+    rows[1][0].set(ylabel="training error", ylim=(0, 0.45), xlim=(0, float(cube.alpha.max())))
+    rows[0][-1].legend(title=rf"points: simulation, $L = {sites}$", title_fontsize=7.5)
+    return figure

@@ -1,0 +1,37 @@
+"""Losses of factored attention against the number of sequences at small ridges."""
+
+from attention_limits.potts_mlm.figures.parts import RIDGE_COLORS, equilibrium_note, level, of_chosen, series, settled
+from attention_limits.plotting import house_style, new_figure
+
+
+@house_style
+def draw(cubes):
+    """Test loss (top) and training loss (bottom) from the cube fig3_right, one column per distance."""
+    cube = cubes["fig3_right"]
+    distances = cube.distance.values
+    cube = cube.isel(attention=0).assign_coords(samples=cube.samples / cube.sizes["site"])
+    figure, columns = new_figure(
+        2, len(distances), 4.6 * len(distances) + 0.6, 5.6, sharex=True, squeeze=False, height_ratios=(3, 2)
+    )
+    for distance, (top, bottom) in zip(distances, columns.T, strict=True):
+        part = cube.sel(distance=distance)
+        for ridge, color in zip(part.ridge.values, RIDGE_COLORS, strict=False):
+            one = part.sel(ridge=ridge)
+            fitted = settled(one).transpose("samples", "replica")
+            for axes, name in ((top, "test_loss"), (bottom, "training_loss")):
+                loss = of_chosen(one, name).transpose("samples", "replica")
+                series(axes, loss, fitted, "samples", color, rf"$\lambda = 10^{{{_power(ridge)}}}$")
+        for axes in (top, bottom):
+            level(axes, float(part.optimal_loss.mean()), "optimal", linestyle="--")
+        top.set(xscale="log", yscale="log")
+        top.set_title(equilibrium_note(cube, distance), loc="left")
+        bottom.set(xlabel=r"sequences per site $M/L$")
+    columns[0][0].set(ylabel="test loss per site (nats)")
+    columns[1][0].set(ylabel="training loss per site (nats)")
+    columns[0][0].legend()
+    return figure
+
+
+def _power(ridge):
+    mantissa, exponent = f"{ridge:.0e}".split("e")
+    return f"{int(exponent)}" if mantissa == "1" else f"{float(ridge)}"

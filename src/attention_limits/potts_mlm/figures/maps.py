@@ -1,0 +1,57 @@
+"""Attention maps beside the couplings, on one colour scale."""
+
+import numpy as np
+
+from attention_limits.potts_mlm.figures.parts import equilibrium_note, of_chosen
+from attention_limits.plotting import house_style, new_figure
+
+
+@house_style
+def draw(cubes):
+    """The smallest and the largest distance, one column per learner, from the only cube given: first replica, most sequences."""
+    (cube,) = cubes.values()
+    cube = cube.isel(replica=0, samples=-1, distance=sorted({0, cube.sizes["distance"] - 1}))
+    rows = [_panels(cube.sel(distance=distance)) for distance in cube.distance.values]
+    width, height = 2.0 * len(rows[0]) + 0.6, 2.35 * len(rows)
+    figure, grid = new_figure(len(rows), len(rows[0]), width, height, squeeze=False, sharex=True, sharey=True)
+    sites = cube.sizes["site"]
+    for distance, panels, axes_row in zip(cube.distance.values, rows, grid, strict=True):
+        J = panels[0][1]
+        # The few largest couplings are beyond the scale, so that the others show.
+        scale = float(np.quantile(np.abs(J[~np.eye(sites, dtype=bool)]), 0.98))
+        for axes, (name, matrix) in zip(axes_row, panels, strict=True):
+            edges = (0.5, sites + 0.5)
+            image = axes.imshow(
+                matrix * (np.linalg.norm(J) / np.linalg.norm(matrix)),
+                cmap="RdBu_r",
+                vmin=-scale,
+                vmax=scale,
+                extent=(*edges, *edges[::-1]),
+            )
+            axes.set_title(name, fontsize=7.5)
+            axes.set(xticks=[1, sites], yticks=[1, sites])
+        axes_row[0].set_ylabel(equilibrium_note(cube, distance).replace(", ", "\n", 1) + "\nsite $i$", fontsize=7.5)
+        bar = figure.colorbar(image, ax=list(axes_row), shrink=0.9, pad=0.01, extend="both")
+        bar.set_label(r"$J_{ij}$, or the map scaled to $\|J\|$", fontsize=7.5)
+    for axes in grid[-1]:
+        axes.set_xlabel("site $j$")
+    return figure
+
+
+def _panels(part):
+    """(title, matrix) of the couplings and of every learner at one distance."""
+    part = part.isel(ridge=0)
+    panels = [("couplings $J$", part.couplings.values)]
+    error = of_chosen(part, "site_error")
+    for kind in part.attention.values:
+        title = f"factored, {kind}\n" + rf"$\mathrm{{err}}_J$ = {float(error.sel(attention=kind)):.2f}"
+        # The sign is free too, since it may be moved to the values.
+        attention = part.attention_map.sel(attention=kind).values
+        panels.append((title, attention if np.sum(attention * panels[0][1]) >= 0 else -attention))
+    if "transformer_map" in part:
+        for layers in part.layers.values:
+            matrix = part.transformer_map.sel(layers=layers, optimizer="adam").values.copy()
+            # The mask attends to itself too, which is no coupling.
+            np.fill_diagonal(matrix, 0.0)
+            panels.append((f"transformer, Adam\n{layers:g} layer{'s' if layers > 1 else ''}", matrix))
+    return panels

@@ -1,0 +1,57 @@
+"""What the figures of the Potts family share."""
+
+import numpy as np
+
+from attention_limits.plotting import curve, points
+
+# One colour per learner, everywhere.
+LEARNER_COLORS = {
+    ("factored", "raw"): "#000000",
+    ("factored", "softmax"): "#E69F00",
+    ("transformer", 1): "#D55E00",
+    ("transformer", 3): "#0072B2",
+}
+RIDGE_COLORS = ("#000000", "#0072B2", "#009E73", "#D55E00")
+DISTANCE_LABEL = r"mean Hamming distance $d_H$"
+
+
+def of_chosen(cube, name, chosen="chosen"):
+    """Variable `name` of the start that `chosen` names; missing where nothing was computed."""
+    index = cube[chosen]
+    return cube[name].isel(start=index.fillna(0).astype(int)).where(index.notnull())
+
+
+def settled(cube, prefix=""):
+    """1 where the chosen start has converged and a second start, if there is one, ends at the same objective; 0 elsewhere."""
+    converged = of_chosen(cube, f"{prefix}converged", f"{prefix}chosen")
+    return (converged * (cube[f"{prefix}agreeing_starts"] >= min(2, cube.sizes["start"]))).where(converged.notnull())
+
+
+def series(axes, array, converged, dim, color, label, **style):
+    """Mean over replicas of `array` along `dim` as a line with markers and error bars, hollow where fewer than half converged."""
+    array = array.dropna(dim, how="all")
+    converged = (
+        np.ones(array.shape) if converged is None else converged.sel({dim: array[dim]}).transpose(*array.dims).values
+    )
+    x = array[dim].values
+    curve(axes, x, array.values, color, label, **style)
+    points(axes, x, array.values, converged, color, None)
+
+
+def level(axes, value, label, **style):
+    """A horizontal line at `value` with its name."""
+    axes.axhline(value, label=label, **{"color": "0.4", "linewidth": 1.0, "zorder": 1.5, **style})
+
+
+def equilibrium_note(cube, distance):
+    """The measured distance of both runs and its error; says so when the runs disagree."""
+    part = cube.sel(distance=distance)
+    mean = float(part.hamming.mean())
+    error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
+    agreed = bool((part.sample_converged == 1).all())
+    reached = bool((part.distance_converged == 1).all())
+    return (
+        rf"$d_H = {mean:.3f} \pm {error:.3f}$, $\beta = {float(part.beta.mean()):.3f}$"
+        + ("" if agreed else ", runs disagree")
+        + ("" if reached else f", {float(distance):g} not reached")
+    )

@@ -1,0 +1,206 @@
+"""Variables of the Potts and masked-language-modelling family."""
+
+from attention_limits.pipeline.registry import Coordinate, Variable
+
+SOURCE = (
+    "Rende, Gerace, Laio, Goldt 2024, Mapping of attention mechanisms to a generalized Potts model, Phys. Rev. Research 6, "
+    "023057, arXiv:2304.07235"
+)
+
+COORDINATES = (
+    Coordinate("distance", "mean Hamming distance aimed at", "d_H", "fraction of sites at which two sequences differ"),
+    Coordinate("samples", "training sequences", "M", "number"),
+    Coordinate(
+        "ridge", "ridge", "λ", "weight of the squared parameters (factored attention); X^T X + λ (L - 1) (Gaussian)"
+    ),
+    Coordinate("mixing", "weight of the colour in the attention's input", "a", "x_j = a s_j + (1 - a) p_j"),
+    Coordinate("layers", "encoder layers", "", "number"),
+    Coordinate("gamma", "diagonal of the precision matrix", "γ", "K = γ + W, spectrum of W from -2 to 2"),
+    Coordinate("alpha", "samples per input", "α", "M / (L - 1)"),
+    Coordinate("attention", "kind of attention", "", "raw: A itself; softmax: A_ij = softmax_j(W_ij)"),
+    Coordinate("start", "random start", "", "number, from 0"),
+    Coordinate("optimizer", "optimiser", "", "sgd: no momentum; adam"),
+    Coordinate("epoch", "epoch", "", "passes through the training sequences"),
+    Coordinate("run", "independent run", "", "1: training sequences; 2: test sequences"),
+    Coordinate("sample", "training sequence", "m", "number, from 0, in the order of the run"),
+    Coordinate("test_sample", "test sequence", "m", "number, from 0, in the order of the run"),
+    Coordinate("site", "site", "i", "position in the sequence, from 1"),
+    Coordinate("site_other", "other site", "j", "position in the sequence, from 1"),
+    Coordinate("color", "colour", "a", "number, from 0"),
+    Coordinate("color_other", "colour of the other site", "b", "number, from 0"),
+)
+
+_MODEL = "H = -1/2 sum_(i != j) J_ij U[s_i, s_j], P = exp(-beta H) / Z"
+_LOSS = "-(1/(M L)) sum_(m,i) log p(s_mi | s_m,-i)"
+_FACTORED = "p = softmax_a(sum_(j != i) A_ij V[a, s_j])"
+_MIXED = "scores x_i^T Q^T K x_j with x_j = a s_j + (1 - a) p_j, values V s_j"
+_TRANSFORMER = "post-layer-norm encoder, one head"
+_NATS = "per site, natural logarithm"
+_FRACTION = "fraction of the sites"
+_REPLICA = "closed form of the replica saddle point: lambda z + z g(gamma + z) = alpha"
+_START = ("attention", "start")
+
+_DATA = (
+    ("training_states", ("sample", "site"), "training sequences", "s", "colours from 0", _MODEL),
+    ("test_states", ("test_sample", "site"), "test sequences", "s", "colours from 0", _MODEL),
+    (
+        "frequency",
+        ("site", "color"),
+        "frequency of a colour among the training sequences",
+        "f_i(a)",
+        "adds up to 1",
+        "count / M",
+    ),
+    (
+        "couplings",
+        ("site", "site_other"),
+        "couplings of sites",
+        "J",
+        "unit variance (gaussian), 0 or 1 (contact)",
+        _MODEL,
+    ),
+    ("color_couplings", ("color", "color_other"), "couplings of colours", "U", "unit variance (gaussian)", _MODEL),
+    (
+        "beta",
+        (),
+        "inverse temperature",
+        "β",
+        "in inverse units of J U",
+        "bracketing of the tempered d_H, then interpolation",
+    ),
+    ("beta_error", (), "standard error of the inverse temperature", "", "as beta", "error of d_H over its slope"),
+    ("rungs", (), "temperatures of the ladder", "", "count", "equal rejection from beta = 0 to beta"),
+    ("swap_rate", (), "smallest accepted fraction of exchanges", "", "0 to 1", "min(1, exp((beta - beta') (E - E')))"),
+    (
+        "hamming",
+        ("run",),
+        "mean Hamming distance",
+        "d_H",
+        _FRACTION,
+        "(1/L) sum_i [1 - sum_a n_ia (n_ia - 1) / (n (n - 1))]",
+    ),
+    (
+        "hamming_error",
+        ("run",),
+        "standard error of the Hamming distance",
+        "",
+        _FRACTION,
+        "jackknife over 20 blocks of the run",
+    ),
+    (
+        "hamming_cross",
+        (),
+        "mean Hamming distance between the runs",
+        "",
+        _FRACTION,
+        "equals that within, in equilibrium",
+    ),
+    (
+        "autocorrelation",
+        ("run",),
+        "integrated autocorrelation time",
+        "τ",
+        "in saved configurations; 1 if independent",
+        "1 + 2 sum_t rho(t)",
+    ),
+    (
+        "r_hat",
+        (),
+        "split R-hat of both runs",
+        "",
+        "1 in equilibrium",
+        "the larger of energy and overlap with the commonest colours",
+    ),
+    (
+        "distance_converged",
+        (),
+        "whether the distance is the one aimed at",
+        "",
+        "true or false",
+        "mean over the runs within the tolerance plus 3 standard errors",
+    ),
+    (
+        "sample_converged",
+        (),
+        "whether both runs agree",
+        "",
+        "true or false",
+        "R-hat below its bound, distances within 4 errors",
+    ),
+    ("optimal_loss", (), "loss of the true conditionals on the test sequences", "", _NATS, _LOSS),
+)
+_LEARNING = (
+    ("objective", _START, "regularised training loss", "", _NATS, "loss + (lambda / 2) (||A||^2 + ||V||^2)"),
+    ("training_loss", _START, "training loss", "", _NATS, f"{_LOSS}, {_FACTORED}"),
+    ("test_loss", _START, "test loss", "", _NATS, f"{_LOSS}, {_FACTORED}"),
+    ("site_error", _START, "error of the attention", "err_J", "0 exact, 1 orthogonal", "sqrt(1 - cos^2(A, J))"),
+    (
+        "full_error", _START, "error of the couplings",
+        "err_full", "of the true norm", "||A x V_c - beta J x U_c|| / ||beta J x U_c||",
+    ),
+    ("gradient_norm", _START, "largest component of the gradient at the end", "", _NATS, "L-BFGS"),
+    ("iterations", _START, "iterations done", "", "count", "L-BFGS"),
+    ("converged", _START, "whether the gradient reached the tolerance", "", "true or false", "L-BFGS"),
+    ("chosen", ("attention",), "start with the smallest objective", "", "number of the start", "argmin of the objective"),
+    (
+        "agreeing_starts", ("attention",), "converged starts within 1e-4 nats of the smallest objective",
+        "", "count; below two the minimum is one that a single start has found", "objective <= min + 1e-4",
+    ),
+    ("excess_loss", ("attention",), "test loss of the chosen start above the optimal one", "", _NATS, "paired by test sequence"),
+    ("excess_error", ("attention",), "its standard error over test sequences", "", _NATS, "sample standard deviation / sqrt(n)"),
+    (
+        "attention_map", ("attention", "site", "site_other"), "attention of the chosen start",
+        "A", "free up to a factor", _FACTORED,
+    ),
+    ("value_map", ("attention", "color", "color_other"), "values of the chosen start", "V", "free up to a factor", _FACTORED),
+    (
+        "independent_loss", (), "test loss of independent sites",
+        "", _NATS, "site frequencies of the training set, half a count added",
+    ),
+    ("mixed_objective", _START, "regularised training loss", "", _NATS, "loss + (lambda / 2) (||S||^2 + ||V||^2)"),
+    ("mixed_iterations", _START, "iterations done", "", "count", "L-BFGS"),
+    (
+        "mixed_agreeing_starts", ("attention",), "converged starts within 1e-4 nats of the smallest objective",
+        "", "count; below two the minimum is one that a single start has found", "objective <= min + 1e-4",
+    ),
+    ("mixed_training_loss", _START, "training loss", "", _NATS, f"{_LOSS}, {_MIXED}"),
+    ("mixed_test_loss", _START, "test loss", "", _NATS, f"{_LOSS}, {_MIXED}"),
+    ("mixed_gradient_norm", _START, "largest component of the gradient at the end", "", _NATS, "L-BFGS"),
+    ("mixed_converged", _START, "whether the gradient reached the tolerance", "", "true or false", "L-BFGS"),
+    ("mixed_chosen", ("attention",), "start with the smallest objective", "", "number of the start", "argmin of the objective"),
+    (
+        "transformer_training_loss", ("optimizer", "epoch"), "training loss",
+        "", "per masked site, natural logarithm, mean over the epoch", _TRANSFORMER,
+    ),
+    ("transformer_test_loss", ("optimizer", "epoch"), "test loss", "", _NATS, f"{_LOSS}, {_TRANSFORMER}"),
+    (
+        "transformer_gradient_norm", ("optimizer",), "largest component of the gradient at the end",
+        "", "nats per site, over all training sequences and sites", _TRANSFORMER,
+    ),
+    (
+        "transformer_converged", ("optimizer",), "whether that gradient reached the tolerance",
+        "", "true or false; of one start", "SGD or Adam",
+    ),
+    (
+        "transformer_map", ("optimizer", "site", "site_other"), "attention of a masked site",
+        "", "rows add up to 1; mean over layers and test sequences", _TRANSFORMER,
+    ),
+)  # fmt: skip
+_GAUSSIAN = (
+    ("generalization_error", (), "generalisation error", "e_g", "squared error of a masked site", _REPLICA),
+    ("training_error", (), "training error", "e_t", "squared error of a masked site", "e_g / (1 + V)^2"),
+    ("overlap", (), "overlap of estimate and teacher", "m", "v Sigma theta", _REPLICA),
+    ("norm", (), "norm of the estimate", "q", "v Sigma v", _REPLICA),
+    ("variance", (), "response", "V", "tr Sigma (lambda + V_hat Sigma)^-1 / (L - 1)", _REPLICA),
+    ("optimal_ridge", (), "ridge of the smallest generalisation error", "λ*", "as ridge", "minimum over lambda"),
+    ("optimal_error", (), "generalisation error at that ridge", "", "squared error of a masked site", _REPLICA),
+    (
+        "simulated_generalization_error", (), "generalisation error, simulated",
+        "e_g", "exact given the estimate", "D + (v - theta) Sigma (v - theta)",
+    ),
+    ("realised_samples", (), "training sequences of the simulation", "M", "count", "max(1, round(alpha (L - 1)))"),
+    ("realised_alpha", (), "samples per input of the simulation", "α", "M / (L - 1)", "realised_samples / (L - 1)"),
+    ("simulated_training_error", (), "training error, simulated", "e_t", "squared error of a masked site", "mean (y - X v)^2"),
+)  # fmt: skip
+
+VARIABLES = tuple(Variable(*fields) for fields in (*_DATA, *_LEARNING, *_GAUSSIAN))

@@ -1,0 +1,93 @@
+"""Learning curve of two-layer attention: overlaps and error against samples per dimension."""
+
+import json
+
+import numpy as np
+
+from attention_limits.published_curves import SMI_FIG1_ERRORS, SMI_FIG1_OVERLAPS
+from attention_limits.plotting import (
+    ERROR_COLORS,
+    LAYER_COLORS,
+    PUBLISHED,
+    curve,
+    house_style,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+    shade_phases,
+)
+from attention_limits.sequence_multi_index.readings import layer_threshold
+
+
+@house_style
+def draw(cubes):
+    """Overlaps of both layers (top) and generalisation errors (bottom) from the cubes fig1_learning_curve and fig1_onset."""
+    cube, onset = cubes["fig1_learning_curve"], cubes["fig1_onset"]
+    parts = json.loads(cube.attrs["spec"])["estimators"]
+    model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
+    here = onset.sel(skip=model["skip"])
+    # The published curves are for this model alone.
+    published = model["skip"] == 1.0 and model["beta"] == 1.0
+    figure, (top, bottom) = new_figure(2, 1, 5.2, 5.6, sharex=True, height_ratios=(3, 2))
+    theory, informed, gamp = (
+        cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed", "gamp")
+    )
+    for layer in (2, 1):
+        color = LAYER_COLORS[layer]
+        overlap = present(theory.overlap.sel(layer=layer, layer_star=layer))
+        reached = theory.converged.sel(alpha=overlap.alpha).values
+        curve(
+            top,
+            overlap.alpha.values,
+            overlap.values,
+            color,
+            f"$Q_{{{layer}{layer}}}$, state evolution",
+            converged=reached,
+        )
+        # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
+        norm = cube.teacher_norm.sel(layer=layer, layer_star=layer)
+        relative = present(gamp.overlap.sel(layer=layer, layer_star=layer) / norm)
+        converged = gamp.converged.sel(alpha=relative.alpha)
+        points(
+            top,
+            realised_alpha(gamp, relative.alpha),
+            relative.values,
+            converged.values,
+            color,
+            f"$Q_{{{layer}{layer}}}$, GAMP $D={dimension}$",
+        )
+        mean = present(informed.overlap.sel(layer=layer, layer_star=layer)).mean("replica")
+        top.plot(
+            mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
+            alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
+        )  # fmt: skip
+    for layer in (1, 2) if published else ():
+        label = "published" if layer == 1 else None
+        top.plot(SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
+    for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
+        error = present(theory[f"error_{name}"])
+        floor = np.maximum(error.values, 1e-5)
+        curve(bottom, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution")
+    simulated = present(gamp.error_plug_in)
+    converged = gamp.converged.sel(alpha=simulated.alpha)
+    points(
+        bottom,
+        realised_alpha(gamp, simulated.alpha),
+        simulated.values,
+        converged.values,
+        ERROR_COLORS["plug_in"],
+        "plug-in error, GAMP",
+    )
+    if published:
+        bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
+    boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
+    shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), (2, 1), 0.0, 1.6)
+    shade_phases(bottom, boundaries, ("", "", ""), (2, 1), 0.0, 1.6)
+    top.set(ylabel=r"overlap with the teacher $Q$", ylim=(-0.03, 1.08), xlim=(0, 1.6))
+    bottom.set(
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-4, 1)
+    )
+    top.legend(loc="lower right", bbox_to_anchor=(1.01, 0.02))
+    bottom.legend(loc="lower left")
+    return figure

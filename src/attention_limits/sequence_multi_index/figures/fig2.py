@@ -1,0 +1,121 @@
+"""How the layers are learnt: GAMP by iteration, gradient descent by batch, and both on the same data sets."""
+
+import json
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
+
+_STYLES = {
+    "gamp": ("-", "GAMP"),
+    "batch_reuse_sgd": ("--", "gradient descent, batches of the data used several times"),
+    "online_sgd": (":", "gradient descent, fresh batches"),
+}
+
+
+@house_style
+def draw(cubes):
+    """Cosines of the layers from the cubes fig2_gamp, fig2_sgd and fig2_common; one panel for each alpha of the last."""
+    common = cubes["fig2_common"]
+    figure, axes = new_figure(1, 2 + common.sizes["alpha"], 2.9 * (2 + common.sizes["alpha"]), 3.4, sharey=True)
+    _gamp_panel(axes[0], cubes["fig2_gamp"])
+    _descent_panel(axes[1], cubes["fig2_sgd"])
+    for panel, alpha in zip(axes[2:], common.alpha.values, strict=True):
+        _common_panel(panel, common.sel(alpha=alpha), alpha)
+    axes[0].set(ylabel=r"$|\cos(W_\ell, W_\ell^\star)|$", ylim=(0, 1.03))
+    for letter, panel in zip("abcdefgh", axes, strict=False):
+        panel.set_title(f"({letter}) {panel.get_title()}")
+    _legend(figure)
+    return figure
+
+
+def gamp_cosines(cube, layer):
+    """|cos| by iteration, array (iterations, replicas), of a cube at one alpha.
+
+    GAMP stops where it has settled: the last value holds from there on.
+    """
+    cosine = np.abs(cube.cosine_trajectory.sel(layer=layer).transpose("iteration", "replica").values)
+    for column, done, converged in zip(cosine.T, cube.iterations.values, cube.converged.values, strict=True):
+        if converged:
+            column[int(done) :] = column[int(done) - 1]
+    return cosine
+
+
+def _specification(cube, name):
+    return json.loads(cube.attrs["spec"])[name]
+
+
+def _settings(cube, estimator):
+    return _specification(cube, "estimators")[estimator]["solver"]
+
+
+def _dimension_of_data(cube):
+    return _specification(cube, "data")["gaussian_sequences"]["solver"]["dimension"]
+
+
+def _gamp_panel(axes, cube):
+    cube = cube.isel(alpha=0)
+    dimension = _settings(cube, "gamp")["dimension"]
+    _draw_gamp(axes, cube)
+    axes.set(xlabel="GAMP iteration $t$", xlim=(1, cube.iteration.values[-1]))
+    axes.set_title(rf"GAMP, $\alpha = {float(cube.alpha):g}$, $D = {dimension}$")
+
+
+def _descent_panel(axes, cube):
+    cube = cube.isel(alpha=0)
+    for estimator in ("online_sgd", "batch_reuse_sgd"):
+        _draw_descent(axes, cube.sel(estimator=estimator), cube.batch.values, estimator)
+    axes.set(xlabel="batches drawn", xlim=(0, cube.batch.values[-1]))
+    axes.set_title(rf"gradient descent, $\alpha = {float(cube.alpha):g}$, $D = {_dimension_of_data(cube)}$")
+
+
+def _common_panel(axes, cube, alpha):
+    descent, dimension = _settings(cube, "batch_reuse_sgd"), _dimension_of_data(cube)
+    # Every sequence of a batch is used once for each step on it; one GAMP iteration uses all sequences once.
+    sequences = dimension * float(cube.realised_alpha.sel(estimator="batch_reuse_sgd").mean())
+    passes = cube.batch.values * descent["batch"] * descent["reuse"] / sequences
+    _draw_descent(axes, cube.isel(batch=slice(1, None)), passes[1:], "batch_reuse_sgd")
+    _draw_gamp(axes, cube)
+    axes.set(xlabel="passes over the data", xscale="log", xlim=(1, passes[-1]))
+    axes.set_title(rf"same data, $\alpha = {alpha:g}$, $D = {dimension}$")
+
+
+def _draw_gamp(axes, cube):
+    """The curves, with an open square where a run has ended without having settled."""
+    for layer in (2, 1):
+        cosine = gamp_cosines(cube, layer)
+        _draw(axes, cube.iteration.values, cosine, layer, "gamp")
+        for column, converged in zip(cosine.T, cube.converged.values, strict=True):
+            finite = np.flatnonzero(np.isfinite(column))
+            if not converged and finite.size:
+                last = finite[-1]
+                color = LAYER_COLORS[layer]
+                axes.plot(
+                    cube.iteration.values[last],
+                    column[last],
+                    "s",
+                    color=color,
+                    markerfacecolor="white",
+                    markersize=4,
+                    clip_on=False,
+                )
+
+
+def _draw_descent(axes, cube, x, estimator):
+    for layer in (2, 1):
+        cosine = np.abs(cube.cosine_by_batch.sel(layer=layer).transpose("batch", "replica").values)
+        _draw(axes, x, cosine, layer, estimator)
+
+
+def _draw(axes, x, cosine, layer, estimator):
+    """Every seed as a thin line, under the mean with its standard error."""
+    color, linestyle = LAYER_COLORS[layer], _STYLES[estimator][0]
+    axes.plot(x, cosine, color=color, linewidth=0.5, alpha=0.35, linestyle=linestyle, zorder=1)
+    curve(axes, x, cosine, color, None, linestyle)
+
+
+def _legend(figure):
+    layers = [Line2D([], [], color=LAYER_COLORS[layer], label=f"layer {layer}") for layer in (1, 2)]
+    ways = [Line2D([], [], color="0.3", linestyle=style, label=label) for style, label in _STYLES.values()]
+    figure.legend(handles=layers + ways, loc="outside lower center", ncols=len(layers + ways))

@@ -1,0 +1,70 @@
+"""Which attention layer of a question classifier settles first: similarity with the end, and accuracy, by epoch."""
+
+import itertools
+import json
+
+import numpy as np
+from matplotlib.ticker import NullLocator
+
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
+from attention_limits.numerics.estimators import mean_and_error
+
+_TRAIN, _TEST = "0.55", "black"
+
+
+@house_style
+def draw(cubes):
+    """Similarities (top) and accuracies (bottom) from the one cube given; a column for each scale of the embedding and rate."""
+    (cube,) = cubes.values()
+    model = json.loads(cube.attrs["spec"])["estimators"]["trec"]["model"]
+    columns = list(itertools.product(cube.embedding_std.values, cube.learning_rate.values))
+    figure, axes = new_figure(
+        2, len(columns), 2.3 * len(columns) + 0.7, 4.9,
+        sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2),
+    )  # fmt: skip
+    for (scale, rate), (top, bottom) in zip(columns, axes.T, strict=True):
+        part = cube.sel(embedding_std=scale, learning_rate=rate)
+        top.set_title(f"embedding std {scale:g}, rate {rate:g}")
+        for layer in cube.layer.values:
+            _similarities(top, part.sel(layer=layer), LAYER_COLORS[int(layer)], int(layer))
+        for name, color in (("training", _TRAIN), ("test", _TEST)):
+            accuracy = part[f"{name}_accuracy"].transpose("epoch", "replica")
+            curve(bottom, cube.epoch.values, accuracy.values, color, f"{name} questions")
+        majority = float(part.majority_accuracy.mean())
+        bottom.axhline(majority, color="0.4", linestyle="--", linewidth=1, label="most frequent class")
+        bottom.axhline(1 / 6, color="0.4", linestyle=":", linewidth=1, label="chance, 1/6")
+        # Most happens in the first epochs: linear up to 1, logarithmic after.
+        bottom.set_xscale("symlog", linthresh=1, linscale=0.5)
+        ticks = [tick for tick in (0, 1, 2, 5, 10, 20, 40, 100, 200) if tick <= cube.epoch.values[-1]]
+        bottom.set_xticks(ticks, [str(tick) for tick in ticks])
+        bottom.xaxis.set_minor_locator(NullLocator())
+        bottom.set(xlabel="epoch $t$", xlim=(0, cube.epoch.values[-1]))
+    axes[0, 0].set(ylabel="similarity of layer $l$ with its end", ylim=(0, 1.03))
+    axes[1, 0].set(ylabel="share of right answers", ylim=(0, 1.03))
+    axes[0, -1].legend(loc="lower right")
+    axes[1, min(1, len(columns) - 1)].legend(loc="center right")
+    figure.suptitle(_corpus_title(model, cube), fontsize=9.5)
+    return figure
+
+
+def _similarities(axes, part, color, layer):
+    """The two similarities of one layer, with the half time of the weights as a mark on its curve."""
+    epochs = part.epoch.values
+    weights = part.weight_similarity.transpose("epoch", "replica").values
+    curve(axes, epochs, weights, color, rf"$W_{layer}(t)$ with $W_{layer}$(last)")
+    products = part.product_similarity.transpose("epoch", "replica").values
+    curve(axes, epochs, products, color, rf"$W_{layer}^{{}}W_{layer}^T$", linestyle=":")
+    mean, error = mean_and_error(part.weight_half_time.values)
+    level = 0.5 * (1 + np.nanmean(weights[0]))
+    axes.errorbar(
+        mean, level, xerr=error, color=color, marker="o", markersize=4, capsize=2, elinewidth=1, zorder=3,
+        label="half of the way" if layer == 1 else None,
+    )  # fmt: skip
+
+
+def _corpus_title(model, cube):
+    size = int(cube.vocabulary_size.max())
+    pieces = "words" if model["vocabulary"] == "words" else "word pieces"
+    if model["corpus"] == "generated":
+        return f"generated questions ({model['questions']}), not the public corpus; vocabulary of {size} {pieces}"
+    return f"questions of {model['corpus']}; vocabulary of {size} {pieces}"

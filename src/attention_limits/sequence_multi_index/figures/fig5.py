@@ -1,0 +1,36 @@
+"""Overlap of one attention layer while the other is held at a fixed overlap."""
+
+import json
+
+import numpy as np
+
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
+
+
+@house_style
+def draw(cubes):
+    """Both directions, from the cube fig5_held_overlap."""
+    cube = cubes["fig5_held_overlap"]
+    figure, axes = new_figure(1, 1, 4.6, 3.6)
+    alpha = float(cube.alpha[0])
+    cube = cube.sel(alpha=alpha)
+    for free, held in ((2, 1), (1, 2)):
+        part = cube.sel(held_layer=held)
+        label = f"$Q_{{{free}{free}}}$ with $Q_{{{held}{held}}}$ held"
+        curve(
+            axes, 1.0 - cube.held.values, part.layer_overlap.sel(layer=free).values, LAYER_COLORS[free], label,
+            converged=part.held_converged.values,
+        )  # fmt: skip
+    skip = json.loads(cube.attrs["spec"])["estimators"]["held_overlap"]["model"]["skip"]
+    axes.set(
+        xlabel=r"$1 - Q$ of the other layer, held", ylabel="overlap of the free layer", xscale="log", xlim=(1.0, 1e-3),
+        ylim=(-0.03, 1.05),
+    )  # fmt: skip
+    figure.suptitle(rf"two layers, $\alpha = {alpha:g}$, skip $c = {skip:g}$", fontsize=9)
+    # Exact recovery is at infinity to the right, nothing at the left.
+    top = axes.secondary_xaxis("top", functions=(np.copy, np.copy))
+    top.set_ticks([1.0, 0.5, 0.1, 0.05, 0.01, 0.001], ["0", "0.5", "0.9", "0.95", "0.99", "0.999"], fontsize=7)
+    top.minorticks_off()
+    top.set_xlabel("held overlap $Q$", fontsize=8)
+    axes.legend(loc="center left", bbox_to_anchor=(0.02, 0.6))
+    return figure

@@ -1,0 +1,35 @@
+"""Is there a hard phase? Overlap from the informed minus that from the uninformed start."""
+
+import numpy as np
+
+from attention_limits.plotting import LAYER_COLORS, house_style, new_figure, present
+from attention_limits.numerics.estimators import mean_and_error
+
+
+@house_style
+def draw(cubes):
+    """The difference with its error, from the cube fig1_learning_curve; both starts share the nodes of a replica."""
+    cube = cubes["fig1_learning_curve"]
+    uninformed, informed = (cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed"))
+    figure, axes = new_figure(1, 1, 4.6, 3.2)
+    for layer, shift in ((1, -0.006), (2, 0.006)):
+        difference = present((informed.overlap - uninformed.overlap).sel(layer=layer, layer_star=layer))
+        settled = (informed.converged == 1) & (uninformed.converged == 1)
+        settled = settled.sel(alpha=difference.alpha)
+        mean, error = mean_and_error(difference.values, axis=1)
+        every = settled.all("replica").values
+        for chosen, face in ((every, LAYER_COLORS[layer]), (~every, "white")):
+            axes.errorbar(
+                difference.alpha.values[chosen] + shift, mean[chosen], error[chosen], color=LAYER_COLORS[layer],
+                markerfacecolor=face, marker="o", markersize=4, capsize=2, linestyle="none",
+                label=f"layer {layer}" if face != "white" else None,
+            )  # fmt: skip
+    axes.axhline(0, color="0.5", linewidth=0.8, zorder=0)
+    largest = np.nanmax(np.abs(axes.get_ylim()))
+    axes.set(
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel=r"$Q_{ll}$, informed $-$ uninformed start",
+        xlim=(0, 1.6), ylim=(-largest, largest),
+    )  # fmt: skip
+    axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 2))
+    axes.legend(loc="upper left")
+    return figure

@@ -1,0 +1,43 @@
+"""Numbers read off the cubes of the sequence multi-index family, for figures and for the audit."""
+
+import numpy as np
+import xarray as xr
+
+from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.pipeline.readings import at
+
+
+def layer_threshold(cube, layer) -> xr.DataArray:
+    """The threshold at which a layer is learnt, (grid..., replica), else NaN: see `_learns`."""
+    return cube.threshold.where(_learns(cube, layer)).min("step")
+
+
+def layer_threshold_and_error(cube, layer):
+    """Threshold of a layer: mean over replicas and standard error, arrays (grid...).
+
+    The error is the larger one of the spread over replicas and of what the nodes of the replicas say themselves
+    (`threshold_error`): few replicas may agree by chance.
+    """
+    mean, spread = mean_and_error(layer_threshold(cube, layer).transpose(..., "replica").values, axis=-1)
+    learns = _learns(cube, layer)
+    own = cube.threshold_error.where(learns & np.isfinite(cube.threshold)).min("step").transpose(..., "replica").values
+    count = np.isfinite(own).sum(axis=-1)
+    squares = np.where(np.isfinite(own), own, 0.0) ** 2
+    least = np.sqrt(squares.sum(axis=-1)) / np.maximum(count, 1)
+    return mean, np.fmax(spread, np.where(count > 0, least, np.nan))
+
+
+def threshold_of_layer(cube, layer, **point):
+    """Threshold of a layer at one point of the grid, and its error: see `layer_threshold_and_error`."""
+    mean, error = layer_threshold_and_error(at(cube, **point), layer)
+    return float(mean), float(error)
+
+
+def _learns(cube, layer):
+    """Whether a step learns a layer, (grid..., replica, step): its share is at least half of the largest share of a layer.
+
+    Layers that the noise does not tell apart are learnt in one step.
+    """
+    shares = [cube.direction.sel(layer=row, layer_star=row, drop=True) for row in cube.layer.values]
+    largest = xr.concat(shares, "row").max("row")
+    return cube.direction.sel(layer=layer, layer_star=layer, drop=True) >= 0.5 * largest

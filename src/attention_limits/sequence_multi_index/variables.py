@@ -1,0 +1,281 @@
+"""Variables of the sequence multi-index family."""
+
+from attention_limits.sequence_multi_index import variables_training as training
+from attention_limits.pipeline.registry import Coordinate, Variable
+
+SOURCE = (
+    "Troiani, Cui, Dandi, Krzakala, Zdeborova 2025, Fundamental limits of learning in sequence multi-index models and deep "
+    "attention networks, arXiv:2502.00901"
+)
+
+COORDINATES = (
+    Coordinate("alpha", "samples per dimension", "α", "n / D: number of sequences over the dimension of a token"),
+    Coordinate("skip", "skip strength", "c", "weight of the residual connection, in units of the attention's row sum"),
+    Coordinate("beta", "inverse temperature", "β", "of the softmax, per product of two fields of unit variance"),
+    Coordinate("tokens", "sequence length", "M", "number of tokens"),
+    Coordinate("noise", "output noise", "Δ", "variance of the Gaussian noise on every entry of the output"),
+    Coordinate("step", "step of the staircase", "k", "number of the threshold, from 1"),
+    Coordinate("held", "held overlap", "Q_kk", "overlap at which a layer is held, in units of the prior variance"),
+    Coordinate("held_layer", "held layer", "k", "layer whose overlap is held, from 1"),
+    Coordinate("sample", "sequence", "μ", "number of the sequence in its data set, from 0"),
+    Coordinate("dimension", "dimension", "i", "component of a token, from 0"),
+    Coordinate("batch", "batches drawn", "b", "number of batches that gradient descent has used so far"),
+)
+
+_STATE_EVOLUTION = "Q = Q_hat (I + Q_hat)^-1, Q_hat = alpha E sum_a g_a g_a^T (state evolution); W_hat W^T / D (GAMP)"
+_PRIOR = "in units of the prior variance of a weight"
+_PAIR = ("layer", "layer_star")
+
+VARIABLES = (
+    Variable(
+        "overlap",
+        _PAIR,
+        "overlap of estimated and true weights",
+        "Q",
+        f"{_PRIOR}: 0 nothing learnt, 1 exact; sign of each GAMP layer chosen towards the teacher; one value per replica",
+        _STATE_EVOLUTION,
+    ),
+    Variable(
+        "teacher_norm",
+        _PAIR,
+        "overlap of the true weights with themselves",
+        "R",
+        _PRIOR,
+        "W W^T / D of the drawn teacher",
+    ),
+    Variable(
+        "free_entropy",
+        (),
+        "replica free entropy at the fixed point",
+        "Φ",
+        "per dimension, natural logarithm, up to alpha times a constant in Q (Jacobian of u -> y)",
+        "Phi(Q) = 1/2 tr Q + 1/2 log det(I - Q) + lambda / (2 (1 - lambda)) tr Q + alpha E log Z_out",
+    ),
+    Variable(
+        "error_plug_in",
+        (),
+        "generalisation error of the network with the estimated weights",
+        "ε_plug-in",
+        "summed over the entries of the output matrix; missing where fewer than 20 effective nodes carry the mean",
+        "E ||g(h) - g(omega)||_F^2",
+    ),
+    Variable(
+        "error_bayes",
+        (),
+        "generalisation error of the posterior mean of the output",
+        "ε_Bayes",
+        "summed over the entries of the output matrix; missing where fewer than 20 effective nodes carry the mean",
+        "E ||g(h) - E[g(h) | omega]||_F^2",
+    ),
+    Variable(
+        "residual",
+        (),
+        "last change per iteration",
+        "",
+        "relative change of Q_hat (state evolution); largest relative change of a layer of W_hat (GAMP)",
+        "stopping rule of the iteration",
+    ),
+    Variable(
+        "iterations",
+        (),
+        "iterations done",
+        "",
+        "count, without the warm-up of the state evolution",
+        "stopping rule of the iteration",
+    ),
+    Variable(
+        "converged",
+        (),
+        "whether the residual reached the tolerance, or recovery became exact",
+        "",
+        "true or false",
+        "stopping rule of the iteration",
+    ),
+    Variable(
+        "resolved",
+        (),
+        "fraction of channel integrals that met their accuracy check",
+        "",
+        "0 to 1; for GAMP the smallest over the iterations",
+        "checkerboard imbalance of the trapezoid rule below 1e-4, or effective sample size above 20",
+    ),
+    Variable(
+        "overlap_trajectory",
+        ("iteration", *_PAIR),
+        "overlap per iteration, signs as they are",
+        "m_t",
+        _PRIOR,
+        "W_hat_t W^T / D",
+    ),
+    Variable(
+        "norm_trajectory",
+        ("iteration", *_PAIR),
+        "norm of the estimate per iteration",
+        "q_t",
+        _PRIOR,
+        "W_hat_t W_hat_t^T / D",
+    ),
+    Variable(
+        "variance_trajectory",
+        ("iteration", *_PAIR),
+        "posterior variance per iteration, as GAMP predicts it",
+        "V_t",
+        _PRIOR,
+        "V = (I + A + lambda / (1 - lambda) I)^-1, damped like the weights",
+    ),
+    Variable(
+        "cosine_trajectory",
+        ("iteration", "layer"),
+        "cosine similarity of estimate and teacher per iteration, signed",
+        "cos_t",
+        "-1 to 1",
+        "W_hat_l . W_l / (|W_hat_l| |W_l|)",
+    ),
+    Variable(
+        "threshold",
+        ("step",),
+        "threshold of weak recovery, step by step",
+        "α_k",
+        "samples per dimension, n / D; 0: from any alpha on; missing: nothing more is learnt on this branch",
+        "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to what was learnt before",
+    ),
+    Variable(
+        "threshold_error",
+        ("step",),
+        "standard error of the first threshold on the nodes of one replica, the bias of few nodes included",
+        "",
+        "samples per dimension; missing for later steps, whose error is the spread over replicas, without that bias",
+        "differences of blocks of the nodes",
+    ),
+    Variable(
+        "threshold_bound",
+        ("step",),
+        "alpha below which nothing is learnt, where the first threshold is missing",
+        "",
+        "samples per dimension, n / D; missing elsewhere",
+        "1 / ||F|| at zero overlap, with ||F|| raised by four norms of its noise",
+    ),
+    Variable(
+        "direction",
+        ("step", *_PAIR),
+        "subspace learnt at a threshold",
+        "",
+        "positive, of unit trace; of several rows where their thresholds are equal within errors",
+        "leading eigenmatrix of F_rest, F(Q) = E_y sum_ab T_ab Q T_ab^T",
+    ),
+    Variable(
+        "overlap_at_threshold",
+        ("step", *_PAIR),
+        "overlap of what was learnt before, at the threshold",
+        "Q",
+        _PRIOR,
+        "fixed point of the branch at the threshold",
+    ),
+    Variable(
+        "layer_overlap",
+        ("held_layer", "layer"),
+        "overlap of every layer while one is held",
+        "Q_ll",
+        f"{_PRIOR}; that of the held layer is the grid value",
+        "state evolution with Q_kk fixed for the held layer k",
+    ),
+    Variable(
+        "held_residual",
+        ("held_layer",),
+        "last change per iteration with a layer held",
+        "",
+        "relative change of Q_hat",
+        "stopping rule of the iteration",
+    ),
+    Variable(
+        "held_converged",
+        ("held_layer",),
+        "whether the state evolution with a layer held converged",
+        "",
+        "true or false",
+        "stopping rule of the iteration",
+    ),
+    Variable(
+        "held_resolved",
+        ("held_layer",),
+        "fraction of channel integrals with a layer held that met their accuracy check",
+        "",
+        "0 to 1",
+        "as resolved, at the fixed point",
+    ),
+    Variable(
+        "step_converged",
+        ("step",),
+        "whether the branch converged at a threshold",
+        "",
+        "true or false; false for steps there are none of",
+        "stopping rule of the iteration",
+    ),
+    Variable(
+        "step_resolved",
+        ("step",),
+        "fraction of outputs at a threshold whose channel met its check",
+        "",
+        "0 to 1",
+        "as resolved",
+    ),
+    Variable(
+        "overlap_by_start",
+        ("init", *_PAIR),
+        "overlap reached from each start",
+        "Q",
+        _PRIOR,
+        _STATE_EVOLUTION,
+    ),
+    Variable(
+        "free_entropy_by_start",
+        ("init",),
+        "replica free entropy of the fixed point of each start",
+        "Φ",
+        "per dimension, up to alpha times a constant in Q; infinite at exact recovery",
+        "Phi(Q) = 1/2 tr Q + 1/2 log det(I - Q) + alpha E log Z_out",
+    ),
+    Variable(
+        "converged_by_start",
+        ("init",),
+        "whether the state evolution from each start converged",
+        "",
+        "true or false",
+        "stopping rule of the iteration",
+    ),
+    Variable(
+        "phase",
+        (),
+        "phase of learning",
+        "",
+        "0 impossible, 1 hard, 2 easy; missing where a fixed point did not converge, or where both diverge and differ",
+        "free entropies of the fixed points from the uninformed and the informed start",
+    ),
+)
+
+# Limit of many layers (depth_limit).
+COORDINATES += (
+    Coordinate("ratio", "depth over skip strength", "κ", "L / c"),
+    Coordinate("depth", "number of attention layers", "L", "count"),
+)
+VARIABLES += (
+    Variable(
+        "committee_error",
+        (),
+        "mean squared error of the first order in 1 / c",
+        "",
+        "per entry of the output, mean over random fields",
+        "E ||y - y_committee||_F^2 / M^2, u = (I + (1/c) sum_{l<L} S(h_l)) h_L",
+    ),
+    Variable(
+        "large_depth_error",
+        (),
+        "mean squared error of the limit of infinitely many layers",
+        "",
+        "per entry of the output, mean over random fields",
+        "E ||y - y_limit||_F^2 / M^2, u = B(L/c)^T h_L, dB/dt = B Sbar(B)^T",
+    ),
+)
+
+COORDINATES += training.COORDINATES
+VARIABLES += training.VARIABLES

@@ -1,0 +1,26 @@
+"""SGD of a softmax attention layer on the positional-semantic target, from the uninformed start e = m = 0."""
+
+import numpy as np
+
+from attention_limits.sequence_single_index.estimators.sgd_runs import sgd_dataset
+from attention_limits.sequence_single_index.reduced_sgd import attention
+
+
+def run(spec, streams):
+    """Escape steps, overlaps and which is larger at the end (see `variables`)."""
+
+    def simulate(point, schedule, generator):
+        return attention(
+            point["a"],
+            point["omega"],
+            point["loss"],
+            int(point["dimension"]),
+            point["learning_rate"],
+            (0.0, 0.0),
+            schedule,
+            generator,
+        )
+
+    observables = {"positional_overlap": lambda s: s[..., 0], "semantic_overlap": lambda s: s[..., 1]}
+    found = sgd_dataset(spec, streams, simulate, lambda point: point["threshold"], observables)
+    return found.assign(semantic=np.abs(found.semantic_overlap) > np.abs(found.positional_overlap))

@@ -1,0 +1,61 @@
+"""Escape time of SGD against the dimension, for information exponents one to four."""
+
+import numpy as np
+
+from attention_limits.sequence_single_index.figures.style import power_text
+from attention_limits.plotting import house_style, new_figure
+from attention_limits.numerics.scaling import fit_power_law, median_and_range
+
+# Colour, law of the escape time and how it reads.
+LAWS = {
+    1: ("#0072B2", lambda d: d, "d"),
+    2: ("#009E73", lambda d: d * np.log(d) ** 2, r"d\,\log^2 d"),
+    3: ("#D55E00", lambda d: d**2, "d^2"),
+    4: ("#CC79A7", lambda d: d**3, "d^3"),
+}
+
+
+@house_style
+def draw(cubes):
+    """Median escape steps (top) and the same over the expected law (bottom), from the cubes escape_sie1 to escape_sie4."""
+    figure, (top, bottom) = new_figure(2, 1, 5.4, 5.8, sharex=True, height_ratios=(3, 2))
+    for order, (color, law, text) in LAWS.items():
+        cube = cubes[f"escape_sie{order}"]
+        d = cube.dimension.values.astype(float)
+        median, low, high = median_and_range(cube.escape_step.values, cube.escaped.values)
+        known = np.isfinite(median) & np.isfinite(high)
+        # The range of 68 % is two standard errors wide.
+        relative = 0.5 * np.log(high[known] / low[known])
+        fit = fit_power_law(d[known], median[known], relative)
+        shown = f"$k = {order}$: {power_text('d', fit)}, law ${text}$"
+        errors = [(median - low)[known], (high - median)[known]]
+        top.errorbar(
+            d[known],
+            median[known],
+            errors,
+            color=color,
+            marker="o",
+            markersize=4,
+            capsize=2,
+            linestyle="none",
+            label=shown,
+        )
+        flow = cube.flow_step.isel(replica=0).values
+        top.plot(d, flow, color=color, linewidth=1.0)
+        # Where half of the runs are censored the longest run is a lower bound.
+        bound = cube.escape_step.values.max(axis=1)
+        top.plot(d[~known], bound[~known], "^", color=color, markerfacecolor="white", markersize=5)
+        if not known.any():
+            continue
+        scale = law(d) * (median[known] / law(d[known]))[-1]
+        bottom.errorbar(
+            d[known], (median / scale)[known], [error / scale[known] for error in errors], color=color, marker="o",
+            markersize=4, capsize=2, linestyle="none",
+        )  # fmt: skip
+        bottom.plot(d, flow / scale, color=color, linewidth=1.0)
+    top.plot([], [], color="0.4", linewidth=1.0, label=r"flow ($d \to \infty$ at this learning rate)")
+    bottom.axhline(1.0, color="0.7", linewidth=0.6, zorder=0)
+    top.set(xscale="log", yscale="log", ylabel="median steps to overlap 1/2")
+    bottom.set(xlabel="dimension $d$", ylabel="steps / law,\nlast point = 1", ylim=(0, None))
+    figure.legend(loc="outside upper center", ncols=2)
+    return figure

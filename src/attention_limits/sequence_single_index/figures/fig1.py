@@ -1,0 +1,35 @@
+"""Population loss of attention's trace on two targets, without and with positional encoding."""
+
+from attention_limits.sequence_single_index.figures.style import ACCENT, NEUTRAL, exponent_text, loss_contours, lowest_point
+from attention_limits.plotting import house_style, new_figure
+
+
+@house_style
+def draw(cubes):
+    """Loss along m at e = 0 (top) and over (e, m) with the Hessian at the start (bottom), from the cube fig1_landscapes."""
+    cube = cubes["fig1_landscapes"].isel(replica=0)
+    figure, axes = new_figure(2, len(cube.degree), 3.6 * len(cube.degree), 5.6, squeeze=False, height_ratios=(2, 3))
+    for column, degree in enumerate(cube.degree.values):
+        part = cube.sel(degree=degree)
+        e, m, loss = part.e.values, part.m.values, part.loss.values
+        top, bottom = axes[:, column]
+        top.plot(m, loss[0], color=NEUTRAL)
+        top.plot(0, loss[0][m == 0], "o", color="white", markeredgecolor=NEUTRAL, markersize=5)
+        top.set(
+            title=f"target $He_{degree}(z_1) + He_{degree}(z_2)$\nno positional encoding: SIE {exponent_text(part, 'semantic')}",
+            xlabel="semantic overlap $m$", ylabel="population loss $R(0, m)$", xlim=(-1, 1),
+        )  # fmt: skip
+        loss_contours(figure, bottom, e, m, loss)
+        bottom.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False)
+        low_e, low_m = lowest_point(e, m, loss)
+        bottom.plot(low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=11, clip_on=False, zorder=5)
+        bottom.set_title(
+            f"with positional encoding: exponent {exponent_text(part, 'positional')}\n"
+            f"$H_{{ee}} = {part.hessian_ee.item():.4f}$, $H_{{mm}} = {cleaned(part.hessian_mm.item()):.4f}$"
+        )
+    return figure
+
+
+def cleaned(value):
+    """The value, with rounding errors and minus zero as zero."""
+    return 0.0 if abs(value) < 1e-9 else value

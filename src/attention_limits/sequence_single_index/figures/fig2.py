@@ -1,0 +1,33 @@
+"""A target whose uninformed start attracts without positional encoding and repels with it."""
+
+import numpy as np
+
+from attention_limits.sequence_single_index.figures.style import ACCENT, NEUTRAL, exponent_text, loss_contours, lowest_point
+from attention_limits.plotting import house_style, new_figure
+
+
+@house_style
+def draw(cubes):
+    """Loss along m at e = 0 (left) and over (e, m) (right), from the cube fig2_landscape."""
+    cube = cubes["fig2_landscape"].isel(replica=0, degree=0)
+    e, m, loss = cube.e.values, cube.m.values, cube.loss.values
+    figure, (left, right) = new_figure(1, 2, 7.2, 3.6, width_ratios=(2, 3))
+    left.plot(m, loss[0], color=NEUTRAL)
+    left.plot(0, loss[0][m == 0], "o", color="white", markeredgecolor=NEUTRAL, markersize=5)
+    left.set(
+        title=f"without positional encoding\nSIE {exponent_text(cube, 'semantic')}", xlabel="semantic overlap $m$",
+        ylabel="population loss $R(0, m)$", xlim=(-1, 1),
+    )  # fmt: skip
+    loss_contours(figure, right, e, m, loss, finer_below=3.0)
+    right.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False, label="start")
+    low_e, low_m = lowest_point(e, m, loss)
+    right.plot(
+        [low_m, -low_m], [low_e, low_e], "*", color=ACCENT, markeredgecolor="white", markersize=11, linestyle="none",
+        label=f"lowest, $e={low_e:.2f}$, $m=\\pm{low_m:.2f}$, $R={np.nanmin(loss):.4f}$",
+    )  # fmt: skip
+    right.set_title(
+        f"with positional encoding: $H_{{ee}} = {cube.hessian_ee.item():.4f}$\n"
+        f"exponent in $(e, m)$: {exponent_text(cube, 'positional')}"
+    )
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure

@@ -1,0 +1,33 @@
+"""Overlap against SGD steps of tied and untied feed-forward students."""
+
+import json
+
+import matplotlib as mpl
+import numpy as np
+
+from attention_limits.plotting import house_style, new_figure
+
+
+@house_style
+def draw(cubes):
+    """All runs from the cubes fig3_tied_paths and fig3_untied_paths, and their means."""
+    figure, axes = new_figure(1, 1, 5.6, 3.8)
+    tokens = cubes["fig3_tied_paths"].tokens.values
+    colors = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(tokens)))
+    model = json.loads(cubes["fig3_tied_paths"].attrs["spec"])["estimators"]["tied_sgd"]["model"]
+    for kind, style in (("tied", "-"), ("untied", "--")):
+        cube = cubes[f"fig3_{kind}_paths"]
+        cube = cube.isel(learning_rate_exponent=0) if kind == "tied" else cube
+        for length, color in zip(tokens, colors, strict=True):
+            runs = cube.overlap_trajectory.sel(tokens=length)
+            axes.plot(runs.step[1:], runs[:, 1:].T, style, color=color, linewidth=0.4, alpha=0.5)
+            label = f"$L = {length}$, {kind}"
+            axes.plot(runs.step[1:], runs[:, 1:].mean("replica"), style, color=color, label=label)
+    threshold = 2.0 / np.sqrt(model["dimension"])
+    axes.axhline(threshold, color="0.3", linewidth=0.8, linestyle=":", label=r"escape threshold $2/\sqrt{d}$")
+    axes.set(
+        xscale="log", ylim=(0, 1), xlabel=f"SGD steps ($d = {model['dimension']}$)",
+        ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / L)^{1/2}$",
+    )  # fmt: skip
+    axes.legend(ncols=1, loc="upper left")
+    return figure

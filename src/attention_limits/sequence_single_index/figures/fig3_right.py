@@ -1,0 +1,45 @@
+"""Gain of tied over untied weights against the number of tokens, for three readings of the learning rates."""
+
+import numpy as np
+
+from attention_limits.pipeline.errors import CubeError
+from attention_limits.sequence_single_index.figures.style import power_text
+from attention_limits.plotting import house_style, new_figure
+from attention_limits.sequence_single_index.readings import gain
+
+READINGS = {
+    0.0: ("#0072B2", r"\gamma_t = \gamma_u"),
+    0.5: ("#009E73", r"\gamma_t = \sqrt{L}\,\gamma_u"),
+    1.0: ("#D55E00", r"\gamma_t = L\,\gamma_u"),
+}
+
+
+@house_style
+def draw(cubes):
+    """Ratio of the mean escape steps from the cubes fig3_tied_escape and fig3_untied_escape."""
+    tied, untied = cubes["fig3_tied_escape"], cubes["fig3_untied_escape"]
+    if not np.array_equal(tied.tokens, untied.tokens):
+        raise CubeError(
+            ["fig3_tied_escape and fig3_untied_escape have different numbers of tokens: give both the same"]
+        )
+    figure, axes = new_figure(1, 1, 4.8, 3.8)
+    for exponent, (color, reading) in READINGS.items():
+        found = gain(tied, untied, exponent)
+        length, fit = found.tokens, found.power_law
+        label = f"${reading}$, fit {power_text('L', fit)}"
+        for chosen, face in ((found.complete, color), (~found.complete, "white")):
+            error = (found.gain * found.relative_error)[chosen]
+            axes.errorbar(
+                length[chosen], found.gain[chosen], error, color=color, markerfacecolor=face, marker="o", markersize=4,
+                capsize=2, linestyle="none", label=label if face == color else None,
+            )  # fmt: skip
+        predicted = tied.flow_gain.sel(learning_rate_exponent=exponent).isel(replica=0)
+        axes.plot(length, predicted, color=color, linewidth=0.9)
+    axes.plot([], [], color="0.4", linewidth=0.9, label=r"flow, $d \to \infty$ (no fit)")
+    axes.set(
+        xscale="log", yscale="log", xlabel="tokens $L$", ylabel="gain, escape steps untied / tied", xticks=length,
+        xticklabels=[f"{value:g}" for value in length],
+    )  # fmt: skip
+    axes.minorticks_off()
+    axes.legend(loc="upper left")
+    return figure

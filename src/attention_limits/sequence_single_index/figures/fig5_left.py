@@ -1,0 +1,38 @@
+"""Loss surface of the positional-semantic model with SGD trajectories on it."""
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.interpolate import RegularGridInterpolator
+
+from attention_limits.sequence_single_index.figures.style import POSITIONAL, SEMANTIC, loss_contours
+from attention_limits.plotting import house_style
+
+
+@house_style
+def draw(cubes):
+    """Three-dimensional view (left) and contours (right) from the cube fig5_left."""
+    cube = cubes["fig5_left"].isel(omega=0)
+    surface = cube.loss.isel(replica=0)
+    e, m, loss = surface.e.values, surface.m.values, surface.values
+    height = RegularGridInterpolator((e, m), np.where(np.isfinite(loss), loss, np.nanmin(loss)))
+    figure = Figure(figsize=(8.2, 3.6), layout="constrained")
+    view = figure.add_subplot(1, 2, 1, projection="3d")
+    flat = figure.add_subplot(1, 2, 2)
+    grid = np.meshgrid(m, e)
+    view.plot_surface(*grid, loss, cmap="cividis", rcount=80, ccount=80, linewidth=0, alpha=0.75, rasterized=True)
+    loss_contours(figure, flat, e, m, loss, bar="right")
+    semantic = cube.semantic.values.astype(bool)
+    for run, learnt in enumerate(semantic):
+        path = cube.positional_overlap_trajectory.values[run], cube.semantic_overlap_trajectory.values[run]
+        color = SEMANTIC if learnt else POSITIONAL
+        flat.plot(path[1], path[0], color=color, linewidth=0.8, alpha=0.9)
+        view.plot(path[1], path[0], height(np.transpose(path)) + 5e-4, color=color, linewidth=0.8, zorder=5)
+        face = color if cube.escaped.values[run] else "white"
+        flat.plot(path[1][-1], path[0][-1], "o", color=color, markerfacecolor=face, markersize=3.5)
+    flat.plot([], [], color=SEMANTIC, label=f"{semantic.sum()} of {len(semantic)} runs: semantic")
+    flat.plot([], [], color=POSITIONAL, label=f"{(~semantic).sum()}: positional")
+    flat.plot(0, 0, "o", color="white", markeredgecolor="black", markersize=4, label="start")
+    flat.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=3, columnspacing=1.0)
+    view.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", title="$R(e, m)$")
+    view.view_init(elev=38, azim=-60)
+    return figure

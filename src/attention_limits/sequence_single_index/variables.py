@@ -1,0 +1,139 @@
+"""Variables of the sequence single-index family."""
+
+from attention_limits.pipeline.registry import Coordinate, Variable
+
+SOURCE = (
+    "Arnaboldi, Loureiro, Stephan, Krzakala, Zdeborova 2025, Asymptotics of SGD in sequence-single index models and single-layer "
+    "attention networks, arXiv:2506.02651"
+)
+
+COORDINATES = (
+    Coordinate("tokens", "tokens per sequence", "L", "length of a sequence"),
+    Coordinate(
+        "learning_rate_exponent",
+        "exponent of the learning rate",
+        "β",
+        "the tied student learns at the base rate times L^beta",
+    ),
+    Coordinate("dimension", "dimension of a token", "d", "number of components of a token"),
+    Coordinate("degree", "degree of the target", "k", "degree of the Hermite polynomial in the target"),
+    Coordinate(
+        "a", "strength of the positional part", "a", "scores of the positional part: a^2 on, -a^2 off the diagonal"
+    ),
+    Coordinate(
+        "omega", "weight of the positional part", "ω", "target = (1 - omega) semantic + omega positional attention"
+    ),
+    Coordinate("e", "positional overlap", "e", "u . p, student and position unit vectors"),
+    Coordinate("m", "semantic overlap", "m", "u . u*, student and teacher unit vectors"),
+    Coordinate("step", "step of SGD", "t", "number of updates done"),
+    Coordinate("order", "order", "k", "total degree in the overlaps"),
+    Coordinate("line", "line of the phase diagram", "", "what changes at the line"),
+    Coordinate("minimum", "kind of minimum", "", "where on e^2 + m^2 <= 1 the minimum lies"),
+)
+
+_LOSS = "half the expected squared error, summed over outputs"
+_SGD = "online SGD, w <- w - gamma grad, on the sphere; simulated in the overlaps, exact in law"
+_LINEAR = "d(e, m)/dtau near the uninformed start, tau = t / d, E and Cov of the gradient by quadrature"
+_EXPONENTS = {
+    "target": ("target, for a student rich enough to see it", "sqrt(sum over |kappa| = k of |G_kappa|^2)"),
+    "semantic": (
+        "target and student without positional encoding",
+        "C_k = sum over |kappa| = k of G_kappa . F_kappa / kappa!",
+    ),
+    "positional": (
+        "target and student with positional encoding",
+        "lowest value of the form of degree k in (e, m) where all lower forms vanish",
+    ),
+}
+
+
+def _exponent_variables(name, whose, coefficient):
+    return (
+        Variable(
+            f"exponent_{name}", (), f"information exponent of the {whose}", "k", "missing where there is none up to the order",
+            "lowest order at which the loss depends on the overlaps; below 1e-8, error included: treated as zero",
+        ),
+        Variable(
+            f"decided_{name}", (), f"whether every coefficient up to the exponent is zero or not within its error ({name})", "",
+            "true or false", "quadrature, checked by scrambled nets",
+        ),
+        Variable(
+            f"descends_{name}", (), f"whether the loss descends along this order ({name})", "", "true or false",
+            "sign of the coefficient; odd orders descend for one sign of m",
+        ),
+        Variable(f"coefficient_{name}", ("order",), f"coefficient of each order ({name})", "C_k", _LOSS, coefficient),
+        Variable(
+            f"coefficient_error_{name}", ("order",), f"quadrature error of the coefficient ({name})", "", _LOSS,
+            "change with the nodes, or spread over scrambled nets, or the gap between the two where they contradict each other",
+        ),
+    )  # fmt: skip
+
+
+VARIABLES = (
+    Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside of the disk", "R(e, m) = 1/2 E|g - F|^2"),
+    Variable("loss_tail", (), "bound on what the series leaves out", "", _LOSS, "m^(K+1) sqrt of the product of Parseval rests"),
+    Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "three times the change with fewer nodes"),
+    Variable("hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS, "d^2 R / de^2 at (0, 0)"),
+    Variable("hessian_mm", (), "curvature at the start along the teacher", "H_mm", _LOSS, "d^2 R / dm^2 at (0, 0)"),
+    Variable("hessian_em", (), "mixed curvature at the start", "H_em", _LOSS, "d^2 R / de dm at (0, 0)"),
+    *(variable for name, texts in _EXPONENTS.items() for variable in _exponent_variables(name, *texts)),
+    Variable(
+        "region", (), "region of the phase diagram", "",
+        "1 if the global minimum is positional, plus 2 if the steepest direction is, plus 4 if there are several minima",
+        "search along e^2 + m^2 = 1, where all minima lie for omega < 1; corners and steepest direction exact",
+    ),
+    Variable(
+        "minima", ("minimum",), "number of local minima of each kind", "",
+        "on e, m >= 0; signs of e and m are free; flat: a line along m of equal losses, at omega = 1",
+        "search along e^2 + m^2 = 1, where all minima lie for omega < 1; corners exact",
+    ),
+    Variable(
+        "transition", ("line",), "omega at the line", "ω",
+        "missing where no weight in [0, 1] is on the line: what holds at 0 then holds for all weights below 1",
+        "linear equation in omega with coefficients from two-dimensional quadrature",
+    ),
+    Variable("escaped", (), "whether the run escaped", "", "true or false; a run that did not is censored", _SGD),
+    Variable(
+        "escape_step", (), "step at which the run escaped", "t_esc", "SGD steps; the length of the run where it did not escape",
+        "first step beyond the threshold: 2/sqrt(d) (feed-forward), |m| (Hermite) or e^2 + m^2 (attention) as specified",
+    ),
+    Variable(
+        "flow_step", (), "escape step of the flow", "", "SGD steps, tau times d",
+        "dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m, integrated to the threshold",
+    ),
+    Variable(
+        "flow_gain", (), "gain of tied weights in the flow", "", "ratio of escape times; untied weights learn at the base rate",
+        "L gamma_t (a - gamma_t (L + 1)) / (gamma_u (a - gamma_u (L + 1))), a = 2 / sqrt(pi): slopes of the drift at m = 0",
+    ),
+    Variable("overlap", (), "overlap with the teacher at the end of the run", "|m|", "0 nothing learnt, 1 exact", _SGD),
+    Variable("overlap_trajectory", ("step",), "overlap with the teacher", "|m|", "missing after the end of the run", _SGD),
+    Variable(
+        "positional_overlap", (), "positional overlap at the end of the run or at the global minimum", "e",
+        "signed for runs, not negative for minima", _SGD,
+    ),
+    Variable(
+        "semantic_overlap", (), "semantic overlap at the end of the run or at the global minimum", "m",
+        "signed for runs, not negative for minima", _SGD,
+    ),
+    Variable("positional_overlap_trajectory", ("step",), "positional overlap", "e", "signed", _SGD),
+    Variable("semantic_overlap_trajectory", ("step",), "semantic overlap", "m", "signed", _SGD),
+    Variable("semantic", (), "whether the run learnt the semantic direction", "", "|m| > |e| at the end of the run", _SGD),
+    Variable("curvature_position", (), "curvature of the loss of SGD along the position", "H_ee", "per unit loss", _LINEAR),
+    Variable("curvature_semantic", (), "curvature of the loss of SGD along the teacher", "H_mm", "per unit loss", _LINEAR),
+    Variable("noise_position", (), "variance of the gradient along the position", "v_e", "per sample", _LINEAR),
+    Variable("noise_semantic", (), "variance of the gradient along the teacher", "v_m", "per sample", _LINEAR),
+    Variable("noise_total", (), "second moment of the gradient coefficients", "V", "E|dl/dz|^2 per sample", _LINEAR),
+    Variable(
+        "gaussian_step", (), "escape step of the linearised SGD", "T", "SGD steps; infinite where neither overlap grows",
+        "s_e^2 + s_m^2 = threshold, s_i^2 = (gamma/d) v_i (exp(2 (gamma/d) G_i T) - 1) / (2 G_i), G_i = -(H_ii + gamma V/2)",
+    ),
+    Variable(
+        "gaussian_semantic", (), "probability that the linearised SGD learns the semantic direction", "P_sem", "0 to 1",
+        "(2/pi) arctan(s_m / s_e) at its escape step",
+    ),
+    Variable(
+        "flow_semantic", (), "probability that SGD learns the semantic direction, exit and flow", "P_sem",
+        "0 to 1; missing where neither overlap grows, or where noise decides after the exit",
+        "Gaussian weight, at the exit from the start, of the side of the trajectory of the flow that ends at e = m",
+    ),
+)  # fmt: skip
