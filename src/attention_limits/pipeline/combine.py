@@ -24,7 +24,8 @@ def union(datasets: Iterable[xr.Dataset]) -> dict[str, np.ndarray]:
         for name in dataset.dims:
             values.setdefault(str(name), {}).update(dict.fromkeys(dataset[name].values.tolist()))
     return {
-        name: np.array(list(seen) if isinstance(next(iter(seen)), str) else sorted(seen)) for name, seen in values.items()
+        name: np.array(list(seen) if isinstance(next(iter(seen)), str) else sorted(seen))
+        for name, seen in values.items()
     }
 
 
@@ -40,13 +41,18 @@ def fill(datasets: list[xr.Dataset], coordinates: Mapping[str, np.ndarray] | Non
     first = datasets[0].variables
     names = sorted(map(str, datasets[0].data_vars))
     arrays, covered = (
-        {name: np.zeros([len(coordinates[dim]) for dim in first[name].dims], kind or first[name].dtype) for name in names}
+        {
+            name: np.zeros([len(coordinates[dim]) for dim in first[name].dims], kind or first[name].dtype)
+            for name in names
+        }
         for kind in (None, bool)
     )
     for dataset in datasets:
         if differing := set(dataset.data_vars) ^ set(names):
             raise Misfit("names", ", ".join(sorted(map(str, differing))))
-        index = {name: [position[name][value] for value in dataset[name].values.tolist()] for name in map(str, dataset.dims)}
+        index = {
+            name: [position[name][value] for value in dataset[name].values.tolist()] for name in map(str, dataset.dims)
+        }
         for name in names:
             array = dataset.variables[name]
             if array.dims != first[name].dims or array.dtype != arrays[name].dtype:

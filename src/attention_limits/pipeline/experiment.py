@@ -64,8 +64,13 @@ class File(Section):
         ),
     ] = {}  # noqa: RUF012
     requires: Annotated[
-        dict[_File, Annotated[_Text, Field(description="What the file is and where to get it, shown while it is missing.")]],
-        Field(description="Files, relative to the project; the experiment is left out, with its figures, while one is missing."),
+        dict[
+            _File,
+            Annotated[_Text, Field(description="What the file is and where to get it, shown while it is missing.")],
+        ],
+        Field(
+            description="Files, relative to the project; the experiment is left out, with its figures, while one is missing."
+        ),
     ] = {}  # noqa: RUF012
     data: Annotated[_Parts, Field(description="Data that estimators read: name to grid, replicas, solver.")] = {}  # noqa: RUF012
     estimators: Annotated[
@@ -262,7 +267,11 @@ def load_models(path: Path, changes: Mapping) -> dict[str, dict]:
     """The named models of a family, with changes. Raises SpecError, also for a change of a model that does not exist."""
     models = read_yaml(path) if path.is_file() else {}
     found = [f"{path}: {name}: must be a mapping" for name, model in models.items() if not isinstance(model, dict)]
-    found += [f"set: {name}: no model of {path}; allowed: {', '.join(models) or 'none'}" for name in changes if name not in models]
+    found += [
+        f"set: {name}: no model of {path}; allowed: {', '.join(models) or 'none'}"
+        for name in changes
+        if name not in models
+    ]
     if found:
         raise SpecError(found)
     return {name: {**model, **changes.get(name, {})} for name, model in models.items()}
@@ -324,7 +333,9 @@ def _written(keys: tuple[str, ...], document: dict, scale: str) -> tuple[str, ..
     return ("scales", scale, *keys) if node is not None else keys
 
 
-def _expand(path: Path, scale: str, file: File, document: dict, family: Family) -> tuple[Experiment | None, list[Problem]]:
+def _expand(
+    path: Path, scale: str, file: File, document: dict, family: Family
+) -> tuple[Experiment | None, list[Problem]]:
     """The experiment of one scale, or None and all that is wrong with it."""
     found = []
     parts: dict[str, dict[str, Estimator]] = {"data": {}, "estimators": {}}
@@ -364,14 +375,20 @@ def _expand(path: Path, scale: str, file: File, document: dict, family: Family) 
                 reads=parts["data"][reads] if reads else None,
                 requires=tuple(file.requires),
             )
-    found += [(("model", key), f"unknown key; allowed: {', '.join(sorted(read)) or 'none'}") for key in model if key not in read]
+    found += [
+        (("model", key), f"unknown key; allowed: {', '.join(sorted(read)) or 'none'}")
+        for key in model
+        if key not in read
+    ]
     wanted = [part.get("reads") for part in document.get("estimators", {}).values()]
     found += [(("data", name), "no estimator reads it") for name in document.get("data", {}) if name not in wanted]
     if not found:
         for section, members in parts.items():
             for name, part in members.items():
                 wrong = [*_points_without_data(part), *part.specification.cross_checks(part)]
-                found += [(tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong]
+                found += [
+                    (tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong
+                ]
     if found:
         return None, list(dict.fromkeys(found))
     described = " ".join(file.description.split())
@@ -395,7 +412,9 @@ def _validated_part(cls: type[Specification], part: dict, model: dict) -> tuple[
     blocks = part.get("chunk", {})
     if isinstance(blocks, dict):
         allowed = [*axes, "replicas"]
-        found += [(("chunk", key), f"unknown key; allowed: {', '.join(allowed)}") for key in blocks if key not in allowed]
+        found += [
+            (("chunk", key), f"unknown key; allowed: {', '.join(allowed)}") for key in blocks if key not in allowed
+        ]
     mine = {key: value for key, value in model.items() if key in fields(cls, "model")}
     scanned = {key: values[0] for key, values in axes.items() if key in fields(cls, "model") and values}
     whole = {"solver": {}, **part, "grid": axes if isinstance(grid, dict) else grid, "model": {**mine, **scanned}}

@@ -46,5 +46,10 @@ def collect(
                 arrays[name] = np.empty((*shape, *value.shape), value.dtype)
             arrays[name][place] = value
     variables = {name: ((*axes, *dims.get(name, ())), array) for name, array in arrays.items()}
-    own = {dim: np.arange(array.shape[i]) for own, array in variables.values() for i, dim in enumerate(own) if dim not in axes}
+    own = {
+        dim: np.arange(array.shape[i])
+        for own, array in variables.values()
+        for i, dim in enumerate(own)
+        if dim not in axes
+    }
     return xr.Dataset(variables, {**own, **axes, **(coordinates or {})})

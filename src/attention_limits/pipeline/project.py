@@ -39,7 +39,9 @@ class Run(Section):
     ] = "laptop"
     seed: Annotated[Whole, Field(ge=0, description="Root seed of all random streams.")] = 0
     results: Annotated[_Path, Field(description="Folder of all results.")] = RESULTS
-    project: Annotated[_Path, Field(description="Folder that holds config/, when it is not that of the Snakefile.")] = "."
+    project: Annotated[_Path, Field(description="Folder that holds config/, when it is not that of the Snakefile.")] = (
+        "."
+    )
     families: Annotated[
         Literal["all"] | Annotated[list[_Name], Field(min_length=1)],
         Field(description="all, or a list of folders of config/."),
@@ -56,10 +58,12 @@ class FigureEntry(Section):
     title: Annotated[str, Field(min_length=1, description="One line.")]
     cubes: Annotated[list[_Name], Field(min_length=1, description="Experiments of the family.")]
     same_model: Annotated[
-        list[str], Field(description="Keys of the model that must have one value in all cubes, which are drawn together.")
+        list[str],
+        Field(description="Keys of the model that must have one value in all cubes, which are drawn together."),
     ] = []  # noqa: RUF012
     module: Annotated[
-        _Name | None, Field(description="Module in the folder figures of the family, if it is not that of the figure's name.")
+        _Name | None,
+        Field(description="Module in the folder figures of the family, if it is not that of the figure's name."),
     ] = None
 
 
@@ -156,7 +160,9 @@ class Project:
     def codes(self) -> dict[tuple[str, str, str], str]:
         """The code digest of every estimator and every kind of data, by family, experiment and name."""
         return {
-            (item.family, item.name, name): chunk_code(part) for item in self._all() for name, part in item.parts.items()
+            (item.family, item.name, name): chunk_code(part)
+            for item in self._all()
+            for name, part in item.parts.items()
         }
 
     def cube_digests(self) -> dict[tuple[str, str], str]:
@@ -220,7 +226,9 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     for family in experiments if not found else ():
         mine, wrong = _load_figures(root, family, experiments[family], left_out)
         found += wrong
-        found += [f"{name}: this name is taken by another figure or family" for name in mine if name in (*figures, *families)]
+        found += [
+            f"{name}: this name is taken by another figure or family" for name in mine if name in (*figures, *families)
+        ]
         figures |= mine
     if found:
         raise SpecError(found)
@@ -257,9 +265,15 @@ def _load_figures(
         if entry is None:
             continue
         known = [*experiments, *absent]
-        found += [f"{source}: {name}.cubes: {cube!r}: allowed: {', '.join(known)}" for cube in entry.cubes if cube not in known]
+        found += [
+            f"{source}: {name}.cubes: {cube!r}: allowed: {', '.join(known)}"
+            for cube in entry.cubes
+            if cube not in known
+        ]
         present = [experiments[cube] for cube in entry.cubes if cube in experiments]
-        found += [f"{source}: {name}.same_model: {text}" for key in entry.same_model for text in _differing(key, present)]
+        found += [
+            f"{source}: {name}.same_model: {text}" for key in entry.same_model for text in _differing(key, present)
+        ]
         folder = Path(__file__).parents[1] / family / "figures"
         module = f"{PACKAGE}.{family}.figures.{entry.module or name}"
         figure = Figure(f"{prefix}_{name}", family, entry.title, module, tuple(entry.cubes), folder / f"{name}.rst")

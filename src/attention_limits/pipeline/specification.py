@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -61,10 +61,8 @@ class Values(Section):
     ]
 
 
-_T = TypeVar("_T")
-AXIS = "{start, stop, num} for evenly spaced values with both ends, spacing: log for evenly spaced logarithms, or {values: [...]}"
-# The axes of a file are expanded into lists before a class sees them (`pipeline.experiment`).
-Axis = Annotated[list[_T], BeforeValidator(lambda value: value, json_schema_input_type=Range | Values)]
+# The axis of a grid key. A file writes a Range or Values; `pipeline.experiment` expands them before a class sees the list.
+Axis = list
 
 
 class Nothing(Section):
@@ -120,8 +118,24 @@ class Specification(DataSpecification):
 
 def problems_of(cls: type[BaseModel], error: ValidationError) -> list[Problem]:
     """The errors of pydantic as key path and message: value, what is allowed, hint."""
-    schema = cls.model_json_schema(mode="serialization")
+    schema = json_schema(cls)
     return sorted({_problem(schema, item) for item in error.errors(include_url=False)})
+
+
+# pydantic has these names for the bounds of a number that a function looks at first.
+_STANDARD = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+
+
+@functools.cache
+def json_schema(cls: type[BaseModel]) -> dict:
+    """The JSON Schema of a class."""
+
+    def standard(node):
+        if isinstance(node, dict):
+            return {_STANDARD.get(key, key): standard(item) for key, item in node.items()}
+        return [standard(item) for item in node] if isinstance(node, list) else node
+
+    return standard(cls.model_json_schema())
 
 
 def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Problem]]:
@@ -138,12 +152,15 @@ def _problem(schema: dict, item: dict) -> Problem:
         return keys, f"unknown key; allowed: {', '.join(sorted(parent.get('properties', {}))) or 'none'}"
     if item["type"] == "missing":
         return keys, f"missing; allowed: {describe(node)}"
-    if item["type"] in ("value_error", "union_tag_not_found", "union_tag_invalid"):
-        return keys, str(item["ctx"]["error"]) if "error" in item.get("ctx", {}) else item["msg"]
-    value = item["input"]
-    hint = _number_hint(value) if isinstance(value, str) else None
-    said = f"YAML reads {value} as text; write {hint}" if hint else json.dumps(value, default=str)
-    return keys, f"{said}: allowed: {describe(node)}".replace(f"{hint}: allowed", f"{hint}; allowed")
+    if item["type"] == "value_error":
+        return keys, str(item["ctx"]["error"])
+    value, allowed = item["input"], describe(node)
+    if item["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        key, names = node["discriminator"]["propertyName"], ", ".join(sorted(node["discriminator"]["mapping"]))
+        return (*keys, key), f"{json.dumps(value.get(key))}: allowed: {names}"
+    if isinstance(value, str) and (hint := _number_hint(value)):
+        return keys, f"YAML reads {value} as text; write {hint}; allowed: {allowed}"
+    return keys, f"{json.dumps(value, default=str)}: allowed: {allowed}"
 
 
 def _walk(schema: dict, location: tuple) -> tuple[tuple[str, ...], dict, dict]:
@@ -208,12 +225,14 @@ def describe(node: dict) -> str:
         words.append("one of " + ", ".join(json.dumps(item) for item in node["enum"]))
     elif "type" in node:
         words.append(_TYPES[node["type"]])
+    sizes = [text.format(node[key]) for key, text in _SIZES.items() if key in node]
+    if sizes:
+        words.append("of " + " and ".join(sizes))
     bounds = [f"{sign} {node[key]:g}" for key, sign in _BOUNDS.items() if key in node]
     if bounds:
         words.append(" and ".join(bounds))
     if "pattern" in node:
         words.append(f"matching {node['pattern']}")
-    words += [text.format(node[key]) for key, text in _SIZES.items() if key in node]
     text = " ".join(words) or "any value"
     return f"{text} ({node['description'].rstrip('.')})" if "description" in node else text
 

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.parts import amp, mark_thresholds, ratio_color, setting, theory, threshold
+from attention_limits.attention_indexed.figures.parts import (
+    amp,
+    mark_thresholds,
+    ratio_color,
+    setting,
+    theory,
+    threshold,
+)
 from attention_limits.plotting import PUBLISHED
 
 

@@ -1,6 +1,12 @@
 """Population loss of attention's trace on two targets, without and with positional encoding."""
 
-from attention_limits.sequence_single_index.figures.style import ACCENT, NEUTRAL, exponent_text, loss_contours, lowest_point
+from attention_limits.sequence_single_index.figures.style import (
+    ACCENT,
+    NEUTRAL,
+    exponent_text,
+    loss_contours,
+    lowest_point,
+)
 from attention_limits.plotting import house_style, new_figure
 
 

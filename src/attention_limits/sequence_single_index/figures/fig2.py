@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from attention_limits.sequence_single_index.figures.style import ACCENT, NEUTRAL, exponent_text, loss_contours, lowest_point
+from attention_limits.sequence_single_index.figures.style import (
+    ACCENT,
+    NEUTRAL,
+    exponent_text,
+    loss_contours,
+    lowest_point,
+)
 from attention_limits.plotting import house_style, new_figure
 
 
