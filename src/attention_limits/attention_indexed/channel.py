@@ -166,20 +166,16 @@ def make_channel(name: str, tokens: int, beta: float = 1.0) -> Channel:
     Raises
     ------
     ValueError
-        If the name is unknown, T < 2, beta <= 0, the published hardmax has T > 2, or the hardmax T > `MOST_TOKENS`.
+        If the name is unknown, T < 2, beta <= 0, or T exceeds the `MOST_TOKENS` of the channel.
     """
     if name not in CHANNELS:
         raise ValueError(f"channel {name!r}: allowed: {', '.join(CHANNELS)}")
     if tokens < 2 or not 0 < beta < np.inf:
         raise ValueError(f"need T >= 2 and 0 < beta < infinity, got {tokens} and {beta}")
+    if tokens > MOST_TOKENS.get(name, tokens):
+        raise ValueError(f"{name} has up to {MOST_TOKENS[name]} tokens, got {tokens}")
     if name == "linear":
         return Linear(tokens)
     if name == "softmax":
         return Softmax(tokens, beta)
-    if tokens == 2:
-        return Hardmax(name == "hardmax_published")
-    if name == "hardmax_published":
-        raise ValueError(f"hardmax_published has two tokens, got {tokens}")
-    if tokens > MOST_TOKENS:
-        raise ValueError(f"hardmax has up to {MOST_TOKENS} tokens, got {tokens}")
-    return ManyHardmax(tokens)
+    return Hardmax(name == "hardmax_published") if tokens == 2 else ManyHardmax(tokens)

@@ -31,7 +31,7 @@ _STEP = 0.02
 
 @dataclass(frozen=True)
 class ManyHardmax:
-    """y_a = position of the largest entry of row a; a `channel.Channel` of T = `tokens` from 2 to `model.MOST_TOKENS`."""
+    """y_a = position of the largest entry of row a; a `channel.Channel` of T = `tokens` from 2 to 8."""
 
     tokens: int
     equations = None

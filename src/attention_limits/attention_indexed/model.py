@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-# Tokens up to which all outputs of a hardmax are summed: 636 kinds at eight tokens (20 s), 2.6 times as many with each further
-# one, each twice the work.
-MOST_TOKENS = 8
+# Largest numbers of tokens. The published curve has two. A hardmax is a sum over the kinds of its outputs: 636 kinds at eight
+# tokens (20 s). Each further token makes 2.6 times as many, and twice the work for each.
+MOST_TOKENS = {"hardmax": 8, "hardmax_published": 2}
 # What a process holds beside its data: the interpreter with its libraries.
 BASE_MEGABYTES = 300
 # What algorithms hold at once, in numbers: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.
