@@ -16,7 +16,7 @@ from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.state_evolution import node_dimension, solve
-from attention_limits.pipeline.spec import load_experiment
+from attention_limits.pipeline.experiment import load_experiment
 from table import Growth, Row, Spread
 
 EXPERIMENTS = Path(__file__).parents[1] / "config" / "experiments" / "sequence_multi_index"
