@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from attention_limits.attention_indexed.model import MOST_TOKENS, megabytes, samples, width
+from attention_limits.attention_indexed.model import MOST_TOKENS, megabytes, sizes
 from attention_limits.pipeline.specification import Axis, DataSpecification, Problem, Section, Specification, Whole
 
 PREFIX = "aim"
@@ -43,7 +43,7 @@ Output = Annotated[Literal["linear", "softmax", "hardmax"], Field(description=
 OutputOrPublished = Annotated[Literal["linear", "softmax", "hardmax", "hardmax_published"], Field(description=
     "Output of the scores h: h itself, its softmax by rows, or the position of the largest entry of each row. "
     "hardmax_published follows the published code; its curve is not Bayes-optimal.")]
-OneReplica = Annotated[Literal[1], Field(description="The curve has no random numbers.")]
+OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
 Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]
 MaxIterations = Annotated[Whole, Field(ge=1, le=10_000, description=
     "Largest number of iterations. A run ends earlier when it converges, or makes no progress at any damping.")]
@@ -263,15 +263,14 @@ def _sizes(estimator) -> list[Problem]:
 
 
 def _memory(estimator, layers: int) -> list[Problem]:
-    """Data that do not fit; each layer has matrices of its own. An estimator of two layers always reads two tokens."""
-    dimension, alpha = estimator.solver["dimension"], max(_values(estimator, "alpha"))
-    tokens, starts = max(_values(estimator, "tokens"), default=2), estimator.solver.get("starts", 0)
-    count, (rank, _) = samples(alpha, dimension), width(max(_values(estimator, "ratio")), dimension)
-    needed, allowed = megabytes(count, tokens, layers * dimension, rank, starts), estimator.resources["memory"]
+    """Data that exceed the memory. Two layers always read two tokens."""
+    alpha, ratio = max(_values(estimator, "alpha")), max(_values(estimator, "ratio"))
+    size, tokens = sizes(alpha, ratio, estimator.solver["dimension"]), max(_values(estimator, "tokens"), default=2)
+    needed, allowed = megabytes(size, tokens, layers, estimator.solver.get("starts", 0)), estimator.resources["memory"]
     if needed <= allowed:
         return []
-    size = f"n T d = {count} x {tokens} x {dimension} numbers at alpha = {alpha:g} and r = {rank}"
-    return [(("resources", "memory"), f"{allowed} MB: {size} need {needed} MB")]
+    numbers = f"n T d = {size.count} x {tokens} x {size.dimension} numbers at alpha = {alpha:g} and r = {size.rank}"
+    return [(("resources", "memory"), f"{allowed} MB: {numbers} need {needed} MB")]
 
 
 DATA: dict[str, type[DataSpecification]] = {}
