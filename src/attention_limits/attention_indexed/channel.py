@@ -27,9 +27,9 @@ CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
 class Channel(Protocol):
     """A channel of T = `tokens` tokens, as the state evolution needs it.
 
-    A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is coarser. `ties` is the limit of
-    information sqrt(V Q) at small V, or None where the information has another law. `uncertainty` bounds the relative error of
-    the information.
+    A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is coarser. `ties` is the limit
+    of information sqrt(V Q) at small V, or None where the information has another law. `uncertainty` bounds the relative error
+    of the information.
     """
 
     tokens: int

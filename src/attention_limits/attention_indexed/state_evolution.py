@@ -1,7 +1,7 @@
 """State evolution of extensive-width attention: the Bayes-optimal error against alpha = n / d^2, and its limits.
 
 With Q = 1 + rho the fixed point is V = mmse(D), 1/D = alpha information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025,
-arXiv:2506.01582). Nothing is iterated: at each D the first equation gives V and the second alpha, and a root finder inverts alpha(D).
+arXiv:2506.01582). Nothing is iterated: at each D the first equation gives V and the second alpha; a root finder inverts alpha(D).
 
 Everywhere `channel` is a `channel.Channel`, `ratio` is rho = r/d and `noise` is D.
 """

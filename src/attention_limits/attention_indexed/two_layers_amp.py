@@ -100,8 +100,8 @@ def run(
         _, z, spread, sound = model.posterior(data.observed, contrasts(omega), V)
         resolved = min(resolved, float(np.mean(sound)))
         G = slopes(z, V)
-        # From the posterior variances. The mean of G^2 has the same expectation, but where the finite size makes V too small, it is
-        # too large and makes V smaller still.
+        # From the posterior variances. The mean of G^2 has the same expectation, but where the finite size makes V too small,
+        # it is too large and makes V smaller still.
         q_hat = 2.0 * (2.0 - spread.mean(axis=0)) / V * count / dimension**2
         diverged = not np.all(np.isfinite(q_hat) & (q_hat > 0))
         if diverged:
