@@ -16,17 +16,18 @@ any number of tokens; there are at most 2^(T - 1) sets S. Derived for the model 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-# Values are integrated over so many of their standard deviations on either side of the most likely scores (the rest has a
-# probability of 1e-10), on panels of this width in units of sqrt(V), with so many Gauss-Legendre nodes each. Where entries are
-# d > 1 standard deviations from omega, the slopes of their densities, of order d, cancel between factors: panels are d times
-# narrower.
+# A value is integrated over _REACH standard deviations on either side of the most likely score (the rest has a probability of
+# 1e-10), on panels of _WIDTH sqrt(V) with _ORDER Gauss-Legendre nodes each. Where entries are d > 1 standard deviations from
+# omega, the slopes of their densities, of order d, cancel between factors: panels are d times narrower.
 _REACH, _WIDTH, _ORDER = 6.5, 2.0, 8
-# What is further from the bounds than this many standard deviations is taken there: its probability is below 1e-88.
+# Scores further from the most likely ones than this many standard deviations are moved there: their probability is below 1e-88.
 FURTHEST = 20.0
+# Largest number of sweeps over the constraints of the projection, and the largest step of its last one.
 _SWEEPS, _TOLERANCE = 500, 1e-2
 _SQRT2, _NORMAL = math.sqrt(2.0), math.sqrt(2.0 * math.pi)
 
@@ -85,9 +86,33 @@ def nearest(best, omega, h):
     return distance
 
 
+class Output(NamedTuple):
+    """One output with its k values: `rows` and `columns` (k,) of the values, the parent of each, `parents` (k,), or -1, and the
+    `value` (T,) of each row."""
+
+    best: np.ndarray
+    omega: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    parents: np.ndarray
+    value: np.ndarray
+
+
+class Grid(NamedTuple):
+    """Quadrature in one variable: `nodes` (n,), panel widths `sizes` (n / order,), first and last panel of each value, (k,) and
+    (k,), and `below` and `pull` (T, T, n) of `_bounds`."""
+
+    nodes: np.ndarray
+    sizes: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    below: np.ndarray
+    pull: np.ndarray
+
+
 @njit
-def _values_of(best):
-    """Rows and columns (k,) of the values, the parent of each (-1: none), and the value (T,) of each row."""
+def _output(best, omega):
+    """The `Output` of best (T,) at omega (T, T)."""
     tokens = len(best)
     value, rows, columns = np.full(tokens, -1), np.empty(tokens, np.int64), np.empty(tokens, np.int64)
     count = 0
@@ -101,7 +126,7 @@ def _values_of(best):
     for i in range(count):
         if best[columns[i]] != rows[i]:
             parents[i] = value[columns[i]]
-    return rows[:count], columns[:count], parents, value
+    return Output(best, omega, rows[:count], columns[:count], parents, value)
 
 
 @njit
@@ -169,18 +194,43 @@ def _bounds(best, omega, nodes):
 
 
 @njit
+def _grid(output, likely):
+    """The `Grid` of an output with the most likely scores `likely` (T, T)."""
+    tokens, count = len(output.best), len(output.rows)
+    centers, widths = np.empty(count), np.empty(count)
+    for i in range(count):
+        a, b = output.rows[i], output.columns[i]
+        centers[i], widths[i] = likely[a, b], _deviation(a, b)
+    furthest = 1.0
+    for a in range(tokens):
+        for b in range(a, tokens):
+            furthest = max(furthest, abs(output.omega[a, b] - likely[a, b]) / _deviation(a, b))
+    nodes, sizes, begin, end = _panels(centers, widths, _WIDTH / furthest)
+    below, pull = _bounds(output.best, output.omega, nodes)
+    return Grid(nodes, sizes, begin, end, below, pull)
+
+
+@njit
 def _bounded(row, c, i, here, value, best):
     """Whether h[row, c] is no value and is bounded by i, the value of `row`, given the set `here` of i and those above."""
     return value[row] == i and here >> value[c] & 1 and best[row] != c and best[c] != row
 
 
 @njit
-def _factor(i, above, rows, columns, value, best, omega, nodes, below, first, last, f):
-    """Writes f_{i|S} at the nodes `first` to `last` into f (n,); `above` is the set S as bits."""
-    a, b = rows[i], columns[i]
+def _factor(i, above, output, grid, f):
+    """Writes f_{i|S} at the nodes of value i into f (n,); `above` is the set S as bits."""
+    a, b, best, value, nodes, below = (
+        output.rows[i],
+        output.columns[i],
+        output.best,
+        output.value,
+        grid.nodes,
+        grid.below,
+    )
+    first, last = grid.begin[i] * _ORDER, grid.end[i] * _ORDER
     width, here = _deviation(a, b), above | 1 << i
     for j in range(first, last):
-        z = (nodes[j] - omega[a, b]) / width
+        z = (nodes[j] - output.omega[a, b]) / width
         f[j] = math.exp(-0.5 * z * z) / (width * _NORMAL)
     for row in range(len(best)):
         for c in range(len(best)):
@@ -196,32 +246,12 @@ def _admissible(i, above, parents):
 
 
 @njit
-def posterior(best, omega, mean):
-    """Writes E[h - omega | best] into mean (T, T), given best (T,) and omega (T, T) in units of sqrt(V); returns P(best | omega).
+def _sets(parents):
+    """The number (2^k,) of each set that holds the parents of all its members, -1 for others, and how many there are.
 
-    The probability of a cycle of three or more rows is zero, and the mean is not defined.
+    Numbers rise with the bits, so that S comes before S + i.
     """
-    tokens = len(best)
-    likely = np.empty((tokens, tokens))
-    distance = nearest(best, omega, likely)
-    if distance > FURTHEST**2:
-        taken, scale = np.empty((tokens, tokens)), FURTHEST / math.sqrt(distance)
-        for a in range(tokens):
-            for b in range(tokens):
-                taken[a, b] = likely[a, b] + scale * (omega[a, b] - likely[a, b])
-        omega = taken
-    rows, columns, parents, value = _values_of(best)
-    count = len(rows)
-    centers, widths = np.empty(count), np.empty(count)
-    for i in range(count):
-        centers[i], widths[i] = likely[rows[i], columns[i]], _deviation(rows[i], columns[i])
-    furthest = 1.0
-    for a in range(tokens):
-        for b in range(a, tokens):
-            furthest = max(furthest, abs(omega[a, b] - likely[a, b]) / _deviation(a, b))
-    nodes, sizes, begin, end = _panels(centers, widths, _WIDTH / furthest)
-    below, pull = _bounds(best, omega, nodes)
-    # The sets that hold the parents of all their members, by rising bits, so that S comes before S + i.
+    count = len(parents)
     index, sets = np.full(1 << count, -1), 0
     for above in range(1 << count):
         closed = True
@@ -230,16 +260,22 @@ def posterior(best, omega, mean):
         if closed:
             index[above] = sets
             sets += 1
-    A, B = np.zeros((sets, len(nodes))), np.zeros((sets, len(nodes)))
-    A[0], B[sets - 1] = 1.0, 1.0
-    f, g, probability = np.empty(len(nodes)), np.empty(_ORDER), 0.0
+    return index, sets
+
+
+@njit
+def _from_above(output, grid, index, A, f):
+    """Writes A (sets, n), zero before; returns the probability of the output. f (n,) is work space."""
+    count, sizes = len(output.rows), grid.sizes
+    A[0] = 1.0
+    g, probability = np.empty(_ORDER), 0.0
     for above in range(1 << count):
         for i in range(count):
-            if index[above] < 0 or not _admissible(i, above, parents):
+            if index[above] < 0 or not _admissible(i, above, output.parents):
                 continue
-            _factor(i, above, rows, columns, value, best, omega, nodes, below, begin[i] * _ORDER, end[i] * _ORDER, f)
+            _factor(i, above, output, grid, f)
             old, new, total = A[index[above]], A[index[above | 1 << i]], 0.0
-            for panel in range(end[i] - 1, begin[i] - 1, -1):
+            for panel in range(grid.end[i] - 1, grid.begin[i] - 1, -1):
                 first = panel * _ORDER
                 for j in range(_ORDER):
                     g[j] = sizes[panel] * f[first + j] * old[first + j]
@@ -250,19 +286,26 @@ def posterior(best, omega, mean):
                     new[first + j] += total + part
                 for j in range(_ORDER):
                     total += _W[j] * g[j]
-            for j in range(begin[i] * _ORDER):
+            for j in range(grid.begin[i] * _ORDER):
                 new[j] += total
             if above | 1 << i == (1 << count) - 1:
                 probability += total
-    mean[:] = 0.0
+    return probability
+
+
+@njit
+def _from_below(output, grid, index, A, probability, f, mean):
+    """Integrates B and adds to mean (T, T), on either side of the diagonal, the posterior means. f (n,) is work space."""
+    count, n, sizes = len(output.rows), len(grid.nodes), grid.sizes
+    B, g = np.zeros_like(A), np.empty(_ORDER)
+    B[-1] = 1.0
     for above in range((1 << count) - 1, -1, -1):
         for i in range(count):
-            if index[above] < 0 or not _admissible(i, above, parents):
+            if index[above] < 0 or not _admissible(i, above, output.parents):
                 continue
-            start, stop = begin[i] * _ORDER, end[i] * _ORDER
-            _factor(i, above, rows, columns, value, best, omega, nodes, below, start, stop, f)
+            _factor(i, above, output, grid, f)
             old, new, total = B[index[above | 1 << i]], B[index[above]], 0.0
-            for panel in range(begin[i], end[i]):
+            for panel in range(grid.begin[i], grid.end[i]):
                 first = panel * _ORDER
                 whole = 0.0
                 for j in range(_ORDER):
@@ -276,26 +319,52 @@ def posterior(best, omega, mean):
                     # From here on f is the posterior weight of the node.
                     f[first + j] = _W[j] * g[j] * A[index[above], first + j] / probability
                 total += whole
-            for j in range(stop, len(nodes)):
+            for j in range(grid.end[i] * _ORDER, n):
                 new[j] += total
-            _add_means(i, above | 1 << i, rows, columns, value, best, omega, nodes, pull, start, stop, f, mean)
-    for a in range(tokens):
-        for b in range(a):
-            mean[a, b] = mean[b, a] = mean[a, b] + mean[b, a]
-    return probability
+            _add_means(i, above | 1 << i, output, grid, f, mean)
 
 
 @njit
-def _add_means(i, here, rows, columns, value, best, omega, nodes, pull, first, last, weights, mean):
-    """Adds to mean, on either side of the diagonal, what value i and the entries that it bounds have, given `weights` (n,)."""
-    a, b = rows[i], columns[i]
+def _add_means(i, here, output, grid, weights, mean):
+    """Adds to mean, on either side of the diagonal, the means of value i and of the entries that it bounds, given `weights`
+    (n,)."""
+    a, b, best, value, nodes, pull = output.rows[i], output.columns[i], output.best, output.value, grid.nodes, grid.pull
+    first, last = grid.begin[i] * _ORDER, grid.end[i] * _ORDER
     for j in range(first, last):
-        mean[a, b] += weights[j] * (nodes[j] - omega[a, b])
+        mean[a, b] += weights[j] * (nodes[j] - output.omega[a, b])
     for row in range(len(best)):
         for c in range(len(best)):
             if _bounded(row, c, i, here, value, best):
                 for j in range(first, last):
                     mean[row, c] -= weights[j] * pull[row, c, j]
+
+
+@njit
+def posterior(best, omega, mean):
+    """Writes E[h - omega | best] into mean (T, T), given best (T,) and omega (T, T) in units of sqrt(V); returns P(best | omega).
+
+    The probability of a cycle of three or more rows is zero, and the mean is not defined.
+    """
+    tokens = len(best)
+    likely = np.empty((tokens, tokens))
+    distance = nearest(best, omega, likely)
+    if distance > FURTHEST**2:
+        moved, scale = np.empty((tokens, tokens)), FURTHEST / math.sqrt(distance)
+        for a in range(tokens):
+            for b in range(tokens):
+                moved[a, b] = likely[a, b] + scale * (omega[a, b] - likely[a, b])
+        omega = moved
+    output = _output(best, omega)
+    grid = _grid(output, likely)
+    index, sets = _sets(output.parents)
+    A, f = np.zeros((sets, len(grid.nodes))), np.empty(len(grid.nodes))
+    probability = _from_above(output, grid, index, A, f)
+    mean[:] = 0.0
+    _from_below(output, grid, index, A, probability, f, mean)
+    for a in range(tokens):
+        for b in range(a):
+            mean[a, b] = mean[b, a] = mean[a, b] + mean[b, a]
+    return probability
 
 
 @njit
