@@ -1,4 +1,4 @@
-"""Commands that only look: check, list, summary, show."""
+"""Commands that print and change nothing: check, list, summary, show."""
 
 import json
 import sys
