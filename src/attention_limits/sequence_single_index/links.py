@@ -156,3 +156,13 @@ def named_link(name, tokens, folder=".") -> Link:
     if not callable(function):
         raise ValueError(f"{path}: no function {name.rpartition(':')[2]!r}")
     return Link(tokens, function)
+
+
+def target_and_student(point, project) -> tuple[Link, Link]:
+    """The links of the keys target, student, tokens, degree, weights and constant of `point`; paths start from `project`."""
+    tokens = int(point["tokens"])
+    if point["target"] == "hermite":
+        target = hermite_sum(tokens, {int(point["degree"]): point["weights"]}, point["constant"])
+    else:
+        target = named_link(point["target"], tokens, project)
+    return target, named_link(point["student"], tokens, project)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from attention_limits.sequence_single_index.estimators.sgd_runs import sgd_dataset
 from attention_limits.sequence_single_index.reduced_sgd import attention
+from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
 
 
 def run(spec, streams):
-    """Escape steps, overlaps and which is larger at the end (see `variables`)."""
+    """Escape steps, overlaps, and whether the semantic one is larger at the end (see `variables`)."""
 
     def simulate(point, schedule, generator):
         return attention(
