@@ -1,5 +1,4 @@
-# The whole workflow: `snakemake` makes every cube and figure, `snakemake <family>` or `snakemake <figure>` one.
-import functools
+# The whole workflow: `snakemake` makes every cube and figure; `snakemake <family>` or `snakemake <figure>` makes a part.
 import os
 import shlex
 import sys
@@ -30,13 +29,10 @@ except SpecError as error:
     sys.exit(f"{error}")
 for note in PROJECT.notes():
     print(note, file=sys.stderr)
-AUDIT = [f"{PROJECT.results}/audit.{kind}" for kind in ("md", "json")]
 
 
 wildcard_constraints:
-    family="[a-z][a-z0-9_]*",
     experiment="[a-z][a-z0-9_]*",
-    estimator="[a-z][a-z0-9_]*",
     chunk="[A-Za-z0-9_.-]+",
 
 
@@ -51,12 +47,12 @@ rule all:
         lambda wildcards: AUDIT if PUBLISHED else [],
 
 
-# A family that needs rules of its own, such as data shared by several solvers, brings a file.
-# All build on the common one.
-COMMON = ROOT / "workflow" / "rules" / "common.smk"
-for rules in (COMMON, *sorted(set(COMMON.parent.glob("*.smk")) - {COMMON})):
-
-    include: rules
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/estimators.smk"
+include: "workflow/rules/cubes.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/audit.smk"
 
 
 for family in PROJECT.experiments:
@@ -64,6 +60,6 @@ for family in PROJECT.experiments:
     rule:
         name:
             family
-        localrule: True
         input:
             PROJECT.family_targets(family),
+        localrule: True

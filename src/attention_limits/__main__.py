@@ -24,9 +24,9 @@ _THREAD_VARIABLES = (
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 _MODULES = {
-    **dict.fromkeys(("run", "merge", "draw"), "making"),
+    **dict.fromkeys(("run", "merge", "draw"), "computing"),
     **dict.fromkeys(("check", "list", "show", "summary"), "inspecting"),
-    **dict.fromkeys(("threshold", "check_link"), "asking"),
+    **dict.fromkeys(("threshold", "check_link"), "thresholds"),
     "audit": "auditing",
 }
 
@@ -50,6 +50,16 @@ def _positive(text: str) -> float:
 
 
 _positive.__name__ = "number > 0"
+
+
+def _mapping(text: str) -> dict:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError
+    return value
+
+
+_mapping.__name__ = "JSON mapping"
 
 
 def _link_parameters(parser: argparse.ArgumentParser, rest: list[str]) -> dict:
@@ -76,10 +86,18 @@ def _parser() -> argparse.ArgumentParser:
     scaled = argparse.ArgumentParser(add_help=False)
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
     scaled.add_argument("--seed", type=_whole(0), default=0, help="root seed of all random streams (default: 0)")
+    scaled.add_argument(
+        "--set",
+        dest="settings",
+        type=_mapping,
+        default={},
+        metavar="JSON",
+        help="changes of models: family, model, key",
+    )
     scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
 
     run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
-    run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/experiments/<family>/<name>.yaml")
+    run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml")
     run.add_argument("--estimator", required=True, help="an estimator of the experiment, or data it reads")
     run.add_argument("--chunk", help="name of one chunk (default: all that are not there, or not current)")
     run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
@@ -90,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     merge.add_argument("--output", type=Path, help="file of the cube (default: below results/cubes)")
 
     draw = commands.add_parser("draw", help="draw a figure from cubes, as PDF and PNG")
-    draw.add_argument("figure", metavar="FIGURE", help="module of attention_limits.figures")
+    draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
     draw.add_argument(
         "cubes", type=Path, nargs="+", metavar="CUBE", help="cubes; the figure gets each by its file name"
     )
@@ -160,7 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
     module = _MODULES[command]
     try:
         getattr(import_module(f"attention_limits.cli.{module}"), f"{command}_command")(**options)
-        if module == "making":
+        if module == "computing":
             # Goes into the log of a job: what it costs, whatever else the machine does meanwhile.
             print(f"{time.process_time():.1f} s of CPU")
     except (SpecError, CubeError) as error:

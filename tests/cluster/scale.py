@@ -26,7 +26,7 @@ from attention_limits.pipeline.digests import chunk_attributes, chunk_code, poin
 from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.layout import common_attributes, write_atomic
 from attention_limits.pipeline.provenance import versions
-from attention_limits.pipeline.spec import load_experiment
+from attention_limits.pipeline.experiment import load_experiment
 import os
 os.fsync = lambda descriptor: None
 experiment = load_experiment(Path("config/experiments/toy/growth_curve.yaml"))

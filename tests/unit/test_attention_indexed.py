@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.channel import Linear, make_channel
 from attention_limits.pipeline.chunks import run_chunk
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.spec import load_experiment
+from attention_limits.pipeline.experiment import load_experiment
 from toy import REPOSITORY
 
 

@@ -9,7 +9,7 @@ import yaml
 from attention_limits.pipeline.chunks import run_chunk
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.spec import load_experiment
+from attention_limits.pipeline.experiment import load_experiment
 from toy import REPOSITORY
 
 SMALL = {

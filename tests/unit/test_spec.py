@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.spec import load_experiment
+from attention_limits.pipeline.experiment import load_experiment
 from toy import EXPERIMENT, Toy
 from toy_data import SHARED, share
 

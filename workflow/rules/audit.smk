@@ -1,5 +1,5 @@
 # Published numbers beside ours, from the cubes of all selected families: `snakemake audit`.
-from attention_limits.pipeline.audit.published import load_published
+from attention_limits.pipeline.audit.entries import load_published
 from attention_limits.pipeline.audit.table import audit_modules
 from attention_limits.pipeline.provenance import code_digest
 
@@ -7,6 +7,8 @@ try:
     PUBLISHED = load_published(FOLDER, PROJECT.experiments)
 except SpecError as error:
     sys.exit(f"{error}")
+
+AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
 
 
 def audit_command(wildcards, output):
@@ -19,20 +21,20 @@ rule audit:
         sorted({PROJECT.cube_path(entry.family, name) for entry in PUBLISHED for name in entry.cubes}),
     output:
         AUDIT,
-    params:
-        entries=text(repr(PUBLISHED)),
-        code=code_digest(*audit_modules([entry.family for entry in PUBLISHED])),
-        command=audit_command,
     log:
         f"{RESULTS}/logs/audit.log",
     benchmark:
         f"{RESULTS}/benchmarks/audit.tsv"
     conda:
-        environment
+        ENVIRONMENT
     threads: 1
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        entries=text(repr(PUBLISHED)),
+        code=code_digest(*audit_modules([entry.family for entry in PUBLISHED])),
+        command=audit_command,
     message:
         "audit {output[0]}"
     shell:

@@ -1,17 +1,22 @@
-# The two steps every experiment takes: chunks, then one cube. Which experiments there are is told by config/.
-from snakemake.settings.types import DeploymentMethod
+# What all rules share: the line of the shell, what decides the numbers, resources, damaged files.
+import functools
+import json
+
 from snakemake_interface_executor_plugins.executors.real import RealExecutor
 
 from attention_limits.pipeline import provenance
-from attention_limits.pipeline.damage import aside_lines, damaged_chunks, damaged_cubes, set_aside
+from attention_limits.pipeline.damage import aside_lines, set_aside
+from attention_limits.pipeline.files import canonical_json
 
-# Paths in the lines of the shell are relative to the working directory, so that a line can be pasted from a log.
-EXPERIMENTS = os.path.relpath(FOLDER / "config" / "experiments")
 RESULTS = PROJECT.results
-# What fails shows the end of its log.
+ENVIRONMENT = "../../envs/attention-limits.yaml"
+# A job that fails shows the end of its log.
 SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
 
-CUBE_JOBS = PROJECT.cube_jobs()
+# The jobs run this checkout, with the Python that runs Snakemake or, under `--sdm conda`, with that of their environment.
+_SOURCE, _BIN = (shlex.quote(str(path)) for path in (provenance.SOURCE.parent, Path(sys.executable).parent))
+_PREFIX = f'export PATH={_BIN}:"$PATH" PYTHONPATH={_SOURCE} PYTHONNOUSERSITE=1; '
+shell.prefix(_PREFIX.replace("{", "{{").replace("}", "}}"))
 
 
 def with_quoted_python(line_of_job):
@@ -23,45 +28,17 @@ def with_quoted_python(line_of_job):
 RealExecutor.format_job_exec = with_quoted_python(RealExecutor.format_job_exec)
 
 
-def with_conda():
-    return DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
-
-
-# The digest of the code is that of the package which Snakemake has imported, so the jobs must run the same files.
-if with_conda() and provenance.SOURCE.resolve() != (ROOT / "src" / provenance.PACKAGE).resolve():
-    sys.exit(
-        f"--sdm conda: the jobs would run {ROOT / 'src' / provenance.PACKAGE}, but Snakemake has imported "
-        f"{provenance.SOURCE}; allowed: the same folder, from pip install --editable {shlex.quote(str(ROOT))}"
-    )
-
-
-def environment(wildcards):
-    """The conda environment of a job. Without --sdm conda none, or each output would be noted as made in it."""
-    file = str(ROOT / "envs" / "attention-limits.yaml")
-    # Snakemake fills in braces here.
-    return file.replace("{", "{{").replace("}", "}}") if with_conda() else None
-
-
-def interpreter():
-    """The Python of the jobs: the one that runs Snakemake, or that of their environment.
-
-    The environment holds what the package needs but not the package, which would go stale in it, or be another
-    checkout's where two share environments: PYTHONPATH lends it this checkout's. It is set here, since Snakemake
-    keeps its own from such jobs. Packages in a user's home would come before those of the environment.
-    """
-    if not with_conda():
-        return [sys.executable]
-    return ["env", "PYTHONNOUSERSITE=1", f"PYTHONPATH={os.path.relpath(ROOT / 'src')}", "python"]
-
-
-def name_of(wildcards):
-    return wildcards.family, wildcards.experiment, wildcards.estimator, wildcards.chunk
-
-
 def program(command, *arguments, results=True):
     """A line of the shell that calls the program, every word of it quoted."""
     run = ["--scale", PROJECT.scale, "--seed", PROJECT.seed, "--results", PROJECT.base] if results else []
-    return shlex.join(map(str, [*interpreter(), "-m", provenance.PACKAGE, command, *arguments, *run]))
+    if results and PROJECT.settings:
+        run += ["--set", json.dumps(PROJECT.settings)]
+    return shlex.join(map(str, ["python", "-m", provenance.PACKAGE, command, *arguments, *run]))
+
+
+def experiment_file(family, experiment):
+    """Relative to the working directory, so that a line can be pasted from a log."""
+    return f"{os.path.relpath(FOLDER)}/config/{family}/experiments/{experiment}.yaml"
 
 
 # Free texts are handed over by functions: in a plain string Snakemake would take {braces} for wildcards.
@@ -69,46 +46,55 @@ def text(value):
     return lambda wildcards: value
 
 
-# Params that are made of the output are not compared with those of former runs: how a job is called decides no number.
-def run_command(wildcards, output, threads):
-    family, experiment, estimator, chunk = name_of(wildcards)
-    file = f"{EXPERIMENTS}/{family}/{experiment}.yaml"
-    options = ["--estimator", estimator, "--chunk", chunk, "--threads", threads, "--output", output]
-    return program("run", file, *options)
+class Jobs:
+    """The jobs of one rule, which computes one estimator or one kind of data of a family: inputs, params, resources.
+
+    Params that are made of the output are not compared with those of former runs: how a job is called decides no number.
+    """
+
+    def __init__(self, family, section, name):
+        self.family, self.section, self.name = family, section, name
+        self.rule = PROJECT.rule_name(family, name)
+        self.path = f"{'data' if section == 'data' else 'chunks'}/{family}/{{experiment}}/{name}/{{chunk}}"
+
+    def part(self, wildcards):
+        return PROJECT.part(self.family, wildcards.experiment, self.name)
+
+    def data(self, wildcards):
+        return PROJECT.data_paths(self.part(wildcards), wildcards.chunk)
+
+    def spec(self, wildcards):
+        part = self.part(wildcards)
+        return canonical_json(part.effective(part.chunk(wildcards.chunk)))
+
+    def code(self, wildcards):
+        return PROJECT.codes[self.family, wildcards.experiment, self.name]
+
+    def command(self, wildcards, output, threads):
+        file = experiment_file(self.family, wildcards.experiment)
+        options = ["--estimator", self.name, "--chunk", wildcards.chunk, "--threads", threads, "--output", output]
+        return program("run", file, *options)
+
+    def threads(self, wildcards):
+        return self.part(wildcards).resources["threads"]
+
+    def memory(self, wildcards, attempt):
+        """Twice as much at each new attempt: a job that was killed for its memory has a chance."""
+        return self.part(wildcards).resources["memory"] * 2 ** (attempt - 1)
+
+    def minutes(self, wildcards, attempt):
+        """Twice as long at each new attempt."""
+        return self.part(wildcards).resources["minutes"] * 2 ** (attempt - 1)
 
 
-def merge_command(wildcards, output):
-    return program("merge", f"{EXPERIMENTS}/{wildcards.family}/{wildcards.experiment}.yaml", "--output", output)
-
-
-def chunk_job(wildcards):
-    """Specification and code digest of a chunk or of data; those of an older layout have none."""
-    return PROJECT.chunk_job(*name_of(wildcards))
-
-
-def resources_of(wildcards):
-    return PROJECT.part(wildcards.family, wildcards.experiment, wildcards.estimator).resources
-
-
-def memory_of(wildcards, attempt):
-    """Twice as much at each new attempt: a job that was killed for its memory has a chance."""
-    return resources_of(wildcards)["memory"] * 2 ** (attempt - 1)
-
-
-def minutes_of(wildcards, attempt):
-    """Twice as long at each new attempt."""
-    return resources_of(wildcards)["minutes"] * 2 ** (attempt - 1)
+def jobs(section):
+    """One entry for each rule: all estimators, or all kinds of data, that the selected experiments use."""
+    return [Jobs(family, section, name) for family in PROJECT.experiments for name in PROJECT.names(family, section)]
 
 
 def drawing(wildcards):
     """On a cluster the last steps of a figure are one submission: a merge or a drawing alone takes seconds."""
     return None if workflow.local_exec else "drawing"
-
-
-def print_aside():
-    """What was set aside, at the end of a run; `attention-limits summary` prints it too."""
-    for line in aside_lines(RESULTS):
-        print(line, file=sys.stderr)
 
 
 @functools.cache
@@ -126,67 +112,15 @@ def set_damage_aside(find, *about):
         workflow.dag.forcefiles.add(str(path))
 
 
-def chunks_of(wildcards):
-    set_damage_aside(damaged_chunks, wildcards.family, wildcards.experiment)
-    return PROJECT.chunk_paths(wildcards.family, wildcards.experiment)
+def print_aside():
+    """The files that were set aside, at the end of a run; `attention-limits summary` prints them too."""
+    for line in aside_lines(RESULTS):
+        print(line, file=sys.stderr)
 
 
-def cubes_of(figure):
-    def paths(wildcards):
-        set_damage_aside(damaged_cubes, figure)
-        return PROJECT.figure_cubes(figure)
-
-    return paths
+onsuccess:
+    print_aside()
 
 
-# Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
-rule chunk:
-    input:
-        lambda wildcards: PROJECT.data_paths(*name_of(wildcards)),
-    output:
-        RESULTS + "/chunks/{family}/{experiment}/{estimator}/{chunk}.nc",
-    params:
-        spec=lambda wildcards: chunk_job(wildcards)["spec"],
-        code=lambda wildcards: chunk_job(wildcards)["code"],
-        seed=PROJECT.seed,
-        command=run_command,
-    log:
-        RESULTS + "/logs/chunks/{family}/{experiment}/{estimator}/{chunk}.log",
-    benchmark:
-        RESULTS + "/benchmarks/chunks/{family}/{experiment}/{estimator}/{chunk}.tsv"
-    conda:
-        environment
-    threads: lambda wildcards: resources_of(wildcards)["threads"]
-    resources:
-        mem_mb=memory_of,
-        runtime=minutes_of,
-    message:
-        "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
-    shell:
-        SHELL
-
-
-rule cube:
-    input:
-        chunks_of,
-    output:
-        RESULTS + "/cubes/{family}/{experiment}.nc",
-    params:
-        digest=lambda wildcards: CUBE_JOBS[wildcards.family, wildcards.experiment],
-        command=merge_command,
-    log:
-        RESULTS + "/logs/cubes/{family}/{experiment}.log",
-    benchmark:
-        RESULTS + "/benchmarks/cubes/{family}/{experiment}.tsv"
-    conda:
-        environment
-    threads: 1
-    resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=lambda wildcards, attempt: 30 * attempt,
-    group:
-        drawing
-    message:
-        "{wildcards.family}/{wildcards.experiment}: merge {output}"
-    shell:
-        SHELL
+onerror:
+    print_aside()

@@ -1,39 +1,28 @@
-# Data that several estimators of an experiment read: one file per point, gone when its last reader is done.
+# One rule for each kind of data, such as potts_samples: one file per point, which the estimators of an experiment share.
+# Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
+for made in jobs("data"):
 
-
-rule data:
-    output:
-        temp(RESULTS + "/data/{family}/{experiment}/{estimator}/{chunk}.nc"),
-    params:
-        spec=lambda wildcards: chunk_job(wildcards)["spec"],
-        code=lambda wildcards: chunk_job(wildcards)["code"],
-        seed=PROJECT.seed,
-        command=run_command,
-    log:
-        RESULTS + "/logs/data/{family}/{experiment}/{estimator}/{chunk}.log",
-    benchmark:
-        RESULTS + "/benchmarks/data/{family}/{experiment}/{estimator}/{chunk}.tsv"
-    conda:
-        environment
-    threads: lambda wildcards: resources_of(wildcards)["threads"]
-    resources:
-        mem_mb=memory_of,
-        runtime=minutes_of,
-    message:
-        "{wildcards.family}/{wildcards.experiment}: {wildcards.estimator} {wildcards.chunk}"
-    shell:
-        SHELL
-
-
-# A kill can leave data that their readers have done with; nothing would delete them later, since no job reads them again.
-onsuccess:
-    if not workflow.storage_settings.notemp:
-        for path in PROJECT.leftover_data():
-            if str(path) not in workflow.dag_settings.targets:
-                print(f"Removing temporary output {path}, left by an earlier run.", file=sys.stderr)
-                path.unlink()
-    print_aside()
-
-
-onerror:
-    print_aside()
+    rule:
+        name:
+            made.rule
+        output:
+            f"{RESULTS}/{made.path}.nc",
+        log:
+            f"{RESULTS}/logs/{made.path}.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/{made.path}.tsv"
+        conda:
+            ENVIRONMENT
+        threads: made.threads
+        resources:
+            mem_mb=made.memory,
+            runtime=made.minutes,
+        params:
+            spec=made.spec,
+            code=made.code,
+            seed=PROJECT.seed,
+            command=made.command,
+        message:
+            made.family + "/{wildcards.experiment}: " + made.name + " {wildcards.chunk}"
+        shell:
+            SHELL

@@ -1,8 +1,17 @@
-# One rule per figure of config/figures*.yaml; the rule's name is the figure's, and so a target to ask for.
+# One rule per figure of config/<family>/figures.yaml; the rule's name is the figure's, and so a target to ask for.
+from attention_limits.pipeline.damage import damaged_cubes
+
+
+def cubes_of(figure):
+    def paths(wildcards):
+        set_damage_aside(damaged_cubes, figure)
+        return PROJECT.figure_cubes(figure)
+
+    return paths
 
 
 def drawn_by(figure):
-    name = figure.module.rpartition(".")[2]
+    name = f"{figure.family}/{figure.module.rpartition('.')[2]}"
     return lambda wildcards, input, output: program("draw", name, *input, "--output", output.pdf, results=False)
 
 
@@ -21,24 +30,24 @@ for figure in PROJECT.figures.values():
                 category=figure.family,
                 labels={"figure": figure.title},
             ),
-        params:
-            module=figure.module.rpartition(".")[2],
-            digest=figure.digest(),
-            caption=text(figure.caption.read_text(encoding="utf-8")),
-            spec=text(PROJECT.figure_spec(figure.name)),
-            command=drawn_by(figure),
         log:
             f"{RESULTS}/logs/figures/{figure.family}/{figure.name}.log",
         benchmark:
             f"{RESULTS}/benchmarks/figures/{figure.family}/{figure.name}.tsv"
+        group:
+            drawing
         conda:
-            environment
+            ENVIRONMENT
         threads: 1
         resources:
             mem_mb=1000,
             runtime=10,
-        group:
-            drawing
+        params:
+            module=figure.module,
+            digest=figure.digest(),
+            caption=text(figure.caption.read_text(encoding="utf-8")),
+            spec=text(PROJECT.figure_spec(figure.name)),
+            command=drawn_by(figure),
         message:
             "draw {output.pdf}"
         shell:

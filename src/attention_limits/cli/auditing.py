@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from attention_limits.pipeline.audit.published import load_published, require_readings
+from attention_limits.pipeline.audit.entries import load_published, require_readings
 from attention_limits.pipeline.audit.table import compare
 from attention_limits.pipeline.audit.text import counts, full_table, plain
 from attention_limits.pipeline.errors import SpecError
@@ -11,11 +11,19 @@ from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import load_project
 
 
-def audit_command(project: Path, families: list[str], output: Path, scale: str, seed: int, results: str) -> None:
+def audit_command(
+    project: Path, families: list[str], output: Path, scale: str, seed: int, results: str, settings: dict
+) -> None:
     """Compare, and write a table and, beside it, the same as JSON. Numbers whose cubes are missing are not computed."""
     if output.suffix != ".md":
         raise SpecError([f"--output: {output}: must end in .md"])
-    config = {"scale": scale, "seed": seed, "results": results, **({"families": families} if families else {})}
+    config = {
+        "scale": scale,
+        "seed": seed,
+        "results": results,
+        "set": settings,
+        **({"families": families} if families else {}),
+    }
     loaded = load_project(project, config)
     rows = []
 

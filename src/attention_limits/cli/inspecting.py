@@ -6,11 +6,10 @@ from pathlib import Path
 
 from attention_limits.pipeline.damage import UNREADABLE, aside_lines
 from attention_limits.pipeline.digests import figure_digest
-from attention_limits.pipeline.document import SCALES
 from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.experiment import SCALES, load_experiment
 from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.project import Project, load_project, results_folder
-from attention_limits.pipeline.spec import load_experiment
 
 
 def check_command(files: list[Path]) -> None:
@@ -31,17 +30,17 @@ def check_command(files: list[Path]) -> None:
         raise SpecError(problems)
 
 
-def list_command(project: Path, scale: str, seed: int, results: str, stale: bool) -> None:
+def list_command(project: Path, scale: str, seed: int, results: str, settings: dict, stale: bool) -> None:
     """Print every experiment and figure with the state of its files."""
-    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
+    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results, "set": settings})
     if stale:
         for path in _unneeded_chunks(loaded, project):
             print(path)
         return
     for note in loaded.notes():
         print(note, file=sys.stderr)
-    jobs = loaded.cube_jobs()
-    for (family, name), digest in jobs.items():
+    digests = loaded.cube_digests()
+    for (family, name), digest in digests.items():
         path = loaded.cube_path(family, name)
         chunks = loaded.chunk_paths(family, name)
         there = sum(Path(chunk).exists() for chunk in chunks)
@@ -49,7 +48,7 @@ def list_command(project: Path, scale: str, seed: int, results: str, stale: bool
         print(f"cube    {_cube_state(Path(path), digest):8}  {path}  ({there} of {len(chunks)} chunks)  {title}")
     for name, figure in loaded.figures.items():
         files = [Path(path) for path in loaded.figure_paths(name)]
-        digest = figure_digest(figure.module, {cube: jobs[figure.family, cube] for cube in figure.cubes})
+        digest = figure_digest(figure.module, {cube: digests[figure.family, cube] for cube in figure.cubes})
         print(f"figure  {_figure_state(files, digest):8}  {files[0]}  {figure.title}")
 
 
@@ -58,7 +57,7 @@ def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
 
     Those of an experiment that is left out stay needed: its file may come back.
     """
-    config = {"seed": project.seed, "results": project.base}
+    config = {"seed": project.seed, "results": project.base, "set": dict(project.settings)}
     sharing = [scale for scale in SCALES if results_folder(project.base, scale) == project.results]
     needed = {
         Path(path)
@@ -67,7 +66,7 @@ def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
         for name in experiments
         for path in loaded.chunk_paths(family, name)
     }
-    kept = {Path(project.chunk_folder(item.family, item.name)) for item in project.left_out}
+    kept = {Path(project.results, "chunks", item.family, item.name) for item in project.left_out}
     found = Path(project.results, "chunks").glob("*/*/*/*.nc")
     return sorted(path for path in found if path not in needed and path.parents[1] not in kept)
 
@@ -90,11 +89,11 @@ def _figure_state(files: list[Path], digest: str) -> str:
     return "complete" if all(digest.encode() in path.read_bytes() for path in files) else "stale"
 
 
-def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
+def summary_command(project: Path, scale: str, seed: int, results: str, settings: dict) -> None:
     """Print the cubes that have points that did not converge, where the results are, and which files were damaged."""
     from attention_limits.pipeline.cubes import read, remake
 
-    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results})
+    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results, "set": settings})
     lines, damaged = [], []
     for family, experiments in loaded.experiments.items():
         for name in experiments:
@@ -104,9 +103,9 @@ def summary_command(project: Path, scale: str, seed: int, results: str) -> None:
             except CubeError as error:
                 damaged += error.problems
                 continue
-            for kind, count, points in _unconverged(cube):
+            for estimator, count, points in _unconverged(cube):
                 if count:
-                    lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {kind}' if kind else ''}")
+                    lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {estimator}' if estimator else ''}")
     print("\n".join(["points not converged, marked in the figures:", *lines] if lines else ["all points converged"]))
     made = [loaded.figure_paths(name)[0] for name in loaded.figures]
     print("figures, each with a PNG beside it:")
@@ -139,12 +138,12 @@ def show_command(cube: Path) -> None:
         print(f"  {name} {tuple(array.dims)}: {_extent(array)}")
         symbol = f"{array.attrs['symbol']}, " if array.attrs["symbol"] else ""
         print(f"    {symbol}{array.attrs['long_name']}; {array.attrs['normalisation']}; {array.attrs['source']}")
-    told = [
-        f"{count} of {points} points{f' of {kind}' if kind else ''} not converged"
-        for kind, count, points in _unconverged(dataset)
+    unconverged = [
+        f"{count} of {points} points{f' of {estimator}' if estimator else ''} not converged"
+        for estimator, count, points in _unconverged(dataset)
     ]
-    if told:
-        print("; ".join(told))
+    if unconverged:
+        print("; ".join(unconverged))
 
 
 def _pairs(values: dict[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -118,10 +118,10 @@ def read_or_set_aside(
         raise CubeError([f"{path}: {error.what}; set aside as {aside}: the next run makes it again"]) from None
 
 
-def remake(path: Path, config: str = "") -> str:
+def remake(path: Path, config: Sequence[str] = ()) -> str:
     """The command that makes a file of the workflow anew, to be pasted into a shell."""
     name = shlex.quote(str(path))
-    return f"rm -f {name} && snakemake {name}" + (f" --config {config}" if config else "")
+    return f"rm -f {name} && snakemake {name}" + (f" --config {shlex.join(config)}" if config else "")
 
 
 def _of_json(text: str | None) -> dict | None:

@@ -4,10 +4,10 @@ import copy
 import functools
 import importlib
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -420,7 +420,7 @@ def _validated_part(cls: type[Specification], part: dict, model: dict) -> tuple[
     whole = {"solver": {}, **part, "grid": axes if isinstance(grid, dict) else grid, "model": {**mine, **scanned}}
     checked, wrong = validated(cls, whole)
     for keys, text in wrong:
-        if keys[0] == "grid" and len(keys) > 2 or keys[0] == "model" and keys[1:2] and keys[1] in axes:
+        if (keys[0] == "grid" and len(keys) > 2) or (keys[0] == "model" and keys[1:2] and keys[1] in axes):
             # One wrong value is enough of a long axis.
             keys = ("grid", keys[1])
         if not any(keys == other[: len(keys)] for other, _ in found):

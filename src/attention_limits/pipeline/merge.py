@@ -1,5 +1,6 @@
 """All chunks of an experiment into its one cube."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from attention_limits.pipeline.project import part_folder
 from attention_limits.pipeline.provenance import versions
 
 
-def merge(experiment: Experiment, seed: int, results: str, output: Path, config: str = "") -> None:
+def merge(experiment: Experiment, seed: int, results: str, output: Path, config: Sequence[str] = ()) -> None:
     """Read every chunk of an experiment below the folder `results` of its scale, combine them and write the cube.
 
     Chunks of one estimator are put side by side; a variable of several estimators gets the dimension

@@ -152,6 +152,11 @@ class Project:
         used = {name for item in self.experiments[family].values() for name in getattr(item, section)}
         return sorted(used)
 
+    def rule_name(self, family: str, name: str) -> str:
+        """The rule of an estimator or of data: prefix of the family and name, as in smi_gamp."""
+        prefix = load_family(family).prefix
+        return name if name.startswith(f"{prefix}_") else f"{prefix}_{name}"
+
     def part(self, family: str, experiment: str, name: str) -> Estimator:
         """An estimator of an experiment, or data of it."""
         return self.experiments[family][experiment].parts[name]

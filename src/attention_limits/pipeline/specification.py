@@ -113,7 +113,7 @@ class Specification(DataSpecification):
     chunk: Annotated[
         dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]],
         Field(description="Block sizes by grid key and replicas; a missing key means the whole axis."),
-    ] = {}  # noqa: RUF012 (pydantic copies defaults)
+    ] = {}
 
 
 def problems_of(cls: type[BaseModel], error: ValidationError) -> list[Problem]:

@@ -1,12 +1,39 @@
-"""The published numbers of config/audit/<family>.yaml, read and checked."""
+"""The published numbers of config/<family>/published.yaml, read and checked."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from attention_limits.pipeline.audit.table import Published, reading
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.schema import load_schema, problems
+from attention_limits.pipeline.specification import Section, validated
 from attention_limits.pipeline.yaml_reader import read_yaml
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class Entry(Section):
+    """One published number."""
+
+    quantity: Annotated[_Text, Field(description="Symbol and conditions, one line.")]
+    published: Annotated[float, Field(description="The number as published.")]
+    precision: Annotated[float, Field(gt=0, description="Its stated error, else half of its last digit.")]
+    source: Annotated[_Text, Field(description="Paper and place, or file of published code.")]
+    cubes: Annotated[
+        list[_Text], Field(min_length=1, description="Experiments of the family, in the order of the reading.")
+    ]
+    reading: Annotated[_Text, Field(description="Function of readings.py of the family, or of pipeline/readings.py.")]
+    arguments: Annotated[dict, Field(description="Keyword arguments of the reading.")] = {}  # noqa: RUF012
+    reason: Annotated[str, Field(description="Why the numbers differ; empty where they agree.")] = ""
+    evidence: Annotated[_Text, Field(description="A command that shows it.")]
+
+
+class Table(Section):
+    """The published numbers of one family."""
+
+    numbers: Annotated[list[Entry], Field(min_length=1, description="One entry for each number.")]
 
 
 def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
@@ -14,27 +41,25 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
 
     Raises SpecError with all problems of all files: keys, cubes that do not exist, quantities that stand twice.
     """
-    entries, found = [], []
-    for source in sorted((root / "config" / "audit").glob("*.yaml")):
-        family = source.stem
-        if family not in cubes:
+    entries: list[Published] = []
+    found = []
+    for family in cubes:
+        source = root / "config" / family / "published.yaml"
+        if not source.is_file():
             continue
-        schema = load_schema(root / "config" / "schemas" / "audit.json")
-        document = read_yaml(source)
-        wrong = problems(document, schema)
+        table, wrong = validated(Table, read_yaml(source))
         found += [f"{source}: {'.'.join(keys) or 'file'}: {message}" for keys, message in wrong]
-        if wrong:
-            continue
-        for entry in document["numbers"]:
-            name = entry["quantity"]
+        for entry in table.numbers if table else ():
+            name = entry.quantity
             if any(name == other.quantity for other in entries):
                 found.append(f"{source}: {name}: stands twice")
-            unknown = [cube for cube in entry["cubes"] if cube not in cubes[family]]
+            known = ", ".join(cubes[family]) or "none"
             found += [
-                f"{source}: {name}: cubes: {cube!r}: allowed: {', '.join(cubes[family]) or 'none'}" for cube in unknown
+                f"{source}: {name}: cubes: {cube!r}: allowed: {known}"
+                for cube in entry.cubes
+                if cube not in cubes[family]
             ]
-            more = {"arguments": {}, "reason": "", **{key: item for key, item in entry.items() if key != "cubes"}}
-            entries.append(Published(family=family, cubes=tuple(entry["cubes"]), **more))
+            entries.append(Published(family=family, **{**entry.plain(), "cubes": tuple(entry.cubes)}))
     if found:
         raise SpecError(found)
     return entries
@@ -46,7 +71,7 @@ def require_readings(entries: Iterable[Published]) -> None:
     if wrong:
         raise SpecError(
             [
-                f"{entry.quantity}: reading: {entry.reading!r}: no such function in attention_limits.readings.{entry.family}"
+                f"{entry.quantity}: reading: {entry.reading!r}: no such function in {entry.family}/readings.py"
                 for entry in wrong
             ]
         )

@@ -58,7 +58,7 @@ class Row:
 def compare(entry: Published, cubes: Mapping[str, object]) -> Row:
     """Read our number off `cubes` (name -> dataset).
 
-    The reading is a function of `attention_limits.readings.<family>`, or of `.common`; it gets the cubes in order, then the
+    The reading is a function of `attention_limits.<family>.readings`, or of `pipeline.readings`; it gets the cubes in order, then the
     arguments, and returns the number and its standard error. KeyError means that the point is not there, and so does a
     number or an error that is not finite.
     """
@@ -81,7 +81,7 @@ def reading(entry: Published) -> Callable | None:
 
 def reading_modules(family: str) -> list[str]:
     """The modules that hold the readings of a family: its own, if it has one, and the common one."""
-    own, common = (f"attention_limits.readings.{name}" for name in (family, "common"))
+    own, common = f"attention_limits.{family}.readings", "attention_limits.pipeline.readings"
     return [*([own] if importlib.util.find_spec(own) else []), common]
 
 

@@ -1,23 +1,30 @@
 """Commands that make files: run, merge, draw."""
 
 import importlib
+import json
 from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.experiment import Estimator, Experiment, load_experiment
 from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.project import results_folder
-from attention_limits.pipeline.spec import Experiment, load_experiment
+from attention_limits.pipeline.project import RESULTS, part_folder, results_folder
 
 
 def run_command(
-    spec: Path, estimator: str, chunk: str | None, output: Path | None, scale: str, seed: int, results: str
+    spec: Path,
+    estimator: str,
+    chunk: str | None,
+    output: Path | None,
+    scale: str,
+    seed: int,
+    results: str,
+    settings: dict,
 ) -> None:
-    """Compute one chunk, or every chunk of an estimator whose file is not there, or is damaged or of another seed or code."""
-    experiment = load_experiment(spec, scale)
-    parts = {**experiment.data, **experiment.estimators}
-    part = parts.get(estimator)
+    """Compute one chunk, or every chunk of an estimator whose file is missing, damaged, or of another seed or code."""
+    experiment = load_experiment(spec, scale, settings)
+    part = experiment.parts.get(estimator)
     if part is None:
-        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(parts)}"])
+        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.parts)}"])
     try:
         chosen = part.chunks if chunk is None else [part.chunk(chunk)]
     except KeyError:
@@ -30,16 +37,15 @@ def run_command(
     from attention_limits.pipeline.chunks import run_chunk
     from attention_limits.pipeline.digests import chunk_attributes, point_digest
 
-    kind = "data" if estimator in experiment.data else "chunks"
-    folder = Path(results_folder(results, scale), kind, experiment.family, experiment.name, estimator)
-    # Of a chunk that is asked for by name nothing is looked at: the workflow knows what is current.
+    folder = results_folder(results, scale)
+    # The workflow names the chunk and knows what is current.
     points = point_digest(part, seed) if chunk is None else None
     for item in chosen:
-        path = output or folder / f"{item.name}.nc"
+        path = output or Path(part_folder(folder, part), f"{item.name}.nc")
         if points and _is_current(path, chunk_attributes(part, item, points)):
-            print(f"{path}: is there")
+            print(f"{path}: exists")
             continue
-        computed = run_chunk(experiment, part, item, seed, path, results)
+        computed = run_chunk(experiment, part, item, seed, path, folder)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
 
 
@@ -53,30 +59,33 @@ def _is_current(path: Path, expect: dict[str, str]) -> bool:
     return True
 
 
-def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str) -> None:
+def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str, settings: dict) -> None:
     """Join all chunks of an experiment."""
-    experiment = load_experiment(spec, scale)
+    experiment = load_experiment(spec, scale, settings)
     _require_parts(experiment)
 
     from attention_limits.pipeline.merge import merge
 
-    path = output or Path(results_folder(results, scale), "cubes", experiment.family, f"{experiment.name}.nc")
-    merge(experiment, seed, results, path)
+    folder = results_folder(results, scale)
+    path = output or Path(folder, "cubes", experiment.family, f"{experiment.name}.nc")
+    config = [f"scale={scale}", f"seed={seed}", *([f"results={results}"] if results != RESULTS else [])]
+    merge(experiment, seed, folder, path, [*config, *([f"set={json.dumps(settings)}"] if settings else [])])
     print(f"{path}: {sum(len(part.chunks) for part in experiment.estimators.values())} chunks")
 
 
 class _Cubes(dict):
-    """Cubes by name, which says what to do when a figure asks for one that was not given."""
+    """Cubes by name; the error for a missing one names those that were given."""
 
     def __missing__(self, name: str):
         raise CubeError([f"this figure needs the cube {name} too; given: {', '.join(self)}"])
 
 
 def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
-    """Draw a figure and write it as PDF and PNG, the same bytes from the same cubes; what they are made of stands in both."""
+    """Draw a figure and write it as PDF and PNG, the same bytes from the same cubes; both files hold the digest of what made them."""
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
-    module = f"attention_limits.figures.{figure}"
+    family, _, name = figure.rpartition("/")
+    module = f"attention_limits.{family}.figures.{name}"
     _require_module(module, "FIGURE")
 
     import matplotlib
@@ -97,12 +106,12 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
 
 
 def _require_parts(experiment: Experiment) -> None:
-    """Raise SpecError when a required file or the module of a kind is missing."""
+    """Raise SpecError when a required file or the module of an estimator is missing."""
     if missing := experiment.missing():
         raise SpecError([f"{experiment.path}: requires: {line}" for line in missing])
-    for section, parts in (("data", experiment.data), ("estimators", experiment.estimators)):
-        for name, part in parts.items():
-            _require_module(part.module, f"{experiment.path}: {section}.{name}")
+    part: Estimator
+    for part in experiment.parts.values():
+        _require_module(part.module, f"{experiment.path}: {'data' if part.is_data else 'estimators'}.{part.name}")
 
 
 def _require_module(name: str, asked_by: str) -> None:

@@ -1,0 +1,50 @@
+# One rule per family, such as smi_cube, joins the chunks of an experiment.
+from attention_limits.pipeline.damage import damaged_chunks
+
+CUBE_DIGESTS = PROJECT.cube_digests()
+
+
+def chunks_of(family):
+    def paths(wildcards):
+        set_damage_aside(damaged_chunks, family, wildcards.experiment)
+        return PROJECT.chunk_paths(family, wildcards.experiment)
+
+    return paths
+
+
+def digest_of(family):
+    return lambda wildcards: CUBE_DIGESTS[family, wildcards.experiment]
+
+
+def merge_command(family):
+    return lambda wildcards, output: program("merge", experiment_file(family, wildcards.experiment), "--output", output)
+
+
+for family in PROJECT.experiments:
+
+    rule:
+        name:
+            PROJECT.rule_name(family, "cube")
+        input:
+            chunks_of(family),
+        output:
+            f"{RESULTS}/cubes/{family}/{{experiment}}.nc",
+        log:
+            f"{RESULTS}/logs/cubes/{family}/{{experiment}}.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/cubes/{family}/{{experiment}}.tsv"
+        group:
+            drawing
+        conda:
+            ENVIRONMENT
+        threads: 1
+        resources:
+            mem_mb=lambda wildcards, attempt: 2000 * attempt,
+            runtime=lambda wildcards, attempt: 30 * attempt,
+        params:
+            digest=digest_of(family),
+            command=merge_command(family),
+        message:
+            family + "/{wildcards.experiment}: merge {output}"
+        shell:
+            SHELL
