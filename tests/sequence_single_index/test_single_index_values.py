@@ -6,6 +6,7 @@ Runs of SGD: 128 runs at d = 1000 and rate 0.05 for what attention learns, 12 ru
 import numpy as np
 import pytest
 from scipy import stats
+from single_index_tools import rng
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index import reduced_sgd
@@ -16,10 +17,6 @@ from attention_limits.sequence_single_index.links import hermite_sum, trace_atte
 from attention_limits.sequence_single_index.phase_diagram import phase_grid, phase_lines
 from attention_limits.sequence_single_index.population_loss import PopulationLoss
 from attention_limits.sequence_single_index.reduced_sgd import Schedule, overlapped_start
-
-
-def rng(seed):
-    return np.random.Generator(np.random.SFC64(seed))
 
 
 def test_constants_of_the_positional_semantic_model():
