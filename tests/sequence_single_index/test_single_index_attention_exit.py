@@ -6,10 +6,9 @@ from scipy import stats
 from single_index_tools import attention_nodes, rng
 
 from attention_limits.sequence_single_index import attention_exit, attention_flow, reduced_sgd
+from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.attention_tables import attention_derivatives
-from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
-from attention_limits.sequence_single_index.sgd_kernels import HALF_SQUARE, attention_moments
 from theory.tools import assert_mean
 
 
@@ -17,8 +16,9 @@ def semantic_theory(omega, loss, rate, d, threshold=0.5, a=1.0, seeds=4):
     """P(semantic) of the exit and the flow, and its standard error over scramblings."""
     found = []
     for seed in range(seeds):
-        theory = attention_flow.linear_theory(a, omega, loss, attention_nodes(seed))
-        field = attention_exit.flow_field(theory, a, omega, loss, rate, threshold, attention_nodes(seed, 2**12))
+        problem = reduced_sgd.AttentionProblem(a, omega, loss)
+        theory = attention_flow.linear_theory(problem, attention_nodes(seed))
+        field = attention_exit.flow_field(theory, problem, rate, threshold, attention_nodes(seed, 2**12))
         found.append(attention_exit.semantic_probability(theory, field, rate, d, threshold))
     return np.mean(found), np.std(found, ddof=1) / np.sqrt(seeds)
 
@@ -37,8 +37,8 @@ def test_what_is_learnt_is_the_exit_continued_by_the_flow(omega, loss, rate, d, 
     At omega = .54 and .56 the linearised theory fails this test.
     """
     expected, error = semantic_theory(omega, loss, rate, d)
-    schedule = Schedule(10**8, threshold=0.5)
-    ends = [reduced_sgd.attention(1.0, omega, loss, d, rate, (0, 0), schedule, rng(seed)) for seed in range(runs)]
+    schedule, problem = Schedule(10**8, threshold=0.5), reduced_sgd.AttentionProblem(1.0, omega, loss)
+    ends = [reduced_sgd.attention(problem, d, rate, (0, 0), schedule, rng(seed)) for seed in range(runs)]
     wins = sum(abs(run.state[1]) > abs(run.state[0]) for run in ends)
     closest = np.clip(wins / runs, expected - 4 * error, min(1.0, expected + 4 * error))
     assert stats.binomtest(wins, runs, closest).pvalue > 1e-4
@@ -48,24 +48,23 @@ def test_what_is_learnt_is_the_exit_continued_by_the_flow(omega, loss, rate, d, 
 
 def test_flow_field_is_the_flow():
     """The least-squares field, over eight scramblings, at points that it was not fitted to: tables and noise; allowance 1 %."""
-    fields = [
-        attention_exit.flow_field(
-            attention_flow.linear_theory(1.0, 0.6, "half_square", attention_nodes(seed)),
-            1.0, 0.6, "half_square", 0.05, 0.5, attention_nodes(seed, 2**12),
-        )
-        for seed in range(8)
-    ]  # fmt: skip
-    nodes, abar = attention_nodes(9), float(fixed_attention(1.0))
+    problem = reduced_sgd.AttentionProblem(1.0, 0.6, "half_square")
+    fields = []
+    for seed in range(8):
+        theory = attention_flow.linear_theory(problem, attention_nodes(seed))
+        fields.append(attention_exit.flow_field(theory, problem, 0.05, 0.5, attention_nodes(seed, 2**12)))
+    nodes = attention_nodes(9)
     for e, m in ((0.1, 0.2), (0.4, 0.3), (0.65, 0.2)):
         gradient, _ = attention_derivatives(1.0, 0.6, e, m)
-        V = attention_moments(nodes.points, nodes.weights, e, m, 0.6, abar, HALF_SQUARE)[4]
+        V = kernels.attention_moments(nodes.points, nodes.weights, e, m, *problem.numbers)[kernels.SQUARE]
         at = np.array([e, m])
         drift = -0.05 * (gradient - (gradient @ at) * at) - 0.5 * 0.05**2 * V * at
         assert_mean(np.array([field.rates(e, m) * at for field in fields]), drift, allowance=0.01 * np.abs(drift))
 
 
 def test_theory_is_missing_where_noise_decides():
-    theory = attention_flow.linear_theory(1.0, 0.62, "frobenius", attention_nodes(0, 2**12))
-    field = attention_exit.flow_field(theory, 1.0, 0.62, "frobenius", 1.0, 0.5, attention_nodes(0, 256))
+    problem = reduced_sgd.AttentionProblem(1.0, 0.62, "frobenius")
+    theory = attention_flow.linear_theory(problem, attention_nodes(0, 2**12))
+    field = attention_exit.flow_field(theory, problem, 1.0, 0.5, attention_nodes(0, 256))
     assert np.isnan(attention_exit.semantic_probability(theory, field, 1.0, 100, 0.5))
     assert theory.escape_step(1.0, 5, 1e-6) == 1.0

@@ -108,14 +108,16 @@ def test_full_step_descends_the_autodiff_gradient(case):
 
 def reduced_laws(schedule):
     """Overlaps at the end of a reduced run from the starts below, by case."""
-    a, omega, start = 1.0, 0.6, (0.2, 0.3)
+
+    def law(loss, g):
+        problem = reduced_sgd.AttentionProblem(1.0, 0.6, loss)
+        return reduced_sgd.attention(problem, DIMENSION, RATE, (0.2, 0.3), schedule, g).state
+
     return {
         "tied": lambda g: reduced_sgd.tied(3, DIMENSION, RATE, 0.3, schedule, g).state,
         "untied": lambda g: reduced_sgd.untied(3, DIMENSION, RATE, 0.3, schedule, g).state[:3].mean(keepdims=True),
-        "frobenius": lambda g: reduced_sgd.attention(a, omega, "frobenius", DIMENSION, RATE, start, schedule, g).state,
-        "half square": lambda g: (
-            reduced_sgd.attention(a, omega, "half_square", DIMENSION, RATE, start, schedule, g).state
-        ),
+        "frobenius": lambda g: law("frobenius", g),
+        "half square": lambda g: law("half_square", g),
     }
 
 

@@ -20,6 +20,30 @@ LOSSES = {"frobenius": kernels.FROBENIUS, "half_square": kernels.HALF_SQUARE}
 
 
 @dataclass(frozen=True)
+class AttentionProblem:
+    """What SGD of attention descends: the loss between student S and positional-semantic target T (`attention_tables`).
+
+    Attributes
+    ----------
+    a : float
+        Strength of the positional part of the target.
+    omega : float
+        Its weight, in [0, 1].
+    loss : "frobenius" or "half_square"
+        ||T - S||_F or half its square.
+    """
+
+    a: float
+    omega: float
+    loss: str
+
+    @property
+    def numbers(self):
+        """(omega, abar, loss) as the kernels take them."""
+        return self.omega, float(fixed_attention(self.a)), LOSSES[self.loss]
+
+
+@dataclass(frozen=True)
 class Run:
     """One run of SGD.
 
@@ -98,21 +122,18 @@ def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
     )
 
 
-def attention(a, omega, loss, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
+def attention(problem, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
     """Softmax attention of two tokens with positional encoding, positional-semantic target; state (e, m).
 
     Parameters
     ----------
-    a, omega : float
-        Strength and weight of the positional part of the target.
-    loss : "frobenius" or "half_square"
-        ||T - S||_F or half its square.
+    problem : AttentionProblem
     start : (e, m)
     dimension, learning_rate, schedule, generator, batch
         See the module.
     """
     check_overlaps(*start)
-    parameters = [learning_rate / dimension, omega, fixed_attention(a), LOSSES[loss]]
+    parameters = [learning_rate / dimension, *problem.numbers]
     return _run(kernels.attention_update, start, generator, parameters, (batch, 6), 1, dimension - 3, schedule)
 
 

@@ -14,7 +14,10 @@ import math
 import numpy as np
 from numba import njit
 
+# Losses of attention.
 FROBENIUS, HALF_SQUARE = 0, 1
+# What `attention_moments` returns, in this order.
+TEACHER, POSITION, REST, FIELD, SQUARE, TEACHER_SQUARE, POSITION_SQUARE, CURVATURE_EE, CURVATURE_MM = range(9)
 
 
 @njit(nogil=True)
@@ -272,8 +275,9 @@ def attention_moments(nodes, weights, e, m, omega, abar, loss):
     Returns
     -------
     array (9,)
-        E[D . a], E[D . epsilon], E[D . zeta], E[D . z], E|D|^2, E[(D . a)^2], E[(D . epsilon)^2],
-        E[(D . epsilon) (zeta . epsilon)], E sum_kl D_l zeta_k (a_l a_k - delta_lk).
+        TEACHER E[D . a], POSITION E[D . epsilon], REST E[D . zeta], FIELD E[D . z], SQUARE E|D|^2,
+        TEACHER_SQUARE E[(D . a)^2], POSITION_SQUARE E[(D . epsilon)^2], and the two that are curvatures at e = m = 0:
+        CURVATURE_EE E[(D . epsilon) (zeta . epsilon)], CURVATURE_MM E sum_kl D_l zeta_k (a_l a_k - delta_lk).
     """
     total = np.zeros(9)
     rest = math.sqrt(max(0.0, 1.0 - m * m))
@@ -284,14 +288,14 @@ def attention_moments(nodes, weights, e, m, omega, abar, loss):
         t_2 = (1.0 - omega) * diagonal(a_2, a_1) + omega * abar
         D_1, D_2 = attention_slopes(z_1, z_2, t_1, t_2, loss)
         w = weights[i]
-        along, position, noise = D_1 * a_1 + D_2 * a_2, D_1 - D_2, D_1 * y_1 + D_2 * y_2
-        total[0] += w * along
-        total[1] += w * position
-        total[2] += w * noise
-        total[3] += w * (D_1 * z_1 + D_2 * z_2)
-        total[4] += w * (D_1 * D_1 + D_2 * D_2)
-        total[5] += w * along * along
-        total[6] += w * position * position
-        total[7] += w * position * (y_1 - y_2)
-        total[8] += w * (along * (a_1 * y_1 + a_2 * y_2) - noise)
+        teacher, position, left = D_1 * a_1 + D_2 * a_2, D_1 - D_2, D_1 * y_1 + D_2 * y_2
+        total[TEACHER] += w * teacher
+        total[POSITION] += w * position
+        total[REST] += w * left
+        total[FIELD] += w * (D_1 * z_1 + D_2 * z_2)
+        total[SQUARE] += w * (D_1 * D_1 + D_2 * D_2)
+        total[TEACHER_SQUARE] += w * teacher * teacher
+        total[POSITION_SQUARE] += w * position * position
+        total[CURVATURE_EE] += w * position * (y_1 - y_2)
+        total[CURVATURE_MM] += w * (teacher * (a_1 * y_1 + a_2 * y_2) - left)
     return total / len(nodes)

@@ -6,7 +6,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_single_index.attention_exit import flow_field, semantic_probability
 from attention_limits.sequence_single_index.attention_flow import linear_theory
-from attention_limits.sequence_single_index.reduced_sgd import warn_unstable
+from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, warn_unstable
 
 # The flow is computed at 25 points, each with four signs, on this part of the nodes and at least on so many.
 FLOW_PART, LEAST_NODES = 16, 256
@@ -21,15 +21,14 @@ def run(spec, streams):
         omega = at["omega"]
         # The same nodes for all omega: the curves are smooth, and their spread is the error.
         nodes = gaussian_nodes(4, spec["solver"]["nodes"], streams.generator("nodes", replica))
-        theory = linear_theory(model["a"], omega, model["loss"], nodes)
+        problem = AttentionProblem(model["a"], omega, model["loss"])
+        theory = linear_theory(problem, nodes)
         warn_unstable(model["learning_rate"], theory.bound(), f"attention, omega = {omega:g}")
         escape, gaussian, semantic = theory.escape_step(*scales), np.nan, np.nan
         if np.isfinite(escape):
             gaussian = theory.semantic_probability(*scales[:2], escape)
-            field = flow_field(
-                theory, model["a"], omega, model["loss"], model["learning_rate"], model["threshold"],
-                nodes.head(max(LEAST_NODES, len(nodes) // FLOW_PART)),
-            )  # fmt: skip
+            few = nodes.head(max(LEAST_NODES, len(nodes) // FLOW_PART))
+            field = flow_field(theory, problem, model["learning_rate"], model["threshold"], few)
             semantic = semantic_probability(theory, field, *scales)
         return {
             "curvature_position": theory.curvature[0],
