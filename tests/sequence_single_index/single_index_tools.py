@@ -1,4 +1,4 @@
-"""What the tests of the sequence single-index family share: generators, nodes, functions, experiment files."""
+"""Tools of the tests of the sequence single-index family: generators, nodes, functions, experiment files."""
 
 import numpy as np
 import yaml

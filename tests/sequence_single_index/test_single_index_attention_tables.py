@@ -1,4 +1,4 @@
-"""Tables of the positional-semantic model: against the general series, and what the loss must be."""
+"""Tables of the positional-semantic model: against the general series and the symmetries of the loss."""
 
 import numpy as np
 import pytest

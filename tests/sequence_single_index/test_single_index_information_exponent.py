@@ -166,7 +166,7 @@ ROUGH = {
 @pytest.mark.parametrize("tokens", [2, 3, 5])
 @pytest.mark.parametrize("name", ROUGH)
 def test_rough_targets_are_right_or_undecided(name, tokens):
-    """Order, and norms that are not below what 2^19 plain samples show of single coefficients, less five standard errors."""
+    """Order, and norms not below single coefficients of 2^19 plain samples less five standard errors."""
     function, order = ROUGH[name]
     start = time.process_time()
     found = target_exponent(Link(tokens, function), 4)

@@ -72,7 +72,7 @@ _SHORT = PopulationLoss(positional_semantic(1.0, 0.5), full_attention(2), degree
 @given(st.integers(0, 5), st.floats(0, 0.999))
 @settings(max_examples=40)
 def test_tail_of_a_short_series_is_bounded(fifths, part):
-    """The certified tail covers what the orders above four contribute, up to the error of the tables."""
+    """The certified tail covers the contribution of the orders above four, up to the error of the tables."""
     e = fifths / 5
     m = part * np.sqrt(1 - e**2)
     short = _SHORT.at(e, m)

@@ -1,4 +1,4 @@
-"""Specifications: what the classes refuse beyond the range of a single key, and which files belong to the code."""
+"""Specifications: the classes refuse more than single values out of range, and name the files that belong to the code."""
 
 import pytest
 from single_index_tools import write_experiment

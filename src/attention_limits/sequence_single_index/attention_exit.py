@@ -1,4 +1,4 @@
-"""What attention SGD learns: the Gaussian exit from the uninformed start, continued by the nonlinear flow.
+"""The direction that attention SGD learns: Gaussian exit from the uninformed start, then nonlinear flow.
 
 Near (e, m) = (0, 0) the overlaps are a Gaussian process that diffuses and grows (`attention_flow.LinearTheory`). When they are
 far above the noise and still small, the flow dm/dtau, de/dtau (arXiv:2506.02651) takes over: of the trajectories that leave

@@ -2,7 +2,7 @@
 
     dm/dtau = -gamma E[g_m] + gamma m E[D . z] - gamma^2/2 V m,   V = E|D|^2,
 
-and the same for e (arXiv:2506.02651). At finite d the overlaps diffuse before they grow, which decides what is learnt.
+and the same for e (arXiv:2506.02651). At finite d the overlaps diffuse before they grow; this decides which of them wins.
 
 Everywhere `problem` is a `reduced_sgd.AttentionProblem`, `learning_rate` gamma and `dimension` d.
 """

@@ -75,7 +75,7 @@ class ExponentModel(LinksModel):
 
 
 class StrengthModel(Section):
-    """What the lines of the positional-semantic model depend on."""
+    """The parameter of the lines of the positional-semantic model."""
 
     a: Strength
 

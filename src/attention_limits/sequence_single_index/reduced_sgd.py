@@ -1,7 +1,7 @@
 """Online SGD simulated in the overlaps alone: the law of the d-dimensional simulation at a cost independent of d.
 
 Tokens x = g / sqrt d, one fresh batch per step, w <- w - gamma gradient, weights kept on the sphere (for the untied student:
-all weights together). See `sgd_kernels` for the laws, `full_sgd` for the simulation they replace (arXiv:2506.02651).
+all weights together). `sgd_kernels` holds the laws, `full_sgd` the simulation that they replace (arXiv:2506.02651).
 
 Every simulation takes the number of tokens L as `tokens`, d as `dimension`, gamma as `learning_rate` (the step of the normalised
 weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, a numpy.random.Generator as `generator`, and the
@@ -21,7 +21,7 @@ LOSSES = {"frobenius": kernels.FROBENIUS, "half_square": kernels.HALF_SQUARE}
 
 @dataclass(frozen=True)
 class AttentionProblem:
-    """What SGD of attention descends: the loss between student S and positional-semantic target T (`attention_tables`).
+    """The problem of attention SGD: the loss between student S and positional-semantic target T (`attention_tables`).
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long a run lasts and what it keeps.
+    """Length and record of a run.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) 
 
 
 def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
-    """As `tied` with weights of its own for each token; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
+    """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
     shape = (1, 2 * tokens)
@@ -159,11 +159,11 @@ def overlapped_start(dimension):
     return o / np.hypot(o, 1.0 - o)
 
 
-def warn_unstable(learning_rate, bound, what):
-    """Warn when `learning_rate` is above the `bound` beyond which the uninformed start is stable; `what` opens the message."""
+def warn_unstable(learning_rate, bound, opening):
+    """Warn when `learning_rate` is above the `bound` beyond which the uninformed start is stable; `opening` names the run."""
     if learning_rate > bound:
         warnings.warn(
-            f"{what}: the learning rate {learning_rate:g} is above the stability bound {bound:g}: "
+            f"{opening}: the learning rate {learning_rate:g} is above the stability bound {bound:g}: "
             "noise keeps the student from escaping",
             stacklevel=2,
         )

@@ -4,7 +4,7 @@ The gradient is a combination of tokens with coefficients D that depend on the f
 and position the tokens are independent of D, so that their combination is |D| times a standard normal vector: its squared
 norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overlaps is exact at every d (arXiv:2506.02651).
 
-Every update takes (state, draws, chi, parameters), changes `state` in place and returns the size of what is learnt. `draws`
+Every update takes (state, draws, chi, parameters), changes `state` in place and returns the overlap that the threshold limits. `draws`
 (batch, width) holds standard normals, `chi` chi^2 draws with d minus the dimension of the span degrees of freedom, and
 `parameters` starts with eta = learning_rate / d.
 """
@@ -16,7 +16,7 @@ from numba import njit
 
 # Losses of attention.
 FROBENIUS, HALF_SQUARE = 0, 1
-# What `attention_moments` returns, in this order.
+# Indices into the result of `attention_moments`.
 TEACHER, POSITION, REST, FIELD, SQUARE, TEACHER_SQUARE, POSITION_SQUARE, CURVATURE_EE, CURVATURE_MM = range(9)
 
 
@@ -50,7 +50,7 @@ def tied_update(state, draws, chi, parameters):
 
 @njit(nogil=True)
 def untied_update(state, draws, chi, parameters):
-    """As `tied_update` with weights of its own for each token, normalised together; batch 1.
+    """As `tied_update`, each token with its own weights, all normalised together; batch 1.
 
     state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws[0] = (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
     """
@@ -197,7 +197,7 @@ def hermite_update(state, draws, chi, parameters):
 
 @njit(nogil=True)
 def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, stop, records, trajectory, halved):
-    """SGD steps until the steps are done, or until what is learnt exceeds the threshold if `stop`.
+    """SGD steps until the steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
 
     Parameters
     ----------
@@ -206,13 +206,13 @@ def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, s
         Start; overwritten with the end.
     rng : numpy.random.Generator
     parameters : array
-        What `update` takes; the first is eta.
+        Those of `update`; the first is eta.
     draws, chi : arrays
         Work space in the shapes that `update` reads.
     freedom : float
         Degrees of freedom of each chi^2.
     threshold : float
-        Of what `update` returns.
+        Of the result of `update`.
     steps : int
         Longest run.
     stop : bool

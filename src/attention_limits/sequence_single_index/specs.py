@@ -1,4 +1,4 @@
-"""What an experiment of the sequence single-index family may say: one class per estimator."""
+"""Specifications of the sequence single-index family: one class per estimator."""
 
 import math
 from typing import Annotated, Literal
@@ -145,7 +145,7 @@ class PhaseLines(Deterministic):
 
 
 class LinearTheory(Specification):
-    """Computes curvatures and gradient noise of attention SGD at the uninformed start, and what it learns."""
+    """Computes curvatures and gradient noise of attention SGD at the uninformed start, and the probability that it learns the semantic direction."""
 
     model: AttentionModel
     grid: WeightGrid

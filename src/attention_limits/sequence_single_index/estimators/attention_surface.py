@@ -7,7 +7,7 @@ from attention_limits.sequence_single_index.attention_tables import LossGrid, at
 
 
 def run(spec, streams):
-    """Loss on a grid, and the bound on what its series leaves out (see `variables`)."""
+    """Loss on a grid, and the bound on the orders left out of its series (see `variables`)."""
     overlaps = np.linspace(-1.0, 1.0, spec["solver"]["points"])
     grid = LossGrid.on(overlaps, overlaps)
     circle = np.linspace(0.0, 1.0, 101)

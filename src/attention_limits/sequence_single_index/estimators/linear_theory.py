@@ -8,7 +8,7 @@ from attention_limits.sequence_single_index.attention_exit import flow_field, se
 from attention_limits.sequence_single_index.attention_flow import linear_theory
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, warn_unstable
 
-# The flow is computed at 25 points, each with four signs, on this part of the nodes and at least on so many.
+# The flow at 25 points, each with four signs, uses this part of the nodes, and at least so many.
 FLOW_PART, LEAST_NODES = 16, 256
 
 
