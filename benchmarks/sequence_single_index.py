@@ -1,4 +1,4 @@
-"""Benchmarks of the sequence single-index family: SGD steps, loss surfaces, the phase diagram."""
+"""Benchmarks of the sequence single-index family: SGD steps, loss surfaces, the phase diagram, and how their cost grows."""
 
 import time
 
@@ -13,7 +13,8 @@ from attention_limits.sequence_single_index.full_sgd import orthonormal_directio
 from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.links import full_attention, positional_semantic
 from attention_limits.sequence_single_index.phase_diagram import phase_grid
-from attention_limits.sequence_single_index.reduced_sgd import Schedule, attention
+from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention, tied
+from growth_cases import growth
 from table import Row, Spread
 
 A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
@@ -23,6 +24,16 @@ GRID = 200
 def rows(quick):
     """All rows of the family."""
     return [sgd_row(3 if quick else 7, quick), surface_row(5 if quick else 20), phase_row(1 if quick else 5)]
+
+
+def growths(quick):
+    """All growths of the family."""
+    repeats = 2 if quick else 5
+    return [
+        token_growth([1, 4, 16] if quick else [1, 4, 16, 64, 256], repeats),
+        dimension_growth([1e2, 1e4] if quick else [1e2, 1e3, 1e4, 1e5], repeats),
+        grid_growth([20, 40] if quick else [25, 50, 100, 200], repeats),
+    ]
 
 
 def autodiff_step():
@@ -52,10 +63,11 @@ def sgd_row(repeats, quick):
     """Seconds per SGD step at d = 1000, autodiff loop against the reduced law, in turns."""
     step, state = autodiff_step()
     generator = np.random.Generator(np.random.SFC64(0))
+    problem = AttentionProblem(A, OMEGA, "frobenius")
     plain_steps, our_steps = (500 if quick else 3000), 1_000_000
 
     def ours(steps):
-        attention(A, OMEGA, "frobenius", DIMENSION, RATE, (0.0, 0.0), Schedule(steps, threshold=2.0), generator)
+        attention(problem, DIMENSION, RATE, (0.0, 0.0), Schedule(steps, threshold=2.0), generator)
 
     ours(10)
     plain_times, our_times = [], []
@@ -136,3 +148,31 @@ def phase_row(repeats):
         ratio=Spread.of(np.divide(plain_times, our_times)),
         note="one core, tables at hand; baseline: descent within the disk from five starts, point by point, extrapolated",
     )
+
+
+def token_growth(sizes, repeats):
+    """One step of reduced SGD with tied weights against the number of tokens."""
+    steps, what = 100_000, "reduced SGD, tied weights, d = 1000, per step"
+    return growth(what, "tokens L", sizes, lambda length: _sgd(length, 1000, steps), steps, repeats)
+
+
+def dimension_growth(sizes, repeats):
+    """The same against the dimension, which the reduced law knows only as the number of degrees of freedom of a chi^2."""
+    steps, what = 200_000, "reduced SGD, tied weights, two tokens, per step"
+    return growth(what, "dimension d", sizes, lambda dimension: _sgd(2, int(dimension), steps), steps, repeats)
+
+
+def _sgd(length, dimension, steps):
+    generator = np.random.Generator(np.random.SFC64(0))
+    # A threshold out of reach: every step is taken.
+    return lambda: tied(length, dimension, 1e-3, 0.1, Schedule(steps, threshold=2.0), generator)
+
+
+def grid_growth(sizes, repeats):
+    """The phase diagram against the points along one side of its grid."""
+
+    def work(points):
+        a, omega = np.linspace(0.7, 1.0, points), np.linspace(0.4, 1.0, points)
+        return lambda: phase_grid(a, omega)
+
+    return growth("phase diagram of points × points", "points per side", sizes, work, 1, repeats)

@@ -1,11 +1,12 @@
 """Numbers of the sequence single-index family (arXiv:2506.02651) that were computed independently, with other nodes and programs.
 
-Runs of SGD: 128 runs at d = 1000 and rate 0.05 for what attention learns, 12 runs for the escape of the feed-forward students.
+Runs of SGD: 128 runs at d = 1000 and rate 0.05 for the direction that attention learns, 12 runs for the escape of the feed-forward students.
 """
 
 import numpy as np
 import pytest
 from scipy import stats
+from single_index_tools import rng
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index import reduced_sgd
@@ -16,10 +17,6 @@ from attention_limits.sequence_single_index.links import hermite_sum, trace_atte
 from attention_limits.sequence_single_index.phase_diagram import phase_grid, phase_lines
 from attention_limits.sequence_single_index.population_loss import PopulationLoss
 from attention_limits.sequence_single_index.reduced_sgd import Schedule, overlapped_start
-
-
-def rng(seed):
-    return np.random.Generator(np.random.SFC64(seed))
 
 
 def test_constants_of_the_positional_semantic_model():
@@ -121,7 +118,8 @@ def test_surface_of_figure_5():
 )
 def test_linear_theory_of_figure_5(loss, omega, H_ee, H_mm, v_e, v_m, V):
     """Quadratures of the reference have errors of about 1e-3: the norm has a kink at T = S."""
-    found = linear_theory(1.0, omega, loss, gaussian_nodes(4, 2**15, np.random.default_rng(0)))
+    problem = reduced_sgd.AttentionProblem(1.0, omega, loss)
+    found = linear_theory(problem, gaussian_nodes(4, 2**15, np.random.default_rng(0)))
     np.testing.assert_allclose(
         [*found.curvature, *found.noise, found.total_noise], [H_ee, H_mm, v_e, v_m, V], atol=2e-3
     )
@@ -129,8 +127,8 @@ def test_linear_theory_of_figure_5(loss, omega, H_ee, H_mm, v_e, v_m, V):
 
 def test_what_attention_learns_and_when():
     """omega = 0.66, Frobenius: 21 of 128 reference runs semantic, median escape 590 392; 64 runs here, Fisher's test at 1e-4."""
-    schedule = Schedule(10**7, threshold=0.5)
-    runs = [reduced_sgd.attention(1.0, 0.66, "frobenius", 1000, 0.05, (0, 0), schedule, rng(s)) for s in range(64)]
+    schedule, problem = Schedule(10**7, threshold=0.5), reduced_sgd.AttentionProblem(1.0, 0.66, "frobenius")
+    runs = [reduced_sgd.attention(problem, 1000, 0.05, (0, 0), schedule, rng(s)) for s in range(64)]
     assert all(run.escaped for run in runs)
     semantic = sum(abs(run.state[1]) > abs(run.state[0]) for run in runs)
     assert stats.fisher_exact([[semantic, 64 - semantic], [21, 107]]).pvalue > 1e-4

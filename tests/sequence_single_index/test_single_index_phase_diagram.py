@@ -9,13 +9,16 @@ from attention_limits.sequence_single_index.attention_tables import (
     attention_derivatives,
     attention_loss,
     attention_tables,
-    line_constants,
 )
 from attention_limits.sequence_single_index.phase_diagram import minima, phase_grid, phase_lines
 
 # All that the schema allows, and more densely where the lines of the corners leave [0, 1].
 STRENGTHS = st.one_of(st.floats(0.0, 5.0), st.floats(0.5, 1.0))
+
+
 WEIGHTS = st.floats(0.0, 1.0)
+
+
 CORNERS = (("positional_minimum", (1.0, 0.0), "positional", 1.0), ("semantic_minimum", (0.0, 1.0), "semantic", -1.0))
 
 
@@ -93,12 +96,6 @@ def test_the_loss_falls_along_the_arc_only_towards_minima(a, omega):
     inside = np.linspace(0.0, 1.0, 41)
     x, y = (grid[np.add.outer(inside, inside) <= 1.0] for grid in np.meshgrid(inside, inside, indexing="ij"))
     assert np.min(attention_tables().overlap(x, y, (0, 1))) > 0.0
-
-
-def test_line_constants_have_converged():
-    coarse, fine = line_constants(200), line_constants(256)
-    for name, value in fine.items():
-        assert value == pytest.approx(coarse[name], abs=1e-8), name
 
 
 def test_grid_changes_its_region_at_the_lines():

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
+from single_index_tools import rng
 
 from attention_limits.sequence_single_index import full_sgd, reduced_sgd
 from attention_limits.sequence_single_index import sgd_kernels as kernels
@@ -12,11 +13,9 @@ from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
 DIMENSION = 50
+
+
 RATE = 0.3
-
-
-def rng(seed):
-    return np.random.Generator(np.random.SFC64(seed))
 
 
 def directions(seed, count=3):
@@ -45,6 +44,8 @@ PARAMETERS = {
     kernels.untied_update: [RATE / DIMENSION],
     kernels.attention_update: [RATE / DIMENSION, 0.6, float(fixed_attention(1.0))],
 }
+
+
 CASES = {
     "tied": (tied, kernels.tied_update, (), 1),
     "tied, batch 4": (tied, kernels.tied_update, (), 4),
@@ -107,14 +108,16 @@ def test_full_step_descends_the_autodiff_gradient(case):
 
 def reduced_laws(schedule):
     """Overlaps at the end of a reduced run from the starts below, by case."""
-    a, omega, start = 1.0, 0.6, (0.2, 0.3)
+
+    def law(loss, g):
+        problem = reduced_sgd.AttentionProblem(1.0, 0.6, loss)
+        return reduced_sgd.attention(problem, DIMENSION, RATE, (0.2, 0.3), schedule, g).state
+
     return {
         "tied": lambda g: reduced_sgd.tied(3, DIMENSION, RATE, 0.3, schedule, g).state,
         "untied": lambda g: reduced_sgd.untied(3, DIMENSION, RATE, 0.3, schedule, g).state[:3].mean(keepdims=True),
-        "frobenius": lambda g: reduced_sgd.attention(a, omega, "frobenius", DIMENSION, RATE, start, schedule, g).state,
-        "half square": lambda g: (
-            reduced_sgd.attention(a, omega, "half_square", DIMENSION, RATE, start, schedule, g).state
-        ),
+        "frobenius": lambda g: law("frobenius", g),
+        "half square": lambda g: law("half_square", g),
     }
 
 
@@ -137,3 +140,13 @@ def test_reduced_and_full_agree_in_distribution(case):
     for one, other in zip(full.T, reduced.T, strict=True):
         assert np.std(one) > 1e-3
         assert stats.ks_2samp(one, other).pvalue > 1e-4
+
+
+def test_unescaped_runs_are_censored_at_their_length():
+    run = reduced_sgd.tied(2, 1000, 1e-3, 0.03, Schedule(500, threshold=0.9, records=[0, 250, 500]), rng(0))
+    assert (run.escaped, run.escape_step) == (False, 500)
+    assert run.trajectory[0, 0] == 0.03
+    assert run.trajectory[-1, 0] == run.state[0]
+    stopped = reduced_sgd.tied(2, 100, 0.1, 0.3, Schedule(10**6, threshold=0.5, records=[0, 10**6]), rng(0))
+    assert stopped.escaped
+    assert np.isnan(stopped.trajectory[1, 0])
