@@ -250,11 +250,13 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
     if not found:
         models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(family.name, {}))
         base, wrong = _with_models(document, models)
+        # An axis takes the place of a key of a named model, never of a key that the file itself gives.
+        own = document["model"] if isinstance(document.get("model"), dict) else {}
         found += wrong
     experiments = {}
     for name in SCALES if not found else ():
         chosen, wrong = _scaled(base, name)
-        experiments[name], more = (None, []) if wrong else _expand(path, name, file, chosen, family)
+        experiments[name], more = (None, []) if wrong else _expand(path, name, file, chosen, family, own)
         # A problem of the file itself stands in every scale.
         known = {problem for problem in found}
         found += [*wrong, *((_written(keys, document, name), text) for keys, text in more if (keys, text) not in known)]
@@ -334,7 +336,7 @@ def _written(keys: tuple[str, ...], document: dict, scale: str) -> tuple[str, ..
 
 
 def _expand(
-    path: Path, scale: str, file: File, document: dict, family: Family
+    path: Path, scale: str, file: File, document: dict, family: Family, own: Mapping
 ) -> tuple[Experiment | None, list[Problem]]:
     """The experiment of one scale, or None and all that is wrong with it."""
     found = []
@@ -349,7 +351,7 @@ def _expand(
                 continue
             cls = classes[name]
             read |= fields(cls, "model")
-            checked, wrong = _validated_part(cls, part, model)
+            checked, wrong = _validated_part(cls, part, model, own)
             found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
             if checked is None:
                 continue
@@ -395,7 +397,9 @@ def _expand(
     return Experiment(path, family.name, path.stem, scale, file.title, described, file.requires, **parts), []
 
 
-def _validated_part(cls: type[Specification], part: dict, model: dict) -> tuple[Specification | None, list[Problem]]:
+def _validated_part(
+    cls: type[Specification], part: dict, model: dict, own: Mapping
+) -> tuple[Specification | None, list[Problem]]:
     """One estimator of a file as an instance of its class, its axes expanded; keys of the model that it scans come from the grid."""
     axes, found = {}, []
     grid = part.get("grid", {})
@@ -407,7 +411,7 @@ def _validated_part(cls: type[Specification], part: dict, model: dict) -> tuple[
             axes[key] = axis_values(axis) if not wrong else []
         except ValueError as error:
             found.append((("grid", key), str(error)))
-        if key in model:
+        if key in own:
             found.append((("grid", key), "is in model too; a key is either fixed or scanned"))
     blocks = part.get("chunk", {})
     if isinstance(blocks, dict):
