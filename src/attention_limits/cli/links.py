@@ -1,4 +1,4 @@
-"""Commands that answer a person directly, without an experiment file: threshold, check-link."""
+"""Commands about one link, without an experiment file: threshold, check-link."""
 
 import sys
 import time
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.errors import SpecError
 from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.checking import problems_of
