@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from attention_limits.potts_mlm.estimators.points import collect
 from attention_limits.potts_mlm.alignment import read_alignment
+from attention_limits.potts_mlm.estimators.points import collect
 from attention_limits.potts_mlm.gibbs import color_counts
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.potts_mlm.estimators.points import collect, training_set
 from attention_limits.potts_mlm.descent import agreeing
+from attention_limits.potts_mlm.estimators.points import collect, training_set
 from attention_limits.potts_mlm.factored_attention import fit, full_error, independent_losses, losses, site_error
 
 _PER_START = (

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from attention_limits.potts_mlm.potts import Potts, color_couplings, read_matrix, site_couplings
 from attention_limits.pipeline.streams import Streams
+from attention_limits.potts_mlm.potts import Potts, color_couplings, read_matrix, site_couplings
 
 
 def make_model(model: dict, project: Path | str, root_seed: int, family: str) -> Potts:

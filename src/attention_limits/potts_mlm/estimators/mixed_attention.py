@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.potts_mlm.estimators.points import collect, training_set
 from attention_limits.potts_mlm.descent import agreeing
+from attention_limits.potts_mlm.estimators.points import collect, training_set
 from attention_limits.potts_mlm.mixed_attention import fit, losses
 
 _PER_START = (

@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from attention_limits.potts_mlm.ridge import draw_instance, draw_sequences, errors, realised_samples
 from attention_limits.pipeline.progress import progress
+from attention_limits.potts_mlm.ridge import draw_instance, draw_sequences, errors, realised_samples
 
 
 def run(spec, streams):
