@@ -57,8 +57,11 @@ golden: $(STAMP)
 	rm -rf .golden
 
 lint: $(STAMP)
-	.venv/bin/ruff check
-	.venv/bin/ruff format --check
+	.venv/bin/ruff check --quiet
+	.venv/bin/ruff format --check --quiet
+	.venv/bin/snakefmt --check --quiet Snakefile workflow
+	.venv/bin/lint-imports --no-cache > .lint-imports.log || { cat .lint-imports.log; exit 1; }
+	.venv/bin/snakemake --lint --config scale=smoke
 
 bench: $(STAMP)
 	.venv/bin/python benchmarks/run.py

@@ -1,7 +1,7 @@
 """A project with one tiny family, `toy`, that runs the real machinery in milliseconds.
 
-The kinds write one line for each point they compute into the file named by TOY_LOG, so that a test can tell
-what was computed from what was copied.
+The estimators write one line for each point that they compute into the file named by TOY_LOG, so that a test can
+distinguish computed points from copied ones.
 """
 
 import os
@@ -33,8 +33,8 @@ scales:
   smoke: {estimators: {growth: {grid: {alpha: {num: 2}}}}}
 """
 
-KIND = '''\
-"""A toy kind."""
+ESTIMATOR = '''\
+"""A toy estimator."""
 
 import os
 import time
@@ -70,16 +70,16 @@ SOURCES = {
     "toy/__init__.py": "",
     "toy/line.py": '"""A line."""\n\n\ndef line(x, gain, noise):\n    """Up."""\n    return gain * x + noise\n',
     "toy/curve.py": "def curve(x, gain, noise):\n    return gain * x**2 + noise\n",
-    "experiments/toy/__init__.py": "",
-    "experiments/toy/growth.py": KIND.format(
+    "toy/estimators/__init__.py": "",
+    "toy/figures/__init__.py": "",
+    "toy/estimators/growth.py": ESTIMATOR.format(
         module="line",
         function="line",
         extra='"trace": (("alpha", "replica", "iteration"), height[..., None] ** np.arange(3)),'
         '\n        "steps": (("alpha", "replica"), np.full(height.shape, spec["solver"]["steps"])),',
     ),
-    "experiments/toy/counting.py": KIND.format(module="curve", function="curve", extra=""),
-    "figures/__init__.py": "",
-    "figures/toy_heights.py": """\
+    "toy/estimators/counting.py": ESTIMATOR.format(module="curve", function="curve", extra=""),
+    "toy/figures/heights.py": """\
 from matplotlib.figure import Figure
 
 
@@ -88,7 +88,7 @@ def draw(cubes):
     figure.subplots().plot(cubes["growth_curve"].alpha, cubes["growth_curve"].height.mean("replica").T)
     return figure
 """,
-    "variables/toy.py": """\
+    "toy/variables.py": """\
 from attention_limits.pipeline.registry import Coordinate, Variable
 
 SOURCE = "A toy"
@@ -105,33 +105,57 @@ VARIABLES = (
     Variable("trace", ("iteration",), "height by iteration", "h_t", "by one", "eq. (4)"),
 )
 """,
+    "toy/specs.py": """\
+from typing import Annotated
+
+from pydantic import Field
+
+from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+
+PREFIX = "toy"
+Gain = Annotated[float, Field(ge=0, description="Slope.")]
+
+
+class Model(Section):
+    gain: Gain
+
+
+class Grid(Section):
+    alpha: Axis[Annotated[float, Field(ge=0, le=10, description="Samples per dimension.")]]
+    gain: Axis[Gain] | None = None
+
+
+class Steps(Section):
+    steps: Annotated[Whole, Field(ge=1, le=9, description="Steps.")]
+
+
+class Tolerance(Section):
+    tolerance: Annotated[float, Field(gt=0, le=0.1, description="Largest change.")] = 0.01
+
+
+class Growth(Specification):
+    '''A line.'''
+
+    model: Model
+    grid: Grid
+    solver: Steps
+
+
+class Counting(Specification):
+    '''A curve.'''
+
+    model: Model
+    grid: Grid
+    solver: Tolerance
+
+
+DATA = {}
+ESTIMATORS = {"growth": Growth, "counting": Counting}
+""",
 }
 
 
-def _kind_schema(estimator: str) -> str:
-    solver = {
-        "growth": '"steps": {"type": "integer", "minimum": 1, "maximum": 9, "description": "Steps."}',
-        "counting": '"tolerance": {"type": "number", "exclusiveMinimum": 0, "maximum": 0.1, "default": 0.01,'
-        ' "description": "Largest change."}',
-    }[estimator]
-    required = '"steps"' if estimator == "growth" else ""
-    return f"""{{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
-  "type": "object",
-  "properties": {{
-    "model": {{"type": "object", "additionalProperties": false, "required": ["gain"], "properties": {{
-      "gain": {{"type": "number", "minimum": 0, "description": "Slope."}}}}}},
-    "grid": {{"type": "object", "additionalProperties": false, "required": ["alpha"], "properties": {{
-      "alpha": {{"type": "number", "minimum": 0, "maximum": 10, "description": "Samples per dimension."}},
-      "gain": {{"type": "number", "minimum": 0, "description": "Slope."}}}}}},
-    "solver": {{"type": "object", "additionalProperties": false, "required": [{required}],
-      "properties": {{{solver}}}}}
-  }}
-}}
-"""
-
-
-FIGURES = "toy_heights: {family: toy, title: Heights, module: toy_heights, cubes: [growth_curve]}\n"
+FIGURES = "heights: {title: Heights, cubes: [growth_curve]}\n"
 
 
 class Toy:
@@ -145,28 +169,23 @@ class Toy:
         environment = folder.with_name(f"{folder.name} .venv")
         self.python = str(environment / "bin" / "python")
         self.source = folder / "src" / "attention_limits"
-        self.experiment = folder / "config" / "experiments" / "toy" / "growth_curve.yaml"
+        self.experiment = folder / "config" / "toy" / "experiments" / "growth_curve.yaml"
         self.log = folder / "computed.log"
 
         environment.parent.mkdir(parents=True, exist_ok=True)
         environment.symlink_to(sys.prefix)
-        families = [path.name for path in (REPOSITORY / "config" / "experiments").iterdir()]
-        others = [name for family in families for name in (family, f"{family}.py")]
-        machinery = shutil.ignore_patterns("__pycache__", "experiments", "figures", "numerics", *others)
+        families = [path.parent.name for path in (REPOSITORY / "config").glob("*/experiments")]
+        machinery = shutil.ignore_patterns("__pycache__", "numerics", *families)
         shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
         for name in ("workflow", "profiles", "envs"):
             shutil.copytree(REPOSITORY / name, folder / name)
-        for name in ("Snakefile", "pyproject.toml"):
-            shutil.copy(REPOSITORY / name, folder)
-        for name in ("config.yaml", "schemas/config.json", "schemas/experiment.json", "schemas/figures.json"):
-            self.write(f"config/{name}", (REPOSITORY / "config" / name).read_text())
-        for name, text in {"experiments/__init__.py": "", **SOURCES}.items():
+        for name in ("Snakefile", "pyproject.toml", "config/config.yaml"):
+            self.write(name, (REPOSITORY / name).read_text(encoding="utf-8"))
+        for name, text in SOURCES.items():
             self.write(f"src/attention_limits/{name}", text)
-        for estimator in ("growth", "counting"):
-            self.write(f"config/schemas/toy/{estimator}.json", _kind_schema(estimator))
-        self.write("config/experiments/toy/growth_curve.yaml", EXPERIMENT)
-        self.write("config/figures.yaml", FIGURES)
-        self.write("workflow/report/toy_heights.rst", "Heights of the toy.\n")
+        self.write("config/toy/experiments/growth_curve.yaml", EXPERIMENT)
+        self.write("config/toy/figures.yaml", FIGURES)
+        self.write("src/attention_limits/toy/figures/heights.rst", "Heights of the toy.\n")
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name

@@ -1,7 +1,5 @@
 """An experiment of the toy family whose two estimators read the same data."""
 
-import json
-
 SHARED = """\
 title: Means and spreads
 description: >
@@ -70,33 +68,44 @@ def run(spec, streams):
     return xr.Dataset({{"height": (("alpha", "replica"), height)}}, {{"alpha": alphas, "replica": replicas}})
 """
 
-KIND = {
-    "type": "object",
-    "properties": {
-        "model": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {"gain": {"type": "number", "description": "Scale."}},
-        },
-        "grid": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["alpha"],
-            "properties": {"alpha": {"type": "number", "description": "Place."}},
-        },
-        "solver": {"type": "object", "additionalProperties": False, "properties": {}},
-    },
-}
-SAMPLES = {"type": "integer", "minimum": 1, "maximum": 99, "default": 5, "description": "Numbers to draw."}
-SHIFT = {"type": "number", "default": 0, "description": "Added to the mean."}
-READS = {"required": ["reads"], "properties": {"reads": {"const": "drawn", "description": "Drawn numbers."}}}
-SCHEMAS = {
-    "parts/kind.json": KIND,
-    "parts/reader.json": {"$ref": "kind.json", **READS},
-    "drawn.json": {"$ref": "parts/kind.json", "properties": {"solver": {"properties": {"samples": SAMPLES}}}},
-    "means.json": {"$ref": "parts/reader.json", "properties": {"solver": {"properties": {"shift": SHIFT}}}},
-    "spreads.json": {"$ref": "parts/reader.json"},
-}
+SPECS = """
+
+from typing import Literal
+
+from attention_limits.pipeline.specification import DataSpecification
+
+
+class Place(Section):
+    alpha: Axis[Annotated[float, Field(description="Place.")]]
+
+
+class Samples(Section):
+    samples: Annotated[Whole, Field(ge=1, le=99, description="Numbers to draw.")] = 5
+
+
+class Shift(Section):
+    shift: Annotated[float, Field(description="Added to the mean.")] = 0
+
+
+class Drawn(DataSpecification):
+    model: Model
+    grid: Place
+    solver: Samples
+
+
+class Spreads(Specification):
+    model: Model
+    grid: Place
+    reads: Literal["drawn"]
+
+
+class Means(Spreads):
+    solver: Shift
+
+
+DATA["drawn"] = Drawn
+ESTIMATORS |= {"means": Means, "spreads": Spreads}
+"""
 SOURCES = {
     "drawn": DRAWN,
     "means": READER.format(expression='values.mean() + spec["solver"]["shift"]'),
@@ -105,9 +114,9 @@ SOURCES = {
 
 
 def share(toy) -> None:
-    """Add the experiment `shared` and its kinds to a toy project."""
-    for name, schema in SCHEMAS.items():
-        toy.write(f"config/schemas/toy/{name}", json.dumps(schema))
+    """Add the experiment `shared` and its estimators to a toy project."""
+    specs = toy.source / "toy" / "specs.py"
+    specs.write_text(specs.read_text() + SPECS)
     for name, text in SOURCES.items():
-        toy.write(f"src/attention_limits/experiments/toy/{name}.py", text)
-    toy.write("config/experiments/toy/shared.yaml", SHARED)
+        toy.write(f"src/attention_limits/toy/estimators/{name}.py", text)
+    toy.write("config/toy/experiments/shared.yaml", SHARED)

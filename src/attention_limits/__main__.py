@@ -87,7 +87,12 @@ def _parser() -> argparse.ArgumentParser:
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
     scaled.add_argument("--seed", type=_whole(0), default=0, help="root seed of all random streams (default: 0)")
     scaled.add_argument(
-        "--set", dest="settings", type=_mapping, default={}, metavar="JSON", help="changes of models: family, model, key"
+        "--set",
+        dest="settings",
+        type=_mapping,
+        default={},
+        metavar="JSON",
+        help="changes of models: family, model, key",
     )
     scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
 

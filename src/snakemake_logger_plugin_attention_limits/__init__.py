@@ -1,4 +1,4 @@
-"""Logger of Snakemake that tells how far a run is: `snakemake --logger attention-limits`, which `make run` uses.
+"""Logger of Snakemake that prints how far a run is: `snakemake --logger attention-limits`, which `make run` uses.
 
 Instead of every command it prints one line: figures and jobs done, minutes gone, minutes left. Errors are printed whole, and
 Snakemake's own log below .snakemake/log/ holds all else. Snakemake finds this package by its name.
@@ -11,11 +11,12 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.yaml_reader import read_yaml
 
 # Seconds between lines where a line cannot be written over.
 INTERVAL = 20.0
-# What Snakemake says before every job, and says nothing.
+# Snakemake prints this before every job.
 CHATTER = "Select jobs to execute"
 
 
@@ -25,7 +26,7 @@ def minutes_left(spent: float, done: int, total: int) -> float | None:
 
 
 class LogHandler(LogHandlerBase):
-    """One line that tells how far the run is."""
+    """One line: how far the run is."""
 
     writes_to_stream = True
     writes_to_file = False
@@ -38,18 +39,20 @@ class LogHandler(LogHandlerBase):
         self.names = {}
         self.figures, self.drawn = set(), 0
         self.done = self.total = 0
-        self.started = self.told = time.monotonic()
+        self.started = self.reported = time.monotonic()
 
     def emit(self, record) -> None:
-        """Take in one event; print what a person has to know."""
+        """Take in one event; print it if a person needs it."""
         event = getattr(record, "event", None)
         if event == LogEvent.WORKFLOW_STARTED:
-            sources = Path(record.basedir, "config").glob("figures*.yaml")
-            self.figures = {name for source in sources for name in read_yaml(source)}
+            sources = Path(record.basedir, "config").glob("*/figures.yaml")
+            self.figures = {
+                f"{load_family(file.parent.name).prefix}_{name}" for file in sources for name in read_yaml(file)
+            }
         elif event == LogEvent.RUN_INFO and not self.common_settings.dryrun:
             self.figures &= set(record.stats)
             self.total = record.stats["total"]
-            self._tell("first results are computed", now=True)
+            self._report("first results are computed", now=True)
         elif event == LogEvent.JOB_INFO and not self.common_settings.dryrun:
             self.names[record.jobid] = record.rule_name, record.rule_msg
         elif event == LogEvent.JOB_FINISHED:
@@ -57,15 +60,15 @@ class LogHandler(LogHandlerBase):
             drawn = rule in self.figures
             self.drawn += drawn
             self.done += 1
-            self._tell(message or rule, now=drawn or self.done == self.total)
+            self._report(message or rule, now=drawn or self.done == self.total)
         elif event in (None, LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR) or self.common_settings.dryrun:
             text = self.format(record)
             if text and not text.startswith(CHATTER):
                 self._print(text)
 
-    def _tell(self, what: str, now: bool) -> None:
+    def _report(self, what: str, now: bool) -> None:
         spent = time.monotonic() - self.started
-        if not (now or self.stream.isatty() or time.monotonic() - self.told >= INTERVAL):
+        if not (now or self.stream.isatty() or time.monotonic() - self.reported >= INTERVAL):
             return
         left = minutes_left(spent, self.done, self.total)
         parts = [
@@ -73,7 +76,7 @@ class LogHandler(LogHandlerBase):
         ]
         if left is not None and self.done < self.total:
             parts.append(f"about {left:.0f} min left" if left >= 1 else "less than 1 min left")
-        self.told = time.monotonic()
+        self.reported = time.monotonic()
         line = f"{', '.join(parts)}: {what}"
         # A terminal shows the line in place, unless a figure is finished: that stays.
         self._print(line, end="\r" if self.stream.isatty() and not now else "\n")

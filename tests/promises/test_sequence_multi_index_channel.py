@@ -13,8 +13,8 @@ from drawn_sequence_multi_index import KEYS, SIGMAS, computed, link_key, models
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from attention_limits.sequence_multi_index.checks import MOST_ROWS
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.checks import MOST_ROWS
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 

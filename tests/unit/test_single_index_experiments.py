@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attention_limits.sequence_single_index.flow import tied_drift
 from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.sequence_single_index.flow import tied_drift
 from toy import REPOSITORY
 
 FOLDER = REPOSITORY / "config/experiments/sequence_single_index"

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import yaml
 
-from attention_limits.sequence_single_index.checks import code_files
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.sequence_single_index.estimators import information_exponent
+from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.streams import Streams
+from attention_limits.sequence_single_index.checks import code_files
+from attention_limits.sequence_single_index.estimators import information_exponent
 from attention_limits.sequence_single_index.link_names import BUILT_IN, link_file
 from attention_limits.sequence_single_index.links import Link, hermite_sum, named_link, softmax_attention
-from attention_limits.pipeline.experiment import load_experiment
 from toy import REPOSITORY
 
 OWN = "def odd(z):\n    return z[:, 0] ** 3 - 3 * z[:, 0]\n"

@@ -11,11 +11,19 @@ from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import load_project
 
 
-def audit_command(project: Path, families: list[str], output: Path, scale: str, seed: int, results: str, settings: dict) -> None:
+def audit_command(
+    project: Path, families: list[str], output: Path, scale: str, seed: int, results: str, settings: dict
+) -> None:
     """Compare, and write a table and, beside it, the same as JSON. Numbers whose cubes are missing are not computed."""
     if output.suffix != ".md":
         raise SpecError([f"--output: {output}: must end in .md"])
-    config = {"scale": scale, "seed": seed, "results": results, "set": settings, **({"families": families} if families else {})}
+    config = {
+        "scale": scale,
+        "seed": seed,
+        "results": results,
+        "set": settings,
+        **({"families": families} if families else {}),
+    }
     loaded = load_project(project, config)
     rows = []
 

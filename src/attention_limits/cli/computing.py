@@ -11,7 +11,14 @@ from attention_limits.pipeline.project import RESULTS, part_folder, results_fold
 
 
 def run_command(
-    spec: Path, estimator: str, chunk: str | None, output: Path | None, scale: str, seed: int, results: str, settings: dict
+    spec: Path,
+    estimator: str,
+    chunk: str | None,
+    output: Path | None,
+    scale: str,
+    seed: int,
+    results: str,
+    settings: dict,
 ) -> None:
     """Compute one chunk, or every chunk of an estimator whose file is missing, damaged, or of another seed or code."""
     experiment = load_experiment(spec, scale, settings)

@@ -7,9 +7,9 @@ from pathlib import Path
 from attention_limits.pipeline.damage import UNREADABLE, aside_lines
 from attention_limits.pipeline.digests import figure_digest
 from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.experiment import SCALES, load_experiment
 from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.project import Project, load_project, results_folder
-from attention_limits.pipeline.experiment import SCALES, load_experiment
 
 
 def check_command(files: list[Path]) -> None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from attention_limits.attention_indexed.estimators.points import collect
 from attention_limits.attention_indexed.gradient_descent import Descent, average_sizes, averages, descend
 from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, samples, scores, width
-from attention_limits.attention_indexed.estimators.points import collect
 
 
 def run(spec, streams):

@@ -3,10 +3,10 @@
 import numpy as np
 
 from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.estimators.points import collect
 from attention_limits.attention_indexed.matrix_amp import draw_dataset
 from attention_limits.attention_indexed.matrix_amp import run as iterate
 from attention_limits.attention_indexed.model import samples, width
-from attention_limits.attention_indexed.estimators.points import collect
 
 
 def run(spec, streams):

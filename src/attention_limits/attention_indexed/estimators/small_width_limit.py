@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from attention_limits.attention_indexed.state_evolution import error_bound, small_width, solve, weak_recovery
 from attention_limits.attention_indexed.estimators.curves import channel_at, curves
+from attention_limits.attention_indexed.state_evolution import error_bound, small_width, solve, weak_recovery
 
 _NAMES = ("mmse", "mmse_error", "weak_threshold")
 

@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from attention_limits.attention_indexed.state_evolution import error_bound, exact_recovery, hardmax_tail, solve
 from attention_limits.attention_indexed.estimators.curves import channel_at, curves
+from attention_limits.attention_indexed.state_evolution import error_bound, exact_recovery, hardmax_tail, solve
 
 _NAMES = ("mmse", "mmse_error", "noise", "recovery_threshold", "mmse_tail")
 

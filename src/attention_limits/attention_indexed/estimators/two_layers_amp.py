@@ -1,10 +1,10 @@
 """Matrix AMP for two layers on simulated data; one replica is one pair of teachers with its data."""
 
+from attention_limits.attention_indexed.estimators.points import collect
 from attention_limits.attention_indexed.model import samples, width
 from attention_limits.attention_indexed.two_layers import TwoLayers
 from attention_limits.attention_indexed.two_layers_amp import draw_dataset
 from attention_limits.attention_indexed.two_layers_amp import run as iterate
-from attention_limits.attention_indexed.estimators.points import collect
 
 
 def run(spec, streams):

@@ -6,8 +6,8 @@ All points of a replica share its nodes, so that a curve is smooth and its repli
 import numpy as np
 
 from attention_limits.attention_indexed.denoiser import effective_dimension
-from attention_limits.attention_indexed.two_layers import NODE_DIMENSION, TwoLayers, channel_averages, solve
 from attention_limits.attention_indexed.estimators.points import collect
+from attention_limits.attention_indexed.two_layers import NODE_DIMENSION, TwoLayers, channel_averages, solve
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 

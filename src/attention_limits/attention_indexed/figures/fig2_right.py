@@ -6,8 +6,8 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.parts import amp, mark_thresholds, setting, theory, threshold
 from attention_limits.attention_indexed.figures.published import AVERAGED_DESCENT, DESCENT, SOFTMAX_AMP
-from attention_limits.plotting import PUBLISHED, house_style, new_figure, points
 from attention_limits.attention_indexed.readings import errors_of_mean
+from attention_limits.plotting import PUBLISHED, house_style, new_figure, points
 
 # Starts of which the publication shows the mean.
 STARTS = 32

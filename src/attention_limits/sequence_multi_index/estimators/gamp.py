@@ -3,10 +3,10 @@
 import numpy as np
 import xarray as xr
 
-from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
 from attention_limits.sequence_multi_index.gaussian_sequences import local_fields, sample_count
 from attention_limits.sequence_multi_index.generalization import plug_in_error
 

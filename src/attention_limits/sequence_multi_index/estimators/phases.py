@@ -7,9 +7,9 @@ the uninformed start reaches it. One replica is one scrambling of the nodes.
 import numpy as np
 import xarray as xr
 
-from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
 from attention_limits.sequence_multi_index.phases import compare
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 

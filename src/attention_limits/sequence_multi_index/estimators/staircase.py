@@ -3,9 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 

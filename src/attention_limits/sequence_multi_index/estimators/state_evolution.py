@@ -6,9 +6,9 @@ All points of a replica share its nodes, so that a curve is smooth and its repli
 import numpy as np
 import xarray as xr
 
-from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.state_evolution import channel_averages, node_dimension, solve

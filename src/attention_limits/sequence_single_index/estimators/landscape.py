@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from attention_limits.sequence_single_index.estimators.links import links
 from attention_limits.pipeline.progress import progress
+from attention_limits.sequence_single_index.estimators.links import links
 from attention_limits.sequence_single_index.population_loss import PopulationLoss
 
 
