@@ -124,7 +124,7 @@ class Alignment(Sequences):
     class Model(Section):
         alignment: str = Field(min_length=1, description="FASTA file, relative to the project folder.")
         alphabet: Annotated[str, AfterValidator(check.letters_that_differ)] = Field(
-            "-ACDEFGHIKLMNPQRSTVWY", min_length=2, max_length=127, description="Letters in the order of the colours, gap included."
+            "-ACDEFGHIKLMNPQRSTVWY", min_length=2, max_length=127, description="Letters and gap, in the order of the colours."
         )  # fmt: skip
 
     class Solver(Section):
