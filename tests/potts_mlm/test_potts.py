@@ -1,13 +1,9 @@
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
+from potts_tools import random_model
 
-from attention_limits.potts_mlm.alignment import read_alignment
-from attention_limits.potts_mlm.gibbs import Ladder
 from attention_limits.potts_mlm.potts import Potts, color_couplings, read_matrix, site_couplings
-from attention_limits.potts_mlm.ridge import draw_instance
 
 J = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, -2.0], [0.5, -2.0, 0.0]])
 U = np.array([[1.0, 0.2], [0.2, -1.0]])
@@ -81,7 +77,7 @@ def test_kinds_of_couplings():
             function("ising", 4, rng)
 
 
-def test_matrices_of_ones_own(tmp_path):
+def test_matrices_from_files(tmp_path):
     np.save(tmp_path / "j.npy", J)
     xr.Dataset({"J": (("a", "b"), J)}).to_netcdf(tmp_path / "j.nc")
     for name in ("j.npy", "j.nc"):
@@ -97,55 +93,12 @@ def test_matrices_of_ones_own(tmp_path):
             read_matrix(tmp_path / name)
 
 
-@pytest.mark.parametrize("betas", [[0.5, 0.5], [1.0, 0.5], [-0.1, 0.2]])
-def test_a_ladder_increases_from_zero_or_above(betas):
-    with pytest.raises(ValueError, match="must be at least 0 and increase"):
-        Ladder(Potts(J, U), betas, np.random.default_rng(0))
-
-
-def test_sampling_does_not_depend_on_the_batches(monkeypatch):
-    def sampled(batch):
-        monkeypatch.setattr("attention_limits.potts_mlm.gibbs.BATCH", batch)
-        return Ladder(Potts(J, U), [0.1, 0.4], np.random.default_rng(3)).sample(12, 3)
-
-    np.testing.assert_array_equal(sampled(4).states, sampled(50).states)
-
-
-def test_a_matrix_that_is_no_precision_matrix_is_none():
-    assert draw_instance(0.5, 50, np.random.default_rng(0)) is None
-
-
-ALPHABET = "-ACGT"
-
-
-@given(st.lists(st.text(ALPHABET, min_size=4, max_size=4), min_size=2, max_size=8), st.integers(1, 4), st.booleans())
-def test_alignments_are_read_as_they_were_written(tmp_path_factory, rows, width, windows):
-    path = tmp_path_factory.mktemp("alignment") / "a.fasta"
-    newline = "\r\n" if windows else "\n"
-    lines = []
-    for number, row in enumerate(rows):
-        lines += [f">s{number} text", *(row[k : k + width] for k in range(0, 4, width)), ""]
-    path.write_bytes(newline.join(lines).encode())
-    found = read_alignment(path, ALPHABET)
-    assert ["".join(ALPHABET[code] for code in row) for row in found.states] == rows
-    assert found.names == tuple(f"s{number} text" for number in range(len(rows)))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (">a\nAC\n>b\nAXC\n", "line 4, column 2: unknown letter 'X'; allowed: -ACGT"),
-        (">a\nACG\n>b\nAC\n", "line 3: the sequence 'b' has 2 letters, the first one 3"),
-        (">a\nACG\n>b\n>c\nACG\n", "line 3: the sequence 'b' has 0 letters"),
-        ("ACG\n", "line 1: a header"),
-        (">a\nACG\n", "1 sequences; at least 2"),
-        ("", "0 sequences; at least 2"),
-        (">a\nA\n>b\nC\n", "length 1; at least 2"),
-        (">a\nacg\n>b\nACG\n", "line 2, column 1: unknown letter 'a'"),
-    ],
-)
-def test_bad_alignments_are_named(tmp_path, text, message):
-    path = tmp_path / "a.fasta"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read_alignment(path, ALPHABET)
+def test_conditionals_are_those_of_the_enumerated_distribution():
+    model, beta = random_model(3, 3, seed=7), 0.8
+    states, probability = model.enumerate(beta)
+    table = probability.reshape(3, 3, 3)
+    conditionals = model.conditionals(states, beta)
+    for site in range(3):
+        exact = np.moveaxis(table / table.sum(axis=site, keepdims=True), site, -1)
+        others = [states[:, j].astype(int) for j in range(3) if j != site]
+        np.testing.assert_allclose(conditionals[:, site], exact[tuple(others)], rtol=1e-12)

@@ -7,7 +7,16 @@ import pytest
 
 from attention_limits.potts_mlm.factored_attention import independent_losses, losses
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
-from attention_limits.potts_mlm.transformer import Shape, evaluate, initial, masked_loss, positions, predict, train
+from attention_limits.potts_mlm.transformer import (
+    Schedule,
+    Shape,
+    evaluate,
+    initial,
+    masked_loss,
+    positions,
+    predict,
+    train,
+)
 
 SHAPE = Shape(sites=6, colors=3, layers=1, width=12, hidden=16)
 
@@ -60,41 +69,17 @@ def test_training_ends_between_independent_sites_and_the_optimum(optimizer):
     independent = independent_losses(training, test, 3).mean()
     assert independent - optimal > 0.15
     rate = {"sgd": 0.2, "adam": 0.01}[optimizer]
-    done = train(
-        SHAPE, training, test, rng, optimizer=optimizer, learning_rate=rate, batch=50, epochs=30, evaluations=3
-    )
+    done = train(SHAPE, training, test, rng, Schedule(optimizer, rate, batch=50, epochs=30, evaluations=3))
     assert optimal - 0.01 < done.test_loss[-1] < 0.5 * (independent + optimal)
     np.testing.assert_array_equal(done.epochs, [10, 20, 30])
 
 
 def test_training_is_reproducible_and_depends_on_the_stream(sequences):
-    runs = [
-        train(
-            SHAPE,
-            sequences,
-            sequences,
-            np.random.default_rng(seed),
-            optimizer="adam",
-            learning_rate=0.01,
-            batch=20,
-            epochs=2,
-            evaluations=1,
-        )
-        for seed in (3, 3, 4)
-    ]
+    schedule = Schedule("adam", 0.01, batch=20, epochs=2, evaluations=1)
+    runs = [train(SHAPE, sequences, sequences, np.random.default_rng(seed), schedule) for seed in (3, 3, 4)]
     assert runs[0].test_loss == runs[1].test_loss != runs[2].test_loss
 
 
-def test_another_optimizer_is_refused(sequences):
+def test_another_optimizer_is_refused():
     with pytest.raises(ValueError, match="allowed: sgd, adam"):
-        train(
-            SHAPE,
-            sequences,
-            sequences,
-            np.random.default_rng(0),
-            optimizer="lion",
-            learning_rate=1.0,
-            batch=1,
-            epochs=1,
-            evaluations=1,
-        )
+        Schedule("lion", 1.0, batch=1, epochs=1, evaluations=1)
