@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.numerics.estimators import combine_unbiased, mean_and_error
+from attention_limits.numerics.statistics import combine_unbiased, mean_and_error
 
 
 def pairs(seed, correlation, spread, n=400):
