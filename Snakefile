@@ -60,6 +60,6 @@ for family in PROJECT.experiments:
     rule:
         name:
             family
-        localrule: True
         input:
             PROJECT.family_targets(family),
+        localrule: True

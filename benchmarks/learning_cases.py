@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.state_evolution import node_dimension, solve
-from attention_limits.pipeline.experiment import load_experiment
 from table import Growth, Row, Spread
 
 EXPERIMENTS = Path(__file__).parents[1] / "config" / "experiments" / "sequence_multi_index"

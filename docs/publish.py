@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from attention_limits.pipeline.audit.published import load_published
+
 from attention_limits.pipeline.audit.text import from_plain, full_table, short_table
 from attention_limits.pipeline.project import load_project
 

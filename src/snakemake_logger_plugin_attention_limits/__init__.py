@@ -46,7 +46,9 @@ class LogHandler(LogHandlerBase):
         event = getattr(record, "event", None)
         if event == LogEvent.WORKFLOW_STARTED:
             sources = Path(record.basedir, "config").glob("*/figures.yaml")
-            self.figures = {f"{load_family(file.parent.name).prefix}_{name}" for file in sources for name in read_yaml(file)}
+            self.figures = {
+                f"{load_family(file.parent.name).prefix}_{name}" for file in sources for name in read_yaml(file)
+            }
         elif event == LogEvent.RUN_INFO and not self.common_settings.dryrun:
             self.figures &= set(record.stats)
             self.total = record.stats["total"]

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 import yaml
+from attention_limits.pipeline.schema import load_schema
 from hypothesis import strategies as st
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.streams import Streams
-from attention_limits.pipeline.schema import load_schema
 from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.streams import Streams
 from toy import REPOSITORY
 
 SCHEMAS = REPOSITORY / "config" / "schemas"

@@ -129,9 +129,9 @@ def test_alignment_is_read_and_split_without_loss(data, alphabet, fraction):
 
 def compute_data(written):
     """The dataset of an alignment, as a reader gets it, or the refusal."""
-    from attention_limits.potts_mlm.estimators import alignment
-    from attention_limits.pipeline.streams import Streams
     from attention_limits.pipeline.experiment import load_experiment
+    from attention_limits.pipeline.streams import Streams
+    from attention_limits.potts_mlm.estimators import alignment
 
     path = configuration() / "experiments" / FAMILY / "promise.yaml"
     refused = compute(FAMILY, written)

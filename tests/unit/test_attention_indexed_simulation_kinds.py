@@ -8,8 +8,8 @@ import yaml
 
 from attention_limits.pipeline.cubes import annotate
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.streams import Streams
 from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.streams import Streams
 from toy import REPOSITORY
 
 FAMILY = "attention_indexed"

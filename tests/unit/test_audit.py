@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from attention_limits.pipeline.audit.published import load_published, require_readings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.pipeline.audit.published import load_published, require_readings
 from attention_limits.pipeline.audit.table import Published, Row, compare, reading
 from attention_limits.pipeline.audit.text import from_plain, full_table, number_text, plain, short_table
 from attention_limits.pipeline.errors import SpecError

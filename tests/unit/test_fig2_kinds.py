@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from attention_limits.experiments.sequence_multi_index import batch_reuse_sgd, gamp, gaussian_sequences, online_sgd
+
 from attention_limits.pipeline.streams import Streams
 
 MODEL = {"link": "deep_attention", "depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0}

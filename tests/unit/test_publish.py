@@ -7,8 +7,8 @@ import warnings
 from dataclasses import replace
 
 import pytest
-
 from attention_limits.pipeline.audit.published import load_published
+
 from attention_limits.pipeline.project import load_project
 from toy import REPOSITORY
 

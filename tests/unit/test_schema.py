@@ -1,9 +1,9 @@
 import json
 
 import pytest
+from attention_limits.pipeline.schema import complete, load_schema, problems
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.schema import complete, load_schema, problems
 
 PART = {
     "title": "Part",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from attention_limits.pipeline.schema import load_schema, problems
 
 from attention_limits.__main__ import main
 from attention_limits.pipeline.cubes import read
-from attention_limits.pipeline.schema import load_schema, problems
 
 ROOT = Path(__file__).parents[2]
 

@@ -21,10 +21,6 @@ rule audit:
         sorted({PROJECT.cube_path(entry.family, name) for entry in PUBLISHED for name in entry.cubes}),
     output:
         AUDIT,
-    params:
-        entries=text(repr(PUBLISHED)),
-        code=code_digest(*audit_modules([entry.family for entry in PUBLISHED])),
-        command=audit_command,
     log:
         f"{RESULTS}/logs/audit.log",
     benchmark:
@@ -35,6 +31,10 @@ rule audit:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        entries=text(repr(PUBLISHED)),
+        code=code_digest(*audit_modules([entry.family for entry in PUBLISHED])),
+        command=audit_command,
     message:
         "audit {output[0]}"
     shell:

@@ -1,7 +1,7 @@
 # One rule per family, such as smi_cube, joins the chunks of an experiment.
 from attention_limits.pipeline.damage import damaged_chunks
 
-CUBE_DIGESTS = PROJECT.cube_digests()
+CUBE_DIGESTS = PROJECT.cube_digests
 
 
 def chunks_of(family):
@@ -29,21 +29,21 @@ for family in PROJECT.experiments:
             chunks_of(family),
         output:
             f"{RESULTS}/cubes/{family}/{{experiment}}.nc",
-        params:
-            digest=digest_of(family),
-            command=merge_command(family),
         log:
             f"{RESULTS}/logs/cubes/{family}/{{experiment}}.log",
         benchmark:
             f"{RESULTS}/benchmarks/cubes/{family}/{{experiment}}.tsv"
+        group:
+            drawing
         conda:
             ENVIRONMENT
         threads: 1
         resources:
             mem_mb=lambda wildcards, attempt: 2000 * attempt,
             runtime=lambda wildcards, attempt: 30 * attempt,
-        group:
-            drawing
+        params:
+            digest=digest_of(family),
+            command=merge_command(family),
         message:
             family + "/{wildcards.experiment}: merge {output}"
         shell:

@@ -7,11 +7,6 @@ for made in jobs("data"):
             made.rule
         output:
             f"{RESULTS}/{made.path}.nc",
-        params:
-            spec=made.spec,
-            code=made.code,
-            seed=PROJECT.seed,
-            command=made.command,
         log:
             f"{RESULTS}/logs/{made.path}.log",
         benchmark:
@@ -22,6 +17,11 @@ for made in jobs("data"):
         resources:
             mem_mb=made.memory,
             runtime=made.minutes,
+        params:
+            spec=made.spec,
+            code=made.code,
+            seed=PROJECT.seed,
+            command=made.command,
         message:
             made.family + "/{wildcards.experiment}: " + made.name + " {wildcards.chunk}"
         shell:

@@ -9,11 +9,6 @@ for made in jobs("estimators"):
             ancient(made.data),
         output:
             f"{RESULTS}/{made.path}.nc",
-        params:
-            spec=made.spec,
-            code=made.code,
-            seed=PROJECT.seed,
-            command=made.command,
         log:
             f"{RESULTS}/logs/{made.path}.log",
         benchmark:
@@ -24,6 +19,11 @@ for made in jobs("estimators"):
         resources:
             mem_mb=made.memory,
             runtime=made.minutes,
+        params:
+            spec=made.spec,
+            code=made.code,
+            seed=PROJECT.seed,
+            command=made.command,
         message:
             made.family + "/{wildcards.experiment}: " + made.name + " {wildcards.chunk}"
         shell:

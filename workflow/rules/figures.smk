@@ -30,24 +30,22 @@ for figure in PROJECT.figures.values():
                 category=figure.family,
                 labels={"figure": figure.title},
             ),
-        params:
-            module=figure.module,
-            digest=figure.digest(),
-            caption=text(figure.caption.read_text(encoding="utf-8")),
-            spec=text(PROJECT.figure_spec(figure.name)),
-            command=drawn_by(figure),
         log:
             f"{RESULTS}/logs/figures/{figure.family}/{figure.name}.log",
         benchmark:
             f"{RESULTS}/benchmarks/figures/{figure.family}/{figure.name}.tsv"
+        group:
+            drawing
         conda:
             ENVIRONMENT
         threads: 1
         resources:
             mem_mb=1000,
             runtime=10,
-        group:
-            drawing
+        params:
+            digest=PROJECT.figure_digest(figure.name),
+            caption=text(figure.caption.read_text(encoding="utf-8")),
+            command=drawn_by(figure),
         message:
             "draw {output.pdf}"
         shell:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.chains import autocorrelation_time, jackknife, split_r_hat
+from attention_limits.pipeline.progress import progress
 from attention_limits.potts_mlm import gibbs_kernels
 from attention_limits.potts_mlm.potts import Potts
-from attention_limits.pipeline.progress import progress
 
 # Blocks of the jackknife: few enough that each is longer than the autocorrelation time in a useful run.
 BLOCKS = 20

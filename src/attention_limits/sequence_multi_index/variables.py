@@ -1,7 +1,7 @@
 """Variables of the sequence multi-index family."""
 
-from attention_limits.sequence_multi_index import variables_training as training
 from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.sequence_multi_index import variables_training as training
 
 SOURCE = (
     "Troiani, Cui, Dandi, Krzakala, Zdeborova 2025, Fundamental limits of learning in sequence multi-index models and deep "

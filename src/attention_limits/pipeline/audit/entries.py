@@ -21,9 +21,11 @@ class Entry(Section):
     published: Annotated[float, Field(description="The number as published.")]
     precision: Annotated[float, Field(gt=0, description="Its stated error, else half of its last digit.")]
     source: Annotated[_Text, Field(description="Paper and place, or file of published code.")]
-    cubes: Annotated[list[_Text], Field(min_length=1, description="Experiments of the family, in the order of the reading.")]
+    cubes: Annotated[
+        list[_Text], Field(min_length=1, description="Experiments of the family, in the order of the reading.")
+    ]
     reading: Annotated[_Text, Field(description="Function of readings.py of the family, or of pipeline/readings.py.")]
-    arguments: Annotated[dict, Field(description="Keyword arguments of the reading.")] = {}  # noqa: RUF012
+    arguments: Annotated[dict, Field(description="Keyword arguments of the reading.")] = {}
     reason: Annotated[str, Field(description="Why the numbers differ; empty where they agree.")] = ""
     evidence: Annotated[_Text, Field(description="A command that shows it.")]
 
@@ -52,7 +54,11 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
             if any(name == other.quantity for other in entries):
                 found.append(f"{source}: {name}: stands twice")
             known = ", ".join(cubes[family]) or "none"
-            found += [f"{source}: {name}: cubes: {cube!r}: allowed: {known}" for cube in entry.cubes if cube not in cubes[family]]
+            found += [
+                f"{source}: {name}: cubes: {cube!r}: allowed: {known}"
+                for cube in entry.cubes
+                if cube not in cubes[family]
+            ]
             entries.append(Published(family=family, **{**entry.plain(), "cubes": tuple(entry.cubes)}))
     if found:
         raise SpecError(found)
@@ -64,5 +70,8 @@ def require_readings(entries: Iterable[Published]) -> None:
     wrong = [entry for entry in entries if reading(entry) is None]
     if wrong:
         raise SpecError(
-            [f"{entry.quantity}: reading: {entry.reading!r}: no such function in {entry.family}/readings.py" for entry in wrong]
+            [
+                f"{entry.quantity}: reading: {entry.reading!r}: no such function in {entry.family}/readings.py"
+                for entry in wrong
+            ]
         )

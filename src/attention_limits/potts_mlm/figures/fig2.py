@@ -2,8 +2,8 @@
 
 import json
 
-from attention_limits.potts_mlm.figures.parts import LEARNER_COLORS, equilibrium_note, level, of_chosen, series, settled
 from attention_limits.plotting import house_style, new_figure
+from attention_limits.potts_mlm.figures.parts import LEARNER_COLORS, equilibrium_note, level, of_chosen, series, settled
 
 _OPTIMIZERS = {"sgd": (":", "SGD"), "adam": ("-", "Adam")}
 

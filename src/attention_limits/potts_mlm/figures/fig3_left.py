@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 
-from attention_limits.potts_mlm.figures.parts import RIDGE_COLORS
 from attention_limits.plotting import house_style, new_figure, points, realised_alpha
+from attention_limits.potts_mlm.figures.parts import RIDGE_COLORS
 
 
 @house_style

@@ -2,7 +2,6 @@
 
 import json
 
-from attention_limits.published_curves import SMI_FIG3_OVERLAPS
 from attention_limits.plotting import (
     LAYER_COLORS,
     PUBLISHED,
@@ -14,6 +13,7 @@ from attention_limits.plotting import (
     realised_alpha,
     shade_phases,
 )
+from attention_limits.published_curves import SMI_FIG3_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
 
 

@@ -1,5 +1,6 @@
 """Population loss of attention's trace on two targets, without and with positional encoding."""
 
+from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.style import (
     ACCENT,
     NEUTRAL,
@@ -7,7 +8,6 @@ from attention_limits.sequence_single_index.figures.style import (
     loss_contours,
     lowest_point,
 )
-from attention_limits.plotting import house_style, new_figure
 
 
 @house_style

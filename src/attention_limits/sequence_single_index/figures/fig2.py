@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.style import (
     ACCENT,
     NEUTRAL,
@@ -9,7 +10,6 @@ from attention_limits.sequence_single_index.figures.style import (
     loss_contours,
     lowest_point,
 )
-from attention_limits.plotting import house_style, new_figure
 
 
 @house_style

@@ -1,10 +1,10 @@
-"""Gain of tied over untied weights against the number of tokens, for three readings of the learning rates."""
+"""Gain of tied over untied weights against the number of tokens, for three choices of the learning rates."""
 
 import numpy as np
 
 from attention_limits.pipeline.errors import CubeError
-from attention_limits.sequence_single_index.figures.style import power_text
 from attention_limits.plotting import house_style, new_figure
+from attention_limits.sequence_single_index.figures.style import power_text
 from attention_limits.sequence_single_index.readings import gain
 
 READINGS = {

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.interpolate import RegularGridInterpolator
 
-from attention_limits.sequence_single_index.figures.style import POSITIONAL, SEMANTIC, loss_contours
 from attention_limits.plotting import house_style
+from attention_limits.sequence_single_index.figures.style import POSITIONAL, SEMANTIC, loss_contours
 
 
 @house_style

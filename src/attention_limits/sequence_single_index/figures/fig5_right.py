@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from attention_limits.sequence_single_index.figures.style import ACCENT, NEUTRAL, SEMANTIC
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.sequence_single_index.figures.style import ACCENT, NEUTRAL, SEMANTIC
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
 LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"$\frac{1}{2}\|T - S\|_F^2$")}
