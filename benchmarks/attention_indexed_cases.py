@@ -69,7 +69,7 @@ def amp_row(dimension, alpha, repeats, iterations=10):
     """Seconds per AMP iteration against its two matrix products and one eigendecomposition, in turns; memory with X."""
     channel = make_channel("softmax", TOKENS)
     count = round(alpha * dimension**2)
-    data = matrix_amp.draw_dataset(channel, round(RATIO * dimension), dimension, count, np.random.default_rng(0))
+    data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, round(RATIO * dimension)), np.random.default_rng(0))
     tokens = data.sequences.reshape(-1, dimension)
     whole = partial(matrix_amp.run, channel, data, iterations, tolerance=0.0)
 
@@ -108,7 +108,7 @@ def amp_tensor_row(dimension, repeats):
     our_times, naive_times = [], []
     for _ in range(repeats):
         start = time.perf_counter()
-        fields, step = matrix_amp.fields(X, S), matrix_amp.backward(X, G)
+        fields, step = matrix_amp.all_scores(X, S), matrix_amp.backward(X, G)
         our_times.append(time.perf_counter() - start)
         start = time.perf_counter()
         naive_fields, naive_step = naive.tensor_fields(F, S), naive.tensor_backward(F, G)

@@ -34,7 +34,7 @@ def test_matrix_amp_ends_where_a_plain_one_does(name, beta, ratio, share):
     channel = make_channel(name, 2, beta)
     rank, count = int(found.width.item()), round(found.realised_alpha.item() * d * d)
     generator = Streams(0, FAMILY, "promise").generator("data", 0, alpha=alpha)
-    data = draw_dataset(channel, rank, d, count, generator)
+    data = draw_dataset(channel, Sizes(count, d, rank), generator)
     h = scores(data.sequences, data.teacher)
 
     def score(omega):

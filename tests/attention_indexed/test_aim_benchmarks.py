@@ -31,7 +31,7 @@ def test_sums_over_samples(tokens):
     rng, _, S, X = problem(tokens)
     F = naive.tensor(X)
     h = naive.tensor_fields(F, S)
-    np.testing.assert_allclose(h, matrix_amp.fields(X, S), atol=1e-12)
+    np.testing.assert_allclose(h, matrix_amp.all_scores(X, S), atol=1e-12)
     G = rng.standard_normal(h.shape)
     G = G + G.transpose(0, 2, 1)
     np.testing.assert_allclose(naive.tensor_backward(F, G), matrix_amp.backward(X, G), atol=1e-12)
