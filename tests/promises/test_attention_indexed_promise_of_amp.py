@@ -10,7 +10,7 @@ from specifications import section
 
 from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.matrix_amp import RECOVERED, draw_dataset
-from attention_limits.attention_indexed.model import scores
+from attention_limits.attention_indexed.model import Sizes, scores
 from attention_limits.attention_indexed.state_evolution import solve
 from attention_limits.pipeline.streams import Streams
 
@@ -98,7 +98,7 @@ def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share, settles
 
 
 @pytest.mark.parametrize(
-    ("kind", "model", "alpha"),
+    ("estimator", "model", "alpha"),
     [
         ("matrix_amp", {"channel": "softmax", "tokens": 2, "ratio": 0.5}, 1e-12),
         ("matrix_amp", {"channel": "softmax", "tokens": 2, "ratio": 1e-9}, 0.1),
@@ -107,6 +107,6 @@ def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share, settles
         ("two_layers_amp", {"ratio": 0.5, "skip": 1.0}, 1000.0),
     ],
 )
-def test_sizes_that_make_no_sense_or_do_not_fit_are_refused(kind, model, alpha):
+def test_sizes_that_make_no_sense_or_do_not_fit_are_refused(estimator, model, alpha):
     """No sequence, no column, more memory than a job has."""
-    assert computed(kind, model, {"alpha": alpha}, solver={"dimension": 400}) is None
+    assert computed(estimator, model, {"alpha": alpha}, solver={"dimension": 400}) is None
