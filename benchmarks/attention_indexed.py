@@ -124,7 +124,7 @@ def amp_tensor_row(dimension, repeats):
         ratio=Spread.of(np.divide(naive_times, our_times)),
         our_errors={"difference": Spread.of(differences)},
         memory_mb=Spread.of([X.nbytes / 1e6]),
-        note=f"memory: what is stored, X; baseline: contractions of the n × d × d × T × T tensor, {F.nbytes / 1e6:.3g} MB",
+        note=f"memory: X, the only stored array; baseline: contractions of the n × d × d × T × T tensor, {F.nbytes / 1e6:.3g} MB",
     )
 
 

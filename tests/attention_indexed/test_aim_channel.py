@@ -1,4 +1,4 @@
-"""Channels of extensive-width attention: gradients are posterior means, the information is what it says, exact values."""
+"""Channels of extensive-width attention: gradients are posterior means, the information is their mean square, exact values."""
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_hardmax_gradient_is_that_of_the_log_probability(m1, m2, r):
 @settings(max_examples=60)
 @given(st.floats(-20.0, 20.0), st.floats(-20.0, 20.0), st.floats(-0.6, 0.6))
 def test_bivariate_normal_distribution(a, b, r):
-    """Phi_2(a, b; r) + Phi_2(a, -b; -r) = Phi(a), relative to Phi(a): this tells both from the tail to one; and it is
+    """Phi_2(a, b; r) + Phi_2(a, -b; -r) = Phi(a), relative to Phi(a): this tests both from the tail to one; and it is
     positive."""
     both, other = hardmax.bivariate_normal(np.array([a, a]), np.array([b, -b]), np.array([r, -r]))
     assert both + other == pytest.approx(float(ndtr(a)), rel=1e-9)
@@ -147,7 +147,7 @@ def test_information_of_the_hardmax():
     for published in (False, True):
         exact = [hardmax.information_integral(ratio, published) for ratio in ratios]
         np.testing.assert_allclose(hardmax.information(ratios, published), exact, rtol=1e-9)
-        # The same bytes from a table made anew: what a rerun gives must not depend on the process.
+        # The same bytes from a table made anew: a rerun must not depend on the process.
         first = hardmax.information(ratios, published)
         hardmax._table.cache_clear()
         np.testing.assert_array_equal(hardmax.information(ratios, published), first)

@@ -67,7 +67,7 @@ def test_error_is_that_of_the_state_evolution(runs):
 
 
 def test_predicted_error_is_the_actual_one(runs):
-    """V = ||S - S_hat||^2 / d on average, at the same level: AMP knows what it does not know."""
+    """V = ||S - S_hat||^2 / d on average, at the same level: AMP knows its error."""
     case, found, _ = runs
     excess = np.array([run.error[-1] - run.variance[-1] for run in found])
     assert abs(excess.mean()) < 3.0 * excess.std(ddof=1) / np.sqrt(SEEDS) + COEFFICIENT / case.dimension
@@ -134,7 +134,7 @@ def test_exact_recovery_of_a_teacher_beyond_the_ends_of_its_limit():
 
 
 def test_error_decreases_to_the_floor_of_the_unknown_scale():
-    """Hardmax at alpha = 5, d = 50, rho = .5: the scale of S is told by nothing but the prior, whose relative spread sqrt(2 /
+    """Hardmax at alpha = 5, d = 50, rho = .5: only the prior determines the scale of S. Its relative spread sqrt(2 /
     (r d)) adds 2 (1 + rho) / (r d) to the error; four standard deviations of its chi-squared distribution are allowed."""
     channel, d, r = make_channel("hardmax", 2), 50, 25
     floor = 2.0 * 1.5 / (r * d)

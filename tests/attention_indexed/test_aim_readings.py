@@ -22,7 +22,7 @@ def test_a_curve_is_interpolated_between_its_points_alone():
 
 
 def test_mean_of_starts_lies_between_one_and_the_limit():
-    """Two data sets; 32 starts leave 1/32 of what one start has above the limit."""
+    """Two data sets; 32 starts leave 1/32 of the excess of one start over the limit."""
     cube = xr.Dataset(
         {
             "mmse_average": (("alpha", "replica", "average"), [[[0.5, 0.4], [0.7, 0.5]]]),
@@ -37,8 +37,8 @@ def test_mean_of_starts_lies_between_one_and_the_limit():
 
 
 def test_fewer_starts_give_the_error_of_the_mean_of_more():
-    """Starts of a few W W^T: what sets of three of six starts give for the mean of five is, averaged over all sets, the error of
-    the means over all sets of five: exactly 1/m."""
+    """Starts of a few W W^T: the error of the mean of five, predicted from three of six starts and averaged over all sets of
+    three, is the average error over all sets of five: the law in 1/m is exact."""
     rng = np.random.default_rng(7)
     weights, truth = 1.0 + 0.5 * rng.standard_normal((6, 3, 2)), np.eye(3)
 

@@ -1,4 +1,4 @@
-"""What the figures of the attention-indexed family share."""
+"""Parts that the figures of the attention-indexed family share."""
 
 import json
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from attention_limits.plotting import points, realised_alpha
 
-# The ratio is a scale, so are its colours: one by value, everywhere.
+# The ratio is a scale, and so are its colours: a value has the same colour in every figure.
 _RATIOS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 # Errors below this are drawn there on logarithmic axes: exact recovery.
 FLOOR = 1e-5
@@ -26,8 +26,13 @@ def setting(cube, estimator, key):
     return json.loads(cube.attrs["spec"])["estimators"][estimator]["solver"][key]
 
 
+def model(cube, key):
+    """A parameter of the model, which all estimators of a cube share."""
+    return next(iter(json.loads(cube.attrs["spec"])["estimators"].values()))["model"][key]
+
+
 def theory(cube, ratio=None):
-    """alpha and error of the state evolution, without the values it was not asked for."""
+    """Error of the state evolution at the alpha of its own grid."""
     return _part(cube, "state_evolution", ratio).mmse.isel(replica=0, drop=True).dropna("alpha")
 
 
@@ -37,14 +42,14 @@ def _part(cube, estimator, ratio):
 
 
 def threshold(cube, ratio=None):
-    """Samples from which on the error is zero."""
+    """The alpha from which on the error is zero."""
     array = cube.recovery_threshold if ratio is None else cube.recovery_threshold.sel(ratio=ratio)
     return float(array.max())
 
 
 def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o"):
     """Errors of matrix AMP with standard errors over data sets, hollow where most have not converged; x is `scale` times the
-    alpha of the data, whose number is rounded."""
+    realised alpha of the data."""
     part = _part(cube, "matrix_amp", ratio)
     error = part.mmse.transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
     if error.size:
