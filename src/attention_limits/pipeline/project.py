@@ -126,15 +126,11 @@ class Project:
 
     def repeated_rules(self) -> list[str]:
         """Names that two rules would have."""
-        parts = [
-            self.rule_name(family, name)
-            for family in self.experiments
-            for section in SECTIONS
-            for name in self.names(family, section)
-        ]
-        counts = Counter(
-            [*parts, *(self.rule_name(family, "cube") for family in self.experiments), *self.figures, *self.experiments]
-        )
+        rules = [*self.figures, *self.experiments]
+        for family in self.experiments:
+            names = [name for section in SECTIONS for name in self.names(family, section)]
+            rules += [self.rule_name(family, name) for name in ("cube", *names)]
+        counts = Counter(rules)
         return [name for name, count in counts.items() if count > 1]
 
     def part(self, family: str, experiment: str, name: str) -> Estimator:
