@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
-from attention_limits.sequence_single_index.link_names import link_file, name_problem
+from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
 from attention_limits.sequence_single_index.parameters import (
     MOST_COEFFICIENTS,
     AttentionModel,
@@ -52,12 +52,19 @@ class OfLinks(Deterministic):
 
     @classmethod
     def cross_checks(cls, estimator):
-        """Links exist; weights are one, or one per token."""
-        model = estimator.model
+        """Links exist and have equal numbers of outputs; weights are one, or one per token."""
+        model, lengths, wrong = estimator.model, cls.lengths(estimator), False
         for key in ("target", "student"):
-            if (key, model[key]) != ("target", "hermite") and (message := name_problem(model[key], estimator.project)):
-                yield ("model", key), message
-        count, lengths = len(model["weights"]), cls.lengths(estimator)
+            if (key, model[key]) != ("target", HERMITE) and (text := name_problem(model[key], estimator.project)):
+                wrong = True
+                yield ("model", key), text
+        for tokens in lengths if not wrong else ():
+            of_target, of_student = (outputs(model[key], tokens) for key in ("target", "student"))
+            if None not in (of_target, of_student) and of_target != of_student:
+                text = f"{of_student} outputs of {tokens} tokens, the target {model['target']!r} has {of_target}; allowed: equal"
+                yield ("model", "student"), f"{model['student']!r}: {text}"
+                break
+        count = len(model["weights"])
         if count > 1 and any(count != length for length in lengths):
             allowed = ", ".join(f"{length:g}" for length in lengths)
             yield ("model", "weights"), f"{count} weights; allowed: one, or one per token ({allowed})"
@@ -145,7 +152,7 @@ class PhaseLines(Deterministic):
 
 
 class LinearTheory(Specification):
-    """Computes curvatures and gradient noise of attention SGD at the uninformed start, and the probability that it learns the semantic direction."""
+    """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
     model: AttentionModel
     grid: WeightGrid
