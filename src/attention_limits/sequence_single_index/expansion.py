@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.integrate import cubature
 
-from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.hermite import gauss_hermite, hermite_values, multi_indices, tensor_coefficients
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.sequence_single_index.links import Link
 
 # Beyond this the standard normal density is below 1e-22.

@@ -59,9 +59,14 @@ class LinksModel(Section):
         description="Student: relu_sum, full_attention, trace_attention (over sqrt L), or file.py:function as for the target."
     )]  # fmt: skip
     degree: Degree
-    weights: Annotated[list[TokenWeight], Field(
-        min_length=1, max_length=1000, description="Weights of the tokens in the target: one for all, or one per token."
-    )] = [1.0]  # noqa: RUF012 (pydantic copies defaults)  # fmt: skip
+    weights: Annotated[
+        list[TokenWeight],
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="Weights of the tokens in the target: one for all, or one per token.",
+        ),
+    ] = [1.0]
     constant: Annotated[float, Field(
         ge=-1e6, le=1e6, description="Constant added to the target; with a larger one rounding loses the other numbers."
     )] = 0.0  # fmt: skip

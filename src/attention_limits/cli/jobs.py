@@ -1,0 +1,125 @@
+"""Commands of the jobs of the workflow: run, merge, draw."""
+
+import importlib
+import json
+from pathlib import Path
+
+from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.files import replacing
+from attention_limits.pipeline.project import RESULTS, part_folder, results_folder
+
+
+def run_command(
+    spec: Path,
+    estimator: str,
+    chunk: str | None,
+    output: Path | None,
+    scale: str,
+    seed: int,
+    results: str,
+    settings: dict,
+) -> None:
+    """Compute one chunk, or every chunk of an estimator whose file is missing, damaged, or of another seed or code."""
+    experiment = load_experiment(spec, scale, settings)
+    part = experiment.parts.get(estimator)
+    if part is None:
+        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.parts)}"])
+    try:
+        chosen = part.chunks if chunk is None else [part.chunk(chunk)]
+    except KeyError:
+        names = ", ".join(item.name for item in part.chunks)
+        raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"]) from None
+    if output is not None and chunk is None:
+        raise SpecError(["--output: names the file of one chunk; give --chunk too"])
+    _require_parts(experiment)
+
+    from attention_limits.pipeline.chunks import run_chunk
+    from attention_limits.pipeline.digests import chunk_attributes, point_digest
+
+    folder = results_folder(results, scale)
+    # The workflow names the chunk and knows what is current.
+    points = point_digest(part, seed) if chunk is None else None
+    for item in chosen:
+        path = output or Path(part_folder(folder, part), f"{item.name}.nc")
+        if points and _is_current(path, chunk_attributes(part, item, points)):
+            print(f"{path}: exists")
+            continue
+        computed = run_chunk(experiment, part, item, seed, path, folder)
+        print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
+
+
+def _is_current(path: Path, expect: dict[str, str]) -> bool:
+    from attention_limits.pipeline.cubes import read, remake
+
+    try:
+        read(path, remake(path), expect)
+    except CubeError:
+        return False
+    return True
+
+
+def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str, settings: dict) -> None:
+    """Join all chunks of an experiment."""
+    experiment = load_experiment(spec, scale, settings)
+    _require_parts(experiment)
+
+    from attention_limits.pipeline.merge import merge
+
+    folder = results_folder(results, scale)
+    path = output or Path(folder, "cubes", experiment.family, f"{experiment.name}.nc")
+    config = [f"scale={scale}", f"seed={seed}", *([f"results={results}"] if results != RESULTS else [])]
+    merge(experiment, seed, folder, path, [*config, *([f"set={json.dumps(settings)}"] if settings else [])])
+    print(f"{path}: {sum(len(part.chunks) for part in experiment.estimators.values())} chunks")
+
+
+class _Cubes(dict):
+    """Cubes by name; the error for a missing one names those that were given."""
+
+    def __missing__(self, name: str):
+        raise CubeError([f"this figure needs the cube {name} too; given: {', '.join(self)}"])
+
+
+def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
+    """Draw a figure as PDF and PNG, the same bytes from the same cubes. Both files hold the digest of the figure."""
+    if output.suffix != ".pdf":
+        raise SpecError([f"--output: {output}: must end in .pdf"])
+    family, _, name = figure.rpartition("/")
+    module = f"attention_limits.{family}.figures.{name}"
+    _require_module(module, "FIGURE")
+
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from attention_limits.pipeline.cubes import read_or_set_aside, remake
+    from attention_limits.pipeline.digests import figure_digest
+
+    given = _Cubes({path.stem: read_or_set_aside(path, remake(path)) for path in cubes})
+    drawn = importlib.import_module(module).draw(given)
+    made_of = figure_digest(module, {name: cube.attrs.get("cube_digest") for name, cube in given.items()})
+    # Both kinds of file keep such texts as they are, so that `list` finds the digest among the bytes.
+    metadata = {".pdf": {"CreationDate": None, "Keywords": made_of}, ".png": {"Software": None, "Source": made_of}}
+    for path in (output, output.with_suffix(".png")):
+        with replacing(path) as temporary:
+            drawn.savefig(temporary, metadata=metadata[path.suffix])
+    print(f"{output}: drawn")
+
+
+def _require_parts(experiment: Experiment) -> None:
+    """Raise SpecError when a required file or the module of an estimator is missing."""
+    if missing := experiment.missing():
+        raise SpecError([f"{experiment.path}: requires: {line}" for line in missing])
+    part: Estimator
+    for part in experiment.parts.values():
+        _require_module(part.module, f"{experiment.path}: {'data' if part.is_data else 'estimators'}.{part.name}")
+
+
+def _require_module(name: str, asked_by: str) -> None:
+    # Looked for, not imported: an import error inside an existing module is a bug and shows its traceback.
+    from attention_limits.pipeline.provenance import closure
+
+    try:
+        closure(name)
+    except ModuleNotFoundError as error:
+        raise SpecError([f"{asked_by}: {error}"]) from None
