@@ -56,8 +56,7 @@ def expand(link, degree, tolerance=1e-11) -> Expansion:
     A sum of Hermite polynomials needs no quadrature, a link of one direction a quadrature in one dimension. Up to six tokens the
     quadrature is a tensor Gauss-Hermite grid, or, up to two tokens where the grid misses the tolerance, adaptive. Scrambled nets
     of the Gaussian measure check it: a contradiction widens the error, and beyond one token the nets replace the numbers that
-    they know better. Beyond six tokens the nets stand alone. They all can miss a feature
-    of a probability below about 1e-4.
+    they know better. Beyond six tokens the nets stand alone. They all can miss a feature of a probability below about 1e-4.
 
     Parameters
     ----------
