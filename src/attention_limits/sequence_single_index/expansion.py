@@ -22,8 +22,8 @@ _OTHER_RANGE = 10.37, 10.93
 NODES = {1: 400, 2: 256, 3: 60, 4: 20, 5: 11, 6: 7}
 # Rule of the adaptive quadrature and its largest number of subdivisions, by dimension.
 _ADAPTIVE = {1: ("gk21", 1000), 2: ("gk15", 150)}
-# Scramblings and nodes of the nets that check a quadrature, and of those that stand alone. Their errors are as many standard
-# errors as `_WIDTH`: with 15 degrees of freedom one coefficient in 1e6 is outside.
+# Scramblings and nodes of the nets that check a quadrature, and of those that stand alone. Their errors are `_WIDTH` standard
+# errors: with 15 degrees of freedom one coefficient in 1e6 is outside.
 _CHECK, _CHECK_NODES = 16, 2**11
 _NET, _NET_NODES = 16, 2**13
 _WIDTH = 8.0

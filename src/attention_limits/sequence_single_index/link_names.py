@@ -24,5 +24,5 @@ def name_problem(name, folder=".") -> str | None:
 
 
 def outputs(name, tokens) -> int | None:
-    """Number of outputs of a link of this name with L = `tokens`; None for a function of a file."""
+    """Number of outputs of the link of a name for sequences of L `tokens`; None for a function of a file."""
     return None if link_file(name) else tokens ** POWER_OF_OUTPUTS.get(name, 0)

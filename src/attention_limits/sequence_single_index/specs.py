@@ -53,17 +53,11 @@ class OfLinks(Deterministic):
     @classmethod
     def cross_checks(cls, estimator):
         """Links exist and have equal numbers of outputs; weights are one, or one per token."""
-        model, lengths, wrong = estimator.model, cls.lengths(estimator), False
-        for key in ("target", "student"):
-            if (key, model[key]) != ("target", HERMITE) and (text := name_problem(model[key], estimator.project)):
-                wrong = True
-                yield ("model", key), text
-        for tokens in lengths if not wrong else ():
-            of_target, of_student = (outputs(model[key], tokens) for key in ("target", "student"))
-            if None not in (of_target, of_student) and of_target != of_student:
-                text = f"{of_student} outputs of {tokens} tokens, the target {model['target']!r} has {of_target}; allowed: equal"
-                yield ("model", "student"), f"{model['student']!r}: {text}"
-                break
+        model, lengths = estimator.model, cls.lengths(estimator)
+        named = [key for key in ("target", "student") if (key, model[key]) != ("target", HERMITE)]
+        problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
+        absent = [(keys, text) for keys, text in problems if text]
+        yield from absent or _unequal_outputs(model, lengths)
         count = len(model["weights"])
         if count > 1 and any(count != length for length in lengths):
             allowed = ", ".join(f"{length:g}" for length in lengths)
@@ -199,3 +193,14 @@ ESTIMATORS = {
     "untied_sgd": UntiedSGD,
     "hermite_sgd": HermiteSGD,
 }
+
+
+def _unequal_outputs(model, lengths):
+    """Target and student with different numbers of outputs at some number of tokens, as far as their names say."""
+    target, student = model["target"], model["student"]
+    for tokens in lengths:
+        of_target, of_student = outputs(target, tokens), outputs(student, tokens)
+        if None not in (of_target, of_student) and of_target != of_student:
+            text = f"{student!r}: {of_student} outputs of {tokens} tokens, the target {target!r} has {of_target}; allowed: equal"
+            return [(("model", "student"), text)]
+    return []
