@@ -12,10 +12,10 @@ from attention_limits.potts_mlm.gibbs import Ladder
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import node_dimension, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, node_dimension, solve
 from attention_limits.sequence_single_index.phase_diagram import phase_grid
 from attention_limits.sequence_single_index.reduced_sgd import Schedule, tied
-from channel_cases import typical_outputs
+from sequence_multi_index import typical_outputs
 from table import Growth, Spread
 
 
@@ -55,8 +55,8 @@ def nodes_growth(sizes, repeats):
 
     def work(count):
         nodes = gaussian_nodes(node_dimension(channel.link), count, np.random.default_rng(1))
-        settings = {"start": 1e-3, "tolerance": 0.0, "max_iterations": iterations, "warm_up": 1, "lookahead": 0}
-        return lambda: solve(channel, 0.5, nodes, **settings)
+        settings = Settings(tolerance=0.0, max_iterations=iterations, lookahead=0)
+        return lambda: solve(channel, 0.5, nodes, 1e-3, settings)
 
     return growth("state evolution, two layers, α = 0.5, per iteration", "nodes N", sizes, work, iterations, repeats)
 
