@@ -195,7 +195,7 @@ def test_an_output_that_nothing_explains_is_not_resolved():
 @pytest.mark.parametrize(
     ("link", "method"),
     [(DeepAttention(1.0), "trapezoid"), (DeepAttention(1.0, 1.0, 1), "finite sum"),
-     (DeepAttention(1.0, 1.0, 3), "importance sampling"), (DeepAttention(1.0, 1.0, 2, 3), "importance sampling"),
+     (DeepAttention(1.0, 1.0, 3), "importance sampling over two tokens"), (DeepAttention(1.0, 1.0, 2, 3), "importance sampling"),
      (DeepAttention(1.0, activation="linear"), "importance sampling"),
      (OutputNoise(DeepAttention(1.0), 0.1), "importance sampling")],
 )  # fmt: skip

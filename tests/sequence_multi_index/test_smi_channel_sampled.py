@@ -20,8 +20,8 @@ from theory.tools import assert_mean, t_threshold
 REPLICAS = 16
 # (link, method, outputs per replica)
 LINKS = {
-    "three layers": (DeepAttention(1.0, 1.0, 3), "importance sampling", 200),
-    "three layers without skip": (DeepAttention(0.0, 1.0, 3), "importance sampling", 200),
+    "three layers": (DeepAttention(1.0, 1.0, 3), "importance sampling over two tokens", 200),
+    "three layers without skip": (DeepAttention(0.0, 1.0, 3), "importance sampling over two tokens", 200),
     "linear attention": (DeepAttention(1.0, 1.0, 2, 2, "linear"), "importance sampling", 60),
     "three tokens": (DeepAttention(1.0, 1.0, 2, 3), "importance sampling", 40),
     "one layer": (DeepAttention(1.0, 1.0, 1, 3), "finite sum", 1000),

@@ -33,7 +33,7 @@ class Case:
 CASES = {
     "two layers": Case(DeepAttention(1.0), "trapezoid", 0.4, 0.3),
     "two layers, more data": Case(DeepAttention(1.0), "trapezoid", 0.9, 0.2),
-    "three layers": Case(DeepAttention(1.0, 1.0, 3), "importance sampling", 0.6, 0.3, 300, 0.5, 512),
+    "three layers": Case(DeepAttention(1.0, 1.0, 3), "importance sampling over two tokens", 0.6, 0.3, 300, 0.5, 512),
     "phase retrieval": Case(phase_retrieval(), "finite sum", 0.7, 0.2),
     "noisy layer": Case(OutputNoise(DeepAttention(1.0, 1.0, 1), 0.4), "importance sampling", 1.0, 0.2, 200, 0.5, 512),
 }

@@ -27,7 +27,7 @@ _DIMS = {
 
 @dataclass(frozen=True)
 class _Questions:
-    """The questions of one replica: training and test set, the samples of each step, and what the corpus alone determines."""
+    """The questions of one replica: training and test set, the samples of each step, and two numbers of the corpus alone."""
 
     train_set: tuple[jax.Array, jax.Array]
     test_set: tuple[jax.Array, jax.Array]
