@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import naive_sequence_multi_index as naive
-from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index import gamp
@@ -23,6 +23,7 @@ from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.state_evolution import Settings, node_dimension, sample_outputs, solve
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from growth_cases import growth
 from table import Growth, Row, Spread
 
 # (skip, Q_11, Q_22): the start of the learning, the phase of one learnt layer, the onset of the other, no skip connection.
@@ -79,6 +80,10 @@ def measure(quick, tell):
     rows.append(of_gamp)
     tell("gradient descent")
     rows.append(step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
+    tell("growth of the cost with the number of nodes and of layers")
+    repeats = 2 if quick else 5
+    growths.append(nodes_growth([64, 128, 256] if quick else [128, 256, 512, 1024, 2048], repeats))
+    growths.append(depth_growth([3, 4, 5] if quick else [3, 4, 5, 6, 8], 16 if quick else 64, repeats))
     return rows, growths, compilation, start
 
 
@@ -442,3 +447,28 @@ def step_row(naive_batches, batches, repeats):
         our_errors={f"W after {naive_batches} batches, in single precision": Spread.of([error])},
         note="the peer loops over the sequences, in double precision",
     )
+
+
+def nodes_growth(sizes, repeats):
+    """One iteration of the state evolution of two layers against the number of nodes."""
+    channel, iterations = Channel(DeepAttention(1.0), 0.75, np.random.default_rng(0)), 4
+
+    def work(count):
+        nodes = gaussian_nodes(node_dimension(channel.link), count, np.random.default_rng(1))
+        settings = Settings(tolerance=0.0, max_iterations=iterations, lookahead=0)
+        return lambda: solve(channel, 0.5, nodes, 1e-3, settings)
+
+    return growth("state evolution, two layers, α = 0.5, per iteration", "nodes N", sizes, work, iterations, repeats)
+
+
+def depth_growth(sizes, outputs, repeats):
+    """Moments of one output of L layers by importance sampling, the last layer known to 0.7."""
+
+    def work(depth):
+        link = DeepAttention(skip=1.0, depth=depth)
+        V = np.diag([1.0] * (depth - 1) + [0.3])
+        observed, omega = typical_outputs(link, V, outputs, seed=200)
+        channel = Channel(link, 1.0, np.random.default_rng(0))
+        return lambda: channel.posterior(observed, omega, V)
+
+    return growth("moments of L layers by sampling, per output", "layers L", sizes, work, outputs, repeats)

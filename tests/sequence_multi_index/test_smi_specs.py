@@ -17,14 +17,14 @@ TRAINING = {"grid": {"embedding_std": {"values": [0.1]}, "learning_rate": {"valu
 # A section of each estimator that is right.
 RIGHT = {
     "state_evolution": {"grid": ALPHA},
-    "phases": {"grid": ALPHA},
+    "phase_comparison": {"grid": ALPHA},
     "gamp": {"grid": ALPHA, "solver": {"dimension": 40}},
     "staircase": {"grid": {"noise": {"values": [0.0]}}},
     "held_overlap": {"grid": {**ALPHA, "held": {"values": [0.5]}}},
     "batch_reuse_sgd": {"grid": ALPHA, "solver": DESCENT, "reads": "gaussian_sequences"},
     "online_sgd": {"grid": ALPHA, "solver": DESCENT, "reads": "gaussian_sequences"},
     "trec": TRAINING,
-    "depth_limit": {"grid": {"ratio": {"values": [1.0]}, "depth": {"values": [4]}}},
+    "depth_scaling": {"grid": {"ratio": {"values": [1.0]}, "depth": {"values": [4]}}},
 }
 
 
@@ -51,11 +51,11 @@ def problems(tmp_path):
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_is_accepted(problems, name):
-    model = {"trec": QUESTIONS, "depth_limit": {"beta": 1.0, "tokens": 2}}.get(name, TWO_LAYERS)
+    model = {"trec": QUESTIONS, "depth_scaling": {"beta": 1.0, "tokens": 2}}.get(name, TWO_LAYERS)
     assert problems(name, model) == []
 
 
-@pytest.mark.parametrize("name", ["state_evolution", "staircase", "phases", "gamp", "held_overlap"])
+@pytest.mark.parametrize("name", ["state_evolution", "staircase", "phase_comparison", "gamp", "held_overlap"])
 def test_a_provided_link_whose_output_cannot_be_inverted_is_refused(problems, name):
     """Three layers without a skip: rounding loses what the output, nearly 1/M everywhere, says of the fields."""
     (line,) = problems(name, THREE_WITHOUT_SKIP)
@@ -77,8 +77,8 @@ def test_an_estimator_that_runs_the_link_forward_accepts_it(problems):
     [
         ("gamp", {"link": "rescaled_attention", "depth": 1000}, {}, "model: rescaled_attention has 1000 rows: allowed: at most"),
         ("gamp", {"link": "nope"}, {}, "model: no link 'nope'; allowed: deep_attention, untied"),
-        ("phases", {"depth": 2, "skip": 0.0, "activation": "linear"}, {}, "model: DeepAttention has no channel to infer from"),
-        ("phases", {"depth": 4, "activation": "linear"}, {}, "model: depth 4: allowed with linear attention: at most 3"),
+        ("phase_comparison", {"depth": 2, "skip": 0.0, "activation": "linear"}, {}, "model: DeepAttention has no channel to infer from"),
+        ("phase_comparison", {"depth": 4, "activation": "linear"}, {}, "model: depth 4: allowed with linear attention: at most 3"),
         ("held_overlap", {"link": "product"}, {}, "model: Monomial has the sign symmetry 'all'; allowed: links in which"),
         ("online_sgd", TWO_LAYERS | {"link": "product"}, {}, 'model.link: "product": allowed: exactly "deep_attention"'),
         ("gamp", TWO_LAYERS, {"solver": {}}, "estimators.gamp.solver.dimension: missing"),
@@ -93,7 +93,7 @@ def test_an_estimator_that_runs_the_link_forward_accepts_it(problems):
         ("trec", QUESTIONS | {"corpus": "data/x"}, {}, "model.corpus: 'data/x': allowed: generated, or a file"),
         ("trec", QUESTIONS | {"test_fraction": 0.001}, {}, "model.test_fraction: 0.001 of 400 questions: the test part is empty"),
         ("trec", QUESTIONS, {"solver": {"batch": 100}}, "estimators.trec.solver.batch: records * batch = 400: allowed: ≤ 360"),
-        ("depth_limit", {"beta": 1.0, "tokens": 1}, {}, "model.tokens: 1: allowed: a whole number ≥ 2 and ≤ 64"),
+        ("depth_scaling", {"beta": 1.0, "tokens": 1}, {}, "model.tokens: 1: allowed: a whole number ≥ 2 and ≤ 64"),
     ],
 )  # fmt: skip
 def test_a_wrong_experiment_is_refused(problems, name, model, changes, line):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attention_limits.numerics.estimators import combine_unbiased
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
 
