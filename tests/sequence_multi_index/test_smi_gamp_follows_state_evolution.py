@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from smi_tools import channel_of, node_sets
 
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.state_evolution import channel_averages, overlap_from_precision
-from theory.tools import assert_mean, channel_of, node_sets
+from theory.tools import assert_mean
 
 SEEDS = 24
 ITERATIONS = 4
@@ -32,9 +33,9 @@ class Case:
 CASES = {
     "two layers": Case(DeepAttention(1.0), "trapezoid", 0.4, 0.3),
     "two layers, more data": Case(DeepAttention(1.0), "trapezoid", 0.9, 0.2),
-    "three layers": Case(DeepAttention(1.0, 1.0, 3), "quasi-Monte Carlo", 0.6, 0.3, 300, 0.5, 512),
+    "three layers": Case(DeepAttention(1.0, 1.0, 3), "importance sampling over two tokens", 0.6, 0.3, 300, 0.5, 512),
     "phase retrieval": Case(phase_retrieval(), "finite sum", 0.7, 0.2),
-    "noisy layer": Case(OutputNoise(DeepAttention(1.0, 1.0, 1), 0.4), "quasi-Monte Carlo", 1.0, 0.2, 200, 0.5, 512),
+    "noisy layer": Case(OutputNoise(DeepAttention(1.0, 1.0, 1), 0.4), "importance sampling", 1.0, 0.2, 200, 0.5, 512),
 }
 
 
@@ -63,15 +64,13 @@ def comparison(request):
     case = CASES[request.param]
     channel = channel_of(case.link, case.resolution)
     assert channel.method == case.method
+    settings = gamp.Settings(
+        max_iterations=ITERATIONS, start_overlap=1e-8, side_information=case.side_information, tolerance=0.0
+    )
     runs = []
     for generator in np.random.default_rng(82).spawn(SEEDS):
         data = gamp.gaussian_dataset(case.link, case.dimension, int(case.alpha * case.dimension), generator)
-        runs.append(
-            gamp.run(
-                channel, data, generator, max_iterations=ITERATIONS, start_overlap=1e-8,
-                side_information=case.side_information, tolerance=0.0,
-            )
-        )  # fmt: skip
+        runs.append(gamp.run(channel, data, generator, settings))
     # GAMP leaves out what is not resolved, the averages of the state evolution do not.
     assert min(run.resolved for run in runs) == 1.0
     return runs, *predicted_overlaps(channel, case), ITERATIONS / case.dimension
@@ -116,7 +115,7 @@ def test_both_layers_are_recovered_from_a_random_start():
     recovered = 0
     for generator in np.random.default_rng(83).spawn(3):
         data = gamp.gaussian_dataset(channel.link, 500, 600, generator)
-        run = gamp.run(channel, data, generator, max_iterations=60)
+        run = gamp.run(channel, data, generator, gamp.Settings(max_iterations=60))
         recovered += bool(np.all(np.abs(run.cosine[-1]) > 0.98))
     assert recovered >= 2
 
@@ -129,7 +128,7 @@ def test_three_layers_are_recovered_exactly_and_gamp_knows_it():
     for seed, generator in enumerate(np.random.default_rng(86).spawn(3)):
         channel = channel_of(DeepAttention(1.0, 1.0, 3), 0.5, seed=(87, seed))
         data = gamp.gaussian_dataset(channel.link, 300, 600, generator)
-        run = gamp.run(channel, data, generator, max_iterations=150, damping=0.1, tolerance=3e-3)
+        run = gamp.run(channel, data, generator, gamp.Settings(max_iterations=150, damping=0.1, tolerance=3e-3))
         known = np.all(np.diag(run.variance[-1]) < 1e-3)
         recovered += bool(run.converged and known and np.all(np.abs(run.cosine[-1]) > 0.999))
     assert recovered >= 2
@@ -140,6 +139,6 @@ def test_last_layer_alone_is_learnt_between_the_thresholds():
     channel = channel_of(DeepAttention(1.0))
     generator = np.random.default_rng(84)
     data = gamp.gaussian_dataset(channel.link, 1000, 500, generator)
-    run = gamp.run(channel, data, generator, max_iterations=40)
+    run = gamp.run(channel, data, generator, gamp.Settings(max_iterations=40))
     assert abs(run.cosine[-1, 0]) < 5 / np.sqrt(1000)
     assert 0.7 < run.cosine[-1, 1] ** 2 < 0.85

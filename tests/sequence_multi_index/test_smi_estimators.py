@@ -1,10 +1,10 @@
-"""The kinds of Figure 2: data, gradient descent with reuse and online, GAMP on data that are read."""
+"""The estimators of Figure 2: data, gradient descent with reuse and online, GAMP on data that are read."""
 
 import numpy as np
 import pytest
-from attention_limits.experiments.sequence_multi_index import batch_reuse_sgd, gamp, gaussian_sequences, online_sgd
 
 from attention_limits.pipeline.streams import Streams
+from attention_limits.sequence_multi_index.estimators import batch_reuse_sgd, gamp, gaussian_sequences, online_sgd
 
 MODEL = {"link": "deep_attention", "depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0}
 STREAMS = Streams(0, "sequence_multi_index", "test")
@@ -47,18 +47,20 @@ def test_the_data_are_of_their_point_and_in_single_precision():
     assert abs(float((one.sequences**2).mean()) - 1) < 5 * np.sqrt(2 / 4800)
 
 
-@pytest.mark.parametrize("kind", [batch_reuse_sgd, online_sgd])
-def test_a_point_does_not_depend_on_its_block(kind):
-    together = kind.run(spec("sgd", SGD, [1.5, 2.0], [0, 1]), STREAMS)
+@pytest.mark.parametrize("estimator", [batch_reuse_sgd, online_sgd])
+def test_a_point_does_not_depend_on_its_block(estimator):
+    together = estimator.run(spec("sgd", SGD, [1.5, 2.0], [0, 1]), STREAMS)
     assert together.batch.values.tolist() == [0, 3, 6, 7]
     assert together.cosine_by_batch.dims == ("alpha", "replica", "batch", "layer")
     assert together.finite.values.all()
-    alone = kind.run(spec("sgd", SGD, [2.0], [1]), STREAMS)
+    alone = estimator.run(spec("sgd", SGD, [2.0], [1]), STREAMS)
     assert alone.identical(together.sel(alpha=[2.0], replica=[1]))
 
 
-def test_both_kinds_start_from_the_same_weights_and_part():
-    reuse, online = (kind.run(spec("sgd", SGD, [1.5], [0]), STREAMS) for kind in (batch_reuse_sgd, online_sgd))
+def test_both_estimators_start_from_the_same_weights_and_part():
+    reuse, online = (
+        estimator.run(spec("sgd", SGD, [1.5], [0]), STREAMS) for estimator in (batch_reuse_sgd, online_sgd)
+    )
     np.testing.assert_array_equal(reuse.cosine_by_batch[..., 0, :], online.cosine_by_batch[..., 0, :])
     assert not np.array_equal(reuse.cosine_by_batch[..., 1, :], online.cosine_by_batch[..., 1, :])
     # Weights of standard deviation 0.9 in 40 dimensions: five standard errors, a false alarm in 10^6.

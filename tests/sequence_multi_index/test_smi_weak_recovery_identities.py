@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from smi_tools import channel_of, node_sets
 
 from attention_limits.sequence_multi_index.channel import Posterior, denoiser
 from attention_limits.sequence_multi_index.instability import (
@@ -13,9 +14,9 @@ from attention_limits.sequence_multi_index.instability import (
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.staircase import branch_point, staircase
-from attention_limits.sequence_multi_index.state_evolution import channel_averages, sample_outputs, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, sample_outputs, solve
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
-from theory.tools import assert_mean, channel_of, node_sets
+from theory.tools import assert_mean
 
 REPLICAS = 16
 
@@ -134,7 +135,7 @@ def test_branch_alpha_is_that_of_the_state_evolution(overlap):
     nodes = node_sets(channel.link, 256, 1, seed=66)[0]
     point = last_layer_branch(channel, overlap, nodes)
     np.testing.assert_allclose(point.precision, [[overlap / (1.0 - overlap)]], rtol=1e-12)
-    found = solve(channel, point.alpha, nodes, 0.05, tolerance=1e-6, seed_overlap=1e-10)
+    found = solve(channel, point.alpha, nodes, 0.05, Settings(tolerance=1e-6, seed_overlap=1e-10))
     assert found.value[0, 0] == 0
     np.testing.assert_allclose(found.value[1, 1], overlap, atol=1e-4)
 
@@ -258,7 +259,7 @@ def test_branch_with_two_of_three_layers_learnt_is_a_fixed_point_of_the_state_ev
     np.testing.assert_allclose(-np.log(np.linalg.det(np.eye(3) - overlap)), 4.2, atol=1e-4)
     assert 0.02 < overlap[0, 0] < overlap[2, 2]
     assert point.growth < 1.0
-    found = solve(channel, point.alpha, nodes, 0.5, tolerance=1e-6, max_iterations=3000, seed_overlap=1e-10)
+    found = solve(channel, point.alpha, nodes, 0.5, Settings(tolerance=1e-6, max_iterations=3000, seed_overlap=1e-10))
     assert found.converged
     assert found.value[1, 1] == 0
     np.testing.assert_allclose(found.value, overlap, atol=1e-3)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from smi_tools import channel_of, draw_channels, gradient_and_hessian
 
 from attention_limits.sequence_multi_index.channel import denoiser
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import channel_of, draw_channels, gradient_and_hessian
 
 COVARIANCES = [
     np.array([[0.6, 0.15], [0.15, 0.3]]),

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from smi_tools import channel_of
 
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import channel_of
 
 MODEL = DeepAttention(1.0)
 CHANNEL = channel_of(MODEL)
@@ -17,7 +17,7 @@ def data():
 
 
 def run(data, seed=92, **options):
-    return gamp.run(CHANNEL, data, np.random.default_rng(seed), **{"max_iterations": 5, **options})
+    return gamp.run(CHANNEL, data, np.random.default_rng(seed), gamp.Settings(**{"max_iterations": 5, **options}))
 
 
 def test_data_set_is_the_model_applied_to_its_sequences(data):

@@ -118,7 +118,7 @@ def test_the_public_experiment_says_where_its_file_belongs(written, tmp_path):
             "model.vocabulary: 'data/vocab.txt': allowed: words, or",
         ),
         (("  corpus: data/train_5500.label", "  corpus: generated"), "model.questions: missing"),
-        (("  depth: 2", "  depth: 2\n  questions: 100"), "model.questions: 100: allowed: null (Leave it out"),
+        (("  depth: 2", "  depth: 2\n  questions: 100"), "model.questions: leave it out; the file sets"),
     ],
 )
 def test_files_must_be_required_and_generated_questions_counted(written, edit, message):

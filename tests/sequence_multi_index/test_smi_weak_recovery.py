@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from smi_tools import channel_of
 
 from attention_limits.sequence_multi_index import staircase as module
 from attention_limits.sequence_multi_index.instability import Instability
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.staircase import BranchPoint, staircase
 from attention_limits.sequence_multi_index.weak_recovery import FirstThreshold
-from theory.tools import channel_of
 
 FIRST, LAST = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from smi_tools import channel_of
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import gamp
@@ -10,6 +11,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.staircase import branch_point
 from attention_limits.sequence_multi_index.state_evolution import (
     LARGEST_OVERLAP,
+    Settings,
     channel_averages,
     clip_spectrum,
     node_dimension,
@@ -19,7 +21,6 @@ from attention_limits.sequence_multi_index.state_evolution import (
     symmetric_root,
     symmetrized,
 )
-from theory.tools import channel_of
 
 MODEL = DeepAttention(1.0)
 CHANNEL = channel_of(MODEL)
@@ -29,16 +30,17 @@ matrices = st.lists(st.floats(-2, 2), min_size=4, max_size=4).map(lambda x: np.r
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"alpha": -0.1}, {"alpha": 0.5, "side_information": 1.0}, {"alpha": 0.5, "side_information": -0.1},
-     {"alpha": 0.5, "regularization": -1e-3}, {"alpha": 0.5, "start": 0.0}, {"alpha": 0.5, "start": 1.0}],
+    [{"alpha": -0.1}, {"side_information": 1.0}, {"side_information": -0.1}, {"regularization": -1e-3}, {"start": 0.0},
+     {"start": 1.0}],
 )  # fmt: skip
 def test_parameters_out_of_range_are_refused(wrong):
+    alpha, start = wrong.pop("alpha", 0.5), wrong.pop("start", 0.1)
     with pytest.raises(ValueError):
-        solve(CHANNEL, nodes=NODES, **{"start": 0.1, **wrong})
+        solve(CHANNEL, alpha, NODES, start, Settings(**wrong))
 
 
 def test_not_converging_is_reported():
-    found = solve(CHANNEL, 0.5, NODES, 0.01, max_iterations=2)
+    found = solve(CHANNEL, 0.5, NODES, 0.01, Settings(max_iterations=2))
     assert not found.converged
     assert found.iterations == 2
     assert found.value.shape == (2, 2)
@@ -127,7 +129,9 @@ class Broken(Link):
 @pytest.mark.parametrize("warm_up", [1, 2])
 def test_a_channel_that_breaks_gives_a_missing_fixed_point(warm_up):
     link = Broken()
-    found = solve(channel_of(link, 0.5), 0.5, gaussian_nodes(2, 32, np.random.default_rng(2)), 0.1, warm_up=warm_up)
+    found = solve(
+        channel_of(link, 0.5), 0.5, gaussian_nodes(2, 32, np.random.default_rng(2)), 0.1, Settings(warm_up=warm_up)
+    )
     assert not found.converged
     assert found.value.shape == (1, 1)
     assert np.all(np.isnan(found.value))
@@ -137,7 +141,7 @@ def test_a_channel_that_breaks_gives_a_missing_fixed_point(warm_up):
 def test_a_channel_that_breaks_ends_gamp_and_the_branch():
     link, rng = Broken(), np.random.default_rng(3)
     channel = channel_of(link, 0.5)
-    run = gamp.run(channel, gamp.gaussian_dataset(link, 20, 40, rng), rng, max_iterations=5)
+    run = gamp.run(channel, gamp.gaussian_dataset(link, 20, 40, rng), rng, gamp.Settings(max_iterations=5))
     assert not run.converged
     wide = BrokenPair()
     nodes = gaussian_nodes(node_dimension(wide), 32, rng)

@@ -7,6 +7,7 @@ standard deviations: twice that is allowed for.
 
 import numpy as np
 import pytest
+from smi_tools import channel_of, draw_channels
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import denoiser
@@ -14,19 +15,19 @@ from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from attention_limits.sequence_multi_index.links.multi_index import SumOfSquares, phase_retrieval
-from theory.tools import assert_mean, channel_of, draw_channels, t_threshold
+from theory.tools import assert_mean, t_threshold
 
 REPLICAS = 16
 # (link, method, outputs per replica)
 LINKS = {
-    "three layers": (DeepAttention(1.0, 1.0, 3), "quasi-Monte Carlo", 200),
-    "three layers without skip": (DeepAttention(0.0, 1.0, 3), "quasi-Monte Carlo", 200),
-    "linear attention": (DeepAttention(1.0, 1.0, 2, 2, "linear"), "quasi-Monte Carlo", 60),
-    "three tokens": (DeepAttention(1.0, 1.0, 2, 3), "quasi-Monte Carlo", 40),
+    "three layers": (DeepAttention(1.0, 1.0, 3), "importance sampling over two tokens", 200),
+    "three layers without skip": (DeepAttention(0.0, 1.0, 3), "importance sampling over two tokens", 200),
+    "linear attention": (DeepAttention(1.0, 1.0, 2, 2, "linear"), "importance sampling", 60),
+    "three tokens": (DeepAttention(1.0, 1.0, 2, 3), "importance sampling", 40),
     "one layer": (DeepAttention(1.0, 1.0, 1, 3), "finite sum", 1000),
     "phase retrieval": (phase_retrieval(), "finite sum", 1000),
-    "sum of squares": (SumOfSquares(2), "quasi-Monte Carlo", 100),
-    "noisy attention": (OutputNoise(DeepAttention(1.0, 1.0, 1), 0.1), "quasi-Monte Carlo", 60),
+    "sum of squares": (SumOfSquares(2), "importance sampling", 100),
+    "noisy attention": (OutputNoise(DeepAttention(1.0, 1.0, 1), 0.1), "importance sampling", 60),
 }
 
 

@@ -6,10 +6,11 @@ Plain Monte Carlo, so that nothing is shared with the nodes of state evolution: 
 
 import numpy as np
 import pytest
+from smi_tools import channel_of, draw_channels
 
 from attention_limits.sequence_multi_index.channel import denoiser
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import assert_mean, channel_of, draw_channels
+from theory.tools import assert_mean
 
 CASES = [
     (1.0, np.array([[0.0, 0.0], [0.0, 0.5]])),

@@ -1,10 +1,11 @@
-"""The denoiser of two-layer attention as one would first write it from the paper: `dblquad` and finite differences.
+"""Two-layer attention as one would first write it from the paper: the denoiser by `dblquad`, gradient descent by loops.
 
     Z_out(y, omega, V) = int dh prod_a N(h_a; omega_a, V) delta(y - g(h)),   g_out = V^-1 (E[h | y] - omega)
 
 The delta function fixes the fields of layer 2 given those of layer 1, v = +-A(z)^-1 u with A(z) = softmax_rows(beta z z^T) + c I,
 which leaves a two-dimensional integral over z for Z and one for each of the four posterior means. The derivative of g_out is a
 forward difference. One sample at a time; the integrand uses `math` on plain floats, several times faster than NumPy on scalars.
+Gradient descent goes sequence by sequence, with backpropagation by hand.
 """
 
 import math
@@ -94,3 +95,40 @@ def denoiser(model, u, omega, V):
             g_moved = inverse @ posterior_mean(model, u, moved, V)[1]
             derivative[:, layer] += (g_moved - g)[:, token] / step
     return g, derivative
+
+
+def _attention(u, beta):
+    scores = beta * np.outer(u, u)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _attention_back(u, attention, gradient, beta):
+    """Gradient with respect to u, given that with respect to the attention matrix of u."""
+    scores = attention * (gradient - np.sum(gradient * attention, axis=1, keepdims=True))
+    return beta * (scores + scores.T) @ u
+
+
+def gradient(link, weights, sequences, outputs):
+    """Gradient of sum ||y - g(h)||^2 / D over a batch (B, M, D), by a loop over its sequences; weights (2, D)."""
+    dimension = weights.shape[1]
+    total = np.zeros_like(weights)
+    for x, y in zip(sequences, outputs, strict=True):
+        first, second = weights @ x.T / np.sqrt(dimension)
+        attention = _attention(first, link.beta)
+        reading = attention + link.skip * np.eye(link.tokens)
+        u = reading @ second
+        output = _attention(u, link.beta)
+        back = _attention_back(u, output, 2.0 * (output - y) / dimension, link.beta)
+        fields = _attention_back(first, attention, np.outer(back, second), link.beta), reading.T @ back
+        total += np.stack(fields) @ x / np.sqrt(dimension)
+    return total
+
+
+def descend(link, weights, sequences, outputs, order, descent):
+    """Weights after all batches of `order` (K, B)."""
+    for numbers in order:
+        for _ in range(descent.reuse):
+            step = gradient(link, weights, sequences[numbers], outputs[numbers])
+            weights = weights - descent.learning_rate * (step + descent.decay * weights)
+    return weights

@@ -5,13 +5,14 @@ Of given nodes the estimate of Z is a smooth function of omega and V, and unbias
 
 import numpy as np
 import pytest
+from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import channel
 from attention_limits.sequence_multi_index.fibre_kernels import PASS
 from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments, own_proposals, shared_proposal
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import FIRST, OFFSETS, Generic, assert_mean, channel_of, draw_channels, gradient_and_hessian
+from theory.tools import FIRST, OFFSETS, assert_mean
 
 REPLICAS = 16
 
@@ -45,7 +46,7 @@ def node_points(link, count, generator):
 def kernel_moments(link, u, omega, V, nodes, proposals=None):
     """`fibre_moments` by the compiled kernel."""
     proposals = shared_proposal(V, omega, link.free_rows) if proposals is None else proposals
-    return channel.kernel_moments(link, np.ascontiguousarray(u), np.ascontiguousarray(omega), V, nodes, proposals)
+    return channel.two_token_moments(link, np.ascontiguousarray(u), np.ascontiguousarray(omega), V, nodes, proposals)
 
 
 def adapted(link, u, omega, V, nodes):

@@ -8,7 +8,9 @@ from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.phases import EASY, HARD, IMPOSSIBLE, compare
-from attention_limits.sequence_multi_index.state_evolution import node_dimension, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, node_dimension, solve
+
+SETTINGS = Settings(tolerance=1e-3, max_iterations=300)
 
 
 # Noiseless real phase retrieval with Gaussian weights: weak recovery at 1/2, exact recovery possible from 1 on and found by
@@ -19,7 +21,7 @@ from attention_limits.sequence_multi_index.state_evolution import node_dimension
 def test_phase_retrieval(alpha, phase):
     link = load_link({"link": "phase_retrieval"}, ".")
     nodes = gaussian_nodes(node_dimension(link), 2048, np.random.default_rng(1))
-    found = compare(Channel(link, 1.0, np.random.default_rng(2)), alpha, nodes)
+    found = compare(Channel(link, 1.0, np.random.default_rng(2)), alpha, nodes, SETTINGS)
     assert found.converged.all()
     assert found.phase == phase
     # Exact recovery, and only that, has an unbounded free entropy.
@@ -29,7 +31,7 @@ def test_phase_retrieval(alpha, phase):
 def test_no_overlap_without_data():
     link = DeepAttention(skip=1.0)
     nodes = gaussian_nodes(node_dimension(link), 64, np.random.default_rng(1))
-    assert compare(Channel(link, 0.75, np.random.default_rng(2)), 0.0, nodes).phase == IMPOSSIBLE
+    assert compare(Channel(link, 0.75, np.random.default_rng(2)), 0.0, nodes, SETTINGS).phase == IMPOSSIBLE
 
 
 def test_a_layer_held_at_its_own_fixed_point_changes_nothing():
@@ -37,11 +39,11 @@ def test_a_layer_held_at_its_own_fixed_point_changes_nothing():
     nodes = gaussian_nodes(node_dimension(link), 256, np.random.default_rng(3))
     channel = Channel(link, 0.75, np.random.default_rng(4))
     tolerance = 1e-4
-    free = np.diag(solve(channel, 0.9, nodes, 1e-3, tolerance=tolerance).value)
+    free = np.diag(solve(channel, 0.9, nodes, 1e-3, Settings(tolerance=tolerance)).value)
     for row in (0, 1):
         held = np.full(2, np.nan)
         held[row] = free[row]
-        found = np.diag(solve(channel, 0.9, nodes, 1e-3, tolerance=tolerance, held=held).value)
+        found = np.diag(solve(channel, 0.9, nodes, 1e-3, Settings(tolerance=tolerance), held=held).value)
         # Each stops within `tolerance` of its fixed point per iteration, which a slow mode of rate 0.9 amplifies tenfold.
         assert np.allclose(found, free, atol=20 * tolerance)
 

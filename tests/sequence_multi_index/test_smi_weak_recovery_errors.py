@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import k0, k1
+from smi_tools import channel_of, node_sets
 
 from attention_limits.sequence_multi_index.instability import BLOCKS, leading_instability, symmetric_basis
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
@@ -11,7 +12,6 @@ from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.multi_index import SignProduct, SumOfSquares, phase_retrieval, product
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
-from theory.tools import channel_of, node_sets
 
 # 1 / (1 + E t^2), t = |y| K_1(|y|) / K_0(|y|) - 1 with y of density K_0(|y|) / pi: see test_links_thresholds.
 PRODUCT = 1.0 / (1.0 + quad(lambda y: 2.0 / np.pi * k0(y) * (y * k1(y) / k0(y) - 1.0) ** 2, 0.0, 60.0)[0])

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.integrate import cubature
 from scipy.special import expit
+from smi_tools import channel_of, draw_channels
 
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import channel_of, draw_channels, t_threshold
+from theory.tools import t_threshold
 
 ROWS, COLUMNS = np.triu_indices(4)
 

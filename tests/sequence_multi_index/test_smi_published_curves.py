@@ -8,11 +8,12 @@ quoted as approximate, plus our own error: t-statistics over independent scrambl
 
 import numpy as np
 import pytest
+from smi_tools import channel_of, node_sets
 
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import solve
-from theory.tools import assert_mean, channel_of, node_sets
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve
+from theory.tools import assert_mean
 
 MODEL = DeepAttention(1.0)
 
@@ -21,7 +22,10 @@ def overlaps(alpha, count, replicas, seed, **options):
     """Diagonals of the fixed points on independent nodes."""
     sets = node_sets(MODEL, count, replicas, seed)
     return np.array(
-        [np.diag(solve(channel_of(MODEL), alpha, nodes, 0.01, tolerance=1e-3, **options).value) for nodes in sets]
+        [
+            np.diag(solve(channel_of(MODEL), alpha, nodes, 0.01, Settings(tolerance=1e-3, **options)).value)
+            for nodes in sets
+        ]
     )
 
 

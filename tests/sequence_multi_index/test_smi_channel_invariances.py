@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from smi_tools import channel_of, draw_channels
 
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import channel_of, draw_channels
 
 # Symmetries move the nodes onto each other, except at the ends of the range of 6.5 prior standard deviations, where the
 # density is exp(-21) = 7e-10 of its maximum; second moments weigh it by up to 6.5^2.

@@ -20,7 +20,7 @@ from attention_limits.sequence_multi_index.gradient_descent import (
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-naive_sgd = importlib.import_module("naive_sgd")
+naive_sgd = importlib.import_module("naive_sequence_multi_index")
 
 
 def problem(link, dimension, samples, sets=1, seed=0):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from smi_tools import channel_of, node_sets
 
 from attention_limits.sequence_multi_index.free_entropy import free_entropy, prior_free_entropy
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import channel_averages, solve
-from theory.tools import assert_mean, channel_of, node_sets, t_threshold
+from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
+from theory.tools import assert_mean, t_threshold
 
 DIRECTIONS = {
     "first layer": np.diag([1.0, 0.0]),
@@ -101,7 +102,7 @@ def test_learning_raises_the_free_entropy(alpha):
     channel = channel_of(DeepAttention(1.0))
     gains = []
     for nodes in node_sets(channel.link, 256, 8, seed=44):
-        overlap = solve(channel, alpha, nodes, 0.01, tolerance=1e-3).value
+        overlap = solve(channel, alpha, nodes, 0.01, Settings(tolerance=1e-3)).value
         values = [free_entropy(q, alpha, channel_averages(channel, q, nodes).log_z) for q in (overlap, 0.0 * overlap)]
         gains.append(values[0] - values[1])
     assert np.mean(gains) > t_threshold(1, len(gains) - 1) * np.std(gains, ddof=1) / np.sqrt(len(gains))
@@ -115,7 +116,7 @@ def test_fixed_point_with_side_information_is_stationary_in_every_direction(dire
     sets = node_sets(channel.link, 512, 2 * REPLICAS, seed=43)
     slopes = []
     for first, second in zip(sets[::2], sets[1::2], strict=True):
-        overlap = solve(channel, alpha, first, 0.01, side_information=side_information).value
+        overlap = solve(channel, alpha, first, 0.01, Settings(side_information=side_information)).value
         assert overlap[0, 0] > side_information
         slopes.append(free_entropy_slope(channel, overlap, direction, alpha, second, side_information))
     assert_mean(slopes, allowance=3e-3 * np.trace(0.5 * np.linalg.inv(np.eye(2) - overlap) @ direction @ direction))

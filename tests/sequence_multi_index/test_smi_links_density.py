@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from links_under_test import EXACT, LINKS
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
@@ -13,7 +14,6 @@ from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
-from links_under_test import EXACT, LINKS
 from theory.tools import assert_mean
 
 

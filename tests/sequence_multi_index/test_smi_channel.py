@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from smi_tools import channel_of
 
 from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, SMALLEST_SAMPLE, Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
-from theory.tools import channel_of
 
 MODEL = DeepAttention(1.0)
 CHANNEL = channel_of(MODEL)
@@ -195,9 +195,9 @@ def test_an_output_that_nothing_explains_is_not_resolved():
 @pytest.mark.parametrize(
     ("link", "method"),
     [(DeepAttention(1.0), "trapezoid"), (DeepAttention(1.0, 1.0, 1), "finite sum"),
-     (DeepAttention(1.0, 1.0, 3), "quasi-Monte Carlo"), (DeepAttention(1.0, 1.0, 2, 3), "quasi-Monte Carlo"),
-     (DeepAttention(1.0, activation="linear"), "quasi-Monte Carlo"),
-     (OutputNoise(DeepAttention(1.0), 0.1), "quasi-Monte Carlo")],
+     (DeepAttention(1.0, 1.0, 3), "importance sampling over two tokens"), (DeepAttention(1.0, 1.0, 2, 3), "importance sampling"),
+     (DeepAttention(1.0, activation="linear"), "importance sampling"),
+     (OutputNoise(DeepAttention(1.0), 0.1), "importance sampling")],
 )  # fmt: skip
 def test_the_link_decides_the_method(link, method):
     assert channel_of(link).method == method
