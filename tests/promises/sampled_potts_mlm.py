@@ -40,11 +40,10 @@ def one(found, estimator):
 
 def training(found, samples):
     """The training sequences of the learners of `sampled`, drawn again from the same streams."""
-    from attention_limits.potts_mlm.sequences import training_set
-
     from attention_limits.pipeline.experiment import load_experiment
     from attention_limits.pipeline.streams import Streams
     from attention_limits.potts_mlm.estimators import potts_samples
+    from attention_limits.potts_mlm.sequences import training_set
 
     path = configuration() / FAMILY / "experiments" / "promise.yaml"
     part = next(iter(load_experiment(path).estimators.values())).reads

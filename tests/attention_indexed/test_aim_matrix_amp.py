@@ -1,13 +1,14 @@
-"""Matrix AMP arrives where the state evolution says, knows its own error, and recovers exactly where it should."""
+"""Matrix AMP arrives at the state evolution, knows its error, recovers exactly where it should, and flags a divergence."""
 
+import tracemalloc
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from attention_limits.attention_indexed import matrix_amp
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.model import samples
+from attention_limits.attention_indexed.channel import Linear, make_channel
+from attention_limits.attention_indexed.model import Sizes, draw_sequences, megabytes, samples, scores
 from attention_limits.attention_indexed.state_evolution import exact_recovery, solve
 
 SEEDS = 6
@@ -50,7 +51,7 @@ def runs(request):
     for rng in np.random.default_rng(61).spawn(SEEDS):
         channel = channel_of(case)
         count = samples(case.alpha, case.dimension)
-        data = matrix_amp.draw_dataset(channel, round(case.ratio * case.dimension), case.dimension, count, rng)
+        data = matrix_amp.draw_dataset(channel, Sizes(count, case.dimension, round(case.ratio * case.dimension)), rng)
         found.append(matrix_amp.run(channel, data, max_iterations=80, tolerance=3e-2))
     return case, found, solve(channel_of(case), case.ratio, [case.alpha]).mmse[0]
 
@@ -78,7 +79,7 @@ def test_exact_recovery_beyond_its_threshold(name):
     channel = make_channel(name, 2)
     count = samples(1.5 * exact_recovery(channel, 0.5), 60)
     for rng in np.random.default_rng(63).spawn(3):
-        run = matrix_amp.run(channel, matrix_amp.draw_dataset(channel, 30, 60, count, rng), max_iterations=120)
+        run = matrix_amp.run(channel, matrix_amp.draw_dataset(channel, Sizes(count, 60, 30), rng), max_iterations=120)
         assert run.error[-1] < 1e-3
 
 
@@ -89,7 +90,7 @@ def test_softmax_of_any_inverse_temperature(beta):
     runs = []
     for value in (1.0, beta):
         channel, rng = make_channel("softmax", 2, value), np.random.default_rng(65)
-        runs.append(matrix_amp.run(channel, matrix_amp.draw_dataset(channel, 30, 60, samples(0.14, 60), rng)))
+        runs.append(matrix_amp.run(channel, matrix_amp.draw_dataset(channel, Sizes(samples(0.14, 60), 60, 30), rng)))
     assert runs[1].converged
     np.testing.assert_allclose(runs[1].error, runs[0].error, rtol=1e-6)
 
@@ -105,7 +106,7 @@ def test_arrives_at_a_fixed_point_which_four_times_the_effort_keeps(name, ratio,
     .2714."""
     channel = make_channel(name, 2)
     for rng in np.random.default_rng(66).spawn(2):
-        data = matrix_amp.draw_dataset(channel, round(ratio * 60), 60, samples(alpha, 60), rng)
+        data = matrix_amp.draw_dataset(channel, Sizes(samples(alpha, 60), 60, round(ratio * 60)), rng)
         first, longer = (matrix_amp.run(channel, data, tolerance=t) for t in (2e-3, 5e-4))
         assert first.converged
         assert len(longer.error) > len(first.error)
@@ -117,7 +118,7 @@ def test_few_samples_of_small_width_at_dimension_400():
     the limit. With the limit V of the response instead of V' they are .507 and .458, or further apart: 10.7 %, and 18 % and 7 %
     above the limit. The actual error has a relative standard deviation of 2 %, from sqrt(2 / n) and the spread of tr S^2."""
     channel = make_channel("linear", 2)
-    data = matrix_amp.draw_dataset(channel, 40, 400, samples(0.025, 400), np.random.default_rng(67))
+    data = matrix_amp.draw_dataset(channel, Sizes(samples(0.025, 400), 400, 40), np.random.default_rng(67))
     run = matrix_amp.run(channel, data, tolerance=1e-2)
     assert run.converged
     assert run.variance[-1] == pytest.approx(run.error[-1], rel=0.1)
@@ -128,7 +129,7 @@ def test_exact_recovery_of_a_teacher_beyond_the_ends_of_its_limit():
     """rho = 0.1, T = 4, d = 120, four times the samples of exact recovery. Moved to the end of the bulk, the smallest eigenvalue
     of the teacher keeps the error at 1.8e-5."""
     channel = make_channel("softmax", 4)
-    data = matrix_amp.draw_dataset(channel, 12, 120, samples(0.04, 120), np.random.default_rng(1))
+    data = matrix_amp.draw_dataset(channel, Sizes(samples(0.04, 120), 120, 12), np.random.default_rng(1))
     assert matrix_amp.run(channel, data).error[-1] < 1e-7
 
 
@@ -140,5 +141,71 @@ def test_error_decreases_to_the_floor_of_the_unknown_scale():
     predicted = float(solve(channel, 0.5, [5.0]).mmse[0])
     errors = []
     for rng in np.random.default_rng(64).spawn(3):
-        errors.append(matrix_amp.run(channel, matrix_amp.draw_dataset(channel, r, d, samples(5.0, d), rng)).error[-1])
+        errors.append(
+            matrix_amp.run(channel, matrix_amp.draw_dataset(channel, Sizes(samples(5.0, d), d, r), rng)).error[-1]
+        )
     assert predicted * 0.8 < np.mean(errors) < predicted * 1.25 + floor * (1.0 + 4.0 * np.sqrt(2.0 / 3.0))
+
+
+def test_sums_over_samples_are_the_definitions():
+    """In pieces and at once."""
+    rng = np.random.default_rng(2)
+    X = draw_sequences(3000, 3, 6, rng)
+    G = rng.standard_normal((3000, 3, 3))
+    G += G.transpose(0, 2, 1)
+    outer = np.einsum("nab,nai,nbj->ij", G, X, X) - np.einsum("naa->", G) * np.eye(6)
+    np.testing.assert_allclose(matrix_amp.backward(X, G), outer / np.sqrt(6.0), rtol=1e-10, atol=1e-9)
+    S = rng.standard_normal((6, 6))
+    np.testing.assert_allclose(matrix_amp.all_scores(X, S + S.T), scores(X, S + S.T), atol=1e-12)
+
+
+def test_memory_stays_below_three_times_the_data():
+    """Of all numpy arrays while AMP runs, data included, as tracemalloc counts them."""
+    channel = make_channel("hardmax", 2)
+    tracemalloc.start()
+    data = matrix_amp.draw_dataset(channel, Sizes(20_000, 100, 50), np.random.default_rng(3))
+    matrix_amp.run(channel, data, max_iterations=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert data.sequences.nbytes < peak < 3 * data.sequences.nbytes
+    assert megabytes(Sizes(20_000, 100, 50), 2) > peak / 1e6
+
+
+class Contradicting(Linear):
+    """Outputs that have nothing to do with the data."""
+
+    def observe(self, h):
+        return np.full_like(h, 1e3)
+
+
+def test_divergence_is_seen_and_flagged():
+    channel = Contradicting(2)
+    data = matrix_amp.draw_dataset(channel, Sizes(40, 20, 10), np.random.default_rng(4))
+    run = matrix_amp.run(channel, data, max_iterations=10)
+    assert run.diverged
+    assert not run.converged
+    assert len(run.error) == 1
+    assert np.isnan(run.error[0])
+
+
+def test_trajectory_ends_where_it_settles():
+    channel = make_channel("softmax", 2)
+    data = matrix_amp.draw_dataset(channel, Sizes(160, 40, 40), np.random.default_rng(5))
+    run = matrix_amp.run(channel, data, max_iterations=200)
+    assert run.converged
+    assert len(run.error) == len(run.variance) == len(run.residual) < 200
+    assert run.residual[-1] <= 2e-3 < run.residual[-2]
+    assert (np.diff(run.eigenvalues) >= 0).all()
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="damping < 1"):
+        matrix_amp.run(make_channel("linear", 2), None, damping=1.0)
+
+
+def test_a_channel_without_posterior_mean_is_refused():
+    channel = make_channel("hardmax_published", 2)
+    with pytest.raises(ValueError, match="needs a channel with a posterior mean"):
+        matrix_amp.draw_dataset(channel, Sizes(10, 5, 2), np.random.default_rng(0))
+    with pytest.raises(ValueError, match="needs a channel with a posterior mean"):
+        matrix_amp.run(channel, None)

@@ -1,4 +1,7 @@
-"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent."""
+"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, against their naive peers.
+
+The peers at the bottom are the first version that one would write: a tensor of all samples, loops over samples, iterated maps.
+"""
 
 import time
 import tracemalloc
@@ -7,12 +10,12 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.integrate import dblquad, quad
 
-import naive_attention_indexed as naive
 from attention_limits.attention_indexed import matrix_amp
 from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.gradient_descent import Descent, descend
-from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.model import Sizes, attention, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.state_evolution import solve
 from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers, contrasts
 from table import Row, Spread
@@ -50,7 +53,7 @@ def curve_row(repeats, naive_points):
     our_times, naive_times, errors = [], [], []
     for place in places:
         start = time.perf_counter()
-        value = naive.learning_point(channel.equations, RATIO, alpha[place])
+        value = naive_learning_point(channel.equations, RATIO, alpha[place])
         naive_times.append((time.perf_counter() - start) * POINTS)
         errors.append(abs(value - ours.mmse[place]))
     for _ in range(repeats):
@@ -69,7 +72,7 @@ def amp_row(dimension, alpha, repeats, iterations=10):
     """Seconds per AMP iteration against its two matrix products and one eigendecomposition, in turns; memory with X."""
     channel = make_channel("softmax", TOKENS)
     count = round(alpha * dimension**2)
-    data = matrix_amp.draw_dataset(channel, round(RATIO * dimension), dimension, count, np.random.default_rng(0))
+    data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, round(RATIO * dimension)), np.random.default_rng(0))
     tokens = data.sequences.reshape(-1, dimension)
     whole = partial(matrix_amp.run, channel, data, iterations, tolerance=0.0)
 
@@ -103,15 +106,15 @@ def amp_tensor_row(dimension, repeats):
     rng = np.random.default_rng(1)
     _, S = draw_weights(dimension, round(RATIO * dimension), rng)
     X = draw_sequences(dimension**2, TOKENS, dimension, rng)
-    F = naive.tensor(X)
-    G = naive.tensor_fields(F, S)
+    F = tensor(X)
+    G = tensor_fields(F, S)
     our_times, naive_times = [], []
     for _ in range(repeats):
         start = time.perf_counter()
-        fields, step = matrix_amp.fields(X, S), matrix_amp.backward(X, G)
+        fields, step = matrix_amp.all_scores(X, S), matrix_amp.backward(X, G)
         our_times.append(time.perf_counter() - start)
         start = time.perf_counter()
-        naive_fields, naive_step = naive.tensor_fields(F, S), naive.tensor_backward(F, G)
+        naive_fields, naive_step = tensor_fields(F, S), tensor_backward(F, G)
         naive_times.append(time.perf_counter() - start)
     differences = [np.max(np.abs(naive_fields - fields)), np.max(np.abs(naive_step - step))]
     return Row(
@@ -167,7 +170,7 @@ def descent_row(dimension, alpha, repeats):
 def descent_loop_row(dimension, alpha, repeats):
     """Seconds per step against a loop over samples in NumPy."""
     X, y, start = descent_problem(dimension, alpha)
-    naive_times = [seconds(partial(naive.loss_gradient, start[0], X, y, 1.0)) for _ in range(repeats)]
+    naive_times = [seconds(partial(naive_gradient, start[0], X, y, 1.0)) for _ in range(repeats)]
     our_times = timed_descent(X, y, start, repeats)
     return Row(
         f"the same step, d = {dimension}, n = {len(X)}",
@@ -189,7 +192,7 @@ def two_layer_row(naive_outputs, outputs, repeats):
     naive_times, errors = [], []
     for k in range(naive_outputs):
         start = time.perf_counter()
-        _, plain = naive.two_layer_moments(a[k], means[k], V, model.skip, model.beta)
+        _, plain = naive_two_layer_moments(a[k], means[k], V, model.skip, model.beta)
         naive_times.append(time.perf_counter() - start)
         errors.append(np.abs(plain - z[k]).max())
     return Row(
@@ -211,3 +214,86 @@ def _fields(pairs):
     )
     assert np.allclose(contrasts(fields), pairs)
     return fields
+
+
+def tensor(sequences):
+    """F (n, d, d, T, T) with h = sum_ij F_ij S_ij: (x_ai x_bj - delta_ab delta_ij) / sqrt(d)."""
+    _, tokens, dimension = sequences.shape
+    outer = np.einsum("nai,nbj->nijab", sequences, sequences)
+    return (outer - np.einsum("ij,ab->ijab", np.eye(dimension), np.eye(tokens))) / np.sqrt(dimension)
+
+
+def tensor_fields(F, S):
+    """h (n, T, T)."""
+    return np.einsum("nijab,ij->nab", F, S, optimize=True)
+
+
+def tensor_backward(F, G):
+    """sum_mu sum_ab G_ab F_ab (d, d)."""
+    total = np.einsum("nijab,nab->ij", F, G, optimize=True)
+    return 0.5 * (total + total.T)
+
+
+def naive_gradient(weights, sequences, outputs, beta):
+    """Gradient (d, r) of sum ||softmax(beta h_W) - y||^2 / d by a loop over samples."""
+    dimension, rank = weights.shape
+    S = weights @ weights.T / np.sqrt(rank * dimension)
+    by_matrix = np.zeros_like(S)
+    for x, y in zip(sequences, outputs, strict=True):
+        h = (x @ S @ x.T - np.trace(S) * np.eye(len(x))) / np.sqrt(dimension)
+        attention = np.exp(beta * (h - h.max(axis=1, keepdims=True)))
+        attention /= attention.sum(axis=1, keepdims=True)
+        back = 2.0 * (attention - y) / dimension
+        by_score = beta * attention * (back - np.sum(back * attention, axis=1, keepdims=True))
+        by_matrix += (x.T @ by_score @ x - np.trace(by_score) * np.eye(dimension)) / np.sqrt(dimension)
+    return (by_matrix + by_matrix.T) @ weights / np.sqrt(rank * dimension)
+
+
+def naive_mmse(ratio, noise):
+    """Error of the denoiser at noise D, from roots of the cubic of the Stieltjes transform and adaptive quadrature."""
+    root = np.sqrt(ratio)
+
+    def density(value):
+        # D g^3 - (z + D sqrt(rho)) g^2 + (z sqrt(rho) + 1 - rho) g - sqrt(rho) = 0.
+        g = np.roots([noise, -(value + noise * root), value * root + 1.0 - ratio, -root])
+        return np.max(np.abs(g.imag)) / np.pi
+
+    wide = 2.0 * np.sqrt(noise) + (1.0 + root) ** 2 / root
+    cubes = quad(lambda value: density(value) ** 3, -2.0 * np.sqrt(noise) - 0.1, wide, limit=200)[0]
+    return noise - 4.0 * np.pi**2 / 3.0 * noise**2 * cubes
+
+
+def naive_learning_point(equations, ratio, alpha, tolerance=1e-6):
+    """V at one alpha, of an output of so many equations, by iterating V = naive_mmse(V / (alpha K)) from V = 1."""
+    V = 1.0
+    for _ in range(10_000):
+        new = naive_mmse(ratio, V / (alpha * equations))
+        if abs(new - V) < tolerance:
+            break
+        V = new
+    return new
+
+
+def naive_two_layer_moments(a, means, V, skip, beta, tolerance=1e-6):
+    """log Z and the posterior means (2, 2) of one output of two layers, of `TwoLayers.posterior`, by adaptive quadrature.
+
+    Over the sum and the difference u of the fields of layer 1, cut off at 6.5 prior standard deviations.
+    """
+    widths = np.sqrt([8.0, 4.0])[None, :] * np.sqrt(V)[:, None]
+
+    def weighted(u_d, u_s, power):
+        s_1, s_2 = (1.0 / (1.0 + np.exp(-0.5 * beta * u)) for u in (u_s + u_d, u_s - u_d))
+        e = skip + s_1 + s_2 - 1.0
+        v_s = a[0] / e**2
+        v_d = (a[1] / e + (s_2 - s_1) * v_s) / (skip + 1.0)
+        z = (np.array([[u_s, u_d], [v_s, v_d]]) - means) / widths
+        density = np.exp(-0.5 * np.sum(z**2)) / (abs(e) ** 3 * (skip + 1.0) * 4.0 * np.pi**2 * np.prod(widths))
+        return density * (1.0 if power is None else z[power])
+
+    low, high = means[0] - 6.5 * widths[0], means[0] + 6.5 * widths[0]
+
+    def integral(power):
+        return dblquad(weighted, low[0], high[0], low[1], high[1], args=(power,), epsabs=0.0, epsrel=tolerance)[0]
+
+    Z = integral(None)
+    return np.log(Z), np.array([[integral((layer, k)) for k in range(2)] for layer in range(2)]) / Z

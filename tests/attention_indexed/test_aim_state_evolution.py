@@ -10,9 +10,9 @@ from attention_limits.attention_indexed.denoiser import effective_dimension, mms
 from attention_limits.attention_indexed.state_evolution import (
     curve,
     exact_recovery,
-    hardmax_tail,
     small_width,
     solve,
+    tail,
     weak_recovery,
 )
 
@@ -67,7 +67,16 @@ def test_large_alpha_law():
     """The relative correction is of order V^(1/2), that is of 1/alpha."""
     for ratio in (0.1, 0.5, 1.5):
         for alpha in (30.0, 300.0):
-            assert solve(HARDMAX, ratio, [alpha]).mmse[0] == pytest.approx(hardmax_tail(ratio, alpha), rel=1.0 / alpha)
+            assert solve(HARDMAX, ratio, [alpha]).mmse[0] == pytest.approx(
+                tail(HARDMAX, ratio, [alpha])[0], rel=1.0 / alpha
+            )
+
+
+def test_law_of_large_alpha_is_that_of_ties():
+    """Channels without it, and no samples, have none."""
+    assert np.isnan(tail(PUBLISHED, 0.5, [1.0])[0])
+    assert np.isnan(tail(make_channel("softmax", 2), 0.5, [1.0])[0])
+    assert np.isnan(tail(HARDMAX, 0.5, [0.0])[0])
 
 
 def test_published_hardmax_decays_more_slowly():
@@ -118,7 +127,7 @@ def test_the_largest_and_smallest_alpha_of_any_ratio_are_followed():
     information of the hardmax is interpolated with a relative error of 1e-4 there."""
     found = solve(HARDMAX, 1e-9, [1e-300, 1000.0])
     assert found.mmse[0] == 1
-    assert found.mmse[1] == pytest.approx(hardmax_tail(1e-9, 1000.0), rel=3e-4)
+    assert found.mmse[1] == pytest.approx(tail(HARDMAX, 1e-9, [1000.0])[0], rel=3e-4)
     assert solve(make_channel("softmax", 2), 100.0, [5e-324]).mmse[0] == 1
 
 

@@ -8,10 +8,11 @@ import pytest
 from scipy.special import ndtr
 
 from attention_limits.attention_indexed import hardmax
-from attention_limits.attention_indexed.hardmax_kernels import nearest, posteriors
+from attention_limits.attention_indexed.hardmax_grid_kernels import nearest
+from attention_limits.attention_indexed.hardmax_kernels import posteriors
 from attention_limits.attention_indexed.hardmax_many import ManyHardmax, tie_information, without_samples
 from attention_limits.attention_indexed.hardmax_outputs import outputs
-from attention_limits.attention_indexed.state_evolution import hardmax_tail, small_width, solve, weak_recovery
+from attention_limits.attention_indexed.state_evolution import small_width, solve, tail, weak_recovery
 from theory.tools import assert_mean
 
 
@@ -100,7 +101,7 @@ def test_two_tokens_are_in_closed_form(scale):
     for best in possible(2):
         observed = np.tile(best, (200, 1))
         np.testing.assert_allclose(
-            ManyHardmax(2).score(observed, omega, 1.0).G, hardmax.gradient(observed, omega, 1.0)[0], atol=1e-6
+            ManyHardmax(2).gradient(observed, omega, 1.0).G, hardmax.gradient(observed, omega, 1.0)[0], atol=1e-6
         )
 
 
@@ -137,7 +138,7 @@ def test_far_contradicted_outputs_have_finite_gradients(tokens):
     best = np.argmax(symmetric(rng, 20, tokens, 1.0), axis=2)
     for scale in (10.0, 1000.0):
         omega = scale * symmetric(rng, 20, tokens, 1.0)
-        G = ManyHardmax(tokens).score(best, omega, 1.0).G
+        G = ManyHardmax(tokens).gradient(best, omega, 1.0).G
         assert np.isfinite(G).all()
         np.testing.assert_array_equal(G, G.transpose(0, 2, 1))
         assert (np.einsum("nab,nab->n", G, omega) <= 1e-9).all()
@@ -245,11 +246,11 @@ def test_large_alpha_law(tokens):
     three tokens were once sampled, 1.59e-4 and 1.86e-4."""
     channel = ManyHardmax(tokens)
     for alpha in (10.0, 100.0):
-        expected = pytest.approx(hardmax_tail(0.5, alpha, tokens), rel=1.0 / alpha + 2.0 * channel.uncertainty)
+        expected = pytest.approx(tail(channel, 0.5, [alpha])[0], rel=1.0 / alpha + 2.0 * channel.uncertainty)
         assert solve(channel, 0.5, [alpha]).mmse[0] == expected
 
 
-def test_more_tokens_tell_more():
+def test_more_tokens_lower_the_error():
     """At equal samples each further token lowers the error, at any width."""
     rescaled = np.array([0.45, 1.0, 5.0])
     curves = [small_width(ManyHardmax(tokens), rescaled) for tokens in (2, 3, 4, 5)]

@@ -5,11 +5,10 @@ Stochastic comparisons are t-tests of `tools`, false-alarm rate 1e-4 each.
 
 import numpy as np
 import pytest
-from tools import FIRST, OFFSETS, SECOND, assert_mean
 
 from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
-from attention_limits.attention_indexed.matrix_amp import fields
-from attention_limits.attention_indexed.model import draw_sequences, draw_weights
+from attention_limits.attention_indexed.matrix_amp import all_scores
+from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
 from attention_limits.attention_indexed.two_layers import (
     NODE_DIMENSION,
     SPREADS,
@@ -21,6 +20,7 @@ from attention_limits.attention_indexed.two_layers import (
 )
 from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run, traceless
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from theory.tools import FIRST, OFFSETS, SECOND, assert_mean
 
 MODELS = (TwoLayers(), TwoLayers(skip=2.5, beta=0.6))
 VARIANCES = ([1.0, 1.0], [0.7, 0.2], [0.02, 0.5], [1e-3, 1e-3])
@@ -49,7 +49,7 @@ def test_the_second_layer_reads_mixed_tokens():
     model, rng, dimension = TwoLayers(1.5, 0.8), np.random.default_rng(0), 30
     S = [draw_weights(dimension, 15, rng)[1] for _ in range(2)]
     X = draw_sequences(20, 2, dimension, rng)
-    first, second = (fields(X, traceless(one)) for one in S)
+    first, second = (all_scores(X, traceless(one)) for one in S)
     y = np.exp(model.log_output(first, second))
     for x, found in zip(X, y, strict=True):
         scores = [one - np.trace(one) / dimension * np.eye(dimension) for one in S]
@@ -66,7 +66,7 @@ def test_raw_fields_of_the_layers_are_independent_with_variance_two_on_the_diago
         rng = np.random.default_rng(seed)
         S = [draw_weights(60, 30, rng)[1] for _ in range(2)]
         X = draw_sequences(500, 2, 60, rng)
-        entries = np.concatenate([fields(X, traceless(one))[:, [0, 1, 0], [0, 1, 1]] for one in S], axis=1)
+        entries = np.concatenate([all_scores(X, traceless(one))[:, [0, 1, 0], [0, 1, 1]] for one in S], axis=1)
         covariances.append(entries.T @ entries / len(entries))
     assert_mean(covariances, np.diag([2.0, 2.0, 1.0] * 2), allowance=2 * 2.0 / 60)
 
@@ -209,7 +209,7 @@ def test_amp_follows_state_evolution_and_knows_its_error():
     theory = np.array([solve(model, 0.5, alpha, nodes(256, seed)).value for seed in range(4)])
     runs = []
     for seed in range(6):
-        data = draw_dataset(model, 25, dimension, round(alpha * dimension**2), np.random.default_rng(seed))
+        data = draw_dataset(model, Sizes(round(alpha * dimension**2), dimension, 25), np.random.default_rng(seed))
         runs.append(run(model, data, max_iterations=300, tolerance=1e-2))
     assert [one.diverged for one in runs] == [False, True, False, False, False, True]
     assert [one.converged for one in runs] == [not one.diverged for one in runs]
@@ -225,6 +225,6 @@ def test_refuses_what_makes_no_sense():
         TwoLayers(skip=0.9)
     with pytest.raises(ValueError, match="beta"):
         TwoLayers(beta=np.inf)
-    data = draw_dataset(TwoLayers(), 2, 4, 10, np.random.default_rng(0))
+    data = draw_dataset(TwoLayers(), Sizes(10, 4, 2), np.random.default_rng(0))
     with pytest.raises(ValueError, match="damping"):
         run(TwoLayers(), data, damping=1.0)
