@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.experiment import Estimator, Experiment, load_experiment
+from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import RESULTS, part_folder, results_folder
 

@@ -11,7 +11,8 @@ from pydantic import Field
 
 from attention_limits.pipeline.digests import chunk_code, cube_digest
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import Estimator, Experiment, load_experiment, load_family
+from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.experiment import load_experiment, load_family
 from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.provenance import PACKAGE, code_digest
 from attention_limits.pipeline.specification import Section, Whole, validated
