@@ -101,7 +101,7 @@ def test_changes_of_models(load, toy):
     assert load(own, settings=changes).estimators["growth"].model == {"gain": 4.0}
     assert load(settings=changes).estimators["growth"].model == {"gain": 2.0}
     (found,) = problems(load, named, settings={"toy": {"round": {"gain": 1.0}}})
-    assert found == f"set: round: no model of {toy.folder}/config/toy/models.yaml; allowed: steep, flat"
+    assert found == f"set: round: not in {toy.folder}/config/toy/models.yaml; allowed: steep, flat"
     (found,) = problems(load, named, settings={"toy": {"steep": {"gain": -1.0}}})
     assert found.startswith(f"{toy.experiment}: model.gain: -1.0: allowed: a number ≥ 0 (Slope)")
     (found,) = problems(load, named, settings={"toy": {"steep": {"slope": 1.0}}})
@@ -112,9 +112,10 @@ def test_changes_of_models(load, toy):
     ("model", "line"),
     [
         ("model: round", "model: 'round': not in models.yaml; allowed: steep, flat"),
-        ("model: {base: round}", "model.base: 'round': not in models.yaml; allowed: steep, flat"),
+        ("model: {base: round}", "model: 'round': not in models.yaml; allowed: steep, flat"),
         ("model: {base: steep, gain: -1}", "model.gain: -1: allowed: a number ≥ 0 (Slope)"),
-        ("model: [steep]", 'model: ["steep"]: allowed: '),
+        ("model: {base: [steep]}", "model: ['steep']: not in models.yaml"),
+        ("model: [steep]", 'model: ["steep"]: allowed: a mapping or text (Parameters'),
     ],
 )
 def test_wrong_models(load, toy, model, line):
@@ -168,10 +169,13 @@ def test_an_effective_specification_is_a_copy(load):
         (("chunk: {alpha: 2}", "chunk: {beta: 2}"), "estimators.growth.chunk.beta", ["allowed: alpha, replicas"]),
         (("replicas: 3", "replicas: 0"), "estimators.growth.replicas", ["whole number ≥ 1"]),
         (("  counting:", "  guessing:"), "estimators.guessing", ["no such estimator; allowed: growth, counting"]),
-        (("  counting:", "  Counting:"), "estimators.Counting", ["unknown key"]),
+        (("  counting:", "  Counting:"), "estimators.Counting", ["names matching"]),
         (("title: Growth of a toy", "titel: x"), "titel", ["unknown key"]),
         (("title: Growth of a toy\n", ""), "title", ["missing; allowed: text"]),
         (("  paper:", "  huge:"), "scales.huge", ["unknown key; allowed: paper, smoke"]),
+        (("    replicas: 3\n", "    model: {gain: 9}\n"), "estimators.growth.model", ["unknown key; the model of the file"]),
+        (("scales:", "requires: {/abs: x}\nscales:"), "requires./abs", ["unknown key; allowed: names matching"]),
+        (("    solver: {steps: 3}", "    solver: 3"), "estimators.growth.solver", ["3: allowed: a mapping"]),
         (("replicas: 5", "replica: 5"), "scales.paper.estimators.growth.replica", ["unknown key"]),
         (("replicas: 5", "replicas: 5.5"), "scales.paper.estimators.growth.replicas", ["5.5:"]),
         (("paper: {estimators: {growth", "paper: {estimators: {grown"), "scales.paper.estimators.grown", ["unknown"]),
@@ -182,7 +186,7 @@ def test_an_effective_specification_is_a_copy(load):
         (("gain: 2.0}", "gain: 2.0"), "line ", ["expected"]),
     ],
 )
-def test_a_wrong_file_is_told_by_key_value_and_what_is_allowed(load, toy, edit, path, words):
+def test_a_wrong_file_is_reported_by_key_value_and_what_is_allowed(load, toy, edit, path, words):
     found = problems(load, edit)
     matching = [line for line in found if line.startswith(f"{toy.experiment}: {path}")]
     assert matching, found
@@ -262,19 +266,19 @@ def test_data_and_their_readers(sharing):
         (("    replicas: 2\n    chunk", "    replicas: 3\n    chunk"), "estimators.means.replicas: 3: allowed: ≤ 2, the rep"),
         (("{drawn: {replicas: 3}}", "{drawn: {replicas: 2}}"), "scales.paper.estimators.means.replicas: 3: allowed: ≤ 2"),
         (("    reads: drawn\n    grid: {alpha: {values: [0.4]}}", "    grid: {alpha: {values: [0.4]}}"),
-         "estimators.spreads.reads: missing; allowed: drawn"),
-        (("reads: drawn", "reads: drown"), "estimators.means.reads: 'drown': not in the section data; allowed: drawn"),
-        (("reads: drawn", "reads: 1"), "estimators.means.reads: 1: allowed: text"),
+         'estimators.spreads.reads: missing; allowed: exactly "drawn"'),
+        (("reads: drawn", "reads: drown"), 'estimators.means.reads: "drown": allowed: exactly "drawn"'),
         (("reads: drawn", "reads: drown"), "data.drawn: no estimator reads it"),
-        (("  spreads:\n    reads", "  growth:\n    reads"), "estimators.growth.reads: unknown key; this estimator reads no"),
-        (("  spreads:\n    reads: drawn", "  drawn:"), "data.drawn: is an estimator too"),
-        (("    solver: {samples: 5}", "    chunk: {alpha: 1}"), "data.drawn.chunk: unknown key; allowed: grid, replicas"),
+        (("  spreads:\n    reads", "  growth:\n    reads"), "estimators.growth.reads: unknown key"),
+        (("  spreads:\n    reads: drawn", "  drawn:"), "estimators.drawn: no such estimator; allowed: growth, counting"),
+        (("    solver: {samples: 5}", "    chunk: {alpha: 1}"), "data.drawn.chunk: unknown key; allowed: grid, "),
         (("samples: 5", "samples: 0"), "data.drawn.solver.samples: 0: allowed: a whole number ≥ 1"),
-        (("  drawn:", "  dealt:"), "data.dealt: no such estimator; allowed: counting, drawn"),
+        (("  drawn:", "  dealt:"), "data.dealt: no such estimator; allowed: drawn"),
+        (("  drawn:", "  dealt:"), "estimators.means.reads: 'drawn': not in the section data; allowed: dealt"),
         (("data: {drawn: {rep", "data: {drown: {rep"), "scales.paper.data.drown: unknown key; allowed: drawn"),
     ],
 )  # fmt: skip
-def test_wrong_data_are_told(sharing, edit, line):
+def test_wrong_data_are_named(sharing, edit, line):
     with pytest.raises(SpecError) as caught:
         load_shared(sharing, edit)
     assert [found for found in caught.value.problems if found.startswith(f"{sharing}: {line}")], caught.value.problems
@@ -304,7 +308,7 @@ places = st.sampled_from(
 
 
 @given(places, plain)
-def test_any_value_anywhere_is_either_good_or_a_told_problem(toy, place, value):
+def test_any_value_anywhere_is_either_good_or_a_named_problem(toy, place, value):
     document = yaml.safe_load(EXPERIMENT)
     node = document
     for key in place[:-1]:
