@@ -14,7 +14,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run smoke report test slurm cluster-generic test-cluster soak golden lint bench publish docs release-check clean
+.PHONY: run rerun smoke report test test-fast slurm cluster-generic test-cluster soak golden lint bench publish docs release-check clean
 
 # What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
@@ -32,8 +32,16 @@ report: $(STAMP)
 	    || { status=$$?; cat $(RESULTS)/logs/report.log >&2; exit $$status; }
 	@! grep --after-context=3 "^<string>" $(RESULTS)/logs/report.log >&2
 
+# One rule and all that depends on it once more: make rerun RULE=smi_gamp
+rerun: $(STAMP)
+	$(SNAKEMAKE) -R $(RULE)
+
 test: lint
 	.venv/bin/pytest -n 2
+
+# The quick tests: no subprocess, no compilation beyond what is tested.
+test-fast: $(STAMP)
+	.venv/bin/pytest -n 2 -m "not cluster and not soak and not slow"
 
 # Snakemake's plugin for a queue, for the login node.
 slurm cluster-generic: $(STAMP)

@@ -14,6 +14,7 @@ from attention_limits.pipeline.grid import axis_values, single
 from attention_limits.pipeline.provenance import PACKAGE, has_module
 from attention_limits.pipeline.specification import (
     DataSpecification,
+    Name,
     Problem,
     Range,
     Section,
@@ -31,7 +32,7 @@ SECTIONS = ("data", "estimators")
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
 _Source = Annotated[_Text, Field(description="What the file is and where to get it, shown while it is missing.")]
-_Parts = dict[Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")], dict]
+_Parts = dict[Name, dict]
 
 
 class Overlay(Section):

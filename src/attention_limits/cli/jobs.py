@@ -1,4 +1,4 @@
-"""Commands that make files: run, merge, draw."""
+"""Commands of the jobs of the workflow: run, merge, draw."""
 
 import importlib
 import json
@@ -82,7 +82,7 @@ class _Cubes(dict):
 
 
 def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
-    """Draw a figure and write it as PDF and PNG, the same bytes from the same cubes; both files hold the digest of what made them."""
+    """Draw a figure as PDF and PNG, the same bytes from the same cubes. Both files hold the digest of the figure."""
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
     family, _, name = figure.rpartition("/")
