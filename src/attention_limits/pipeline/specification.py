@@ -231,6 +231,9 @@ def describe(node: dict) -> str:
         words.append(f"exactly {json.dumps(node['const'])}")
     elif "enum" in node:
         words.append("one of " + ", ".join(json.dumps(item) for item in node["enum"]))
+    elif "discriminator" in node:
+        key, names = node["discriminator"]["propertyName"], sorted(node["discriminator"]["mapping"])
+        words.append(f"a mapping with {key}: {' or '.join(names)}")
     elif "anyOf" in node:
         words.append(" or ".join(describe(item) for item in node["anyOf"] if item.get("type") != "null"))
     elif "type" in node:
