@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import attention_limits
-from attention_limits.pipeline import provenance
+from attention_limits.pipeline import figures, provenance
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -258,7 +258,8 @@ def forget_code() -> None:
 def imported(toy: Toy) -> Iterator[Toy]:
     """In this process the package is the copy of a project: its family can be imported, its files are those of all digests."""
     source, log = provenance.SOURCE, os.environ.get("TOY_LOG")
-    provenance.SOURCE, os.environ["TOY_LOG"] = toy.source, str(toy.log)
+    provenance.SOURCE = figures.SOURCE = toy.source
+    os.environ["TOY_LOG"] = str(toy.log)
     attention_limits.__path__.append(str(toy.source))
     importlib.invalidate_caches()
     forget_code()
@@ -269,7 +270,7 @@ def imported(toy: Toy) -> Iterator[Toy]:
         for name in [name for name in sys.modules if f"{name}.".startswith("attention_limits.toy.")]:
             del sys.modules[name]
         vars(attention_limits).pop("toy", None)
-        provenance.SOURCE = source
+        provenance.SOURCE = figures.SOURCE = source
         os.environ.pop("TOY_LOG") if log is None else os.environ.update(TOY_LOG=log)
         forget_code()
 

@@ -173,7 +173,11 @@ def test_an_effective_specification_is_a_copy(load):
         (("title: Growth of a toy", "titel: x"), "titel", ["unknown key"]),
         (("title: Growth of a toy\n", ""), "title", ["missing; allowed: text"]),
         (("  paper:", "  huge:"), "scales.huge", ["unknown key; allowed: paper, smoke"]),
-        (("    replicas: 3\n", "    model: {gain: 9}\n"), "estimators.growth.model", ["unknown key; the model of the file"]),
+        (
+            ("    replicas: 3\n", "    model: {gain: 9}\n"),
+            "estimators.growth.model",
+            ["unknown key; the model of the file"],
+        ),
         (("scales:", "requires: {/abs: x}\nscales:"), "requires./abs", ["unknown key; allowed: names matching"]),
         (("    solver: {steps: 3}", "    solver: 3"), "estimators.growth.solver", ["3: allowed: a mapping"]),
         (("replicas: 5", "replica: 5"), "scales.paper.estimators.growth.replica", ["unknown key"]),
