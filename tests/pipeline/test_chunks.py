@@ -54,18 +54,17 @@ def growth(tmp_path):
     return tmp_path / "chunks" / "toy" / "growth_curve" / "growth"
 
 
-@pytest.fixture
-def opened(monkeypatch):
-    """The names of the files that the index opens, as they are opened."""
-    found = []
+def opened(folder):
+    """The index of a folder, and the names of the files that were opened for it."""
+    found, plain = [], netCDF4.Dataset
 
-    class Spy(netCDF4.Dataset):
-        def __init__(self, path, *arguments, **keywords):
-            found.append(str(path).rpartition("/")[2])
-            super().__init__(path, *arguments, **keywords)
+    def opening(path):
+        found.append(path.name)
+        return plain(path)
 
-    monkeypatch.setattr(netCDF4, "Dataset", Spy)
-    return found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(netCDF4, "Dataset", opening)
+        return index(folder), found
 
 
 def index(folder):
@@ -108,26 +107,25 @@ def test_the_same_bytes_from_copies_and_from_scratch(compute, growth):
     assert joint.read_bytes() == copied
 
 
-def test_a_job_opens_only_new_files(compute, growth, opened):
+def test_a_job_opens_only_new_files(compute, growth):
     compute(("chunk: {alpha: 2}", "chunk: {alpha: 1, replicas: 1}"))
     assert len(files(growth)) == 12
     index(growth)
-    opened.clear()
-    held = index(growth)
-    assert opened == []
+    held, names = opened(growth)
+    assert names == []
     assert sorted(held) == files(growth)
     # A file that changes is opened again, and it alone; one that goes is forgotten.
-    first, second, *_ = sorted(growth.glob("[!.]*.nc"))
+    first, second, third, *_ = sorted(growth.glob("[!.]*.nc"))
     second.write_bytes(first.read_bytes())
-    third = files(growth)[2]
-    (growth / third).unlink()
-    assert index(growth)[second.name] == held[first.name]
-    assert opened == [second.name]
-    assert third not in json.loads((growth / chunks.INDEX).read_text())
+    third.unlink()
+    again, names = opened(growth)
+    assert names == [second.name]
+    assert again[second.name] == held[first.name]
+    assert third.name not in json.loads((growth / chunks.INDEX).read_text())
     # A half written file is no chunk; nor is one that another job removes meanwhile.
-    (growth / "gone.nc").symlink_to("nowhere")
     (growth / ".alpha9.12.tmp.nc").write_bytes(b"begun")
-    assert sorted(index(growth)) == [name for name in files(growth) if name != "gone.nc"]
+    (growth / "gone.nc").symlink_to("nowhere")
+    assert opened(growth) == (again, [])
 
 
 def test_many_files_are_found_without_an_index(compute, growth):
