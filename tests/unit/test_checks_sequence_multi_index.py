@@ -4,7 +4,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from attention_limits.sequence_multi_index.checks import problems
 
 

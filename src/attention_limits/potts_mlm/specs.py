@@ -124,7 +124,7 @@ class Alignment(Sequences):
     class Model(Section):
         alignment: str = Field(min_length=1, description="FASTA file, relative to the project folder.")
         alphabet: Annotated[str, AfterValidator(check.letters_that_differ)] = Field(
-            "-ACDEFGHIKLMNPQRSTVWY", min_length=2, max_length=127, description="Letters in the order of the colours, gap included."
+            "-ACDEFGHIKLMNPQRSTVWY", min_length=2, max_length=127, description="Letters and gap, in the order of the colours."
         )  # fmt: skip
 
     class Solver(Section):
@@ -193,7 +193,7 @@ class FactoredAttention(Learner):
         samples: Axis[Samples]
         ridge: Axis[Ridge]
 
-    asks = {("grid", "samples"): "training"}  # noqa: RUF012 (declared above)
+    asks = {("grid", "samples"): "training"}
     grid: Grid
     solver: Descent = Descent()
 
@@ -211,7 +211,7 @@ class MixedAttention(Learner):
         samples: Samples
         ridge: Ridge = 1e-6
 
-    asks = {("solver", "samples"): "training"}  # noqa: RUF012
+    asks = {("solver", "samples"): "training"}
     grid: Grid
     solver: Solver
 
@@ -237,7 +237,7 @@ class Transformer(Learner):
             1e-5, description="Largest gradient component over all training sites, in nats, that counts as converged."
         )
 
-    asks = {("grid", "samples"): "training", ("solver", "test_sequences"): "test"}  # noqa: RUF012
+    asks = {("grid", "samples"): "training", ("solver", "test_sequences"): "test"}
     grid: Grid
     solver: Solver
 

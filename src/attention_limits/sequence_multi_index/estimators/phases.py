@@ -1,44 +1,34 @@
-"""Phases of learning: what the uninformed start reaches against what the free entropy says is possible.
+"""Phases of learning: the overlap that the uninformed start reaches against the one that the free entropy allows.
 
 impossible: the fixed point of largest free entropy has no overlap; hard: it has more than the uninformed start reaches; easy:
 the uninformed start reaches it. One replica is one scrambling of the nodes.
 """
 
-import numpy as np
-import xarray as xr
-
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
+from attention_limits.pipeline.points import collect
+from attention_limits.sequence_multi_index.estimators.at_point import channel_at, rows_from_one
 from attention_limits.sequence_multi_index.phases import compare
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
+from attention_limits.sequence_multi_index.state_evolution import Settings
 
 
 def run(spec, streams):
     """Both fixed points, their free entropies, and the phase (see `variables`)."""
-    solver, size = spec["solver"], link_at(spec).rows
-    overlap = np.full((*shape(spec), 2, size, size), np.nan)
-    entropy = np.full((*shape(spec), 2), np.nan)
-    resolved, phase = np.full((2, *shape(spec)), np.nan)
-    converged = np.zeros((*shape(spec), 2), bool)
-    for at, values, replica in points(spec):
-        link = link_at(spec, **values)
-        channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
-        nodes = gaussian_nodes(node_dimension(link), solver["nodes"], streams.generator("nodes", replica))
-        found = compare(
-            channel, values["alpha"], nodes,
-            tolerance=solver["tolerance"], max_iterations=solver["max_iterations"], gap=solver["gap"],
-        )  # fmt: skip
-        overlap[at], entropy[at], converged[at] = found.overlap, found.free_entropy, found.converged
-        resolved[at], phase[at] = found.resolved, found.phase
-    grid = (*spec["grid"], "replica")
-    return xr.Dataset(
-        {
-            "overlap_by_start": ((*grid, "init", "layer", "layer_star"), overlap),
-            "free_entropy_by_start": ((*grid, "init"), entropy),
-            "converged_by_start": ((*grid, "init"), converged),
-            "phase": (grid, phase),
-            "resolved": (grid, resolved),
-        },
-        {**coordinates(spec, link_at(spec)), "init": ["uninformed", "informed"]},
-    )
+    solver, rows = spec["solver"], rows_from_one(spec)
+    settings = Settings(tolerance=solver["tolerance"], max_iterations=solver["max_iterations"])
+
+    def compute(at, replica):
+        channel, nodes = channel_at(spec, streams, at, replica)
+        found = compare(channel, at["alpha"], nodes, settings, solver["gap"])
+        return {
+            "overlap_by_start": found.overlap,
+            "free_entropy_by_start": found.free_entropy,
+            "converged_by_start": found.converged,
+            "phase": found.phase,
+            "resolved": found.resolved,
+        }
+
+    dims = {
+        "overlap_by_start": ("init", "layer", "layer_star"),
+        "free_entropy_by_start": ("init",),
+        "converged_by_start": ("init",),
+    }
+    return collect(spec, compute, dims, {"layer": rows, "layer_star": rows, "init": ["uninformed", "informed"]})
