@@ -199,7 +199,7 @@ class HeldOverlap(OfNodes, Specification):
     solver: HeldSolver = HeldSolver()
 
 
-class Phases(OfNodes, Specification):
+class PhaseComparison(OfNodes, Specification):
     """State evolution from both starts and the free entropies determine the phase of learning."""
 
     model: LinkModel = LinkModel()
@@ -269,7 +269,7 @@ ESTIMATORS = {
     "state_evolution": StateEvolution,
     "state_evolution_informed": StateEvolutionInformed,
     "held_overlap": HeldOverlap,
-    "phases": Phases,
+    "phase_comparison": PhaseComparison,
     "staircase": Staircase,
     "gamp": Gamp,
     **specs_training.ESTIMATORS,
