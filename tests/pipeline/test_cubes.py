@@ -18,7 +18,7 @@ from attention_limits.pipeline.registry import Coordinate, Variable
 @pytest.fixture(autouse=True)
 def family(monkeypatch):
     """A registered family `toy`."""
-    module = types.ModuleType("attention_limits.variables.toy")
+    module = types.ModuleType("attention_limits.toy.variables")
     module.SOURCE = "A toy"
     module.COORDINATES = (Coordinate("alpha", "sample ratio", "α", "n / d"),)
     module.VARIABLES = (

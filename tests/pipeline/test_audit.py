@@ -1,4 +1,4 @@
-"""Published numbers are read, compared with cubes and judged as the audit says."""
+"""Published numbers are read, compared with cubes and judged as the audit describes."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from attention_limits.pipeline.audit.published import load_published, require_readings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attention_limits.pipeline.audit.entries import load_published, require_readings
 from attention_limits.pipeline.audit.table import Published, Row, compare, reading
 from attention_limits.pipeline.audit.text import from_plain, full_table, number_text, plain, short_table
 from attention_limits.pipeline.errors import SpecError
@@ -126,10 +126,9 @@ def test_every_reading_of_the_repository_exists(experiments):
 
 
 def test_a_wrong_table_is_refused_with_all_its_problems(tmp_path, experiments):
-    (tmp_path / "config" / "audit").mkdir(parents=True)
-    (tmp_path / "config" / "schemas").symlink_to(REPOSITORY / "config" / "schemas")
     good = "{quantity: Q, published: 1.0, precision: 0.1, source: S, cubes: [fig1_onset], reading: value, evidence: E}"
-    path = tmp_path / "config" / "audit" / "sequence_multi_index.yaml"
+    path = tmp_path / "config" / "sequence_multi_index" / "published.yaml"
+    path.parent.mkdir(parents=True)
     path.write_text(f"numbers:\n  - {good}\n  - {good.replace('fig1_onset', 'fig9')}\n")
     with pytest.raises(SpecError) as caught:
         load_published(tmp_path, experiments)

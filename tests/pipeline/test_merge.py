@@ -6,7 +6,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.pipeline.chunks import _may_overlap, blocks
+from attention_limits.pipeline.chunks import blocks
 from attention_limits.pipeline.combine import fill, join, union
 from attention_limits.pipeline.cubes import misfits_named
 from attention_limits.pipeline.errors import CubeError
@@ -31,7 +31,9 @@ def test_cut_and_fill_is_the_whole(tenths, replicas, by_alpha, by_replica, rando
     chunks = cut({"alpha": alphas}, replicas, {"alpha": by_alpha, "replicas": by_replica})
     parts = [part(chunk.grid["alpha"], chunk.replicas) for chunk in chunks]
     random.shuffle(parts)
-    xr.testing.assert_identical(fill(parts, union(parts)), part(alphas, list(range(replicas))))
+    whole = part(alphas, list(range(replicas)))
+    xr.testing.assert_identical(fill(parts, union(parts)), whole)
+    xr.testing.assert_identical(fill(parts), whole)
 
 
 @pytest.mark.parametrize(("kind", "filled"), [(float, float), (int, float), (bool, float)])
@@ -102,25 +104,3 @@ def test_blocks_are_few():
     assert list(blocks(missing)) == [([0, 1, 2, 3, 4], [2, 3])]
     missing[2, :] = True
     assert len(list(blocks(missing))) == 2
-
-
-numbers = st.lists(
-    st.floats(-100, 100).map(lambda x: float(f"{x:.12g}") + 0.0), min_size=1, max_size=5, unique=True
-).map(sorted)
-
-
-@given(numbers, numbers, st.integers(0, 3), st.integers(0, 3))
-def test_the_name_never_hides_a_shared_point(mine, theirs, my_replica, their_replica):
-    (chunk,) = cut({"alpha": theirs, "skip": [1e-7]}, 1 + their_replica, {})
-    spec = {"grid": {"alpha": mine, "skip": [1e-7, 2.0]}, "replicas": [my_replica]}
-    shares = bool(set(mine) & set(theirs)) and my_replica <= their_replica
-    assert _may_overlap(chunk.name, spec) or not shares
-    if max(mine) < min(theirs) - 1 or my_replica > their_replica:
-        assert not _may_overlap(chunk.name, spec)
-
-
-def test_files_of_other_names_are_passed_over():
-    spec = {"grid": {"alpha": [1.0]}, "replicas": [0]}
-    assert _may_overlap("alpha1_replicas0_00000000", spec)
-    assert not _may_overlap("skip1_replicas0_00000000", spec)
-    assert not _may_overlap("copy of alpha1_replicas0_00000000", spec)

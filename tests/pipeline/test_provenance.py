@@ -4,17 +4,19 @@ import pytest
 
 from attention_limits.pipeline import provenance
 from attention_limits.pipeline.provenance import closure, code_digest, imported_modules
+from toy import forget_code
 
 FILES = {
     "__init__.py": "",
     "a/__init__.py": "",
-    "a/kind.py": "from attention_limits.a import kernels\nimport numpy\n\n\ndef run():\n    from .late import x\n",
+    "a/estimator.py": "from attention_limits.a import kernels\nimport numpy\n\n\ndef run():\n    from .late import x\n",
     "a/kernels.py": '"""Doc."""\n\n\ndef f(x):\n    """Doc of f."""\n    return x + 1\n',
     "a/late.py": "from ..c import y\nx = 1\n",
     "b.py": "import attention_limits.a.kernels as k\nfrom attention_limits import c\n",
     "c.py": "y = 1\n",
-    "progress.py": "z = 1\n",
-    "loud.py": "from attention_limits.pipeline.points import z\n",
+    "pipeline/__init__.py": "",
+    "pipeline/progress.py": "z = 1\n",
+    "loud.py": "from attention_limits.pipeline.progress import z\n",
     "circle.py": "import attention_limits.circle\n",
 }
 
@@ -28,19 +30,15 @@ def package(tmp_path, monkeypatch):
         path.write_text(text)
     monkeypatch.setattr(provenance, "SOURCE", tmp_path)
 
-    def forget():
-        for function in (provenance._closure, provenance._tree, provenance._module_digest):
-            function.cache_clear()
-
     def edit(name, old, new):
         text = (tmp_path / name).read_text()
         assert old in text
         (tmp_path / name).write_text(text.replace(old, new))
-        forget()
+        forget_code()
 
-    forget()
+    forget_code()
     yield edit
-    forget()
+    forget_code()
 
 
 def names(module):
@@ -48,7 +46,14 @@ def names(module):
 
 
 def test_closure_follows_every_form_of_import(package):
-    assert names("a.kind") == ["__init__.py", "a/__init__.py", "a/kernels.py", "a/kind.py", "a/late.py", "c.py"]
+    assert names("a.estimator") == [
+        "__init__.py",
+        "a/__init__.py",
+        "a/estimator.py",
+        "a/kernels.py",
+        "a/late.py",
+        "c.py",
+    ]
     assert names("b") == ["__init__.py", "a/__init__.py", "a/kernels.py", "b.py", "c.py"]
     assert names("c") == ["__init__.py", "c.py"]
     assert names("circle") == ["__init__.py", "circle.py"]
@@ -71,9 +76,9 @@ def test_a_missing_module_is_named(package):
     ],
 )
 def test_the_digest_stays_under_edits_that_change_nothing(package, file, old, new):
-    before = code_digest("attention_limits.a.kind")
+    before = code_digest("attention_limits.a.estimator")
     package(file, old, new)
-    assert code_digest("attention_limits.a.kind") == before
+    assert code_digest("attention_limits.a.estimator") == before
 
 
 @pytest.mark.parametrize(
@@ -89,14 +94,14 @@ def test_the_digest_stays_under_edits_that_change_nothing(package, file, old, ne
     ],
 )
 def test_the_digest_changes_with_the_code(package, file, old, new):
-    before = code_digest("attention_limits.a.kind")
+    before = code_digest("attention_limits.a.estimator")
     package(file, old, new)
-    assert code_digest("attention_limits.a.kind") != before
+    assert code_digest("attention_limits.a.estimator") != before
 
 
 def test_progress_messages_are_no_part_of_a_number(package):
     before = code_digest("attention_limits.loud")
-    package("progress.py", "z = 1", "z = 2")
+    package("pipeline/progress.py", "z = 1", "z = 2")
     assert code_digest("attention_limits.loud") == before
 
 
@@ -141,4 +146,4 @@ def test_init_files_of_the_package_have_no_code():
         # A docstring is no code.
         if len(tree.body) > (ast.get_docstring(tree) is not None):
             found.append(path)
-    assert not found, "code in them would make every kind depend on it"
+    assert not found, "code in them would make every estimator depend on it"

@@ -8,33 +8,42 @@ from hypothesis import strategies as st
 
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
-from toy import EXPERIMENT, Toy
+from toy import EXPERIMENT, Toy, imported
 from toy_data import SHARED, share
+
+MODELS = "steep: {gain: 3.0}\nflat: {gain: 0.0}\n"
 
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
-    return Toy(tmp_path_factory.mktemp("spec") / "project")
+    project = Toy(tmp_path_factory.mktemp("spec") / "project")
+    share(project)
+    project.write("config/toy/models.yaml", MODELS)
+    with imported(project):
+        yield project
+
+
+def edited(text, edits):
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    return text
 
 
 @pytest.fixture
 def load(toy):
     """Write the toy experiment, with edits, and load it."""
 
-    def load_edited(*edits, scale="laptop"):
-        text = EXPERIMENT
-        for old, new in edits:
-            assert old in text
-            text = text.replace(old, new)
-        toy.experiment.write_text(text)
-        return load_experiment(toy.experiment, scale)
+    def load_edited(*edits, scale="laptop", settings=None):
+        toy.experiment.write_text(edited(EXPERIMENT, edits))
+        return load_experiment(toy.experiment, scale, settings)
 
     return load_edited
 
 
-def problems(load, *edits):
+def problems(load, *edits, **options):
     with pytest.raises(SpecError) as caught:
-        load(*edits)
+        load(*edits, **options)
     return caught.value.problems
 
 
@@ -51,7 +60,7 @@ def test_the_effective_specification(load):
         "replicas": [0, 1, 2],
         "solver": {"steps": 3},
     }
-    assert growth.module == "attention_limits.experiments.toy.growth"
+    assert growth.module == "attention_limits.toy.estimators.growth"
     assert growth.resources == {"threads": 1, "memory": 1000, "minutes": 60}
 
 
@@ -61,7 +70,7 @@ def test_two_spellings_of_a_value_are_one_value(load):
     assert json.dumps(one.effective()) == json.dumps(load().effective())
 
 
-def test_defaults_of_the_schema_are_filled_in(load):
+def test_defaults_of_the_class_are_filled_in(load):
     assert load(("    solver: {tolerance: 1.0e-6}\n", "")).estimators["counting"].solver == {"tolerance": 0.01}
 
 
@@ -71,6 +80,56 @@ def test_scales_are_overlays(load):
     assert load().estimators["growth"].replicas == 3
     values = load(("grid: {alpha: {num: 2}}", "grid: {alpha: {values: [0.3]}}"), scale="smoke")
     assert values.estimators["growth"].grid == {"alpha": [0.3]}
+
+
+def test_models_by_name(load):
+    written = "model: {gain: 2.0}"
+    assert load((written, "model: steep")).effective() == load((written, "model: {gain: 3.0}")).effective()
+    based = load((written, "model: {base: steep, gain: 4.0}"))
+    assert based.estimators["growth"].model == {"gain": 4.0}
+    overlay = "  paper: {model: {gain: 5.0}, estimators: {growth: {replicas: 5}}}"
+    edits = [(written, "model: steep"), ("  paper: {estimators: {growth: {replicas: 5}}}", overlay)]
+    assert load(*edits).estimators["growth"].model == {"gain": 3.0}
+    assert load(*edits, scale="paper").estimators["growth"].model == {"gain": 5.0}
+
+
+def test_changes_of_models(load, toy):
+    named, own = ("model: {gain: 2.0}", "model: steep"), ("model: {gain: 2.0}", "model: {base: steep, gain: 4.0}")
+    changes = {"toy": {"steep": {"gain": 7.0}}, "another_family": {"x": {"y": 1}}}
+    assert load(named, settings=changes).estimators["growth"].model == {"gain": 7.0}
+    # What an experiment writes itself stays; what names no model stays.
+    assert load(own, settings=changes).estimators["growth"].model == {"gain": 4.0}
+    assert load(settings=changes).estimators["growth"].model == {"gain": 2.0}
+    (found,) = problems(load, named, settings={"toy": {"round": {"gain": 1.0}}})
+    assert found == f"set: round: not in {toy.folder}/config/toy/models.yaml; allowed: steep, flat"
+    (found,) = problems(load, named, settings={"toy": {"steep": {"gain": -1.0}}})
+    assert found.startswith(f"{toy.experiment}: model.gain: -1.0: allowed: a number ≥ 0 (Slope)")
+    (found,) = problems(load, named, settings={"toy": {"steep": {"slope": 1.0}}})
+    assert found == f"{toy.experiment}: model.slope: unknown key; allowed: gain"
+
+
+@pytest.mark.parametrize(
+    ("model", "line"),
+    [
+        ("model: round", "model: 'round': not in models.yaml; allowed: steep, flat"),
+        ("model: {base: round}", "model: 'round': not in models.yaml; allowed: steep, flat"),
+        ("model: {base: steep, gain: -1}", "model.gain: -1: allowed: a number ≥ 0 (Slope)"),
+        ("model: {base: [steep]}", "model: ['steep']: not in models.yaml"),
+        ("model: [steep]", 'model: ["steep"]: allowed: a mapping or text (Parameters'),
+    ],
+)
+def test_wrong_models(load, toy, model, line):
+    found = problems(load, ("model: {gain: 2.0}", model))
+    assert found[0].startswith(f"{toy.experiment}: {line}")
+    assert len(found) == 1
+
+
+def test_a_file_of_models_is_a_mapping_of_mappings(load, toy):
+    toy.write("config/toy/models.yaml", "steep: 3\n")
+    try:
+        assert problems(load) == [f"{toy.folder}/config/toy/models.yaml: steep: must be a mapping"]
+    finally:
+        toy.write("config/toy/models.yaml", MODELS)
 
 
 def test_an_effective_specification_is_a_copy(load):
@@ -109,11 +168,18 @@ def test_an_effective_specification_is_a_copy(load):
         (("{alpha: {values", "{gain: {values"), "estimators.counting.grid.gain", ["in model too"]),
         (("chunk: {alpha: 2}", "chunk: {beta: 2}"), "estimators.growth.chunk.beta", ["allowed: alpha, replicas"]),
         (("replicas: 3", "replicas: 0"), "estimators.growth.replicas", ["whole number ≥ 1"]),
-        (("  counting:", "  guessing:"), "estimators.guessing", ["no such estimator; allowed: counting, growth"]),
-        (("  counting:", "  Counting:"), "estimators.Counting", ["unknown key"]),
+        (("  counting:", "  guessing:"), "estimators.guessing", ["no such estimator; allowed: growth, counting"]),
+        (("  counting:", "  Counting:"), "estimators.Counting", ["names matching"]),
         (("title: Growth of a toy", "titel: x"), "titel", ["unknown key"]),
         (("title: Growth of a toy\n", ""), "title", ["missing; allowed: text"]),
         (("  paper:", "  huge:"), "scales.huge", ["unknown key; allowed: paper, smoke"]),
+        (
+            ("    replicas: 3\n", "    model: {gain: 9}\n"),
+            "estimators.growth.model",
+            ["unknown key; the model of the file"],
+        ),
+        (("scales:", "requires: {/abs: x}\nscales:"), "requires./abs", ["unknown key; allowed: names matching"]),
+        (("    solver: {steps: 3}", "    solver: 3"), "estimators.growth.solver", ["3: allowed: a mapping"]),
         (("replicas: 5", "replica: 5"), "scales.paper.estimators.growth.replica", ["unknown key"]),
         (("replicas: 5", "replicas: 5.5"), "scales.paper.estimators.growth.replicas", ["5.5:"]),
         (("paper: {estimators: {growth", "paper: {estimators: {grown"), "scales.paper.estimators.grown", ["unknown"]),
@@ -124,7 +190,7 @@ def test_an_effective_specification_is_a_copy(load):
         (("gain: 2.0}", "gain: 2.0"), "line ", ["expected"]),
     ],
 )
-def test_a_wrong_file_is_told_by_key_value_and_what_is_allowed(load, toy, edit, path, words):
+def test_a_wrong_file_is_reported_by_key_value_and_what_is_allowed(load, toy, edit, path, words):
     found = problems(load, edit)
     matching = [line for line in found if line.startswith(f"{toy.experiment}: {path}")]
     assert matching, found
@@ -169,19 +235,13 @@ def test_what_a_point_hangs_on(load):
     )
 
 
-@pytest.fixture(scope="module")
-def sharing(tmp_path_factory):
-    toy = Toy(tmp_path_factory.mktemp("sharing") / "project")
-    share(toy)
-    return toy.folder / "config/experiments/toy/shared.yaml"
+@pytest.fixture
+def sharing(toy):
+    return toy.folder / "config/toy/experiments/shared.yaml"
 
 
 def load_shared(path, *edits, scale="laptop"):
-    text = SHARED
-    for old, new in edits:
-        assert old in text
-        text = text.replace(old, new)
-    path.write_text(text)
+    path.write_text(edited(SHARED, edits))
     return load_experiment(path, scale)
 
 
@@ -191,7 +251,7 @@ def test_data_and_their_readers(sharing):
     assert means.reads is spreads.reads is drawn
     assert [chunk.size for chunk in drawn.chunks] == [1] * 4
     (chunk,) = spreads.chunks
-    wanted = [item.name for item in spreads.data_chunks(chunk.points())]
+    wanted = [item.name for item in spreads.data_chunks(chunk)]
     assert wanted == [item.name for item in drawn.chunks if item.grid["alpha"] == [0.4]]
     reads = {"name": "drawn", "model": {"gain": 2.0}, "grid": ["alpha"], "solver": {"samples": 5}}
     assert spreads.effective(chunk)["reads"] == reads
@@ -210,19 +270,19 @@ def test_data_and_their_readers(sharing):
         (("    replicas: 2\n    chunk", "    replicas: 3\n    chunk"), "estimators.means.replicas: 3: allowed: ≤ 2, the rep"),
         (("{drawn: {replicas: 3}}", "{drawn: {replicas: 2}}"), "scales.paper.estimators.means.replicas: 3: allowed: ≤ 2"),
         (("    reads: drawn\n    grid: {alpha: {values: [0.4]}}", "    grid: {alpha: {values: [0.4]}}"),
-         "estimators.spreads.reads: missing; allowed: drawn"),
-        (("reads: drawn", "reads: drown"), "estimators.means.reads: 'drown': not in the section data; allowed: drawn"),
-        (("reads: drawn", "reads: 1"), "estimators.means.reads: 1: allowed: text"),
+         'estimators.spreads.reads: missing; allowed: exactly "drawn"'),
+        (("reads: drawn", "reads: drown"), 'estimators.means.reads: "drown": allowed: exactly "drawn"'),
         (("reads: drawn", "reads: drown"), "data.drawn: no estimator reads it"),
-        (("  spreads:\n    reads", "  growth:\n    reads"), "estimators.growth.reads: unknown key; this estimator reads no"),
-        (("  spreads:\n    reads: drawn", "  drawn:"), "data.drawn: is an estimator too"),
-        (("    solver: {samples: 5}", "    chunk: {alpha: 1}"), "data.drawn.chunk: unknown key; allowed: grid, replicas"),
+        (("  spreads:\n    reads", "  growth:\n    reads"), "estimators.growth.reads: unknown key"),
+        (("  spreads:\n    reads: drawn", "  drawn:"), "estimators.drawn: no such estimator; allowed: growth, counting"),
+        (("    solver: {samples: 5}", "    chunk: {alpha: 1}"), "data.drawn.chunk: unknown key; allowed: grid, "),
         (("samples: 5", "samples: 0"), "data.drawn.solver.samples: 0: allowed: a whole number ≥ 1"),
-        (("  drawn:", "  dealt:"), "data.dealt: no such estimator; allowed: counting, drawn"),
+        (("  drawn:", "  dealt:"), "data.dealt: no such estimator; allowed: drawn"),
+        (("  drawn:", "  dealt:"), "estimators.means.reads: 'drawn': not in the section data; allowed: dealt"),
         (("data: {drawn: {rep", "data: {drown: {rep"), "scales.paper.data.drown: unknown key; allowed: drawn"),
     ],
 )  # fmt: skip
-def test_wrong_data_are_told(sharing, edit, line):
+def test_wrong_data_are_named(sharing, edit, line):
     with pytest.raises(SpecError) as caught:
         load_shared(sharing, edit)
     assert [found for found in caught.value.problems if found.startswith(f"{sharing}: {line}")], caught.value.problems
@@ -252,7 +312,7 @@ places = st.sampled_from(
 
 
 @given(places, plain)
-def test_any_value_anywhere_is_either_good_or_a_told_problem(toy, place, value):
+def test_any_value_anywhere_is_either_good_or_a_named_problem(toy, place, value):
     document = yaml.safe_load(EXPERIMENT)
     node = document
     for key in place[:-1]:
