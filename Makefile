@@ -14,7 +14,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run smoke report test slurm cluster-generic test-cluster soak golden lint bench publish docs release-check clean
+.PHONY: run smoke report test slurm cluster-generic test-cluster soak golden lint bench publish docs schemas rerun release-check clean
 
 # What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
@@ -70,6 +70,15 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(UV) sync --quiet --locked --inexact --group docs
 	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
+
+# JSON Schema of the experiment files for editors, into config/schemas, and the tables of all keys, into docs/keys.
+schemas: $(STAMP)
+	.venv/bin/python docs/schemas.py
+
+# Compute the jobs of one rule again, and all that depends on them: `make rerun RULE=smi_gamp`.
+rerun: $(STAMP)
+	@test -n "$(RULE)" || { echo 'say which rule: make rerun RULE=smi_gamp' >&2; exit 1; }
+	$(SNAKEMAKE) --forcerun $(RULE) --logger attention-limits
 
 # After `make run`, and `make bench` if wanted: the gallery, the audit, the benchmarks and the tables of the README say what was found.
 publish: $(STAMP)
