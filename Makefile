@@ -14,7 +14,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run smoke report test slurm cluster-generic test-cluster soak golden lint bench publish docs schemas rerun release-check clean
+.PHONY: run rerun smoke report test test-fast slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
 
 # What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
@@ -32,8 +32,16 @@ report: $(STAMP)
 	    || { status=$$?; cat $(RESULTS)/logs/report.log >&2; exit $$status; }
 	@! grep --after-context=3 "^<string>" $(RESULTS)/logs/report.log >&2
 
+# One rule and all that depends on it once more: make rerun RULE=smi_gamp
+rerun: $(STAMP)
+	$(SNAKEMAKE) -R $(RULE)
+
 test: lint
 	.venv/bin/pytest -n 2
+
+# The quick tests: no subprocess, no compilation beyond what is tested.
+test-fast: $(STAMP)
+	.venv/bin/pytest -n 2 -m "not cluster and not soak and not slow"
 
 # Snakemake's plugin for a queue, for the login node.
 slurm cluster-generic: $(STAMP)
@@ -71,14 +79,9 @@ docs: $(STAMP)
 	$(UV) sync --quiet --locked --inexact --group docs
 	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
 
-# JSON Schema of the experiment files for editors, into config/schemas, and the tables of all keys, into docs/keys.
+# JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, into docs.
 schemas: $(STAMP)
 	.venv/bin/python docs/schemas.py
-
-# Compute the jobs of one rule again, and all that depends on them: `make rerun RULE=smi_gamp`.
-rerun: $(STAMP)
-	@test -n "$(RULE)" || { echo 'say which rule: make rerun RULE=smi_gamp' >&2; exit 1; }
-	$(SNAKEMAKE) --forcerun $(RULE) --logger attention-limits
 
 # After `make run`, and `make bench` if wanted: the gallery, the audit, the benchmarks and the tables of the README say what was found.
 publish: $(STAMP)

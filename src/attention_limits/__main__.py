@@ -24,10 +24,10 @@ _THREAD_VARIABLES = (
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 _MODULES = {
-    **dict.fromkeys(("run", "merge", "draw"), "computing"),
-    **dict.fromkeys(("check", "list", "show", "summary"), "inspecting"),
-    **dict.fromkeys(("threshold", "check_link"), "thresholds"),
-    "audit": "auditing",
+    **dict.fromkeys(("run", "merge", "draw"), "jobs"),
+    **dict.fromkeys(("check", "list", "show", "summary"), "reports"),
+    **dict.fromkeys(("threshold", "check_link"), "links"),
+    "audit": "audit",
 }
 
 
@@ -178,7 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
     module = _MODULES[command]
     try:
         getattr(import_module(f"attention_limits.cli.{module}"), f"{command}_command")(**options)
-        if module == "computing":
+        if module == "jobs":
             # Goes into the log of a job: what it costs, whatever else the machine does meanwhile.
             print(f"{time.process_time():.1f} s of CPU")
     except (SpecError, CubeError) as error:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.cli.inspecting import _unconverged
+from attention_limits.cli.reports import _unconverged
 
 CHUNK = "alpha0-0.2_replicas0-2_b8a7d332"
 SPEC = "config/experiments/toy/growth_curve.yaml"

@@ -1,7 +1,7 @@
 # One rule per family, such as smi_cube, joins the chunks of an experiment.
 from attention_limits.pipeline.damage import damaged_chunks
 
-CUBE_DIGESTS = PROJECT.cube_digests()
+CUBE_DIGESTS = PROJECT.cube_digests
 
 
 def chunks_of(family):

@@ -43,10 +43,8 @@ for figure in PROJECT.figures.values():
             mem_mb=1000,
             runtime=10,
         params:
-            module=figure.module,
-            digest=figure.digest(),
+            digest=PROJECT.figure_digest(figure.name),
             caption=text(figure.caption.read_text(encoding="utf-8")),
-            spec=text(PROJECT.figure_spec(figure.name)),
             command=drawn_by(figure),
         message:
             "draw {output.pdf}"

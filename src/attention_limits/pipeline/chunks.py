@@ -14,7 +14,7 @@ from attention_limits.pipeline.combine import fill
 from attention_limits.pipeline.damage import UNREADABLE
 from attention_limits.pipeline.digests import chunk_attributes, chunk_code, point_digest
 from attention_limits.pipeline.errors import CubeError
-from attention_limits.pipeline.experiment import Estimator, Experiment
+from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.files import canonical_json, replacing
 from attention_limits.pipeline.grid import Chunk
 from attention_limits.pipeline.layout import common_attributes, write_atomic

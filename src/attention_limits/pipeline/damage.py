@@ -49,7 +49,7 @@ def damaged_cubes(project, figure: str) -> dict[Path, str]:
     for file in project.figure_cubes(figure):
         path = Path(file)
         if _is_suspect(path, project, drawn):
-            found |= _problem(path, {"cube_digest": project.cube_digests()[project.figures[figure].family, path.stem]})
+            found |= _problem(path, {"cube_digest": project.cube_digests[project.figures[figure].family, path.stem]})
     return found
 
 

@@ -3,7 +3,7 @@
 Nothing here imports numpy: the workflow computes all digests at each start.
 """
 
-from attention_limits.pipeline.experiment import Estimator, Experiment
+from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.files import digest
 from attention_limits.pipeline.grid import Chunk
 from attention_limits.pipeline.provenance import PACKAGE, code_digest, imported_modules

@@ -1,10 +1,7 @@
-"""One experiment file: read, overlay a scale, validate, expand into estimators, their data and their chunks."""
+"""An experiment file as an `Experiment`: read, take the model, overlay a scale, validate, expand."""
 
-import copy
-import functools
 import importlib
-import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +9,12 @@ from typing import Annotated
 from pydantic import Field
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.files import digest
-from attention_limits.pipeline.grid import Chunk, axis_values, cut, single
+from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.grid import axis_values, single
 from attention_limits.pipeline.provenance import PACKAGE, has_module
 from attention_limits.pipeline.specification import (
     DataSpecification,
+    Name,
     Problem,
     Range,
     Section,
@@ -31,18 +29,18 @@ SCALES = ("laptop", "paper", "smoke")
 # The sections of a file that list what to compute, by name of the estimator or kind of data.
 SECTIONS = ("data", "estimators")
 
-_Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
-_File = Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
 _Text = Annotated[str, Field(min_length=1)]
-_Parts = dict[_Name, dict]
+_Path = Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
+_Source = Annotated[_Text, Field(description="What the file is and where to get it, shown while it is missing.")]
+_Parts = dict[Name, dict]
 
 
 class Overlay(Section):
-    """Values that replace those of the file at one scale."""
+    """Values that replace those of the file at one scale: only estimators and data that the file has."""
 
-    model: Annotated[dict, Field(description="As model of the file.")] = {}  # noqa: RUF012
-    data: Annotated[_Parts, Field(description="As data of the file; only those the file has.")] = {}  # noqa: RUF012
-    estimators: Annotated[_Parts, Field(description="As estimators of the file; only those the file has.")] = {}  # noqa: RUF012
+    model: dict = {}
+    data: _Parts = {}
+    estimators: _Parts = {}
 
 
 class Scales(Section):
@@ -60,154 +58,18 @@ class File(Section):
     model: Annotated[
         dict | str,
         Field(
-            description="Parameters that all estimators share; or a name of models.yaml; or {base: name} and the keys that differ."
+            description="Parameters of all estimators, or a name of models.yaml, or {base: name} and the keys that differ."
         ),
-    ] = {}  # noqa: RUF012
+    ] = {}
     requires: Annotated[
-        dict[
-            _File,
-            Annotated[_Text, Field(description="What the file is and where to get it, shown while it is missing.")],
-        ],
+        dict[_Path, _Source],
         Field(
-            description="Files, relative to the project; the experiment is left out, with its figures, while one is missing."
+            description="Files, relative to the project. While one is missing, the workflow leaves the experiment out."
         ),
-    ] = {}  # noqa: RUF012
-    data: Annotated[_Parts, Field(description="Data that estimators read: name to grid, replicas, solver.")] = {}  # noqa: RUF012
-    estimators: Annotated[
-        _Parts, Field(min_length=1, description="Estimator name to its grid, replicas, solver and chunk.")
-    ]
+    ] = {}
+    data: Annotated[_Parts, Field(description="Data that estimators read: name to grid, replicas, solver.")] = {}
+    estimators: Annotated[_Parts, Field(min_length=1, description="Name to grid, replicas, solver, chunk, reads.")]
     scales: Scales = Scales()
-
-
-@dataclass(frozen=True)
-class Estimator:
-    """One way to compute the experiment, or one kind of data it reads: all that its jobs need, defaults filled in.
-
-    `blocks` are the sizes of the chunks by grid key and `replicas`; a missing key means the whole axis.
-    `project` is the folder that holds `config/`; it enters no digest. `reads` is the data that its jobs read, `requires`
-    the files, relative to `project`, whose bytes belong to the code.
-    """
-
-    family: str
-    experiment: str
-    name: str
-    specification: type[Specification]
-    model: dict
-    grid: dict[str, list[float]]
-    replicas: int
-    solver: dict
-    resources: dict
-    blocks: dict[str, int]
-    project: Path
-    reads: "Estimator | None" = None
-    requires: tuple[str, ...] = ()
-
-    @property
-    def is_data(self) -> bool:
-        """Whether this is data that estimators read."""
-        return not issubclass(self.specification, Specification)
-
-    @property
-    def module(self) -> str:
-        """The module whose `run(spec, streams)` computes this estimator."""
-        return f"{PACKAGE}.{self.family}.estimators.{self.name}"
-
-    @functools.cached_property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """All jobs, cut when they are first asked for: there may be many, and a job needs only itself."""
-        return tuple(cut(self.grid, self.replicas, self.blocks))
-
-    def chunk(self, name: str) -> Chunk:
-        """The chunk of a name. Raises KeyError when there is none."""
-        for chunk in self._chunks_by_ranges.get(name.rpartition("_")[0], ()):
-            if chunk.name == name:
-                return chunk
-        raise KeyError(name)
-
-    @functools.cached_property
-    def _chunks_by_ranges(self) -> dict[str, list[Chunk]]:
-        # By the readable part of the name: the other part costs a hash, which a job that asks for one chunk need not pay.
-        found: dict[str, list[Chunk]] = {}
-        for chunk in self.chunks:
-            found.setdefault(chunk.ranges, []).append(chunk)
-        return found
-
-    def described(self) -> dict:
-        """Model, grid, replicas and solver as plain data, with the name of the data that is read."""
-        plain = {"model": self.model, "grid": self.grid, "replicas": self.replicas, "solver": self.solver}
-        return plain if self.reads is None else {**plain, "reads": self.reads.name}
-
-    def effective(self, chunk: Chunk) -> dict:
-        """The plain dictionary handed to `run`: all that decides the numbers of a chunk, beside seed and code."""
-        plain = {
-            "family": self.family,
-            "experiment": self.experiment,
-            "estimator": self.name,
-            "model": copy.deepcopy(self.model),
-            "grid": copy.deepcopy(chunk.grid),
-            "replicas": list(chunk.replicas),
-            "solver": copy.deepcopy(self.solver),
-        }
-        return plain if self.reads is None else {**plain, "reads": copy.deepcopy(self.reads._identity())}
-
-    def point_digest(self, seed: int, code: str) -> str:
-        """What decides the numbers at one grid value and replica: points that agree in it are the same points."""
-        shared = [self.family, self.experiment, self.name, self.model, list(self.grid), self.solver, seed, code]
-        return digest(shared if self.reads is None else [*shared, self.reads._identity()])
-
-    def data_chunks(self, chunk: Chunk) -> list[Chunk]:
-        """The chunks of the data that a chunk reads: one per point, grid keys that the data do not scan left out."""
-        keys = list(self.reads.grid)
-        points = itertools.product(*(chunk.grid[key] for key in keys), chunk.replicas)
-        return [Chunk({key: [x] for key, x in zip(keys, point, strict=True)}, [replica]) for *point, replica in points]
-
-    def _identity(self) -> dict:
-        return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver}
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One experiment file at one scale."""
-
-    path: Path
-    family: str
-    name: str
-    scale: str
-    title: str
-    description: str
-    requires: dict[str, str]
-    data: dict[str, Estimator]
-    estimators: dict[str, Estimator]
-
-    @property
-    def project(self) -> Path:
-        """The folder that holds `config/`."""
-        return project_of(self.path)
-
-    @property
-    def parts(self) -> dict[str, Estimator]:
-        """Data and estimators by name."""
-        return {**self.data, **self.estimators}
-
-    def missing(self) -> list[str]:
-        """One line for each required file that is not there: its path, what it is and where to get it."""
-        there = {self.project / name: what for name, what in self.requires.items()}
-        return [f"{path} is missing: save there {what}" for path, what in there.items() if not path.is_file()]
-
-    def effective(self) -> dict:
-        """The whole specification as plain data, for the attributes of the merged cube."""
-        sections = {"data": self.data, "estimators": self.estimators}
-        described = {
-            section: {name: part.described() for name, part in parts.items()}
-            for section, parts in sections.items()
-            if parts
-        }
-        return {"family": self.family, "experiment": self.name, **described}
-
-
-def project_of(path: Path) -> Path:
-    """The folder that holds `config/<family>/experiments/<experiment>.yaml`."""
-    return path.absolute().parents[3]
 
 
 @dataclass(frozen=True)
@@ -244,22 +106,21 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
         family = load_family(name)
     except ModuleNotFoundError as error:
         raise SpecError([f"{path}: the folder {name} is no family: {error}"]) from None
-    document, found = read_yaml(path), []
-    file, wrong = validated(File, document)
-    found += wrong
+    document = read_yaml(path)
+    _, found = validated(File, document)
     if not found:
-        models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(family.name, {}))
-        base, wrong = _with_models(document, models)
-        found += wrong
+        models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))
+        document, found = _with_model(document, models)
     experiments = {}
-    for name in SCALES if not found else ():
-        chosen, wrong = _scaled(base, name)
-        experiments[name], more = (None, []) if wrong else _expand(path, name, file, chosen, family)
-        # A problem of the file itself stands in every scale.
-        known = {problem for problem in found}
-        found += [*wrong, *((_written(keys, document, name), text) for keys, text in more if (keys, text) not in known)]
+    for which in SCALES if not found else ():
+        chosen, wrong = _scaled(document, which)
+        if not wrong:
+            experiments[which], wrong = _expand(path, which, chosen, family)
+        # What is wrong with the file itself is wrong at every scale; the rest stands below its scale.
+        below = () if which == "laptop" else ("scales", which)
+        found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
     if found:
-        raise SpecError([f"{path}: {'.'.join(keys) or 'file'}: {message}" for keys, message in dict.fromkeys(found)])
+        raise SpecError([f"{path}: {'.'.join(keys) or 'file'}: {text}" for keys, text in dict.fromkeys(found)])
     return experiments[scale]
 
 
@@ -267,169 +128,149 @@ def load_models(path: Path, changes: Mapping) -> dict[str, dict]:
     """The named models of a family, with changes. Raises SpecError, also for a change of a model that does not exist."""
     models = read_yaml(path) if path.is_file() else {}
     found = [f"{path}: {name}: must be a mapping" for name, model in models.items() if not isinstance(model, dict)]
-    found += [
-        f"set: {name}: no model of {path}; allowed: {', '.join(models) or 'none'}"
-        for name in changes
-        if name not in models
-    ]
+    known = ", ".join(models) or "none"
+    found += [f"set: {name}: not in {path}; allowed: {known}" for name in changes if name not in models]
     if found:
         raise SpecError(found)
     return {name: {**model, **changes.get(name, {})} for name, model in models.items()}
 
 
-def _with_models(document: dict, models: dict[str, dict]) -> tuple[dict, list[Problem]]:
+def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[Problem]]:
     """The document with the name of a model replaced by its keys."""
     model = document.get("model", {})
-    named = {"base": model} if isinstance(model, str) else dict(model)
-    if "base" not in named:
-        return document, []
-    name = named.pop("base")
-    if name not in models:
-        keys = ("model",) if isinstance(model, str) else ("model", "base")
-        return document, [(keys, f"{name!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
-    return {**document, "model": {**models[name], **named}}, []
-
-
-def overlaid(base: dict, overlay: Mapping, replaces: Callable[[dict, Mapping], bool] = lambda old, new: False) -> dict:
-    """`base` with the values of `overlay` in it, mapping by mapping; neither is changed.
-
-    Where `replaces(old, new)` is true of two mappings, the new one takes the place of the old one as a whole.
-    """
-    merged = dict(base)
-    for key, value in overlay.items():
-        old = merged.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        merged[key] = overlaid(old, value, replaces) if both and not replaces(old, value) else value
-    return merged
-
-
-def _other_axis(old: dict, new: Mapping) -> bool:
-    """A list of values and a range exclude each other: the overlay's way of writing an axis wins."""
-    return ("values" in old) != ("values" in new)
+    model = {"base": model} if isinstance(model, str) else dict(model)
+    base = model.pop("base", None)
+    if base is None or base in models:
+        return {**document, "model": {**models.get(base, {}), **model}}, []
+    return document, [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
 
 
 def _scaled(document: dict, scale: str) -> tuple[dict, list[Problem]]:
-    """The document of one scale, and the parts that only its overlay has."""
+    """The document of one scale, and the names that only its overlay has."""
     overlay = document.get("scales", {}).get(scale, {})
     unknown = [
-        (("scales", scale, section, name), f"unknown key; allowed: {', '.join(document.get(section, {})) or 'none'}")
+        ((section, name), f"unknown key; allowed: {', '.join(document.get(section, {})) or 'none'}")
         for section in SECTIONS
         for name in overlay.get(section, {})
         if name not in document.get(section, {})
     ]
-    return overlaid(document, overlay, _other_axis), unknown
+    return _overlaid(document, overlay), unknown
 
 
-def _written(keys: tuple[str, ...], document: dict, scale: str) -> tuple[str, ...]:
-    """Where a problem of a scale was written: below `scales` when the overlay touches its keys."""
-    node = document.get("scales", {}).get(scale)
-    for depth, key in enumerate(keys):
-        if not isinstance(node, dict):
-            break
-        if key not in node:
-            # An overlay that writes a neighbour of a missing key is the one that lost it.
-            return ("scales", scale, *keys) if depth == len(keys) - 1 and depth > 0 else keys
-        node = node[key]
-    return ("scales", scale, *keys) if node is not None else keys
+def _overlaid(base: dict, overlay: Mapping) -> dict:
+    """`base` with the values of `overlay` in it, mapping by mapping.
+
+    An axis that is written in the other way, as a list of values or as a range, is replaced as a whole.
+    """
+    merged = dict(base)
+    for key, value in overlay.items():
+        old = merged.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict) and ("values" in old) == ("values" in value)
+        merged[key] = _overlaid(old, value) if both else value
+    return merged
 
 
-def _expand(
-    path: Path, scale: str, file: File, document: dict, family: Family
-) -> tuple[Experiment | None, list[Problem]]:
+def _expand(path: Path, scale: str, document: dict, family: Family) -> tuple[Experiment | None, list[Problem]]:
     """The experiment of one scale, or None and all that is wrong with it."""
-    found = []
-    parts: dict[str, dict[str, Estimator]] = {"data": {}, "estimators": {}}
-    model, read = document.get("model", {}), set()
-    for section in SECTIONS:
-        for name, part in document.get(section, {}).items():
-            classes = getattr(family, section)
-            if name not in classes:
-                found.append(((section, name), f"no such estimator; allowed: {', '.join(classes) or 'none'}"))
-                read |= set(model)
-                continue
-            cls = classes[name]
-            read |= fields(cls, "model")
-            checked, wrong = _validated_part(cls, part, model)
-            found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
-            if checked is None:
-                continue
-            grid = {key: getattr(checked.grid, key) for key in part.get("grid", {})}
-            reads = getattr(checked, "reads", None)
-            if reads is not None and reads not in parts["data"]:
-                if reads not in document.get("data", {}):
-                    known = ", ".join(document.get("data", {})) or "none"
-                    found.append(((section, name, "reads"), f"{reads!r}: not in the section data; allowed: {known}"))
-                continue
-            parts[section][name] = Estimator(
-                family=family.name,
-                experiment=path.stem,
-                name=name,
-                specification=cls,
-                model={key: value for key, value in checked.model.plain().items() if key not in grid},
-                grid=grid,
-                replicas=checked.replicas,
-                solver=checked.solver.plain(),
-                resources=checked.resources.plain(),
-                blocks=single(grid) if section == "data" else dict(checked.chunk),
-                project=project_of(path),
-                reads=parts["data"][reads] if reads else None,
-                requires=tuple(file.requires),
+    model, data, found = document["model"], document.get("data", {}), []
+    parts: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
+    read = set()
+    listed = [(section, *item) for section in SECTIONS for item in document.get(section, {}).items()]
+    for section, name, written in listed:
+        classes = getattr(family, section)
+        if name not in classes:
+            found.append(((section, name), f"no such estimator; allowed: {', '.join(classes) or 'none'}"))
+            read |= set(model)
+            continue
+        read |= fields(classes[name], "model")
+        part, wrong = _validated(classes[name], written, model)
+        if part is not None and (reads := getattr(part, "reads", None)) and reads not in data:
+            wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
+        found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
+        if not found:
+            parts[section][name] = _estimator(
+                path, family, name, part, list(written.get("grid", {})), document, parts["data"]
             )
-    found += [
-        (("model", key), f"unknown key; allowed: {', '.join(sorted(read)) or 'none'}")
-        for key in model
-        if key not in read
-    ]
-    wanted = [part.get("reads") for part in document.get("estimators", {}).values()]
-    found += [(("data", name), "no estimator reads it") for name in document.get("data", {}) if name not in wanted]
-    if not found:
-        for section, members in parts.items():
-            for name, part in members.items():
-                wrong = [*_points_without_data(part), *part.specification.cross_checks(part)]
-                found += [
-                    (tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong
-                ]
+    unknown = [key for key in model if key not in read]
+    found += [(("model", key), f"unknown key; allowed: {', '.join(sorted(read)) or 'none'}") for key in unknown]
+    wanted = [written.get("reads") for written in document["estimators"].values()]
+    found += [(("data", name), "no estimator reads it") for name in data if name not in wanted]
+    for section, name, _ in listed if not found else ():
+        part = parts[section][name]
+        wrong = [*_points_without_data(part), *part.specification.cross_checks(part)]
+        found += [(tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong]
     if found:
         return None, list(dict.fromkeys(found))
-    described = " ".join(file.description.split())
-    return Experiment(path, family.name, path.stem, scale, file.title, described, file.requires, **parts), []
+    texts = document["title"], " ".join(document["description"].split())
+    return Experiment(path, family.name, path.stem, scale, *texts, document.get("requires", {}), **parts), []
 
 
-def _validated_part(cls: type[Specification], part: dict, model: dict) -> tuple[Specification | None, list[Problem]]:
-    """One estimator of a file as an instance of its class, its axes expanded; keys of the model that it scans come from the grid."""
+def _estimator(
+    path: Path,
+    family: Family,
+    name: str,
+    part: Specification,
+    keys: list[str],
+    document: dict,
+    data: dict[str, Estimator],
+) -> Estimator:
+    # The order of the file is that of the dimensions of the cube.
+    grid = {key: getattr(part.grid, key) for key in keys}
+    return Estimator(
+        family=family.name,
+        experiment=path.stem,
+        name=name,
+        specification=type(part),
+        model={key: value for key, value in part.model.plain().items() if key not in grid},
+        grid=grid,
+        replicas=part.replicas,
+        solver=part.solver.plain(),
+        resources=part.resources.plain(),
+        blocks=dict(part.chunk) if isinstance(part, Specification) else single(grid),
+        project=path.absolute().parents[3],
+        reads=data.get(getattr(part, "reads", None)),
+        requires=tuple(document.get("requires", {})),
+    )
+
+
+def _validated(
+    cls: type[DataSpecification], written: dict, model: dict
+) -> tuple[DataSpecification | None, list[Problem]]:
+    """One part of a file as an instance of its class, the axes expanded. A key of the model that it scans has its first value."""
+    grid, blocks = written.get("grid", {}), written.get("chunk", {})
     axes, found = {}, []
-    grid = part.get("grid", {})
     for key, axis in grid.items() if isinstance(grid, dict) else ():
-        is_list = isinstance(axis, dict) and "values" in axis
-        _, wrong = validated(Values if is_list else Range, axis)
-        found += [(("grid", key, *keys), text if keys else _not_an_axis(axis)) for keys, text in wrong]
-        try:
-            axes[key] = axis_values(axis) if not wrong else []
-        except ValueError as error:
-            found.append((("grid", key), str(error)))
+        axes[key], wrong = _axis(axis)
+        found += [(("grid", key, *keys), text) for keys, text in wrong]
         if key in model:
             found.append((("grid", key), "is in model too; a key is either fixed or scanned"))
-    blocks = part.get("chunk", {})
-    if isinstance(blocks, dict):
-        allowed = [*axes, "replicas"]
-        found += [
-            (("chunk", key), f"unknown key; allowed: {', '.join(allowed)}") for key in blocks if key not in allowed
-        ]
-    mine = {key: value for key, value in model.items() if key in fields(cls, "model")}
-    scanned = {key: values[0] for key, values in axes.items() if key in fields(cls, "model") and values}
-    whole = {"solver": {}, **part, "grid": axes if isinstance(grid, dict) else grid, "model": {**mine, **scanned}}
-    checked, wrong = validated(cls, whole)
+    cuttable = [*axes, "replicas"]
+    unknown = [key for key in blocks if key not in cuttable] if isinstance(blocks, dict) else []
+    found += [(("chunk", key), f"unknown key; allowed: {', '.join(cuttable)}") for key in unknown]
+    own = {**model, **{key: values[0] for key, values in axes.items() if values}}
+    own = {key: value for key, value in own.items() if key in fields(cls, "model")}
+    part, wrong = validated(
+        cls, {"solver": {}, **written, "grid": axes if isinstance(grid, dict) else grid, "model": own}
+    )
     for keys, text in wrong:
-        if (keys[0] == "grid" and len(keys) > 2) or (keys[0] == "model" and keys[1:2] and keys[1] in axes):
+        if keys[0] in ("grid", "model") and keys[1:2] and keys[1] in axes:
             # One wrong value is enough of a long axis.
             keys = ("grid", keys[1])
         if not any(keys == other[: len(keys)] for other, _ in found):
             found.append((keys, text))
-    return (None if found else checked), found
+    return (None if found else part), found
 
 
-def _not_an_axis(axis) -> str:
-    return f"{axis!r}: allowed: {{start, stop, num}}, with spacing: log for even spacing of logarithms, or {{values: [...]}}"
+def _axis(axis) -> tuple[list[float], list[Problem]]:
+    """The values of an axis, or an empty list and what is wrong."""
+    form = Values if isinstance(axis, dict) and "values" in axis else Range
+    _, wrong = validated(form, axis)
+    if any(not keys for keys, _ in wrong):
+        return [], [((), f"{axis!r}: allowed: {{start, stop, num}}, and spacing: log if wanted, or {{values: [...]}}")]
+    try:
+        return ([], wrong) if wrong else (axis_values(axis), [])
+    except ValueError as error:
+        return [], [((), str(error))]
 
 
 def _points_without_data(part: Estimator) -> list[Problem]:

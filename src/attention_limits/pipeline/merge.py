@@ -9,7 +9,7 @@ from attention_limits.pipeline import cubes
 from attention_limits.pipeline.combine import fill, union
 from attention_limits.pipeline.digests import chunk_attributes, cube_digest, point_digest
 from attention_limits.pipeline.errors import CubeError
-from attention_limits.pipeline.experiment import Experiment
+from attention_limits.pipeline.estimator import Experiment
 from attention_limits.pipeline.layout import cube_attributes, grid_keys, joined, write_atomic
 from attention_limits.pipeline.project import part_folder
 from attention_limits.pipeline.provenance import versions

@@ -9,17 +9,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.digests import chunk_code, cube_digest
+from attention_limits.pipeline.digests import chunk_code, cube_digest, figure_digest
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import Estimator, Experiment, load_experiment, load_family
-from attention_limits.pipeline.files import canonical_json
-from attention_limits.pipeline.provenance import PACKAGE, code_digest
-from attention_limits.pipeline.specification import Section, Whole, validated
+from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.experiment import load_experiment, load_family
+from attention_limits.pipeline.figures import Figure, load_figures
+from attention_limits.pipeline.specification import NAME, Name, Section, Whole, validated
 from attention_limits.pipeline.yaml_reader import read_yaml
 
 RESULTS = "results"
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_Name = Annotated[str, Field(pattern=f"^{_NAME.pattern}$")]
 # A path that is written into targets and wildcards of Snakemake.
 _Path = Annotated[
     str,
@@ -43,44 +41,13 @@ class Run(Section):
         "."
     )
     families: Annotated[
-        Literal["all"] | Annotated[list[_Name], Field(min_length=1)],
+        Literal["all"] | Annotated[list[Name], Field(min_length=1)],
         Field(description="all, or a list of folders of config/."),
     ] = "all"
     set: Annotated[
-        dict[_Name, dict[_Name, dict]],
+        dict[Name, dict[Name, dict]],
         Field(description="Changes of models: family, then name of the model, then key and value."),
-    ] = {}  # noqa: RUF012
-
-
-class FigureEntry(Section):
-    """One figure: who draws it, from what."""
-
-    title: Annotated[str, Field(min_length=1, description="One line.")]
-    cubes: Annotated[list[_Name], Field(min_length=1, description="Experiments of the family.")]
-    same_model: Annotated[
-        list[str],
-        Field(description="Keys of the model that must have one value in all cubes, which are drawn together."),
-    ] = []  # noqa: RUF012
-    module: Annotated[
-        _Name | None,
-        Field(description="Module in the folder figures of the family, if it is not that of the figure's name."),
-    ] = None
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One figure: the module that draws it and the cubes it is drawn from."""
-
-    name: str
-    family: str
-    title: str
-    module: str
-    cubes: tuple[str, ...]
-    caption: Path
-
-    def digest(self) -> str:
-        """Digest of all that decides the figure beside its cubes: the drawing code and the caption."""
-        return code_digest(self.module, extra_files=[self.caption])
+    ] = {}
 
 
 @dataclass(frozen=True)
@@ -91,7 +58,6 @@ class Project:
     require a file that is missing; they and their figures are nowhere else.
     """
 
-    root: Path
     scale: str
     seed: int
     base: str
@@ -170,14 +136,15 @@ class Project:
             for name, part in item.parts.items()
         }
 
+    @functools.cached_property
     def cube_digests(self) -> dict[tuple[str, str], str]:
         """The digest of every cube, by family and experiment."""
         return {(item.family, item.name): cube_digest(item, self.seed) for item in self._all()}
 
-    def figure_spec(self, name: str) -> str:
-        """The specifications of the cubes of a figure as JSON, one line per cube."""
+    def figure_digest(self, name: str) -> str:
+        """The digest of one figure."""
         figure = self.figures[name]
-        return "\n".join(canonical_json(self.experiments[figure.family][cube].effective()) for cube in figure.cubes)
+        return figure_digest(figure.module, {cube: self.cube_digests[figure.family, cube] for cube in figure.cubes})
 
     def _all(self) -> list[Experiment]:
         return [item for group in self.experiments.values() for item in group.values()]
@@ -205,7 +172,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     source = folder / "config.yaml"
     run, wrong = validated(Run, read_yaml(source) if config is None else config)
     if wrong:
-        raise SpecError(_lines(source, wrong))
+        raise SpecError([f"{source}: {'.'.join(keys) or 'file'}: {text}" for keys, text in wrong])
     families = sorted(path.parent.name for path in folder.glob("*/experiments"))
     found = [
         f"{source}: {key}: {name!r}: no folder {folder / name / 'experiments'}"
@@ -229,7 +196,8 @@ def load_project(root: Path, config: dict | None = None) -> Project:
                 known[experiment.name] = experiment
     figures: dict[str, Figure] = {}
     for family in experiments if not found else ():
-        mine, wrong = _load_figures(root, family, experiments[family], left_out)
+        absent = {item.name for item in left_out if item.family == family}
+        mine, wrong = load_figures(folder / family / "figures.yaml", family, experiments[family], absent)
         found += wrong
         found += [
             f"{name}: this name is taken by another figure or family" for name in mine if name in (*figures, *families)
@@ -237,12 +205,12 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         figures |= mine
     if found:
         raise SpecError(found)
-    return Project(root, run.scale, run.seed, run.results, run.set, experiments, figures, tuple(left_out))
+    return Project(run.scale, run.seed, run.results, run.set, experiments, figures, tuple(left_out))
 
 
 def _named_experiment(path: Path, run: Run) -> Experiment:
     # Both are names in targets and in the lines of the shell.
-    if not all(_NAME.fullmatch(name) for name in (path.parents[1].name, path.stem)):
+    if not all(re.fullmatch(NAME, name) for name in (path.parents[1].name, path.stem)):
         allowed = "allowed: a name of a-z, 0-9 and _ that begins with a letter"
         raise SpecError([f"{path}: the family and the file: {allowed}"])
     experiment = load_experiment(path, run.scale, run.set)
@@ -253,57 +221,3 @@ def _named_experiment(path: Path, run: Run) -> Experiment:
         except ModuleNotFoundError as error:
             raise SpecError([f"{path}: {error}"]) from None
     return experiment
-
-
-def _load_figures(
-    root: Path, family: str, experiments: dict[str, Experiment], left_out: list[Experiment]
-) -> tuple[dict[str, Figure], list[str]]:
-    """The figures of a family that no experiment is left out of, and what is wrong with any."""
-    source, figures, found = root / "config" / family / "figures.yaml", {}, []
-    absent = {item.name for item in left_out if item.family == family}
-    prefix = load_family(family).prefix
-    for name, written in (read_yaml(source) if source.is_file() else {}).items():
-        entry, wrong = validated(FigureEntry, written)
-        found += _lines(source, [((name, *keys), text) for keys, text in wrong])
-        if not _NAME.fullmatch(name):
-            found.append(f"{source}: {name}: allowed: a name of a-z, 0-9 and _ that begins with a letter")
-        if entry is None:
-            continue
-        known = [*experiments, *absent]
-        found += [
-            f"{source}: {name}.cubes: {cube!r}: allowed: {', '.join(known)}"
-            for cube in entry.cubes
-            if cube not in known
-        ]
-        present = [experiments[cube] for cube in entry.cubes if cube in experiments]
-        found += [
-            f"{source}: {name}.same_model: {text}" for key in entry.same_model for text in _differing(key, present)
-        ]
-        folder = Path(__file__).parents[1] / family / "figures"
-        module = f"{PACKAGE}.{family}.figures.{entry.module or name}"
-        figure = Figure(f"{prefix}_{name}", family, entry.title, module, tuple(entry.cubes), folder / f"{name}.rst")
-        try:
-            figure.digest()
-        except ModuleNotFoundError as error:
-            found.append(f"{source}: {name}.module: {error}")
-        except OSError as error:
-            found.append(f"{source}: {name}: its caption {figure.caption} cannot be read: {error.strerror}")
-        figures[figure.name] = figure
-    return {name: item for name, item in figures.items() if not absent & set(item.cubes)}, found
-
-
-def _differing(key: str, experiments: list[Experiment]) -> list[str]:
-    """What is wrong if a key of the model has not one and the same value in all estimators that have it."""
-    values = {}
-    for experiment in experiments:
-        for part in experiment.estimators.values():
-            for value in part.grid.get(key, [part.model[key]] if key in part.model else []):
-                values.setdefault(value, set()).add(experiment.path.name)
-    if len(values) == 1:
-        return []
-    found = "; ".join(f"{value} in {', '.join(sorted(names))}" for value, names in values.items())
-    return [f"{key}: {found or 'in none of the cubes'}: drawn together, they need one and the same value"]
-
-
-def _lines(source: Path, found: list[tuple[tuple[str, ...], str]]) -> list[str]:
-    return [f"{source}: {'.'.join(keys) or 'file'}: {message}" for keys, message in found]

@@ -29,6 +29,9 @@ def _whole(value):
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+# A name in targets and in the lines of the shell.
+NAME = "^[a-z][a-z0-9_]*$"
+Name = Annotated[str, Field(pattern=NAME)]
 
 
 class Section(BaseModel):

@@ -25,7 +25,7 @@ class Entry(Section):
         list[_Text], Field(min_length=1, description="Experiments of the family, in the order of the reading.")
     ]
     reading: Annotated[_Text, Field(description="Function of readings.py of the family, or of pipeline/readings.py.")]
-    arguments: Annotated[dict, Field(description="Keyword arguments of the reading.")] = {}  # noqa: RUF012
+    arguments: Annotated[dict, Field(description="Keyword arguments of the reading.")] = {}
     reason: Annotated[str, Field(description="Why the numbers differ; empty where they agree.")] = ""
     evidence: Annotated[_Text, Field(description="A command that shows it.")]
 

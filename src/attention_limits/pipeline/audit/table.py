@@ -58,7 +58,7 @@ class Row:
 def compare(entry: Published, cubes: Mapping[str, object]) -> Row:
     """Read our number off `cubes` (name -> dataset).
 
-    The reading is a function of `attention_limits.<family>.readings`, or of `pipeline.readings`; it gets the cubes in order, then the
+    The reading is a function of `readings.py` of the family, or of `pipeline.readings`. It gets the cubes in order, then the
     arguments, and returns the number and its standard error. KeyError means that the point is not there, and so does a
     number or an error that is not finite.
     """

@@ -1,11 +1,10 @@
-"""Commands that only look: check, list, summary, show."""
+"""Commands that print and change nothing: check, list, summary, show."""
 
 import json
 import sys
 from pathlib import Path
 
 from attention_limits.pipeline.damage import UNREADABLE, aside_lines
-from attention_limits.pipeline.digests import figure_digest
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.experiment import SCALES, load_experiment
 from attention_limits.pipeline.files import canonical_json
@@ -39,7 +38,7 @@ def list_command(project: Path, scale: str, seed: int, results: str, settings: d
         return
     for note in loaded.notes():
         print(note, file=sys.stderr)
-    digests = loaded.cube_digests()
+    digests = loaded.cube_digests
     for (family, name), digest in digests.items():
         path = loaded.cube_path(family, name)
         chunks = loaded.chunk_paths(family, name)
@@ -48,8 +47,7 @@ def list_command(project: Path, scale: str, seed: int, results: str, settings: d
         print(f"cube    {_cube_state(Path(path), digest):8}  {path}  ({there} of {len(chunks)} chunks)  {title}")
     for name, figure in loaded.figures.items():
         files = [Path(path) for path in loaded.figure_paths(name)]
-        digest = figure_digest(figure.module, {cube: digests[figure.family, cube] for cube in figure.cubes})
-        print(f"figure  {_figure_state(files, digest):8}  {files[0]}  {figure.title}")
+        print(f"figure  {_figure_state(files, loaded.figure_digest(name)):8}  {files[0]}  {figure.title}")
 
 
 def _unneeded_chunks(project: Project, root: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Commands that answer a person directly, without an experiment file: threshold, check-link."""
+"""Commands about one link, without an experiment file: threshold, check-link."""
 
 import sys
 import time

@@ -1,11 +1,12 @@
-"""Commands that make files: run, merge, draw."""
+"""Commands of the jobs of the workflow: run, merge, draw."""
 
 import importlib
 import json
 from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.experiment import Estimator, Experiment, load_experiment
+from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import RESULTS, part_folder, results_folder
 
@@ -81,7 +82,7 @@ class _Cubes(dict):
 
 
 def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
-    """Draw a figure and write it as PDF and PNG, the same bytes from the same cubes; both files hold the digest of what made them."""
+    """Draw a figure as PDF and PNG, the same bytes from the same cubes. Both files hold the digest of the figure."""
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
     family, _, name = figure.rpartition("/")

@@ -1,0 +1,138 @@
+"""One experiment at one scale: its estimators, the data that they read, and the chunks that their jobs compute."""
+
+import copy
+import functools
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+from attention_limits.pipeline.files import digest
+from attention_limits.pipeline.grid import Chunk, cut
+from attention_limits.pipeline.provenance import PACKAGE
+from attention_limits.pipeline.specification import Specification
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """One way to compute the experiment, or one kind of data it reads: all that its jobs need, defaults filled in.
+
+    `blocks` are the sizes of the chunks by grid key and `replicas`; a missing key means the whole axis.
+    `project` is the folder that holds `config/`; it enters no digest. `reads` is the data that its jobs read, `requires`
+    the files, relative to `project`, whose bytes belong to the code.
+    """
+
+    family: str
+    experiment: str
+    name: str
+    specification: type[Specification]
+    model: dict
+    grid: dict[str, list[float]]
+    replicas: int
+    solver: dict
+    resources: dict
+    blocks: dict[str, int]
+    project: Path
+    reads: "Estimator | None" = None
+    requires: tuple[str, ...] = ()
+
+    @property
+    def is_data(self) -> bool:
+        """Whether this is data that estimators read."""
+        return not issubclass(self.specification, Specification)
+
+    @property
+    def module(self) -> str:
+        """The module whose `run(spec, streams)` computes this estimator."""
+        return f"{PACKAGE}.{self.family}.estimators.{self.name}"
+
+    @functools.cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """All jobs, cut when they are first asked for: there may be many, and a job needs only itself."""
+        return tuple(cut(self.grid, self.replicas, self.blocks))
+
+    def chunk(self, name: str) -> Chunk:
+        """The chunk of a name. Raises KeyError when there is none."""
+        for chunk in self._chunks_by_ranges.get(name.rpartition("_")[0], ()):
+            if chunk.name == name:
+                return chunk
+        raise KeyError(name)
+
+    @functools.cached_property
+    def _chunks_by_ranges(self) -> dict[str, list[Chunk]]:
+        # By the readable part of the name: the other part costs a hash, which a job that asks for one chunk need not pay.
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self.chunks:
+            found.setdefault(chunk.ranges, []).append(chunk)
+        return found
+
+    def described(self) -> dict:
+        """Model, grid, replicas and solver as plain data, with the name of the data that is read."""
+        plain = {"model": self.model, "grid": self.grid, "replicas": self.replicas, "solver": self.solver}
+        return plain if self.reads is None else {**plain, "reads": self.reads.name}
+
+    def effective(self, chunk: Chunk) -> dict:
+        """The plain dictionary handed to `run`: all that decides the numbers of a chunk, beside seed and code."""
+        plain = {
+            "family": self.family,
+            "experiment": self.experiment,
+            "estimator": self.name,
+            "model": copy.deepcopy(self.model),
+            "grid": copy.deepcopy(chunk.grid),
+            "replicas": list(chunk.replicas),
+            "solver": copy.deepcopy(self.solver),
+        }
+        return plain if self.reads is None else {**plain, "reads": copy.deepcopy(self.reads._identity())}
+
+    def point_digest(self, seed: int, code: str) -> str:
+        """What decides the numbers at one grid value and replica: points that agree in it are the same points."""
+        shared = [self.family, self.experiment, self.name, self.model, list(self.grid), self.solver, seed, code]
+        return digest(shared if self.reads is None else [*shared, self.reads._identity()])
+
+    def data_chunks(self, chunk: Chunk) -> list[Chunk]:
+        """The chunks of the data that a chunk reads: one per point, grid keys that the data do not scan left out."""
+        keys = list(self.reads.grid)
+        points = itertools.product(*(chunk.grid[key] for key in keys), chunk.replicas)
+        return [Chunk({key: [x] for key, x in zip(keys, point, strict=True)}, [replica]) for *point, replica in points]
+
+    def _identity(self) -> dict:
+        return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment file at one scale."""
+
+    path: Path
+    family: str
+    name: str
+    scale: str
+    title: str
+    description: str
+    requires: dict[str, str]
+    data: dict[str, Estimator]
+    estimators: dict[str, Estimator]
+
+    @property
+    def project(self) -> Path:
+        """The folder that holds `config/`."""
+        return self.path.absolute().parents[3]
+
+    @property
+    def parts(self) -> dict[str, Estimator]:
+        """Data and estimators by name."""
+        return {**self.data, **self.estimators}
+
+    def missing(self) -> list[str]:
+        """One line for each required file that is not there: its path, what it is and where to get it."""
+        there = {self.project / name: what for name, what in self.requires.items()}
+        return [f"{path} is missing: save there {what}" for path, what in there.items() if not path.is_file()]
+
+    def effective(self) -> dict:
+        """The whole specification as plain data, for the attributes of the merged cube."""
+        sections = {"data": self.data, "estimators": self.estimators}
+        described = {
+            section: {name: part.described() for name, part in parts.items()}
+            for section, parts in sections.items()
+            if parts
+        }
+        return {"family": self.family, "experiment": self.name, **described}
