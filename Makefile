@@ -82,6 +82,7 @@ docs: $(STAMP)
 # JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, into docs.
 schemas: $(STAMP)
 	.venv/bin/python docs/schemas.py
+	.venv/bin/python docs/rules.py
 
 # After `make run`, and `make bench` if wanted: the gallery, the audit, the benchmarks and the tables of the README say what was found.
 publish: $(STAMP)
