@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.experiment import load_family
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "rules.md"
@@ -38,24 +38,22 @@ def rule_graph():
     return [(names[a], names[b]) for a, b in re.findall(r"^\s*(id\d+) --> (id\d+)$", done.stdout, re.MULTILINE)]
 
 
-def page(graph, families):
-    """The text of the page: one graph per family, without the targets that only collect."""
+def page(graph, prefixes):
+    """The text of the page: one graph per family, whose rules begin with its prefix."""
     parts = [HEAD]
-    for family in families:
-        # All rules that the target of the family needs.
-        needed, found = set(), {family}
-        while found - needed:
-            needed |= found
-            found = {a for a, b in graph if b in needed}
-        edges = sorted((a, b) for a, b in graph if b in needed - {family})
-        lines = [f"    {a} --> {b}" for a, b in edges]
+    for family, prefix in prefixes.items():
+        edges = [edge for edge in sorted(graph) if all(name.startswith(f"{prefix}_") for name in edge)]
+        lines = [f"    {first} --> {second}" for first, second in edges]
         parts.append("\n".join([f"## {family}", "", "```mermaid", "flowchart LR", *lines, "```", ""]))
     return "\n".join(parts)
 
 
 def main():
     """Write the page."""
-    PAGE.write_text(page(rule_graph(), load_project(ROOT, {"scale": "smoke"}).experiments), encoding="utf-8")
+    prefixes = {
+        path.parent.name: load_family(path.parent.name).prefix for path in sorted(ROOT.glob("config/*/experiments"))
+    }
+    PAGE.write_text(page(rule_graph(), prefixes), encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: written")
 
 
