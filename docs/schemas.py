@@ -10,7 +10,8 @@ from pathlib import Path
 
 from attention_limits.pipeline.audit.entries import Entry
 from attention_limits.pipeline.experiment import File, load_family
-from attention_limits.pipeline.project import FigureEntry, Run
+from attention_limits.pipeline.figures import FigureEntry
+from attention_limits.pipeline.project import Run
 from attention_limits.pipeline.specification import Range, Resources, Specification, Values, describe, json_schema
 
 ROOT = Path(__file__).parents[1]
