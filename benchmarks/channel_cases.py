@@ -5,8 +5,8 @@ import time
 import numpy as np
 
 import naive
-from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, Channel, denoiser
 from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention

@@ -13,8 +13,6 @@ from attention_limits.potts_mlm.potts import Potts, color_couplings, site_coupli
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import node_dimension, solve
-from attention_limits.sequence_single_index.phase_diagram import phase_grid
-from attention_limits.sequence_single_index.reduced_sgd import Schedule, tied
 from channel_cases import typical_outputs
 from table import Growth, Spread
 
@@ -25,9 +23,6 @@ def growths(quick):
     return [
         nodes_growth([64, 128, 256] if quick else [128, 256, 512, 1024, 2048], repeats),
         depth_growth([3, 4, 5] if quick else [3, 4, 5, 6, 8], 16 if quick else 64, repeats),
-        token_growth([1, 4, 16] if quick else [1, 4, 16, 64, 256], repeats),
-        dimension_growth([1e2, 1e4] if quick else [1e2, 1e3, 1e4, 1e5], repeats),
-        grid_growth([20, 40] if quick else [25, 50, 100, 200], repeats),
         width_growth([20, 40] if quick else [100, 150, 200, 300, 400], repeats),
         score_growth([2, 4] if quick else [2, 3, 4, 6, 8], repeats),
         *site_growths([10, 20, 40] if quick else [10, 20, 40, 80], repeats),
@@ -72,34 +67,6 @@ def depth_growth(sizes, outputs, repeats):
         return lambda: channel.posterior(observed, omega, V)
 
     return growth("moments of L layers by sampling, per output", "layers L", sizes, work, outputs, repeats)
-
-
-def token_growth(sizes, repeats):
-    """One step of reduced SGD with tied weights against the number of tokens."""
-    steps, what = 100_000, "reduced SGD, tied weights, d = 1000, per step"
-    return growth(what, "tokens L", sizes, lambda length: _sgd(length, 1000, steps), steps, repeats)
-
-
-def dimension_growth(sizes, repeats):
-    """The same against the dimension, which the reduced law knows only as the number of degrees of freedom of a chi^2."""
-    steps, what = 200_000, "reduced SGD, tied weights, two tokens, per step"
-    return growth(what, "dimension d", sizes, lambda dimension: _sgd(2, int(dimension), steps), steps, repeats)
-
-
-def _sgd(length, dimension, steps):
-    generator = np.random.Generator(np.random.SFC64(0))
-    # A threshold out of reach: every step is taken.
-    return lambda: tied(length, dimension, 1e-3, 0.1, Schedule(steps, threshold=2.0), generator)
-
-
-def grid_growth(sizes, repeats):
-    """The phase diagram against the points along one side of its grid."""
-
-    def work(points):
-        a, omega = np.linspace(0.7, 1.0, points), np.linspace(0.4, 1.0, points)
-        return lambda: phase_grid(a, omega)
-
-    return growth("phase diagram of points × points", "points per side", sizes, work, 1, repeats)
 
 
 def site_growths(sizes, repeats):

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.numerics.statistics import mean_and_error
 
 # Okabe and Ito's palette: told apart by readers with any colour vision. One colour per layer, everywhere.
 LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73"}

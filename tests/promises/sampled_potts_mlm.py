@@ -38,10 +38,11 @@ def one(found, kind):
 
 def training(found, samples):
     """The sequences that the learners of `sampled` have seen, drawn again from the same streams."""
+    from attention_limits.potts_mlm.estimators.points import training_set
+
     from attention_limits.pipeline.experiment import load_experiment
     from attention_limits.pipeline.streams import Streams
     from attention_limits.potts_mlm.estimators import potts_samples
-    from attention_limits.potts_mlm.estimators.points import training_set
 
     path = configuration() / "experiments" / FAMILY / "promise.yaml"
     part = next(iter(load_experiment(path).estimators.values())).reads

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slow_sequence_multi_index as slow
+from attention_limits.sequence_multi_index.checks import MOST_ROWS
 from drawn_sequence_multi_index import KEYS, SIGMAS, computed, link_key, models
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.checks import MOST_ROWS
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from attention_limits.sequence_multi_index.checks import problems
 
 
@@ -17,7 +16,7 @@ def estimator(name, model, grid=None):
 THREE_WITHOUT_SKIP = {"link": "deep_attention", "depth": 3, "tokens": 3, "skip": 0.0, "beta": 1.0}
 
 
-@pytest.mark.parametrize("kind", ["state_evolution", "staircase", "phases", "gamp", "held_overlap"])
+@pytest.mark.parametrize("kind", ["state_evolution", "staircase", "phase_comparison", "gamp", "held_overlap"])
 def test_a_provided_link_whose_output_cannot_be_inverted_is_refused(kind):
     """Three layers without a skip: rounding loses what the output, nearly 1/M everywhere, says of the fields."""
     ((keys, message),) = problems(estimator(kind, THREE_WITHOUT_SKIP))

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from attention_limits.sequence_multi_index.checks import code_modules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import norm
 
 from attention_limits.pipeline.provenance import closure
-from attention_limits.sequence_multi_index.checks import code_modules
 from attention_limits.sequence_multi_index.links.checking import problems_of
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth, RescaledAttention, average_transfer

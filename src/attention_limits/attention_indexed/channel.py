@@ -1,4 +1,4 @@
-"""What an output y says about its scores h: h is known up to a variance V about omega, and y is one of
+"""Channels: what an output y reports about its scores h, known up to a variance V about omega. y is one of
 
     linear: h itself;    softmax: softmax of beta h by rows;    hardmax: the position of the largest entry of each row.
 
@@ -6,7 +6,7 @@ Entries of h are independent given the data, of variance 2 V on the diagonal and
 
     G = E[h - omega | y] / (2 V),    a symmetric T x T matrix,
 
-and the precision gained per sample and d^2 is E[4 sum_ab G_ab^2] = information(V, Q), Q the prior variance off the diagonal. (G
+and the precision gained per sample and d^2, E[4 sum_ab G_ab^2] = information(V, Q), Q the prior variance off the diagonal. (G
 is the derivative of log P(y) by omega, halved off the diagonal, whose entries count twice.) Source: Boncoraglio, Troiani, Erba,
 Zdeborova 2025, arXiv:2506.01582.
 """
@@ -17,65 +17,74 @@ from typing import Protocol
 import numpy as np
 
 from attention_limits.attention_indexed import hardmax
-from attention_limits.attention_indexed.hardmax_many import ManyHardmax
+from attention_limits.attention_indexed.gradient import Gradient
+from attention_limits.attention_indexed.hardmax_many import ManyHardmax, tie_information
 from attention_limits.attention_indexed.model import MOST_TOKENS, log_attention
-from attention_limits.attention_indexed.score import Score
 
 CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
 
 
 class Channel(Protocol):
-    """What the state evolution and message passing ask of a channel of T = `tokens` tokens.
+    """A channel of T = `tokens` tokens, as the state evolution needs it.
 
-    `equations` is the number K of equations that a sample gives, information(V, Q) = K / V, or None where an output is coarser.
-    `scale_free` is true where h and c h, c > 0, have the same output. `uncertainty` bounds the relative error of the information.
+    A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is coarser. `ties` is the limit
+    of information sqrt(V Q) at small V, or None where the information has another law. `uncertainty` bounds the relative error
+    of the information.
     """
 
     tokens: int
     equations: int | None
-    scale_free: bool
+    ties: float | None
     uncertainty: float
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q: q_hat = alpha information."""
 
+
+class Posterior(Channel, Protocol):
+    """A channel with a posterior mean, as message passing needs it. `scale_free`: h and c h, c > 0, have the same output."""
+
+    scale_free: bool
+
     def observe(self, h: np.ndarray) -> np.ndarray:
         """The outputs of scores h (n, T, T)."""
 
-    def score(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Score:
+    def gradient(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Gradient:
         """G given outputs `observed` (n, ...), as of `observe`, and omega (n, T, T)."""
 
     def variance(self, observed: np.ndarray, omega: np.ndarray) -> float | None:
-        """V as told by the distance of the outputs `observed` (n, ...) to omega (n, T, T), or None where they do not tell it."""
+        """V from the distance of the outputs `observed` (n, ...) to omega (n, T, T), or None where they do not determine it."""
 
 
 @dataclass(frozen=True)
 class Linear:
-    """y = h, of T = `tokens` tokens: a `Channel`."""
+    """y = h, of T = `tokens` tokens: a `Posterior`."""
 
     tokens: int
     scale_free = False
+    ties = None
     uncertainty = 0.0
 
     @property
     def equations(self) -> int:
-        """K = T (T + 1), each of the T (T + 1) / 2 entries counting twice."""
+        """K = T (T + 1): each of the T (T + 1) / 2 entries counts twice."""
         return self.tokens * (self.tokens + 1)
 
     def information(self, V, Q):
-        """K / V at posterior variance V (...), whatever the prior variance Q."""
+        """K / V at posterior variance V (...), for every prior variance Q."""
         return self.equations / V
 
     def observe(self, h):
         """The outputs of scores h (n, T, T): array of the same shape."""
         return h
 
-    def score(self, observed, omega, V):
+    def gradient(self, observed, omega, V):
         """G = (h - omega) / (2 V) given outputs `observed` and omega, both (n, T, T)."""
-        return _gaussian(self._residual(observed, omega), V)
+        G = self._residual(observed, omega) / (2.0 * V)
+        return Gradient(G, float(np.sum(G**2) / len(G)))
 
     def variance(self, observed, omega):
-        """V as told by the distance of the outputs `observed` to omega, both (n, T, T): sum (h - omega)^2 / (K n)."""
+        """V from the distance of the outputs `observed` to omega, both (n, T, T): sum (h - omega)^2 / (K n)."""
         return float(np.sum(self._residual(observed, omega) ** 2) / (self.equations * len(omega)))
 
     def _residual(self, observed, omega):
@@ -91,7 +100,7 @@ class Softmax(Linear):
 
     @property
     def equations(self) -> int:
-        """K = T^2 + T - 2: the constant is not told."""
+        """K = T^2 + T - 2: the output does not determine the constant."""
         return self.tokens**2 + self.tokens - 2
 
     def observe(self, h):
@@ -99,7 +108,7 @@ class Softmax(Linear):
         return log_attention(h, self.beta)
 
     def _residual(self, observed, omega):
-        # log y = beta h up to a constant by row; the symmetry of h tells the constants' differences.
+        # log y = beta h up to a constant by row; the symmetry of h determines the differences of the constants.
         constants = np.mean(observed.transpose(0, 2, 1) - observed, axis=2, keepdims=True)
         h = observed + constants
         residual = 0.5 * (h + h.transpose(0, 2, 1)) / self.beta - omega
@@ -108,49 +117,47 @@ class Softmax(Linear):
 
 @dataclass(frozen=True)
 class Hardmax:
-    """y_a = position of the largest entry of row a, exact: a `Channel`.
+    """y_a = position of the largest entry of row a of two tokens, exact: a `Posterior`."""
 
-    Attributes
-    ----------
-    published : bool
-        Follow the published code instead (see `hardmax`), whose curve has no `score`.
-    tokens : int
-        T = 2.
-    """
-
-    published: bool = False
-    tokens: int = 2
+    tokens = 2
     equations = None
     scale_free = True
     uncertainty = 0.0
 
+    @property
+    def ties(self) -> float:
+        """The limit of information sqrt(V Q) at small V."""
+        return tie_information(2)
+
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
-        return hardmax.information((Q - V) / V, self.published) / V
+        return hardmax.information((Q - V) / V) / V
 
     def observe(self, h):
         """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2)."""
         return np.argmax(h, axis=2)
 
-    def score(self, observed, omega, V):
-        """G given the positions `observed` (n, 2) and omega (n, 2, 2).
-
-        Raises ValueError for the published curve, which is no posterior mean.
-        """
-        if self.published:
-            raise ValueError(
-                "hardmax_published is a curve of the state evolution: it is no posterior mean to iterate with"
-            )
-        return Score(*hardmax.gradient(observed, omega, V))
+    def gradient(self, observed, omega, V):
+        """G given the positions `observed` (n, 2) and omega (n, 2, 2)."""
+        return Gradient(*hardmax.gradient(observed, omega, V))
 
     def variance(self, observed, omega):
-        """None: signs, `observed` (n, 2), do not tell their distance to omega (n, 2, 2)."""
+        """None: signs, `observed` (n, 2), have no distance to omega (n, 2, 2)."""
         return None
 
 
-def _gaussian(residual, V):
-    G = residual / (2.0 * V)
-    return Score(G, float(np.sum(G**2) / len(G)))
+@dataclass(frozen=True)
+class PublishedHardmax:
+    """The hardmax of two tokens in the published code (see `hardmax`): a `Channel` without posterior mean."""
+
+    tokens = 2
+    equations = None
+    ties = None
+    uncertainty = 0.0
+
+    def information(self, V, Q):
+        """The published code's E 4 sum_ab G_ab^2 at variance V (...) and prior variance Q."""
+        return hardmax.information((Q - V) / V, published=True) / V
 
 
 def make_channel(name: str, tokens: int, beta: float = 1.0) -> Channel:
@@ -166,20 +173,18 @@ def make_channel(name: str, tokens: int, beta: float = 1.0) -> Channel:
     Raises
     ------
     ValueError
-        If the name is unknown, T < 2, beta <= 0, the published hardmax has T > 2, or the hardmax T > `MOST_TOKENS`.
+        If the name is unknown, T < 2, beta <= 0, or T exceeds the `MOST_TOKENS` of the channel.
     """
     if name not in CHANNELS:
         raise ValueError(f"channel {name!r}: allowed: {', '.join(CHANNELS)}")
     if tokens < 2 or not 0 < beta < np.inf:
         raise ValueError(f"need T >= 2 and 0 < beta < infinity, got {tokens} and {beta}")
+    if tokens > MOST_TOKENS.get(name, tokens):
+        raise ValueError(f"{name} has up to {MOST_TOKENS[name]} tokens, got {tokens}")
     if name == "linear":
         return Linear(tokens)
     if name == "softmax":
         return Softmax(tokens, beta)
-    if tokens == 2:
-        return Hardmax(name == "hardmax_published")
     if name == "hardmax_published":
-        raise ValueError(f"hardmax_published has two tokens, got {tokens}")
-    if tokens > MOST_TOKENS:
-        raise ValueError(f"hardmax has up to {MOST_TOKENS} tokens, got {tokens}")
-    return ManyHardmax(tokens)
+        return PublishedHardmax()
+    return Hardmax() if tokens == 2 else ManyHardmax(tokens)

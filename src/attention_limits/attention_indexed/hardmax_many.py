@@ -2,7 +2,7 @@
 
 With s = sqrt(V/Q), the information per sample is f(s) s / V, f a smooth function. Four of its numbers are known:
 
-    f(0) = 2 J sum over ties of sigma p:    at many samples only an output near a tie is informative; p is the density of the
+    f(0) = 2 J sum over ties of sigma p:    at many samples only outputs near a tie are informative; p is the density of the
         tie, two entries of a row equal and the others below, sigma the standard deviation of their difference, both at Q = 1;
     f(1) = E 4 sum_ab G_ab^2 and f'(1) = f(1) - 2 dE/dq,    without data, at V = Q = 1: sums over all outputs;
     int_0^1 f ds = 2 H(y),    H the entropy of the output without data.
@@ -20,10 +20,10 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.special import ndtr
 
+from attention_limits.attention_indexed.gradient import Gradient
 from attention_limits.attention_indexed.hardmax import SIGN_INTEGRAL
 from attention_limits.attention_indexed.hardmax_kernels import posteriors
 from attention_limits.attention_indexed.hardmax_outputs import outputs
-from attention_limits.attention_indexed.score import Score
 
 # Step of the central difference of the gradient: relative error of f'(1) about 1e-4.
 _STEP = 0.02
@@ -31,11 +31,16 @@ _STEP = 0.02
 
 @dataclass(frozen=True)
 class ManyHardmax:
-    """y_a = position of the largest entry of row a; a `channel.Channel` of T = `tokens` from 2 to `model.MOST_TOKENS`."""
+    """y_a = position of the largest entry of row a; a `channel.Posterior` of T = `tokens` from 2 to 8."""
 
     tokens: int
     equations = None
     scale_free = True
+
+    @property
+    def ties(self) -> float:
+        """The limit of information sqrt(V Q) at small V."""
+        return tie_information(self.tokens)
 
     @property
     def uncertainty(self) -> float:
@@ -51,12 +56,12 @@ class ManyHardmax:
         """The positions (n, T) of the largest entries of the rows of scores h (n, T, T)."""
         return np.argmax(h, axis=2)
 
-    def score(self, observed, omega, V):
+    def gradient(self, observed, omega, V):
         """G given the positions `observed` (n, T), omega (n, T, T) and V > 0."""
         means = np.empty(omega.shape)
         posteriors(observed, omega / np.sqrt(V), means, np.empty(len(omega)))
         G = means / (2.0 * np.sqrt(V))
-        return Score(G, float(np.sum(G**2) / len(G)))
+        return Gradient(G, float(np.sum(G**2) / len(G)))
 
     def variance(self, observed, omega):
         """None: positions, `observed` (n, T), have no distance to omega (n, T, T)."""

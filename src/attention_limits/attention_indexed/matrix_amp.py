@@ -7,17 +7,16 @@ Per iteration, with h of `model.scores`, the gradient G of a channel and the den
     S_hat = denoised R at noise D,    V = mmse(D),    V' = D `response`,
 
 from S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are two
-products of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache; nothing of the size of n d^2 is
-made.
+products of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache. No array has the size n d^2.
 
-V' is the mean derivative of the denoiser on the eigenvalues of R as they are. Its limit is V; but R has corrections of relative
-order d / n, and with V in place of V' errors come out too large, and predictions more so: .45 and .51 to .53 for linear scores at
-rho = .1, alpha = .025, d = 400, where V' gives .43 and .43, and the limit is .4286.
+2 V' G_prev is the Onsager term. V' is the mean derivative of the denoiser on the eigenvalues of R. Its limit is V, but R has
+corrections of relative order d / n. With V in place of V' errors come out too large, and predictions more so: .45 and .51 to .53
+for linear scores at rho = .1, alpha = .025, d = 400, where V' gives .43 and .43, and the limit is .4286.
 
-Damping acts on S_hat, V and the reaction 2 V' G. At d = 100 the plain iteration leaves the state evolution after a few steps;
-damped by one half it settles, or where it does not, damped more (`schedule`). Outputs that do not depend on the scale of S
-leave it to the prior, which holds it to a relative error sqrt(2 / (r d)) only: there S_hat is given the trace sqrt(rho) d of
-the prior mean in each iteration, which in the limit it has by itself.
+Damping acts on S_hat, V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
+settles when it is damped by one half, or more (`schedule`). Outputs that do not depend on the scale of S leave the scale to the
+prior, which determines it to a relative error sqrt(2 / (r d)). There each iteration gives S_hat the trace sqrt(rho) d of the
+prior mean; in the limit S_hat has this trace by itself.
 """
 
 import math
@@ -25,16 +24,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.channel import Channel
+from attention_limits.attention_indexed.channel import Posterior
 from attention_limits.attention_indexed.denoiser import mmse, response, shrink
-from attention_limits.attention_indexed.model import draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.schedule import Schedule
 
-# Tokens at a time.
+# Tokens in one piece of the sums over samples.
 _ROWS = 2048
 # A predicted error below this is exact recovery.
 RECOVERED = 1e-8
-# Outputs further from omega than so many times what they would be without any data: the iteration has diverged.
+# The iteration has diverged when the variance of the outputs about omega exceeds that without data by this factor.
 _DIVERGED = 2.0
 
 
@@ -60,27 +59,23 @@ class Dataset:
     ratio: float
 
 
-def draw_dataset(channel: Channel, rank: int, dimension: int, count: int, generator) -> Dataset:
-    """A teacher and its data.
+def draw_dataset(channel: Posterior, size: Sizes, generator) -> Dataset:
+    """A teacher and its data, from a numpy.random.Generator.
 
-    Parameters
-    ----------
-    channel : Channel
-    rank, dimension, count : int
-        r, d and n.
-    generator : numpy.random.Generator
-
-    Raises
-    ------
-    ValueError
-        If a size is below one.
+    Raises ValueError if the channel has no posterior mean, or a size is below one.
     """
-    _, teacher = draw_weights(dimension, rank, generator)
-    sequences = draw_sequences(count, channel.tokens, dimension, generator)
-    return Dataset(sequences, teacher, channel.observe(fields(sequences, teacher)), rank / dimension)
+    _require_posterior(channel)
+    _, teacher = draw_weights(size.dimension, size.rank, generator)
+    sequences = draw_sequences(size.count, channel.tokens, size.dimension, generator)
+    return Dataset(sequences, teacher, channel.observe(all_scores(sequences, teacher)), size.rank / size.dimension)
 
 
-def fields(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+def _require_posterior(channel):
+    if not hasattr(channel, "gradient"):
+        raise ValueError(f"{channel}: message passing needs a channel with a posterior mean")
+
+
+def all_scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """`model.scores` (n, T, T) of all sequences X (n, T, d) and symmetric `matrix` (d, d), without an array of the size of X."""
     tokens = sequences.shape[1]
     result = np.empty((len(sequences), tokens, tokens))
@@ -142,11 +137,11 @@ class AmpRun:
     eigenvalues : array (d,)
         Of the last S_hat, ascending.
     converged : bool
-        Whether the residual reached the tolerance, or the predicted error `RECOVERED`; if it did not, and neither diverged nor
-        did all iterations, it stagnated (`schedule`).
+        Whether the residual reached the tolerance, or the predicted error `RECOVERED`. A run that neither converged nor diverged
+        nor did all iterations stagnated (`schedule`).
     diverged : bool
-        Whether the iteration was stopped because numbers were not finite, or the outputs further from their prediction than
-        without data. The trajectory ends with the iteration in which this was seen.
+        Whether numbers were not finite, or the outputs further from their prediction than without data. The trajectory ends
+        there.
     """
 
     error: np.ndarray
@@ -158,13 +153,13 @@ class AmpRun:
 
 
 def run(
-    channel: Channel, data: Dataset, max_iterations: int = 2000, damping: float = 0.5, tolerance: float = 2e-3
+    channel: Posterior, data: Dataset, max_iterations: int = 2000, damping: float = 0.5, tolerance: float = 2e-3
 ) -> AmpRun:
     """Iterate until the residual falls below the tolerance, or without progress.
 
     Parameters
     ----------
-    channel : Channel
+    channel : Posterior
     data : Dataset
     max_iterations : int
         Largest number, at least one.
@@ -176,23 +171,24 @@ def run(
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If the channel has no posterior mean, or a parameter is out of its range.
     """
+    _require_posterior(channel)
     schedule = Schedule(max_iterations, damping, tolerance)
     dimension, count = len(data.teacher), len(data.sequences)
     estimate = math.sqrt(data.ratio) * np.eye(dimension)
-    variance, reaction = 1.0, np.zeros((count, channel.tokens, channel.tokens))
+    variance, onsager = 1.0, np.zeros((count, channel.tokens, channel.tokens))
     errors, variances, residuals = [], [], []
     diverged = False
     while not schedule.finished:
-        omega = fields(data.sequences, estimate)
-        omega -= reaction
-        # Where the outputs themselves tell the distance of omega, the finite size asks for the actual one.
-        told = channel.variance(data.observed, omega)
-        used = variance if told is None else told
+        omega = all_scores(data.sequences, estimate)
+        omega -= onsager
+        # The variance that the outputs determine, if they do: at finite size it is better than its limit.
+        measured = channel.variance(data.observed, omega)
+        used = variance if measured is None else measured
         diverged = not 0 < used < _DIVERGED * (1.0 + data.ratio)
         if not diverged:
-            found = channel.score(data.observed, omega, used)
+            found = channel.gradient(data.observed, omega, used)
             q_hat = 4.0 * found.power * count / dimension**2
             diverged = not (np.isfinite(q_hat) and q_hat > 0)
         if diverged:
@@ -205,7 +201,7 @@ def run(
         damping = schedule.damping
         estimate = (1.0 - damping) * denoised + damping * estimate
         variance = (1.0 - damping) * predicted + damping * variance
-        reaction = (1.0 - damping) * 2.0 * own * found.G + damping * reaction
+        onsager = (1.0 - damping) * 2.0 * own * found.G + damping * onsager
         errors.append(float(np.sum((data.teacher - estimate) ** 2) / dimension))
         variances.append(variance), residuals.append(residual)
         schedule.note(residual, variance <= RECOVERED)

@@ -8,40 +8,46 @@ With these normalisations tr S^2 / d -> 1 + rho, and the symmetric T x T matrix 
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-# Tokens up to which all outputs of a hardmax are summed: 636 kinds at eight tokens (20 s), 2.6 times as many with each further
-# one, each twice the work.
-MOST_TOKENS = 8
-# What a process holds beside its data: the interpreter with its libraries.
+# Largest numbers of tokens. The published curve has two. A hardmax is a sum over the kinds of its outputs: 636 kinds at eight
+# tokens (20 s). Each further token makes 2.6 times as many, and twice the work for each.
+MOST_TOKENS = {"hardmax": 8, "hardmax_published": 2}
+# Memory of a process beside its data: the interpreter with its libraries.
 BASE_MEGABYTES = 300
-# What algorithms hold at once, in numbers: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.
+# Numbers that algorithms hold at once: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.
 COPIES, SCORES, MATRICES = 3, 8, 10
 
 
-def width(ratio: float, dimension: int) -> tuple[int, str]:
-    """The width r nearest to rho d, at least one, and a note on the rounding, empty where there was none.
+@dataclass(frozen=True)
+class Sizes:
+    """Whole numbers of a simulation: n = `count`, d = `dimension`, r = `rank`."""
 
-    Parameters
-    ----------
-    ratio : float
-        rho > 0.
-    dimension : int
-        d >= 1.
+    count: int
+    dimension: int
+    rank: int
 
-    Raises
-    ------
-    ValueError
-        If rho or d is out of its range.
-    """
+    def realised(self) -> dict[str, float]:
+        """The width r and the ratios n / d^2 and r / d, by name of the variable."""
+        return {
+            "width": self.rank,
+            "realised_alpha": self.count / self.dimension**2,
+            "realised_ratio": self.rank / self.dimension,
+        }
+
+
+def sizes(alpha: float, ratio: float, dimension: int) -> Sizes:
+    """n nearest to alpha d^2 and r nearest to rho d, both at least one, at d = `dimension`."""
+    return Sizes(samples(alpha, dimension), dimension, width(ratio, dimension))
+
+
+def width(ratio: float, dimension: int) -> int:
+    """The width r nearest to rho d, at least one. Raises ValueError unless 0 < rho = `ratio` < infinity and d >= 1."""
     if not (0 < ratio < math.inf and dimension >= 1):
         raise ValueError(f"need 0 < rho < infinity and d >= 1, got {ratio} and {dimension}")
-    wanted = ratio * dimension
-    nearest = max(1, round(wanted))
-    if abs(wanted - nearest) <= 1e-9 * nearest:
-        return nearest, ""
-    return nearest, f"rho d = {wanted:.6g} is not an integer: r = {nearest}, rho = {nearest / dimension:.6g}"
+    return max(1, round(ratio * dimension))
 
 
 def samples(alpha: float, dimension: int) -> int:
@@ -49,14 +55,15 @@ def samples(alpha: float, dimension: int) -> int:
     return max(1, round(alpha * dimension**2))
 
 
-def megabytes(count: int, tokens: int, dimension: int, rank: int, starts: int = 0) -> int:
-    """Memory that an algorithm needs for n sequences, in bytes 8 (3 n T d + 8 n T^2 + 10 d^2 + 2 r d) and 300 MB.
+def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0) -> int:
+    """Memory of an algorithm in megabytes: 300, and 8 bytes for each of 3 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
 
-    `count` is n, `tokens` T, `dimension` d and `rank` r. Each of `starts` runs of gradient descent adds 2 d^2 and 4 r d numbers:
-    its error, its weights and what Adam remembers of them.
+    `tokens` is T. d counts `layers` times, because each layer has matrices of its own. Each of `starts` runs of gradient descent
+    adds 2 d^2 and 4 r d numbers: its error, its weights and the averages of Adam.
     """
-    numbers = COPIES * count * tokens * dimension + SCORES * count * tokens**2 + MATRICES * dimension**2
-    numbers += 2 * rank * dimension + starts * (2 * dimension**2 + 4 * rank * dimension)
+    d = layers * size.dimension
+    numbers = COPIES * size.count * tokens * d + SCORES * size.count * tokens**2 + MATRICES * d**2
+    numbers += 2 * size.rank * d + starts * (2 * d**2 + 4 * size.rank * d)
     return BASE_MEGABYTES + math.ceil(8e-6 * numbers)
 
 
@@ -115,7 +122,7 @@ def scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def log_attention(h: np.ndarray, beta: float) -> np.ndarray:
-    """log softmax(beta h) over the last axis, 0 < `beta` < infinity: finite also where the softmax itself rounds to zero."""
+    """log softmax(beta h) over the last axis, 0 < `beta` < infinity. It is finite where the softmax itself rounds to zero."""
     scaled = beta * (h - h.max(axis=-1, keepdims=True))
     return scaled - np.log(np.exp(scaled).sum(axis=-1, keepdims=True))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at
 
 

@@ -1,17 +1,18 @@
-"""When message passing is damped more, and when it ends: at a fixed point, without progress, or after a largest number.
+"""The schedule of message passing: its damping, and its end at a fixed point, without progress, or after a largest number.
 
-Where few samples meet few columns the plain iteration ends in a cycle, and the same iteration with more damping at its fixed
-point. There is no progress where the smallest residual of a window of 20 / (1 - damping) iterations is less than a tenth below
-that of those before: 1 - damping is halved then, down to 1/8, and after that the iteration has stagnated.
+With few samples and few columns the plain iteration ends in a cycle; with more damping it reaches its fixed point. An iteration
+makes no progress when the smallest residual of a window of 20 / (1 - damping) iterations is less than a tenth below all before.
+Then the schedule halves 1 - damping, down to 1/8. Without progress at 1/8 the iteration has stagnated.
 """
 
 import math
 
+# Iterations of a window without damping; largest ratio of residuals that is progress; strongest damping.
 _WINDOW, _PROGRESS, _STRONGEST = 20.0, 0.9, 0.875
 
 
 class Schedule:
-    """The damping of the next step, and whether there is one.
+    """The damping of the next step, and the end of the iteration.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """State evolution of extensive-width attention: the Bayes-optimal error against alpha = n / d^2, and its limits.
 
 With Q = 1 + rho the fixed point is V = mmse(D), 1/D = alpha information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025,
-arXiv:2506.01582). No iteration: at each D the first equation gives V and the second alpha; given alpha, D is found in between.
+arXiv:2506.01582). Nothing is iterated: at each D the first equation gives V and the second alpha; a root finder inverts alpha(D).
 
 Everywhere `channel` is a `channel.Channel`, `ratio` is rho = r/d and `noise` is D.
 """
@@ -12,7 +12,6 @@ import numpy as np
 
 from attention_limits.attention_indexed.channel import Channel
 from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
-from attention_limits.attention_indexed.hardmax_many import tie_information
 from attention_limits.numerics.roots import false_position
 
 # Where an output gives equations, errors of order D below this count as exact recovery.
@@ -47,7 +46,7 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
     Raises
     ------
     ValueError
-        If rho is out of its range, or an alpha negative or larger than D = 1e-30 reaches on a channel without exact recovery.
+        If rho is out of its range, an alpha is negative, or, on a channel without exact recovery, lies beyond D = 1e-30.
     """
     alpha = np.asarray(alpha, dtype=float)
     if np.any(~(alpha >= 0)):
@@ -74,7 +73,7 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
         raise ValueError(f"alpha {alpha[beyond][0]:g}: the curve is followed up to {table.alpha[-1]:g}")
     V[beyond] = D[beyond] = 0.0
     inside = ~unlearnt & ~beyond
-    # alpha grows along the table; a table that were not monotone would give the first crossing, the one reached from no data.
+    # alpha grows along the table. Were it not monotone, this would be the first crossing, which learning from no data reaches.
     index = np.array([np.argmax(table.alpha >= value) for value in alpha[inside]], dtype=int)
     if not np.any(inside):
         return Curve(alpha, V, D)
@@ -90,12 +89,12 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
 
 
 def exact_recovery(channel: Channel, ratio: float) -> float:
-    """alpha from which on the error is zero, 2 nu / K: as many equations as parameters; infinite where outputs are coarser."""
+    """The alpha from which on the error is zero, 2 nu / K: as many equations as parameters; infinite for coarser outputs."""
     return np.inf if channel.equations is None else float(2.0 * effective_dimension(ratio) / channel.equations)
 
 
 def weak_recovery(channel: Channel) -> float:
-    """alpha / rho below which nothing is learnt in the limit rho -> 0; at rho > 0 something is learnt from any alpha."""
+    """The alpha / rho below which nothing is learnt in the limit rho -> 0. At rho > 0 any alpha is enough to learn something."""
     return float(1.0 / channel.information(1.0, 1.0))
 
 
@@ -126,9 +125,9 @@ def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
 
 
 def error_bound(channel: Channel, compute, alpha) -> np.ndarray:
-    """Bound on the error of compute(alpha) (n,), errors of learning, that the uncertain information of the channel leaves.
+    """Bound on the error of the learning curve compute(alpha) (n,): the effect of the uncertain information of the channel.
 
-    An information larger by a factor does what so many more samples do.
+    An information larger by a factor has the effect of a number of samples larger by this factor.
     """
     alpha = np.asarray(alpha, dtype=float)
     if channel.uncertainty == 0:
@@ -136,10 +135,14 @@ def error_bound(channel: Channel, compute, alpha) -> np.ndarray:
     return 0.5 * (compute(alpha * (1.0 - channel.uncertainty)) - compute(alpha * (1.0 + channel.uncertainty)))
 
 
-def hardmax_tail(ratio: float, alpha, tokens: int = 2):
-    """Leading error of the hardmax at large alpha (...), (1 + rho) (2 nu / (f(0) alpha))^2, f(0) as in `hardmax_many`.
+def tail(channel: Channel, ratio: float, alpha) -> np.ndarray:
+    """Leading error at large alpha (n,), (1 + rho) (2 nu / (f(0) alpha))^2, f(0) = `channel.ties`; NaN without ties or samples.
 
-    For T = `tokens` = 2 it is (1 + rho) pi nu^2 / (2 J^2 alpha^2), J = `hardmax.SIGN_INTEGRAL`.
+    For the hardmax of two tokens it is (1 + rho) pi nu^2 / (2 J^2 alpha^2), J = `hardmax.SIGN_INTEGRAL`.
     """
-    nu = effective_dimension(ratio)
-    return (1.0 + ratio) * (2.0 * nu / (tie_information(tokens) * np.asarray(alpha, dtype=float))) ** 2
+    alpha = np.asarray(alpha, dtype=float)
+    found, seen = np.full_like(alpha, np.nan), alpha > 0
+    if channel.ties is not None:
+        nu = effective_dimension(ratio)
+        found[seen] = (1.0 + ratio) * (2.0 * nu / (channel.ties * alpha[seen])) ** 2
+    return found

@@ -28,8 +28,8 @@ import numpy as np
 from attention_limits.attention_indexed.denoiser import mmse
 from attention_limits.attention_indexed.model import attention, log_attention
 from attention_limits.attention_indexed.two_layers_kernels import posterior
-from attention_limits.numerics.estimators import combine_unbiased
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.numerics.statistics import combine_unbiased
 
 # Standard deviations of the sum and of the difference of (h_11 - h_12, h_22 - h_12), at unit variance off the diagonal.
 SPREADS = np.sqrt([8.0, 4.0])

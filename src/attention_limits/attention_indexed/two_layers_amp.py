@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.matrix_amp import RECOVERED, fields, refine
-from attention_limits.attention_indexed.model import draw_sequences, draw_weights
+from attention_limits.attention_indexed.matrix_amp import RECOVERED, all_scores, refine
+from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
 from attention_limits.attention_indexed.schedule import Schedule
 from attention_limits.attention_indexed.two_layers import TwoLayers, contrasts, slopes
 
@@ -29,7 +29,7 @@ class Dataset:
     teachers : array (2, d, d)
         S_1 and S_2.
     observed : array (n, 2)
-        What the outputs tell, see `TwoLayers.observe`.
+        Sum and difference of the scores, see `TwoLayers.observe`.
     ratio : float
         r/d.
     """
@@ -40,25 +40,12 @@ class Dataset:
     ratio: float
 
 
-def draw_dataset(model: TwoLayers, rank: int, dimension: int, count: int, generator) -> Dataset:
-    """Two teachers and their data.
-
-    Parameters
-    ----------
-    model : TwoLayers
-    rank, dimension, count : int
-        r, d and n.
-    generator : numpy.random.Generator
-
-    Raises
-    ------
-    ValueError
-        If a size is below one.
-    """
-    teachers = np.stack([draw_weights(dimension, rank, generator)[1] for _ in range(2)])
-    sequences = draw_sequences(count, 2, dimension, generator)
-    log_y = model.log_output(*(fields(sequences, traceless(S)) for S in teachers))
-    return Dataset(sequences, teachers, model.observe(log_y), rank / dimension)
+def draw_dataset(model: TwoLayers, size: Sizes, generator) -> Dataset:
+    """Two teachers and their data, from a numpy.random.Generator. Raises ValueError if a size is below one."""
+    teachers = np.stack([draw_weights(size.dimension, size.rank, generator)[1] for _ in range(2)])
+    sequences = draw_sequences(size.count, 2, size.dimension, generator)
+    log_y = model.log_output(*(all_scores(sequences, traceless(S)) for S in teachers))
+    return Dataset(sequences, teachers, model.observe(log_y), size.rank / size.dimension)
 
 
 def traceless(matrix):
@@ -84,7 +71,7 @@ class TwoLayerRun:
         Whether the residual reached the tolerance, or the larger predicted error `RECOVERED`.
     diverged : bool
         Whether numbers were not finite, where the trajectory ends, or the last estimate of a layer is too large: a posterior mean
-        has ||S_hat||_F^2 / d <= 1 + rho in the limit, and twice as much is a fixed point that is none. It has not converged.
+        has ||S_hat||_F^2 / d <= 1 + rho in the limit, and an estimate with twice as much is no posterior mean.
     """
 
     error: np.ndarray
@@ -105,16 +92,16 @@ def run(
     schedule = Schedule(max_iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
-    V, reaction = np.ones(2), np.zeros((count, 2, 2, 2))
+    V, onsager = np.ones(2), np.zeros((count, 2, 2, 2))
     errors, variances, residuals, resolved = [], [], [], 1.0
     diverged = False
     while not schedule.finished:
-        omega = np.stack([fields(data.sequences, traceless(S)) for S in estimates], axis=1) - reaction
+        omega = np.stack([all_scores(data.sequences, traceless(S)) for S in estimates], axis=1) - onsager
         _, z, spread, sound = model.posterior(data.observed, contrasts(omega), V)
         resolved = min(resolved, float(np.mean(sound)))
         G = slopes(z, V)
-        # From the posterior variances: the mean of G^2 has the same expectation, but where V comes out too small at some finite
-        # size it is too large, which makes V smaller still.
+        # From the posterior variances. The mean of G^2 has the same expectation, but where the finite size makes V too small,
+        # it is too large and makes V smaller still.
         q_hat = 2.0 * (2.0 - spread.mean(axis=0)) / V * count / dimension**2
         diverged = not np.all(np.isfinite(q_hat) & (q_hat > 0))
         if diverged:
@@ -127,7 +114,7 @@ def run(
             new, predicted[layer], own[layer] = found
             change[layer] = np.linalg.norm(new - estimates[layer]) / math.sqrt(dimension * predicted[layer])
             estimates[layer] = (1.0 - damping) * new + damping * estimates[layer]
-        reaction = (1.0 - damping) * 2.0 * own[:, None, None] * G + damping * reaction
+        onsager = (1.0 - damping) * 2.0 * own[:, None, None] * G + damping * onsager
         V = (1.0 - damping) * predicted + damping * V
         errors.append(np.sum((data.teachers - estimates) ** 2, axis=(1, 2)) / dimension)
         variances.append(V), residuals.append(float(change.max()))

@@ -17,6 +17,7 @@ converges geometrically once its step resolves the width, which the lattice find
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -45,6 +46,16 @@ IMBALANCE = 2e-3
 BORDER = 1e-7
 WIDENINGS = 4
 
+# Indices of a box: centres and half widths in u_1 and u_2.
+CENTRE_1, CENTRE_2, HALF_1, HALF_2 = range(4)
+# Indices of the sums of one lattice: sum of the density; means of x_s, x_d, y_s, y_d; means of their squares in prior standard
+# deviations, summed by layer; imbalance of rows and of columns; largest weight at the border over the largest weight.
+SUM, MEAN_X_S, MEAN_X_D, MEAN_Y_S, MEAN_Y_D, SQUARES_1, SQUARES_2, ROWS, COLUMNS, AT_BORDER = range(10)
+SUMS = 10
+# Indices of the moments of one output: log Z; whitened means and, by layer, their summed mean squares.
+LOG_Z, Z_X_S, Z_X_D, Z_Y_S, Z_Y_D, Z_SQUARES_1, Z_SQUARES_2 = range(7)
+MOMENTS = 7
+
 _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
@@ -58,9 +69,35 @@ def _raw(s_1, s_2, skip, a_s, a_d):
     return v_s, (a_d * inverse + (s_2 - s_1) * v_s) / (skip + 1.0), inverse
 
 
+class Output(NamedTuple):
+    """One output and its prior: a_s and a_d, means (m_s, m_d, n_s, n_d), and 1 / variances of the same four."""
+
+    a_s: float
+    a_d: float
+    mean: np.ndarray
+    precision: np.ndarray
+    skip: float
+    beta: float
+
+
+class Lattice(NamedTuple):
+    """Points u_1, u_2 and attention weights s_1, s_2 along both directions, (size,), and the log of the density (size, size)."""
+
+    u_1: np.ndarray
+    s_1: np.ndarray
+    u_2: np.ndarray
+    s_2: np.ndarray
+    log_weight: np.ndarray
+
+
+@njit
+def _lattice(size):
+    return Lattice(np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty((size, size)))
+
+
 @njit(fastmath=_FAST, error_model="numpy")
 def _axis(centre, half, beta, u, s):
-    """Lattice points and attention weights along one coordinate."""
+    """Lattice points and attention weights along one direction."""
     step = 2.0 * half / u.size
     for i in range(u.size):
         u[i] = centre - half + (i + 0.5) * step
@@ -68,11 +105,15 @@ def _axis(centre, half, beta, u, s):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _scan(log_weight, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision):
-    """Fill the log of the density; return the largest. precision: 1/8V_1, 1/4V_1, 1/8V_2, 1/4V_2."""
+def _fill(output, box, lattice):
+    """Writes the lattice of a box (centre_1, centre_2, half_1, half_2); returns the largest log of the density."""
+    _axis(box[CENTRE_1], box[HALF_1], output.beta, lattice.u_1, lattice.s_1)
+    _axis(box[CENTRE_2], box[HALF_2], output.beta, lattice.u_2, lattice.s_2)
     # Local copies: the compiler vectorises only what it can prove to be apart from the array that is written.
-    m_s, m_d, n_s, n_d = mean[0], mean[1], mean[2], mean[3]
-    p_s, p_d, q_s, q_d = precision[0], precision[1], precision[2], precision[3]
+    u_1, s_1, u_2, s_2, log_weight = lattice
+    a_s, a_d, skip = output.a_s, output.a_d, output.skip
+    m_s, m_d, n_s, n_d = output.mean[0], output.mean[1], output.mean[2], output.mean[3]
+    p_s, p_d, q_s, q_d = output.precision[0], output.precision[1], output.precision[2], output.precision[3]
     best = -1e300
     for i in range(u_1.size):
         row = log_weight[i]
@@ -92,8 +133,9 @@ def _scan(log_weight, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _shape(log_weight, best, power, u_1, u_2):
+def _shape(lattice, best, power):
     """(nodes that share the weight, means of u_1 and u_2, standard deviations) of the weights to a power."""
+    u_1, _, u_2, _, log_weight = lattice
     total = squares = first = second = first_2 = second_2 = 0.0
     for i in range(u_1.size):
         x = u_1[i] - u_1[0]
@@ -121,14 +163,12 @@ def _shape(log_weight, best, power, u_1, u_2):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision, out):
-    """Sums of the density, of x = u - m and y = v - n times it, and how well the lattice resolves it, into `out` (10,):
-
-    sum; means of x_s, x_d, y_s, y_d; of their squares in prior standard deviations, summed by layer; imbalance of rows and of
-    columns; largest weight at the border over the largest.
-    """
-    m_s, m_d, n_s, n_d = mean[0], mean[1], mean[2], mean[3]
-    p_s, p_d, q_s, q_d = precision[0], precision[1], precision[2], precision[3]
+def _sums(output, lattice, best, out):
+    """Writes sums of the density, of x = u - m and y = v - n times it, and the accuracy of the lattice into `out` (SUMS,)."""
+    u_1, s_1, u_2, s_2, log_weight = lattice
+    a_s, a_d, skip = output.a_s, output.a_d, output.skip
+    m_s, m_d, n_s, n_d = output.mean[0], output.mean[1], output.mean[2], output.mean[3]
+    p_s, p_d, q_s, q_d = output.precision[0], output.precision[1], output.precision[2], output.precision[3]
     total = sum_s = sum_d = raw_s = raw_d = squares_1 = squares_2 = rows = columns = 0.0
     border = -1e300
     last_1, last_2 = u_1.size - 1, u_2.size - 1
@@ -165,71 +205,77 @@ def _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision,
         border = max(border, row[0], row[last_2])
     for j in range(u_2.size):
         border = max(border, log_weight[0, j], log_weight[last_1, j])
-    out[0] = total
-    out[1] = sum_s / total
-    out[2] = sum_d / total
-    out[3] = raw_s / total
-    out[4] = raw_d / total
-    out[5] = squares_1 / total
-    out[6] = squares_2 / total
-    out[7] = abs(rows) / total
-    out[8] = abs(columns) / total
-    out[9] = math.exp(border - best)
+    out[SUM] = total
+    out[MEAN_X_S] = sum_s / total
+    out[MEAN_X_D] = sum_d / total
+    out[MEAN_Y_S] = raw_s / total
+    out[MEAN_Y_D] = raw_d / total
+    out[SQUARES_1] = squares_1 / total
+    out[SQUARES_2] = squares_2 / total
+    out[ROWS] = abs(rows) / total
+    out[COLUMNS] = abs(columns) / total
+    out[AT_BORDER] = math.exp(border - best)
+
+
+@njit(error_model="numpy")
+def _zoom(output, box, lattice):
+    """Shrinks the box to the density; fills the lattice of the last box and returns the largest log of the density."""
+    best = _fill(output, box, lattice)
+    for _ in range(ZOOMS):
+        power = POWER
+        shared, c_1, c_2, w_1, w_2 = _shape(lattice, best, power)
+        while shared < SHARED and power > 1e-9:
+            power *= 0.5
+            shared, c_1, c_2, w_1, w_2 = _shape(lattice, best, power)
+        if power == POWER and ZOOM * w_1 >= GAIN * box[HALF_1] and ZOOM * w_2 >= GAIN * box[HALF_2]:
+            break
+        box[CENTRE_1], box[CENTRE_2] = c_1, c_2
+        box[HALF_1], box[HALF_2] = min(box[HALF_1], ZOOM * w_1), min(box[HALF_2], ZOOM * w_2)
+        best = _fill(output, box, lattice)
+    return best
+
+
+@njit(error_model="numpy")
+def _resolve(output, box, lattice, best, sums):
+    """Widens the box and refines the lattice until it resolves the density, whose sums it writes; returns whether it does, the
+    largest log of the density, and the last number of nodes per direction."""
+    size, widenings = NODES, 0
+    while True:
+        _sums(output, lattice, best, sums)
+        inside = sums[AT_BORDER] <= BORDER
+        if inside and sums[ROWS] <= IMBALANCE and sums[COLUMNS] <= IMBALANCE:
+            return True, best, size
+        if not inside and widenings < WIDENINGS:
+            widenings += 1
+            box[HALF_1] *= 1.5
+            box[HALF_2] *= 1.5
+        elif 2 * size <= MAX_NODES:
+            size *= 2
+            lattice = _lattice(size)
+        else:
+            return False, best, size
+        best = _fill(output, box, lattice)
 
 
 @njit(error_model="numpy")
 def _posterior(a_s, a_d, mean, variances, skip, beta, out):
-    """log Z, whitened means and squares of one output into `out` (7,); returns whether the lattice resolved the density."""
-    precision = 1.0 / variances
-    centre_1, centre_2 = 0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1])
+    """Writes the moments of one output into `out` (MOMENTS,); returns whether the lattice resolved the density."""
+    output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta)
     # Var u_1 = (Var u_s + Var u_d) / 4.
-    half_1 = half_2 = RANGE * 0.5 * math.sqrt(variances[0] + variances[1])
-    size, widenings = NODES, 0
-    log_weight = np.empty((size, size))
-    u_1, s_1, u_2, s_2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    sums = np.empty(10)
-    zoomed = 0
-    resolved = False
-    while True:
-        _axis(centre_1, half_1, beta, u_1, s_1)
-        _axis(centre_2, half_2, beta, u_2, s_2)
-        best = _scan(log_weight, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision)
-        if zoomed < ZOOMS:
-            power = POWER
-            shared, c_1, c_2, w_1, w_2 = _shape(log_weight, best, power, u_1, u_2)
-            while shared < SHARED and power > 1e-9:
-                power *= 0.5
-                shared, c_1, c_2, w_1, w_2 = _shape(log_weight, best, power, u_1, u_2)
-            if power < POWER or ZOOM * w_1 < GAIN * half_1 or ZOOM * w_2 < GAIN * half_2:
-                zoomed += 1
-                centre_1, centre_2 = c_1, c_2
-                half_1, half_2 = min(half_1, ZOOM * w_1), min(half_2, ZOOM * w_2)
-                continue
-        _sums(log_weight, best, u_1, s_1, u_2, s_2, skip, a_s, a_d, mean, precision, sums)
-        inside = sums[9] <= BORDER
-        resolved = inside and sums[7] <= IMBALANCE and sums[8] <= IMBALANCE
-        if resolved:
-            break
-        zoomed = ZOOMS
-        if not inside and widenings < WIDENINGS:
-            widenings += 1
-            half_1 *= 1.5
-            half_2 *= 1.5
-        elif 2 * size <= MAX_NODES:
-            size *= 2
-            log_weight = np.empty((size, size))
-            u_1, s_1, u_2, s_2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-        else:
-            break
+    half = RANGE * 0.5 * math.sqrt(variances[0] + variances[1])
+    box = np.array([0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1]), half, half])
+    lattice, sums = _lattice(NODES), np.empty(SUMS)
+    best = _zoom(output, box, lattice)
+    resolved, best, size = _resolve(output, box, lattice, best, sums)
     # du_s du_d = 2 du_1 du_2.
-    cell = 2.0 * (2.0 * half_1 / size) * (2.0 * half_2 / size)
-    log_z = best + math.log(sums[0] * cell / (skip + 1.0)) - 2.0 * math.log(2.0 * math.pi)
+    cell = 2.0 * (2.0 * box[HALF_1] / size) * (2.0 * box[HALF_2] / size)
+    log_z = best + math.log(sums[SUM] * cell / (skip + 1.0)) - 2.0 * math.log(2.0 * math.pi)
     for k in range(4):
         log_z -= 0.5 * math.log(variances[k])
-        out[1 + k] = sums[1 + k] / math.sqrt(variances[k])
-    out[0] = log_z
-    out[5] = sums[5]
-    out[6] = sums[6]
+        out[Z_X_S + k] = sums[MEAN_X_S + k] / math.sqrt(variances[k])
+    out[LOG_Z] = log_z
+    out[Z_SQUARES_1] = sums[SQUARES_1]
+    out[Z_SQUARES_2] = sums[SQUARES_2]
     return resolved
 
 
@@ -240,7 +286,7 @@ def posterior(a, means, V, skip, beta):
     Parameters
     ----------
     a : array (n, 2)
-        Sum and difference of what the outputs tell.
+        Sum and difference of the scores of layer 2, as the outputs determine them.
     means : array (n, 2, 2)
         Prior means (layer; sum, difference).
     V : array (2,)
@@ -262,10 +308,10 @@ def posterior(a, means, V, skip, beta):
     resolved = np.empty(count, dtype=np.bool_)
     variances = np.array([8.0 * V[0], 4.0 * V[0], 8.0 * V[1], 4.0 * V[1]])
     for k in prange(count):
-        out = np.empty(7)
+        out = np.empty(MOMENTS)
         resolved[k] = _posterior(a[k, 0], a[k, 1], means[k].copy().reshape(4), variances, skip, beta, out)
-        log_z[k] = out[0]
-        z[k, 0, 0], z[k, 0, 1], z[k, 1, 0], z[k, 1, 1] = out[1], out[2], out[3], out[4]
-        spread[k, 0] = out[5] - out[1] ** 2 - out[2] ** 2
-        spread[k, 1] = out[6] - out[3] ** 2 - out[4] ** 2
+        log_z[k] = out[LOG_Z]
+        z[k, 0, 0], z[k, 0, 1], z[k, 1, 0], z[k, 1, 1] = out[Z_X_S], out[Z_X_D], out[Z_Y_S], out[Z_Y_D]
+        spread[k, 0] = out[Z_SQUARES_1] - out[Z_X_S] ** 2 - out[Z_X_D] ** 2
+        spread[k, 1] = out[Z_SQUARES_2] - out[Z_Y_S] ** 2 - out[Z_Y_D] ** 2
     return log_z, z, spread, resolved

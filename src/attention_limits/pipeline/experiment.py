@@ -136,12 +136,12 @@ def load_models(path: Path, changes: Mapping) -> dict[str, dict]:
 
 
 def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[Problem]]:
-    """The document with the name of a model replaced by its keys."""
+    """The document with the name of a model replaced by its keys, and in `own` the keys that the file itself gives."""
     model = document.get("model", {})
     model = {"base": model} if isinstance(model, str) else dict(model)
     base = model.pop("base", None)
     if base is None or base in models:
-        return {**document, "model": {**models.get(base, {}), **model}}, []
+        return {**document, "model": {**models.get(base, {}), **model}, "own": list(model)}, []
     return document, [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
 
 
@@ -183,7 +183,7 @@ def _expand(path: Path, scale: str, document: dict, family: Family) -> tuple[Exp
             read |= set(model)
             continue
         read |= fields(classes[name], "model")
-        part, wrong = _validated(classes[name], written, model)
+        part, wrong = _validated(classes[name], written, model, document["own"])
         if part is not None and (reads := getattr(part, "reads", None)) and reads not in data:
             wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
         found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
@@ -234,7 +234,7 @@ def _estimator(
 
 
 def _validated(
-    cls: type[DataSpecification], written: dict, model: dict
+    cls: type[DataSpecification], written: dict, model: dict, fixed: list[str]
 ) -> tuple[DataSpecification | None, list[Problem]]:
     """One part of a file as an instance of its class, the axes expanded. A key of the model that it scans has its first value."""
     grid, blocks = written.get("grid", {}), written.get("chunk", {})
@@ -242,7 +242,8 @@ def _validated(
     for key, axis in grid.items() if isinstance(grid, dict) else ():
         axes[key], wrong = _axis(axis)
         found += [(("grid", key, *keys), text) for keys, text in wrong]
-        if key in model:
+        # An axis takes the place of a key of a named model, never of a key that the file itself gives.
+        if key in fixed:
             found.append((("grid", key), "is in model too; a key is either fixed or scanned"))
     cuttable = [*axes, "replicas"]
     unknown = [key for key in blocks if key not in cuttable] if isinstance(blocks, dict) else []

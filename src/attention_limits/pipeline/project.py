@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from attention_limits.pipeline.digests import chunk_code, cube_digest, figure_digest
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import load_experiment, load_family
+from attention_limits.pipeline.experiment import SECTIONS, load_experiment, load_family
 from attention_limits.pipeline.figures import Figure, load_figures
 from attention_limits.pipeline.specification import NAME, Name, Section, Whole, validated
 from attention_limits.pipeline.yaml_reader import read_yaml, typed
@@ -124,6 +125,15 @@ class Project:
         prefix = load_family(family).prefix
         return name if name.startswith(f"{prefix}_") else f"{prefix}_{name}"
 
+    def repeated_rules(self) -> list[str]:
+        """Names that two rules would have."""
+        rules = [*self.figures, *self.experiments]
+        for family in self.experiments:
+            names = [name for section in SECTIONS for name in self.names(family, section)]
+            rules += [self.rule_name(family, name) for name in ("cube", *names)]
+        counts = Counter(rules)
+        return [name for name, count in counts.items() if count > 1]
+
     def part(self, family: str, experiment: str, name: str) -> Estimator:
         """An estimator of an experiment, or data of it."""
         return self.experiments[family][experiment].parts[name]
@@ -200,13 +210,15 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         absent = {item.name for item in left_out if item.family == family}
         mine, wrong = load_figures(folder / family / "figures.yaml", family, experiments[family], absent)
         found += wrong
-        found += [
-            f"{name}: this name is taken by another figure or family" for name in mine if name in (*figures, *families)
-        ]
         figures |= mine
     if found:
         raise SpecError(found)
-    return Project(run.scale, run.seed, run.results, run.set, experiments, figures, tuple(left_out))
+    project = Project(run.scale, run.seed, run.results, run.set, experiments, figures, tuple(left_out))
+    if twice := project.repeated_rules():
+        raise SpecError(
+            [f"{name}: two rules have this name: an estimator, data, a figure or a family" for name in twice]
+        )
+    return project
 
 
 def _named_experiment(path: Path, run: Run) -> Experiment:

@@ -1,6 +1,6 @@
 """One number and its error from a cube."""
 
-from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.numerics.statistics import mean_and_error
 
 
 def value(cube, variable, error=None, **point):

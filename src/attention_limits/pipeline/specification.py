@@ -226,6 +226,9 @@ def describe(node: dict) -> str:
         words.append(f"exactly {json.dumps(node['const'])}")
     elif "enum" in node:
         words.append("one of " + ", ".join(json.dumps(item) for item in node["enum"]))
+    elif "discriminator" in node:
+        key, names = node["discriminator"]["propertyName"], sorted(node["discriminator"]["mapping"])
+        words.append(f"a mapping with {key}: {' or '.join(names)}")
     elif "type" in node:
         words.append(_TYPES[node["type"]])
     sizes = [text.format(node[key]) for key, text in _SIZES.items() if key in node]

@@ -57,3 +57,8 @@ def read_alignment(path: Path, alphabet: str) -> Alignment:
     if len(rows[0]) < 2:
         raise ValueError(f"{path}: sequences of length {len(rows[0])}; at least 2 letters are needed")
     return Alignment(tuple(names), np.array(rows, dtype=np.int8))
+
+
+def held_out(count: int, fraction: float) -> int:
+    """Number of test sequences among `count` >= 2: the `fraction` of them, but at least one on either side."""
+    return min(max(1, round(fraction * count)), count - 1)

@@ -1,8 +1,8 @@
 """Transformer encoders trained by masked-token prediction, as in Rende et al. 2024 (arXiv:2304.07235).
 
 Post-layer-norm encoder with a single head: x <- LN(x + attention(x)), x <- LN(x + feedforward(x)), sinusoidal positions, a row
-of the embedding for the mask, a linear head. One site per sequence is masked in each step; the loss is the cross-entropy of
-its colour in nats. Width of the feed-forward part, initialisation and masking are not given by the paper.
+of the embedding for the mask, a linear head. Each step masks one site per sequence; the loss is the cross-entropy of its colour
+in nats. The paper does not give the width of the feed-forward block, the initialisation, and the way of masking.
 """
 
 import functools
@@ -30,7 +30,7 @@ class Shape:
     width : int
         Dimension of the embedding, and of the single head.
     hidden : int
-        Hidden units of the feed-forward part.
+        Hidden units of the feed-forward block.
     """
 
     sites: int
@@ -41,17 +41,50 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Schedule:
+    """How to train.
+
+    Attributes
+    ----------
+    optimizer : "sgd" (no momentum, as in the paper) or "adam"
+    learning_rate : float
+        At the first step; a cosine anneals it to 0.
+    batch : int
+        Sequences per step; all sequences when there are fewer. An epoch leaves out an incomplete last batch.
+    epochs : int
+        Passes through the sequences.
+    evaluations : int
+        Number of evaluations, the last after the last epoch; at most `epochs`.
+
+    Raises
+    ------
+    ValueError
+        For another optimizer.
+    """
+
+    optimizer: str
+    learning_rate: float
+    batch: int
+    epochs: int
+    evaluations: int
+
+    def __post_init__(self):
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer {self.optimizer!r}: allowed: {', '.join(OPTIMIZERS)}")
+
+
+@dataclass(frozen=True)
 class Training:
-    """What training has done.
+    """The outcome of a training.
 
     Attributes
     ----------
     epochs : array (n,)
-        Epochs after which the losses were taken.
+        Numbers of epochs done at the evaluations.
     training_loss, test_loss : arrays (n,)
         Mean over the steps of the epoch; mean over all sites of the test sequences. NaN after a divergence.
     attention : array (layers, L, L)
-        Mean over test sequences: row i is where the masked site i looks.
+        Mean over test sequences: row i is the attention of the masked site i.
     gradient_norm : float
         Largest component of the gradient of the training loss at the end, over all sequences and sites; NaN after a divergence.
     """
@@ -64,7 +97,7 @@ class Training:
 
 
 def initial(shape: Shape, key) -> dict:
-    """Parameters of an encoder of a `shape` at the start of training, drawn from the JAX random `key`: nested dict of arrays.
+    """Random initial parameters of an encoder of a `shape`, from the JAX random `key`: nested dict of arrays.
 
     Xavier-uniform matrices, zero biases, unit layer norms, standard normal embedding (C + 1, width) over sqrt(width).
     """
@@ -107,8 +140,8 @@ def _norm(part, x):
 def predict(parameters, sequences, masked):
     """Logits (n, C) of the masked sites of sequences (n, L), and their attention (layers, n, L).
 
-    The colour at the masked site masked[n] is replaced by the mask and so does not enter. `parameters` as from `initial`; the
-    sequences are integer arrays of JAX.
+    The mask replaces the colour at the masked site masked[n], which therefore does not enter. `parameters` as from `initial`;
+    the sequences are integer arrays of JAX.
     """
     rows = jnp.arange(len(sequences))
     embedding = parameters["embedding"]
@@ -117,7 +150,7 @@ def predict(parameters, sequences, masked):
     x = embedding[tokens] + jnp.asarray(positions(sequences.shape[1], width), embedding.dtype)
     looks = []
     for depth, layer in enumerate(parameters["layers"], start=1):
-        # Of the last layer only the masked sites are read.
+        # The head reads only the masked sites of the last layer.
         last = depth == len(parameters["layers"])
         asking = x[rows, masked][:, None] if last else x
         scores = _dense(layer["query"], asking) @ _dense(layer["key"], x).swapaxes(1, 2) / np.sqrt(width)
@@ -171,7 +204,7 @@ def _batch_gradient(parameters, sequences):
 
 
 def gradient(parameters, sequences) -> dict:
-    """Gradient of the mean loss per site over `sequences` (n, L), an integer array, every site of which is masked in turn.
+    """Gradient of the mean loss per site over `sequences` (n, L), an integer array, with every site masked in turn.
 
     `parameters` as from `initial`, and so is the result.
     """
@@ -191,11 +224,13 @@ def _step(parameters, state, batch, masked, learning_rate, optimizer):
     return jax.tree.map(lambda value, update: value + learning_rate * update, parameters, updates), state, loss
 
 
-def train(
-    shape: Shape, sequences, test, rng: np.random.Generator, *, optimizer: str, learning_rate: float, batch: int, epochs: int,
-    evaluations: int,
-) -> Training:  # fmt: skip
-    """Train on sequences (M, L) with cosine annealing from `learning_rate` to 0, evaluating at evenly spaced epochs.
+def evaluated_epochs(epochs: int, evaluations: int) -> np.ndarray:
+    """The `evaluations` <= `epochs` numbers of epochs after which training is evaluated, evenly spaced: array (n,)."""
+    return np.unique(np.linspace(epochs / evaluations, epochs, evaluations).round().astype(int))
+
+
+def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Schedule) -> Training:
+    """Train an encoder on sequences and evaluate it at evenly spaced epochs.
 
     Parameters
     ----------
@@ -204,36 +239,26 @@ def train(
     test : integer array (n, L)
         Sequences of the test loss, which masks every site in turn.
     rng : numpy.random.Generator
-        Draws the start, the order of the sequences and the masked sites.
-    optimizer : "sgd" (no momentum, as in the paper) or "adam"
-    batch : int
-        Sequences per step; all of them when there are fewer. What is left over at the end of an epoch is not used in it.
-    epochs : int
-        Passes through the sequences.
-    evaluations : int
-        Number of evaluations, the last after the last epoch; at most `epochs`.
-
-    Raises
-    ------
-    ValueError
-        For another optimizer.
+        Draws the initial weights, the order of the sequences and the masked sites.
+    schedule : Schedule
     """
-    if optimizer not in OPTIMIZERS:
-        raise ValueError(f"optimizer {optimizer!r}: allowed: {', '.join(OPTIMIZERS)}")
     sequences, test = np.asarray(sequences, np.int32), jnp.asarray(test, jnp.int32)
-    batch = min(batch, len(sequences))
+    optimizer, epochs = schedule.optimizer, schedule.epochs
+    batch = min(schedule.batch, len(sequences))
     steps = len(sequences) // batch
     parameters = initial(shape, jax.random.key(int(rng.integers(2**31))))
     state = _METHODS[optimizer].init(parameters)
-    wanted = np.unique(np.linspace(epochs / evaluations, epochs, evaluations).round().astype(int))
+    wanted = evaluated_epochs(epochs, schedule.evaluations)
     training, tested = [], []
     for epoch in range(epochs):
         order = rng.permutation(len(sequences))[: steps * batch].reshape(steps, batch)
         masked = rng.integers(0, shape.sites, (steps, batch), dtype=np.int32)
         losses = []
         for step in range(steps):
-            now = 0.5 * learning_rate * (1.0 + np.cos(np.pi * (epoch * steps + step) / (epochs * steps)))
-            parameters, state, loss = _step(parameters, state, sequences[order[step]], masked[step], now, optimizer)
+            annealed = 0.5 * schedule.learning_rate * (1.0 + np.cos(np.pi * (epoch * steps + step) / (epochs * steps)))
+            parameters, state, loss = _step(
+                parameters, state, sequences[order[step]], masked[step], annealed, optimizer
+            )
             losses.append(loss)
         if epoch + 1 in wanted:
             tested_losses, looks = evaluate(parameters, test)

@@ -1,4 +1,4 @@
-"""Inverse temperatures: a ladder with a wanted swap rate, up to the beta at which the mean Hamming distance is a target.
+"""Search for the inverse temperature with a given mean Hamming distance, and ladders with a given swap rate.
 
 Rende et al. 2024 (arXiv:2304.07235) choose the temperature of their data by this distance.
 """
@@ -10,14 +10,45 @@ import numpy as np
 from attention_limits.potts_mlm.gibbs import Ladder, compare
 from attention_limits.potts_mlm.potts import Potts
 
+# The first ladder, evenly spaced from 0: its top and its number of temperatures.
 FIRST_TOP = 0.4
+FIRST_RUNGS = 6
+# Factor by which the top grows until the ladder brackets the target.
 GROWTH = 1.4
-# Fraction of a run that is thrown away at its beginning.
+# Length of the warm-up, as a fraction of the run.
 WARM_UP = 0.25
+# Keeps the barrier increasing where every exchange was accepted.
+SMALLEST_REJECTION = 1e-3
 
 
 class UnreachableError(ValueError):
-    """The model does not come as close together as asked for within the inverse temperatures allowed."""
+    """No allowed inverse temperature gives so small a mean Hamming distance."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Settings of `tune`.
+
+    Attributes
+    ----------
+    tolerance : float
+        Allowed deviation of the distance from the target, beyond one standard error.
+    swap_rate : float
+        Accepted fraction of the exchanges between neighbours for which a ladder is laid.
+    beta_max : float
+        Largest inverse temperature.
+    samples, gap : int
+        Configurations of a run in the bracketing, and sweeps between them; round t takes 2^t times as many.
+    rounds : int
+        Largest number of rounds.
+    """
+
+    tolerance: float
+    swap_rate: float
+    beta_max: float
+    samples: int
+    gap: int
+    rounds: int
 
 
 @dataclass(frozen=True)
@@ -27,11 +58,11 @@ class Tuning:
     Attributes
     ----------
     betas : array (K,)
-        From 0 to the beta found.
+        From 0 to the tuned beta.
     error : float
-        Standard error of the beta found: that of the distance over the slope.
+        Standard error of the tuned beta: the error of the distance over the slope.
     distance, distance_error : float
-        As measured at the beta found.
+        Measured at the tuned beta.
     """
 
     betas: np.ndarray
@@ -43,10 +74,10 @@ class Tuning:
 def spaced(betas, rejection, top: float, swap_rate: float) -> np.ndarray:
     """A ladder from 0 to `top` at which neighbours exchange at about `swap_rate` or more.
 
-    The rejection rates (K - 1,) measured on `betas` (K,) add up along the ladder to a barrier that does not depend on the
-    ladder when it is fine (Syed, Bouchard-Cote, Deligiannidis, Doucet 2022), and which is cut evenly here.
+    The rejection rates (K - 1,) on `betas` (K,) add up along the ladder to a barrier, which does not depend on a fine ladder
+    (Syed, Bouchard-Cote, Deligiannidis, Doucet 2022). The new ladder cuts the barrier evenly.
     """
-    barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejection, 1e-3))])
+    barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejection, SMALLEST_REJECTION))])
     height = np.interp(top, betas, barrier)
     pieces = max(1, int(np.ceil(height / (1.0 - swap_rate) - 1e-9)))
     ladder = np.interp(np.linspace(0.0, height, pieces + 1), barrier, betas)
@@ -55,46 +86,47 @@ def spaced(betas, rejection, top: float, swap_rate: float) -> np.ndarray:
     return ladder
 
 
-def tune(
-    model: Potts, target: float, rng: np.random.Generator, *, tolerance: float, swap_rate: float, beta_max: float,
-    samples: int, gap: int, rounds: int,
-) -> Tuning:  # fmt: skip
-    """Find the inverse temperature at which the mean Hamming distance of a `model` is `target`.
+def tune(model: Potts, target: float, rng: np.random.Generator, search: Search) -> Tuning:
+    """Find the inverse temperature at which the mean Hamming distance of a `model` is `target`, with the settings `search`.
 
-    Two independent tempered runs of `samples` configurations, `gap` sweeps apart, estimate the distance along a ladder that grows
-    until it brackets the target. The target is interpolated, the ladder laid anew and measured with twice the samples, until
-    the distance at its top is within `tolerance` plus its standard error of the target, or the `rounds` are over. Every ladder is
-    laid so that neighbours exchange at about `swap_rate`; `rng` is a numpy.random.Generator.
-    Raises UnreachableError when the target is not reached below `beta_max`, or not below the distance of random colours.
+    Two independent tempered runs, with random numbers from the Generator `rng`, estimate the distance along a ladder, which grows
+    until it brackets the target. Each round interpolates the target, lays a new ladder up to there, and measures it with twice
+    the samples. The rounds end when the distance at the top deviates from the target by less than the tolerance plus its error.
+    Raises UnreachableError when `beta_max` does not reach the target, or the target is not below the distance of random colours.
     """
+    betas, distance, rejection = _bracket(model, target, rng, search)
+    for turn in range(1, search.rounds + 1):
+        found, slope = _crossing(betas, distance, target)
+        betas = spaced(betas, rejection, found, search.swap_rate)
+        distance, error, rejection = _measure(model, betas, rng, search.samples * 2**turn, search.gap)
+        if abs(distance[-1] - target) <= search.tolerance + error[-1]:
+            break
+    return Tuning(betas, error[-1] / slope, distance[-1], error[-1])
+
+
+def _bracket(model, target, rng, search):
+    """A ladder whose top has a smaller distance than the target, with distances (K,) and rejection rates (K - 1,)."""
     random = 1.0 - 1.0 / model.colors
     if target >= random:
         raise UnreachableError(
             f"the mean Hamming distance is largest at beta = 0, {random:g} for {model.colors} colours; the target is {target:g}"
         )
-    betas = np.linspace(0.0, FIRST_TOP, 6)
+    betas = np.linspace(0.0, min(FIRST_TOP, search.beta_max), FIRST_RUNGS)
     while True:
-        distance, error, rejection = _measure(model, betas, rng, samples, gap)
+        distance, error, rejection = _measure(model, betas, rng, search.samples, search.gap)
         top = betas[-1]
         if distance[-1] < target - 2.0 * error[-1]:
-            break
-        if top >= beta_max:
+            return betas, distance, rejection
+        if top >= search.beta_max:
             raise UnreachableError(
-                f"the mean Hamming distance is {distance[-1]:.3f} ± {error[-1]:.3f} at beta = {beta_max:g}, the largest allowed; "
+                f"the mean Hamming distance is {distance[-1]:.3f} ± {error[-1]:.3f} at beta = {top:g}, the largest allowed; "
                 f"the target is {target:g}"
             )
         # The next stretch is at first as fine as the last one.
-        betas = spaced(betas, rejection, top, swap_rate)
-        grown = min(top * GROWTH, beta_max)
+        betas = spaced(betas, rejection, top, search.swap_rate)
+        grown = min(top * GROWTH, search.beta_max)
         pieces = max(1, round((grown - top) / (betas[-1] - betas[-2])))
         betas = np.append(betas[:-1], np.linspace(top, grown, pieces + 1))
-    for turn in range(1, rounds + 1):
-        found, slope = _crossing(betas, distance, target)
-        betas = spaced(betas, rejection, found, swap_rate)
-        distance, error, rejection = _measure(model, betas, rng, samples * 2**turn, gap)
-        if abs(distance[-1] - target) <= tolerance + error[-1]:
-            break
-    return Tuning(betas, error[-1] / slope, distance[-1], error[-1])
 
 
 def _measure(model, betas, rng, samples, gap):
@@ -105,19 +137,19 @@ def _measure(model, betas, rng, samples, gap):
         ladder.sample(int(np.ceil(WARM_UP * samples)), gap)
         runs.append(ladder.sample(samples, gap))
     agreement = compare(*runs, model.colors)
-    # What the runs disagree by beyond their own errors counts too.
+    # The difference of the runs counts where it exceeds their errors.
     spread = np.abs(agreement.distance[:, 0] - agreement.distance[:, 1]) / 2.0
     error = np.maximum(np.hypot(*agreement.distance_error.T) / 2.0, spread)
     distance = agreement.distance.mean(axis=1)
-    # At beta = 0, where every ladder begins, all colours are equally likely.
+    # Every ladder begins at beta = 0, where all colours are equally likely.
     distance[0], error[0] = 1.0 - 1.0 / model.colors, 0.0
     return distance, error, 1.0 - (runs[0].swap_rate + runs[1].swap_rate) / 2.0
 
 
 def _crossing(betas, distance, target):
-    """Where the decreasing hull of the distance first meets the target, and -d distance / d beta there.
+    """The beta at which the decreasing hull of the distance first meets the target, and -d distance / d beta there.
 
-    A ladder that ends just above the target is continued with its last slope.
+    The last slope continues a ladder that ends just above the target.
     """
     hull = np.minimum.accumulate(distance)
     below = np.flatnonzero(hull < target)

@@ -4,13 +4,14 @@
     g_out = V^-1 E[h - omega | y],   d g_aa = V^-1 Cov(h_a | y) V^-1 - V^-1
 
 (the channel of generalised AMP, Rangan 2011, for sequence models: Troiani et al. 2025, arXiv:2502.00901). Nothing is
-differentiated numerically. Three methods, chosen by the link alone:
+differentiated numerically. A link offers one or several methods (`Link.posterior_methods`), and the channel takes the best:
 
-trapezoid           two softmax attention layers reading two tokens: a deterministic quadrature, exact to its stated error;
-finite sum          links whose output leaves finitely many fields (no free rows, no angles): exact;
-quasi-Monte Carlo   everything else: importance sampling on two independent scramblings of Sobol nodes. Each gives its own
-                    estimate, so that products of two posterior means are free of the squared sampling error. Outputs that
-                    few nodes explain get proposals of their own (`fibre_sampling.adaptive_moments`).
+trapezoid            two softmax attention layers reading two tokens: a deterministic quadrature, exact to its stated error;
+finite sum           links whose output leaves finitely many fields (no free rows, no angles): exact;
+importance sampling  everything else, on two independent scramblings of Sobol nodes. Each gives its own estimate, so that products
+                     of two posterior means are free of the squared sampling error. Outputs that few nodes explain get proposals
+                     of their own (`fibre_sampling.adaptive_moments`). More softmax layers reading two tokens have a compiled
+                     kernel, "importance sampling over two tokens".
 """
 
 import copy
@@ -27,14 +28,22 @@ from attention_limits.sequence_multi_index.fibre_sampling import (
     fibre_moments,
     split_prior,
 )
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.link import Link, inference
+from attention_limits.sequence_multi_index.links.link import (
+    FINITE_SUM,
+    POSTERIOR,
+    SAMPLING,
+    TRAPEZOID,
+    TWO_TOKEN_SAMPLING,
+    Link,
+    inference,
+    require,
+)
 from attention_limits.sequence_multi_index.trapezoid_kernels import two_layer_moments
 
 # Nodes of each of the two scramblings at resolution 1.
 SAMPLING_NODES = 2048
 # Above this number of sampled rows their signs are changed all at once only: the nodes would be too few.
-MOST_SIGNED_ROWS = 4
+MAX_SIGNED_ROWS = 4
 # An output whose effective sample size is below this is not resolved.
 SMALLEST_SAMPLE = 20.0
 
@@ -43,7 +52,7 @@ SMALLEST_SAMPLE = 20.0
 class Posterior:
     """Moments of the local fields h given one output each, for n outputs, P rows and M tokens, in two estimates.
 
-    The two estimates are independent for quasi-Monte Carlo and the same array for the exact methods.
+    The two estimates are independent for importance sampling and the same array for the exact methods.
 
     Attributes
     ----------
@@ -88,15 +97,17 @@ class Channel:
         prior-typical outputs, of log Z and of the moments in units of the prior standard deviations, for beta <= 1: for c >= 0.5
         below 4e-6 at 1, 3e-4 at 0.75; for c = 0, 4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate;
         medians are below 1e-5 and 5e-5). It grows with beta: for beta = 10 and every c, 3e-3 at 1 and 1e-2 at 0.75 (medians
-        4e-4 and 8e-4). Quasi-Monte Carlo: 2048 resolution^2 nodes in each of two scramblings, rounded to a power of
+        4e-4 and 8e-4). Importance sampling: 2048 resolution^2 nodes in each of two scramblings, rounded to a power of
         two. Not read by finite sums.
     generator : numpy.random.Generator
-        Scrambles the nodes of quasi-Monte Carlo; the other methods draw nothing from it.
+        Scrambles the nodes of importance sampling; the other methods draw nothing from it.
 
     Attributes
     ----------
     method : str
-        "trapezoid", "finite sum" or "quasi-Monte Carlo".
+        The first of `link.posterior_methods`.
+    sampled : bool
+        Whether the method is one of importance sampling.
 
     Raises
     ------
@@ -105,25 +116,23 @@ class Channel:
     """
 
     def __init__(self, link: Link, resolution: float, generator: np.random.Generator):
-        form = inference(link)
+        require(link, {POSTERIOR})
         self.link, self.resolution = link, float(resolution)
-        self._two_tokens = (
-            isinstance(link, DeepAttention) and link.depth > 1 and (link.tokens, link.activation) == (2, "softmax")
-        )
-        dimension = link.free_rows * link.tokens + link.angles if form == "fibre" else link.rows * link.tokens
-        self._nodes = (np.zeros((1, 0)),)
+        self.method = link.posterior_methods[0]
+        self.sampled = self.method in _SAMPLERS
         *halves, self._others = generator.spawn(3)
-        if self._two_tokens and link.depth == 2:
-            self.method = "trapezoid"
-        elif dimension == 0:
-            self.method = "finite sum"
-        else:
-            self.method = "quasi-Monte Carlo"
-            count = 2 ** round(np.log2(SAMPLING_NODES * self.resolution**2))
-            signs = _sign_changes(dimension, link)
-            # Unit width: the nodes stand for the prior, and their weights must not depend on the node.
-            halves = (gaussian_nodes(dimension, max(count, 128) // len(signs), child, 1.0) for child in halves)
-            self._nodes = tuple((signs[:, None, :] * half.points).reshape(-1, dimension) for half in halves)
+        self._nodes = tuple(self._sampling_nodes(child) for child in halves) if self.sampled else ()
+
+    def _sampling_nodes(self, generator):
+        """Nodes (S, dimension) of the fields that are drawn, closed under the symmetry of the link."""
+        link = self.link
+        fibre = inference(link) == "fibre"
+        dimension = link.free_rows * link.tokens + link.angles if fibre else link.rows * link.tokens
+        count = 2 ** round(np.log2(SAMPLING_NODES * self.resolution**2))
+        signs = _sign_changes(dimension, link)
+        # Unit width: the nodes stand for the prior, and their weights must not depend on the node.
+        points = gaussian_nodes(dimension, max(count, 128) // len(signs), generator, 1.0).points
+        return (signs[:, None, :] * points).reshape(-1, dimension)
 
     def independent(self, count, finer=1.0) -> "list[Channel]":
         """Channels of the same link on independent scramblings, the same ones at every call.
@@ -136,7 +145,7 @@ class Channel:
         finer : float
             Their resolution over that of this channel, for sampled channels; the exact methods return this one, `count` times.
         """
-        if self.method != "quasi-Monte Carlo":
+        if not self.sampled:
             return [self] * count
         children = copy.deepcopy(self._others).spawn(count)
         return [Channel(self.link, finer * self.resolution, child) for child in children]
@@ -170,9 +179,7 @@ class Channel:
             raise ValueError("outputs, omega and V must be finite")
         if not np.array_equal(V, V.T) or np.linalg.eigvalsh(V)[0] <= 0:
             raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
-        if self.method == "trapezoid":
-            return self._trapezoid(observed, omega, V)
-        return self._sampled(self._sample(observed, omega, V))
+        return _METHODS[self.method](self, observed, omega, V)
 
     def _trapezoid(self, u, omega, V) -> Posterior:
         n = len(u)
@@ -188,18 +195,22 @@ class Channel:
         )  # fmt: skip
         return Posterior(log_z, _pair(mean[None]), _pair(covariance[None]), np.full(n, np.inf), resolved)
 
-    def _sample(self, observed, omega, V):
-        sums = kernel_moments if self._two_tokens else fibre_moments
+    def _finite_sum(self, observed, omega, V) -> Posterior:
+        return self._posterior([fibre_moments(self.link, observed, omega, V, np.zeros((1, 0)))])
 
-        def sampler(nodes):
-            return lambda outputs, proposals: sums(self.link, observed[outputs], omega[outputs], V, nodes, proposals)
+    def _sampling(self, observed, omega, V) -> Posterior:
+        moments = _SAMPLERS[self.method]
 
-        samples = [sampler(nodes) for nodes in self._nodes]
-        return adaptive_moments(samples, V, omega, drawn_rows(self.link), len(self._nodes[0]))
+        def on(nodes):
+            return lambda outputs, proposals: moments(self.link, observed[outputs], omega[outputs], V, nodes, proposals)
 
-    def _sampled(self, halves) -> Posterior:
+        samples = [on(nodes) for nodes in self._nodes]
+        return self._posterior(adaptive_moments(samples, V, omega, drawn_rows(self.link), len(self._nodes[0])))
+
+    def _posterior(self, estimates) -> Posterior:
+        """The posterior from one or two estimates of (log Z, mean, second moments, effective sample size)."""
         rows, tokens = self.link.rows, self.link.tokens
-        log_z, means, seconds, effective = (np.stack(values) for values in zip(*halves, strict=True))
+        log_z, means, seconds, effective = (np.stack(values) for values in zip(*estimates, strict=True))
         # The two sets of nodes together; both have the same number.
         pooled = np.logaddexp.reduce(log_z, axis=0) - np.log(len(log_z))
         product = np.einsum("ni,nj->nij", means[0], means[-1])
@@ -224,7 +235,7 @@ def _sign_changes(dimension, link):
     if link.sign_symmetry == "none":
         return np.ones((1, dimension))
     rows = dimension // link.tokens
-    if link.sign_symmetry == "rows" and link.angles == 0 and rows <= MOST_SIGNED_ROWS:
+    if link.sign_symmetry == "rows" and link.angles == 0 and rows <= MAX_SIGNED_ROWS:
         return np.repeat(list(itertools.product((1.0, -1.0), repeat=rows)), link.tokens, axis=1)
     return np.stack([np.ones(dimension), -np.ones(dimension)])
 
@@ -234,8 +245,8 @@ def _pair(estimates):
     return np.broadcast_to(estimates, (2, *estimates.shape[1:]))
 
 
-def kernel_moments(link: DeepAttention, u, omega, V, nodes, proposals):
-    """`fibre_sampling.fibre_moments` of deep attention reading two tokens, by the compiled kernel.
+def two_token_moments(link: Link, u, omega, V, nodes, proposals):
+    """`fibre_sampling.fibre_moments` of deep softmax attention reading two tokens, by the compiled kernel.
 
     `link`, `omega`, `V`, `nodes` and `proposals` as there, one or two for each output; score roots `u` (n, 2).
     """
@@ -249,6 +260,14 @@ def kernel_moments(link: DeepAttention, u, omega, V, nodes, proposals):
         log_z, mean, second, effective,
     )  # fmt: skip
     return log_z + 2.0 * np.log(np.diag(prior.whitening)).sum(), mean, second, effective
+
+
+_SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}
+_METHODS = {
+    TRAPEZOID: Channel._trapezoid,
+    FINITE_SUM: Channel._finite_sum,
+    **dict.fromkeys(_SAMPLERS, Channel._sampling),
+}
 
 
 def denoiser(moments: Posterior, V):

@@ -9,6 +9,7 @@ difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -21,6 +22,36 @@ PASS = 128
 BLOCK = 16
 # Below this the last layer would be so large that its weight is zero; products of five inverses still are in range.
 SMALLEST_KAPPA = 1e-20
+# Log-weight of nothing.
+LOWEST = -1e300
+
+# Sums over the nodes of one output: of the weights, of their squares, and the second moments of the last layer over tokens.
+NORM, SQUARES, YY_11, YY_12, YY_22 = range(5)
+SUMS = 5
+# Rows of the work space after the fields and the layers: sum and difference over tokens of what a layer reads, candidate and mean
+# of the last layer, log-weights (then weights) of the two signs, factor, log-weight of the first layers.
+W_S, W_D, V_1, V_2, MU_1, MU_2, PLUS, MINUS, FACTOR, LOG_WEIGHT = range(10)
+WORK_ROWS = 10
+
+
+class Mixture(NamedTuple):
+    """The proposals of one output: K of them, with 2 F variables; as in `fibre_sampling.Proposals`."""
+
+    centre: np.ndarray
+    spread: np.ndarray
+    inverse: np.ndarray
+    log_volume: np.ndarray
+
+
+class Model(NamedTuple):
+    """Prior of the fields (as in `fibre_sampling.Prior`, precision of the last layer given the others), skip c and beta."""
+
+    whitening: np.ndarray
+    regression: np.ndarray
+    precision: float
+    skip: float
+    beta: float
+
 
 _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
@@ -142,13 +173,13 @@ def _sum_products(weighted, fields, count, out):
 @njit(fastmath=_FAST, error_model="numpy")
 def _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus):
     """Write log_weight plus the Gaussian log-weights of +v and -v, v ~ N(mu, 1 / precision); return the larger maximum."""
-    best = -1e300
+    best = LOWEST
     for i in range(PASS):
         squares = v_1[i] * v_1[i] + v_2[i] * v_2[i] + mu_1[i] * mu_1[i] + mu_2[i] * mu_2[i]
         even = log_weight[i] - 0.5 * precision * squares
         odd = precision * (v_1[i] * mu_1[i] + v_2[i] * mu_2[i])
-        plus[i] = max(even + odd, -1e300)
-        minus[i] = max(even - odd, -1e300)
+        plus[i] = max(even + odd, LOWEST)
+        minus[i] = max(even - odd, LOWEST)
         best = max(best, even + abs(odd))
     return best
 
@@ -158,7 +189,7 @@ def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums):
     """Turn log-weights into weights and sum what concerns the last layer alone.
 
     plus becomes both = w_+ + w_-, w = factor exp(log-weight - shift). y = +-v - centre has the first moments y_1, y_2 per node,
-    which are written; the sums of both, both^2, yy_11, yy_12, yy_22 are added to sums (5,).
+    which are written; the sums over nodes are added to sums (SUMS,).
     """
     c_1 = centre[0]
     c_2 = centre[1]
@@ -178,11 +209,11 @@ def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums):
         yy_11 += v_1[i] * t_1 - c_1 * y_1[i]
         yy_12 += v_2[i] * t_1 - c_2 * y_1[i]
         yy_22 += v_2[i] * t_2 - c_2 * y_2[i]
-    sums[0] += total
-    sums[1] += squares
-    sums[2] += yy_11
-    sums[3] += yy_12
-    sums[4] += yy_22
+    sums[NORM] += total
+    sums[SQUARES] += squares
+    sums[YY_11] += yy_11
+    sums[YY_12] += yy_12
+    sums[YY_22] += yy_22
 
 
 @njit(fastmath=_FAST, error_model="numpy")
@@ -196,71 +227,82 @@ def _tokens(omega, deviation, w_s, w_d, mu_1, mu_2, regression):
 
 
 @njit(error_model="numpy")
-def _moments(
-    u, omega, centre, spread, inverse, log_volume, whitening, regression, precision, nodes, half_squares, skip, beta,
-    work, mean, second,
-):  # fmt: skip
+def _read_layers(omega, deviation, kappa, tau, model, w_s, w_d, mu_1, mu_2):
+    """Write kappa and tau (F, PASS) of the first layers with fields omega + deviation, and the mean of the last layer."""
+    free = deviation.shape[0]
+    mu_1[:] = omega[free, 0]
+    mu_2[:] = omega[free, 1]
+    for layer in range(free):
+        _tokens(omega[layer], deviation[layer], w_s, w_d, mu_1, mu_2, model.regression[layer])
+        for before in range(layer):
+            _pass_on(w_s, w_d, kappa[before], tau[before], model.skip)
+        _attend(w_s, w_d, kappa[layer], tau[layer], model.skip, model.beta)
+
+
+@njit(error_model="numpy")
+def _sum_pass(fields, bound, plus, w_s, w_d, mean, second):
+    """Add the moments that the first layers take part in; w_s and w_d hold the weighted deviations of the last layer."""
+    mean[bound] += _sum_products(w_s, fields, bound, second[bound])
+    mean[bound + 1] += _sum_products(w_d, fields, bound, second[bound + 1])
+    for j in range(bound):
+        for i in range(PASS):
+            w_s[i] = plus[i] * fields[j, i]
+        mean[j] += _sum_products(w_s, fields, j + 1, second[j])
+
+
+@njit(error_model="numpy")
+def _moments(u, omega, mixture, model, nodes, half_squares, work, mean, second):
     """Moments of one output; returns log Z and the effective sample size (sum w)^2 / sum w^2.
 
-    u (2,); omega (L, 2); centre (K, 2 F) ... log_volume (K,), whitening and regression (F,) as in `fibre_sampling`, K = 1 or 2;
-    precision of the last layer given the others; nodes (S / PASS, 2 F, PASS) and their half_squares (S / PASS, PASS); work
-    (4 L + 6, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) = E[(h - omega)(h - omega)^T].
+    u (2,); omega (L, 2); mixture of K = 1 or 2 proposals; nodes (S / PASS, 2 F, PASS) and their half_squares (S / PASS, PASS);
+    work (4 F + WORK_ROWS, PASS); written are mean (2 L,) = E[h - omega] and second (2 L, 2 L) = E[(h - omega)(h - omega)^T].
     """
-    free = whitening.shape[0]
+    free = model.whitening.shape[0]
     bound = 2 * free
     fields = work[:bound]
     deviation = fields.reshape((free, 2, PASS))
     kappa, tau = work[bound : bound + free], work[bound + free : 2 * bound]
     # Row by row: unpacking an array in one go gives rows of unknown stride, which the compiler does not vectorise.
     rows = work[2 * bound :]
-    w_s, w_d, v_1, v_2, mu_1, mu_2 = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
-    plus, minus, factor, log_weight = rows[6], rows[7], rows[8], rows[9]
-    sums = np.zeros(5)
-    top = -1e300
+    w_s, w_d, v_1, v_2, mu_1, mu_2 = rows[W_S], rows[W_D], rows[V_1], rows[V_2], rows[MU_1], rows[MU_2]
+    plus, minus, factor, log_weight = rows[PLUS], rows[MINUS], rows[FACTOR], rows[LOG_WEIGHT]
+    sums = np.zeros(SUMS)
+    top = LOWEST
     mean[:] = 0.0
     second[:] = 0.0
-    passes, several = nodes.shape[0], centre.shape[0]
+    passes, several = nodes.shape[0], mixture.centre.shape[0]
     for one in range(passes * several):
         here, which = one % passes, one // passes
-        _draw(nodes[here], centre[which], spread[which], fields)
-        _compare(half_squares[here], log_volume[which], deviation, whitening, w_s, log_weight)
-        mu_1[:] = omega[free, 0]
-        mu_2[:] = omega[free, 1]
-        for layer in range(free):
-            _tokens(omega[layer], deviation[layer], w_s, w_d, mu_1, mu_2, regression[layer])
-            for before in range(layer):
-                _pass_on(w_s, w_d, kappa[before], tau[before], skip)
-            _attend(w_s, w_d, kappa[layer], tau[layer], skip, beta)
-        _last_layer(u[0] + u[1], u[0] - u[1], kappa, tau, skip, v_1, v_2, factor)
+        _draw(nodes[here], mixture.centre[which], mixture.spread[which], fields)
+        _compare(half_squares[here], mixture.log_volume[which], deviation, model.whitening, w_s, log_weight)
+        _read_layers(omega, deviation, kappa, tau, model, w_s, w_d, mu_1, mu_2)
+        _last_layer(u[0] + u[1], u[0] - u[1], kappa, tau, model.skip, v_1, v_2, factor)
         if several == 2:
             other = 1 - which
-            log_ratio = log_volume[which] - log_volume[other]
-            _share(half_squares[here], fields, centre[other], inverse[other], log_ratio, w_s, w_d, factor)
-        best = _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus)
+            log_ratio = mixture.log_volume[which] - mixture.log_volume[other]
+            _share(
+                half_squares[here], fields, mixture.centre[other], mixture.inverse[other], log_ratio, w_s, w_d, factor
+            )
+        best = _weigh(v_1, v_2, mu_1, mu_2, log_weight, model.precision, plus, minus)
         if best > top:
             scale = math.exp(max(top - best, -700.0))
             sums *= scale
-            sums[1] *= scale
+            sums[SQUARES] *= scale
             mean *= scale
             second *= scale
             top = best
         _last_moments(v_1, v_2, plus, minus, factor, top, omega[free], w_s, w_d, sums)
-        mean[bound] += _sum_products(w_s, fields, bound, second[bound])
-        mean[bound + 1] += _sum_products(w_d, fields, bound, second[bound + 1])
-        for j in range(bound):
-            for i in range(PASS):
-                w_s[i] = plus[i] * fields[j, i]
-            mean[j] += _sum_products(w_s, fields, j + 1, second[j])
-    second[bound, bound], second[bound + 1, bound], second[bound + 1, bound + 1] = sums[2], sums[3], sums[4]
-    mean /= sums[0]
+        _sum_pass(fields, bound, plus, w_s, w_d, mean, second)
+    second[bound, bound], second[bound + 1, bound], second[bound + 1, bound + 1] = sums[YY_11], sums[YY_12], sums[YY_22]
+    mean /= sums[NORM]
     for j in range(bound + 2):
         for k in range(j + 1):
-            second[j, k] /= sums[0]
+            second[j, k] /= sums[NORM]
             second[k, j] = second[j, k]
-    density = precision / (2.0 * math.pi)
+    density = model.precision / (2.0 * math.pi)
     count = passes * several * PASS
-    log_z = math.log(sums[0] / count) + top + math.log(density) - free * math.log(1.0 + skip)
-    return log_z, sums[0] * sums[0] / sums[1]
+    log_z = math.log(sums[NORM] / count) + top + math.log(density) - free * math.log(1.0 + model.skip)
+    return log_z, sums[NORM] * sums[NORM] / sums[SQUARES]
 
 
 @njit(parallel=True, error_model="numpy")
@@ -297,10 +339,11 @@ def deep_moments(
     count, free = nodes.shape[0], nodes.shape[1]
     passes = np.ascontiguousarray(nodes.reshape((count // PASS, PASS, 2 * free)).transpose((0, 2, 1)))
     half_squares = 0.5 * np.sum(passes**2, axis=1)
+    model = Model(whitening, regression, precision, skip, beta)
     for block in prange((n + BLOCK - 1) // BLOCK):
-        work = np.empty((4 * free + 10, PASS))
+        work = np.empty((4 * free + WORK_ROWS, PASS))
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
+            mixture = Mixture(centre[i], spread[i], inverse[i], log_volume[i])
             log_z[i], effective[i] = _moments(
-                u[i], omega[i], centre[i], spread[i], inverse[i], log_volume[i], whitening, regression, precision,
-                passes, half_squares, skip, beta, work, mean[i], second[i],
-            )  # fmt: skip
+                u[i], omega[i], mixture, model, passes, half_squares, work, mean[i], second[i]
+            )

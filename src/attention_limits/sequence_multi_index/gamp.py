@@ -104,26 +104,12 @@ class GampRun:
     resolved: float
 
 
-def run(
-    channel: Channel,
-    data: Dataset,
-    generator,
-    max_iterations=60,
-    damping=0.0,
-    start_overlap=1e-3,
-    side_information=0.0,
-    regularization=0.0,
-    tolerance=1e-2,
-) -> GampRun:
-    """Run GAMP from a small random estimate.
+@dataclass(frozen=True)
+class Settings:
+    """How GAMP runs, and the variant of the model.
 
-    Parameters
+    Attributes
     ----------
-    channel : Channel
-    data : Dataset
-        Of the link of the channel.
-    generator : numpy.random.Generator
-        For the initial estimate and the side information.
     max_iterations : int
         Largest number of iterations.
     damping : float
@@ -140,69 +126,137 @@ def run(
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a value is out of its range.
     """
-    if not (0 <= damping < 1 and 0 < start_overlap < 1 and 0 <= side_information < 1 and regularization >= 0):
-        raise ValueError(
-            "need 0 <= damping < 1, 0 < start_overlap < 1, 0 <= side_information < 1, regularization >= 0; got "
-            f"{damping}, {start_overlap}, {side_information}, {regularization}"
-        )
-    if max_iterations < 1 or not tolerance >= 0:
-        raise ValueError(f"need max_iterations >= 1 and tolerance >= 0, got {max_iterations} and {tolerance}")
-    dimension = data.teacher.shape[1]
-    size, token_count = channel.link.rows, channel.link.tokens
-    identity = np.eye(size)
+
+    max_iterations: int = 60
+    damping: float = 0.0
+    start_overlap: float = 1e-3
+    side_information: float = 0.0
+    regularization: float = 0.0
+    tolerance: float = 1e-2
+
+    def __post_init__(self):
+        if not (
+            0 <= self.damping < 1
+            and 0 < self.start_overlap < 1
+            and 0 <= self.side_information < 1
+            and self.regularization >= 0
+            and self.max_iterations >= 1
+            and self.tolerance >= 0
+        ):
+            raise ValueError(
+                "need 0 <= damping < 1, 0 < start_overlap < 1, 0 <= side_information < 1, regularization >= 0, "
+                f"max_iterations >= 1 and tolerance >= 0; got {self}"
+            )
+
+
+@dataclass(frozen=True)
+class _State:
+    """The messages of one iteration: W_hat (P, D), V (P, P), and the Onsager term of every sample (N, P, M)."""
+
+    estimate: np.ndarray
+    variance: np.ndarray
+    onsager: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """What is known besides the data: precision (P, P) and precision-weighted mean (P, D) of the weights."""
+
+    precision: np.ndarray
+    mean: np.ndarray
+
+
+def run(channel: Channel, data: Dataset, generator, settings: Settings | None = None) -> GampRun:
+    """Run GAMP from a small random estimate.
+
+    Parameters
+    ----------
+    channel : Channel
+    data : Dataset
+        Of the link of the channel.
+    generator : numpy.random.Generator
+        For the initial estimate and the side information.
+    settings : Settings, optional
+    """
+    settings = Settings() if settings is None else settings
+    size, dimension = channel.link.rows, data.teacher.shape[1]
     # One matrix of all tokens: both products with the data are plain matrix products.
     tokens = data.sequences.reshape(-1, dimension) / np.sqrt(dimension)
-    estimate = np.sqrt(start_overlap) * generator.standard_normal((size, dimension))
-    variance = (1.0 - start_overlap) * identity
-    precision = identity + side_information / (1.0 - side_information) * identity
-    hint = np.zeros((size, dimension))
-    if side_information > 0:
-        noise = generator.standard_normal((size, dimension))
-        side = np.sqrt(side_information) * data.teacher + np.sqrt(1.0 - side_information) * noise
-        hint = np.sqrt(side_information) / (1.0 - side_information) * side
-    reaction = np.zeros((len(data.observed), size, token_count))
-    overlaps, norms, variances = [], [], []
+    state = _State(
+        np.sqrt(settings.start_overlap) * generator.standard_normal((size, dimension)),
+        (1.0 - settings.start_overlap) * np.eye(size),
+        np.zeros((len(data.observed), size, channel.link.tokens)),
+    )
+    prior = _prior(data.teacher, settings.side_information, generator)
+    path = []
     residual, resolved, converged = np.inf, 1.0, False
-    for _ in range(max_iterations):
-        V = variance + regularization * identity
-        fields = (tokens @ estimate.T).reshape(-1, token_count, size).transpose(0, 2, 1)
-        omega = fields - reaction
-        moments = channel.posterior(data.observed, omega, V)
-        resolved = min(resolved, float(moments.resolved.mean()))
-        estimates, derivative = denoiser(moments, V)
-        # An output whose sampling has collapsed would throw the estimate anywhere: this time it says nothing.
-        g = np.where(moments.resolved[:, None, None], estimates.mean(axis=0), 0.0)
-        derivative = np.where(moments.resolved[:, None, None], derivative, 0.0)
+    for _ in range(settings.max_iterations):
+        g, derivative, share = _denoise(channel, data.observed, tokens, state, settings.regularization)
+        resolved = min(resolved, share)
         if not (np.all(np.isfinite(g)) and np.all(np.isfinite(derivative))):
             # Recorded as it is: the trajectory ends with missing values.
-            missing = np.full((size, size), np.nan)
-            overlaps.append(missing), norms.append(missing), variances.append(missing)
-            estimate, residual = np.full_like(estimate, np.nan), np.nan
+            state = _State(np.full_like(state.estimate, np.nan), np.full((size, size), np.nan), state.onsager)
+            path.append(_overlaps(state, data.teacher))
+            residual = np.nan
             break
-        information = -derivative.sum(axis=0) / dimension
-        # On a finite sample the information may be slightly indefinite; V must stay positive with eigenvalues below one.
-        information = clip_spectrum(information, 0.0, 1.0 / SMALLEST_VARIANCE)
-        target = g.transpose(1, 0, 2).reshape(size, -1) @ tokens + information @ estimate + hint
-        covariance = np.linalg.inv(precision + information)
-        new = (1.0 - damping) * covariance @ target + damping * estimate
-        variance = clip_spectrum((1.0 - damping) * covariance + damping * variance, 0.5 * SMALLEST_VARIANCE, 1.0)
-        # What each sample contributed to the (damped) estimate, to be taken out of its own field.
-        reaction = (1.0 - damping) * np.einsum("pq,nqa->npa", covariance, g) + damping * reaction
+        new = _update(tokens, state, g, derivative, prior, settings.damping)
         # Relative, layer by layer: a small layer that still grows is an instability in its making, not convergence.
-        change = np.sqrt(np.mean((new - estimate) ** 2, axis=1))
-        residual = float(np.max(change / np.maximum(np.sqrt(np.mean(new**2, axis=1)), NEGLIGIBLE)))
-        estimate = new
-        overlaps.append(estimate @ data.teacher.T / dimension)
-        norms.append(estimate @ estimate.T / dimension)
-        variances.append(variance)
-        spectrum = np.linalg.eigvalsh(variance)
+        change = np.sqrt(np.mean((new.estimate - state.estimate) ** 2, axis=1))
+        residual = float(np.max(change / np.maximum(np.sqrt(np.mean(new.estimate**2, axis=1)), NEGLIGIBLE)))
+        state = new
+        path.append(_overlaps(state, data.teacher))
+        spectrum = np.linalg.eigvalsh(state.variance)
         at_the_end = spectrum[0] <= SMALLEST_VARIANCE
-        converged = bool(residual <= tolerance or (at_the_end and spectrum[-1] <= RECOVERED))
+        converged = bool(residual <= settings.tolerance or (at_the_end and spectrum[-1] <= RECOVERED))
         if converged or at_the_end or not np.isfinite(residual):
             break
-    overlap, norm = np.array(overlaps), np.array(norms)
+    overlap, norm, variance = (np.array(matrices) for matrices in zip(*path, strict=True))
     lengths = np.einsum("tpp->tp", norm) * np.mean(data.teacher**2, axis=1)
     cosine = np.einsum("tpp->tp", overlap) / np.sqrt(lengths)
-    return GampRun(overlap, norm, cosine, np.array(variances), estimate, residual, converged, resolved)
+    return GampRun(overlap, norm, cosine, variance, state.estimate, residual, converged, resolved)
+
+
+def _prior(teacher, side_information, generator) -> _Prior:
+    """The Gaussian prior of unit variance, with the side information S = sqrt(lambda) W + sqrt(1 - lambda) N."""
+    identity = np.eye(len(teacher))
+    precision = identity + side_information / (1.0 - side_information) * identity
+    if side_information == 0:
+        return _Prior(precision, np.zeros(teacher.shape))
+    noise = generator.standard_normal(teacher.shape)
+    side = np.sqrt(side_information) * teacher + np.sqrt(1.0 - side_information) * noise
+    return _Prior(precision, np.sqrt(side_information) / (1.0 - side_information) * side)
+
+
+def _denoise(channel, observed, tokens, state, regularization):
+    """g (N, P, M) and the sum of dg over tokens (N, P, P), zero where the channel is not resolved, and the resolved fraction."""
+    size = channel.link.rows
+    V = state.variance + regularization * np.eye(size)
+    fields = (tokens @ state.estimate.T).reshape(-1, channel.link.tokens, size).transpose(0, 2, 1)
+    moments = channel.posterior(observed, fields - state.onsager, V)
+    estimates, derivative = denoiser(moments, V)
+    # An output whose sampling has collapsed would throw the estimate anywhere: this time it is left out.
+    g = np.where(moments.resolved[:, None, None], estimates.mean(axis=0), 0.0)
+    return g, np.where(moments.resolved[:, None, None], derivative, 0.0), float(moments.resolved.mean())
+
+
+def _update(tokens, state, g, derivative, prior, damping) -> _State:
+    """The next messages."""
+    size, dimension = state.estimate.shape
+    information = -derivative.sum(axis=0) / dimension
+    # On a finite sample the information may be slightly indefinite; V must stay positive with eigenvalues below one.
+    information = clip_spectrum(information, 0.0, 1.0 / SMALLEST_VARIANCE)
+    target = g.transpose(1, 0, 2).reshape(size, -1) @ tokens + information @ state.estimate + prior.mean
+    covariance = np.linalg.inv(prior.precision + information)
+    estimate = (1.0 - damping) * covariance @ target + damping * state.estimate
+    variance = clip_spectrum((1.0 - damping) * covariance + damping * state.variance, 0.5 * SMALLEST_VARIANCE, 1.0)
+    # The contribution of each sample to the (damped) estimate, to be taken out of its own field.
+    onsager = (1.0 - damping) * np.einsum("pq,nqa->npa", covariance, g) + damping * state.onsager
+    return _State(estimate, variance, onsager)
+
+
+def _overlaps(state, teacher):
+    """W_hat W^T / D, W_hat W_hat^T / D and V, each (P, P)."""
+    dimension = teacher.shape[1]
+    return state.estimate @ teacher.T / dimension, state.estimate @ state.estimate.T / dimension, state.variance

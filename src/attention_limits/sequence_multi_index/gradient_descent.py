@@ -18,11 +18,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, require
 
 
-def attention_output(link: DeepAttention, h):
-    """`link.forward` in JAX: outputs (..., M, M) of local fields h (..., P, M). Raises ValueError for another shape."""
+def attention_output(link: Link, h):
+    """`DeepAttention.forward` in JAX: outputs (..., M, M) of local fields h (..., P, M). Raises ValueError for another shape."""
     if h.shape[-2:] != (link.depth, link.tokens):
         raise ValueError(f"h must end in (depth, tokens) = {(link.depth, link.tokens)}, got shape {h.shape}")
     fields = h
@@ -37,22 +37,26 @@ def _attention(link, u):
     return jax.nn.softmax(scores, axis=-1) if link.activation == "softmax" else scores
 
 
-def batch_loss(link: DeepAttention, weights, sequences, outputs):
+# By the name in `Link.jax_forward`.
+FORWARDS = {"deep_attention": attention_output}
+
+
+def batch_loss(link: Link, weights, sequences, outputs):
     """sum_mu ||y_mu - g(h_mu)||_F^2 / D over a batch.
 
     Parameters
     ----------
-    link : DeepAttention
+    link : Link
+        One that offers GRADIENT.
     weights : array (P, D)
     sequences : array (B, M, D)
     outputs : array (B, M, M)
     """
     dimension = weights.shape[1]
     # One matrix of all tokens: the two products with it are nearly all of the work.
-    fields = (sequences.reshape(-1, dimension) @ weights.T).reshape(len(sequences), link.tokens, -1) / jnp.sqrt(
-        dimension
-    )
-    return jnp.sum((outputs - attention_output(link, jnp.swapaxes(fields, 1, 2))) ** 2) / dimension
+    products = (sequences.reshape(-1, dimension) @ weights.T).reshape(len(sequences), link.tokens, -1)
+    fields = jnp.swapaxes(products / jnp.sqrt(dimension), 1, 2)
+    return jnp.sum((outputs - FORWARDS[link.jax_forward](link, fields)) ** 2) / dimension
 
 
 @dataclass(frozen=True)
@@ -116,18 +120,24 @@ class Trajectory:
     weights: np.ndarray
 
 
-def descend(link: DeepAttention, blocks: Iterable[Block], start, teacher, descent: Descent) -> Trajectory:
+def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descent) -> Trajectory:
     """Run gradient descent through all blocks.
 
     Parameters
     ----------
-    link : DeepAttention
-        Of which the outputs of the blocks are.
+    link : Link
+        The link of the outputs of the blocks; it offers GRADIENT.
     blocks : iterable of Block
     start, teacher : arrays (S, P, D)
         First weights, and those that the overlaps are measured with.
     descent : Descent
+
+    Raises
+    ------
+    ValueError
+        If the link has no forward pass in JAX.
     """
+    require(link, {GRADIENT})
     weights, teacher = jnp.asarray(start, jnp.float32), jnp.asarray(teacher, jnp.float32)
     batches, losses, measured = [0], [np.full(len(weights), np.nan)], [_measure(weights, teacher)]
     for block in blocks:

@@ -11,7 +11,7 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
-from attention_limits.sequence_multi_index.state_evolution import LARGEST_OVERLAP, channel_averages, solve
+from attention_limits.sequence_multi_index.state_evolution import LARGEST_OVERLAP, Settings, channel_averages, solve
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
@@ -44,7 +44,7 @@ class Comparison:
     phase: float
 
 
-def compare(channel: Channel, alpha, nodes, tolerance=1e-3, max_iterations=300, gap=0.01) -> Comparison:
+def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01) -> Comparison:
     """The phase at one alpha, on the given nodes.
 
     Parameters
@@ -54,15 +54,14 @@ def compare(channel: Channel, alpha, nodes, tolerance=1e-3, max_iterations=300, 
         n / d.
     nodes : GaussianNodes
         In `state_evolution.node_dimension(channel.link)` dimensions; both starts share them.
-    tolerance, max_iterations
-        As in `state_evolution.solve`.
+    settings : Settings
     gap : float
         Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below a tenth
         of it is none.
     """
     overlaps, entropies, converged, resolved = [], [], [], []
     for start in (UNINFORMED_START, INFORMED_START):
-        point = solve(channel, alpha, nodes, start, tolerance=tolerance, max_iterations=max_iterations)
+        point = solve(channel, alpha, nodes, start, settings)
         overlaps.append(point.value)
         converged.append(point.converged)
         if not np.all(np.isfinite(point.value)):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from attention_limits.numerics.estimators import combine_unbiased
 from attention_limits.numerics.fixed_point import iterate
+from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.instability import (
     excess_moments,

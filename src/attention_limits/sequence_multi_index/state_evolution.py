@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attention_limits.numerics.estimators import combine_unbiased
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
 
 # Largest eigenvalue of Q that is integrated. Once a row gets there and no other has 1 - Q above the second number, all are
 # recovered exactly, and the iteration ends: the others follow at a fixed ratio.
@@ -148,20 +148,120 @@ def from_coordinates(coordinates, size):
     return correlation * np.outer(scale, scale)
 
 
-def solve(
-    channel: Channel,
-    alpha,
-    nodes,
-    start,
-    side_information=0.0,
-    regularization=0.0,
-    tolerance=1e-4,
-    max_iterations=500,
-    seed_overlap=1e-4,
-    lookahead=8,
-    warm_up=1,
-    held=None,
-) -> FixedPoint:
+@dataclass(frozen=True)
+class Settings:
+    """How the fixed point is searched, and the variant of the model.
+
+    Attributes
+    ----------
+    tolerance : float
+        Largest accepted relative change of Q_hat per iteration (of its diagonal; of its correlations, absolute).
+    max_iterations : int
+        Largest number of evaluations of the map for each edge (`EDGES`), in the warm-up and after it each.
+    warm_up : int
+        Iterate first on the first n / warm_up nodes, and on all of them from there; 1 is none. The start keeps its meaning
+        unless a discontinuous transition lies between the thresholds of the two node sets.
+    side_information : float
+        lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise.
+    regularization : float
+        epsilon >= 0, see `channel_averages`.
+    seed_overlap : float
+        Smallest diagonal of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
+        A diagonal overlap that the map sends below it is zero, and returned as 0.
+    lookahead : int
+        Geometric acceleration, see `numerics.fixed_point.iterate`; 0 is the plain iteration.
+
+    Raises
+    ------
+    ValueError
+        For lambda outside [0, 1) or epsilon < 0.
+    """
+
+    tolerance: float = 1e-4
+    max_iterations: int = 500
+    warm_up: int = 1
+    side_information: float = 0.0
+    regularization: float = 0.0
+    seed_overlap: float = 1e-4
+    lookahead: int = 8
+
+    def __post_init__(self):
+        if not 0 <= self.side_information < 1 or self.regularization < 0:
+            raise ValueError(
+                f"need 0 <= side_information < 1 and regularization >= 0; got {self.side_information}, {self.regularization}"
+            )
+
+
+@dataclass(frozen=True)
+class _Map:
+    """One step of the state evolution in the coordinates of Q_hat, at one alpha.
+
+    Attributes
+    ----------
+    channel : Channel
+    alpha : float
+    settings : Settings
+    fixed, free : integer arrays
+        Rows that are held, and all others.
+    kept : array
+        Coordinates of the held rows.
+    """
+
+    channel: Channel
+    alpha: float
+    settings: Settings
+    fixed: np.ndarray
+    free: np.ndarray
+    kept: np.ndarray
+
+    def hold(self, coordinates):
+        """The coordinates with those of the held rows at their values."""
+        coordinates[self.fixed] = self.kept
+        return coordinates
+
+    def at_edge(self, coordinates, largest):
+        """Whether a free row reaches the largest overlap."""
+        return bool(np.max(coordinates[self.free], initial=-np.inf) >= -np.log(1.0 - largest))
+
+    def recovered(self, coordinates):
+        """Whether all free rows are recovered."""
+        return bool(np.min(coordinates[self.free], initial=np.inf) >= -np.log(RECOVERED))
+
+    def to_edge(self, largest, nodes, first) -> FixedPoint:
+        """The fixed point with overlaps up to `largest`, from the coordinates `first`."""
+        settings, link = self.settings, self.channel.link
+        prior = settings.side_information / (1.0 - settings.side_information) * np.eye(link.rows)
+
+        def step(coordinates):
+            overlap = overlap_from_precision(from_coordinates(coordinates, link.rows), largest)
+            averages = channel_averages(self.channel, overlap, nodes, settings.regularization)
+            if not np.all(np.isfinite(averages.information)):
+                return np.full_like(coordinates, np.nan)
+            information = symmetrized(link, averages.information)
+            q_hat = clip_spectrum(self.alpha * information, 0.0, np.inf) + prior
+            return self.hold(to_coordinates(q_hat, settings.seed_overlap, largest))
+
+        def exact(coordinates):
+            return self.at_edge(coordinates, largest) and self.recovered(coordinates)
+
+        return iterate(step, first, settings.tolerance, settings.max_iterations, settings.lookahead, arrived=exact)
+
+    def fixed_point(self, nodes, first) -> FixedPoint:
+        """The fixed point on the given nodes: the edge recedes while a row stands at it and another one still follows."""
+        done, before = 0, None
+        for largest in EDGES:
+            found = self.to_edge(largest, nodes, first)
+            done += found.iterations
+            if not found.converged or not self.at_edge(found.value, largest) or self.recovered(found.value):
+                return replace(found, iterations=done)
+            overlap = overlap_from_precision(from_coordinates(found.value, self.channel.link.rows), largest)
+            if before is not None and np.max(np.abs(overlap - before)) <= SETTLED:
+                return replace(found, iterations=done)
+            first, before = found.value, overlap
+        return replace(found, iterations=done, converged=False)
+
+
+def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = None, held=None) -> FixedPoint:
     """Fixed point of the state evolution at one alpha, on fixed nodes.
 
     Parameters
@@ -174,101 +274,44 @@ def solve(
         independent fixed points, and their spread the error.
     start : float
         Initial Q = start * I with 0 < start < 1: near 0 is uninformed, near 1 informed.
-    side_information : float
-        lambda in [0, 1): the weights are also observed as sqrt(lambda) W + sqrt(1 - lambda) noise.
-    regularization : float
-        See `channel_averages`.
-    tolerance : float
-        Largest accepted relative change of Q_hat per iteration (of its diagonal; of its correlations, absolute).
-    max_iterations : int
-        Largest number of evaluations of the map for each edge (`EDGES`), in the warm-up and after it each.
-    seed_overlap : float
-        Smallest diagonal of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
-        A diagonal overlap that the map sends below it is zero, and returned as 0.
-    lookahead : int
-        Geometric acceleration, see `numerics.fixed_point.iterate`; 0 is the plain iteration.
-    warm_up : int
-        Iterate first on the first n / warm_up nodes, and on all of them from there; 1 is none. The start keeps its meaning
-        unless a discontinuous transition lies between the thresholds of the two node sets.
+    settings : Settings, optional
     held : array (P,) or None
-        Overlaps in [0, 1] that are held fixed on the diagonal of Q, NaN for the rows that are free; only for links in which
-        every row's sign is free, so that Q is diagonal.
+        Overlaps in [0, 1] that are held fixed on the diagonal of Q, NaN for the rows that are free; only for links that offer
+        DIAGONAL_OVERLAP.
 
     Returns
     -------
     FixedPoint
-        value is Q (P, P); residual the last change in the units of `tolerance`; iterations without the warm-up. Not converged
+        value is Q (P, P); residual the last change in the units of the tolerance; iterations without the warm-up. Not converged
         where a row reaches the last edge and another one still follows it.
 
     Raises
     ------
     ValueError
-        For alpha < 0, lambda outside [0, 1), epsilon < 0, a start outside (0, 1), or overlaps held in a link without the
-        symmetry.
+        For alpha < 0, a start outside (0, 1), or overlaps held in a link without the symmetry.
     """
-    if alpha < 0 or not 0 <= side_information < 1 or regularization < 0 or not 0 < start < 1:
-        raise ValueError(
-            "need alpha >= 0, 0 <= side_information < 1, regularization >= 0 and 0 < start < 1; got "
-            f"{alpha}, {side_information}, {regularization}, {start}"
-        )
-    if held is not None and channel.link.sign_symmetry != "rows":
-        raise ValueError("overlaps can be held only where every row's sign is free, so that Q is diagonal")
+    settings = Settings() if settings is None else settings
+    if alpha < 0 or not 0 < start < 1:
+        raise ValueError(f"need alpha >= 0 and 0 < start < 1; got {alpha}, {start}")
     size = channel.link.rows
+    if held is not None:
+        require(channel.link, {DIAGONAL_OVERLAP})
     held = np.full(size, np.nan) if held is None else np.asarray(held, dtype=float)
     fixed = np.flatnonzero(~np.isnan(held))
     # Zero is a limit of the logarithmic coordinates: 1e-12 is zero to rounding.
     kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
-    free = np.setdiff1d(np.arange(size), fixed)
-    prior = side_information / (1.0 - side_information) * np.eye(size)
-
-    def hold(coordinates):
-        coordinates[fixed] = kept
-        return coordinates
-
-    def at_edge(coordinates, largest):
-        return bool(np.max(coordinates[free], initial=-np.inf) >= -np.log(1.0 - largest))
-
-    def recovered(coordinates):
-        return bool(np.min(coordinates[free], initial=np.inf) >= -np.log(RECOVERED))
-
-    def iterate_to(largest, used, first):
-        def step(coordinates):
-            overlap = overlap_from_precision(from_coordinates(coordinates, size), largest)
-            averages = channel_averages(channel, overlap, used, regularization)
-            if not np.all(np.isfinite(averages.information)):
-                return np.full_like(coordinates, np.nan)
-            information = symmetrized(channel.link, averages.information)
-            return hold(to_coordinates(clip_spectrum(alpha * information, 0.0, np.inf) + prior, seed_overlap, largest))
-
-        def exact(coordinates):
-            return at_edge(coordinates, largest) and recovered(coordinates)
-
-        return iterate(step, first, tolerance, max_iterations, lookahead, arrived=exact)
-
-    def iterate_on(used, first):
-        done, before = 0, None
-        for largest in EDGES:
-            found = iterate_to(largest, used, first)
-            done += found.iterations
-            if not found.converged or not at_edge(found.value, largest) or recovered(found.value):
-                return replace(found, iterations=done)
-            overlap = overlap_from_precision(from_coordinates(found.value, size), largest)
-            if before is not None and np.max(np.abs(overlap - before)) <= SETTLED:
-                return replace(found, iterations=done)
-            first, before = found.value, overlap
-        return replace(found, iterations=done, converged=False)
-
-    first = hold(to_coordinates(start / (1.0 - start) * np.eye(size), seed_overlap))
-    if warm_up > 1:
-        warm = iterate_on(nodes.head(len(nodes) // warm_up), first)
+    step = _Map(channel, alpha, settings, fixed, np.setdiff1d(np.arange(size), fixed), kept)
+    first = step.hold(to_coordinates(start / (1.0 - start) * np.eye(size), settings.seed_overlap))
+    if settings.warm_up > 1:
+        warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first)
         if not np.all(np.isfinite(warm.value)):
             return replace(warm, value=np.full((size, size), np.nan))
         first = warm.value
-    outcome = iterate_on(nodes, first)
+    outcome = step.fixed_point(nodes, first)
     if not np.all(np.isfinite(outcome.value)):
         return replace(outcome, value=np.full((size, size), np.nan))
     overlap = overlap_from_precision(from_coordinates(outcome.value, size), EDGES[-1])
-    unlearnt = outcome.value[:size] <= np.log(seed_overlap)
+    unlearnt = outcome.value[:size] <= np.log(settings.seed_overlap)
     overlap[unlearnt, :] = 0.0
     overlap[:, unlearnt] = 0.0
     return replace(outcome, value=overlap)

@@ -14,6 +14,7 @@ since for small c the integrand varies on the scale sqrt(4 c / beta) around d = 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -35,38 +36,80 @@ RANGE = 6.5
 STEP = 0.7
 # Largest accepted |sum over white - sum over black nodes of the checkerboard| / sum; the squared value bounds, for a
 # Gaussian integrand, the error of the whole lattice. Beyond it the step is divided by sqrt(2), at most REFINEMENTS times.
-IMBALANCE = 1e-4
+MAX_IMBALANCE = 1e-4
 REFINEMENTS = 4
 # Largest number of cells: one thread's work space is 8 MiB.
 MAX_CELLS = 1 << 20
+# Outputs per parallel block, which share one work space. The result does not depend on the number of threads.
+BLOCK = 64
+# Log-weight of nothing.
+LOWEST = -1e300
+
+# The running sums of one output, in the end its moments: of x = z - omega_1 and y = v - omega_2, in the sum (S) and difference
+# (D) over tokens. NORM is the sum of the weights, in the end log Z; IMBALANCE that of the checkerboard.
+(
+    NORM, X_S, X_D, Y_S, Y_D, XX_SS, XX_SD, XX_DD, YY_SS, YY_SD, YY_DD, XY_SS, XY_SD, XY_DS, XY_DD, IMBALANCE,
+) = range(16)  # fmt: skip
+SUMS = 16
+# Prior means omega of one output: layer 1 and layer 2, sum and difference over tokens. Entries of V^-1 over layers.
+OMEGA_1S, OMEGA_1D, OMEGA_2S, OMEGA_2D = range(4)
+P_11, P_12, P_22 = range(3)
+
+
+class Output(NamedTuple):
+    """One output: score root (u_s, u_d), prior means omega (4,), V (v11, v12, v22) and its inverse, skip c and beta."""
+
+    u_s: float
+    u_d: float
+    omega: tuple
+    V: tuple
+    precision: tuple
+    skip: float
+    beta: float
+
+
+class Lattice(NamedTuple):
+    """Nodes in s from s_first on, and in t = asinh(d / scale) from t_first on; rows and cols count the cells."""
+
+    rows: int
+    cols: int
+    s_first: float
+    s_step: float
+    t_first: float
+    t_step: float
+    scale: float
+
 
 _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 @njit(fastmath=_FAST, error_model="numpy", inline="always")
-def _fields(s, d, one_minus_exp, u_s, u_d, skip, beta):
+def _fields(s, d, one_minus_exp, output):
     """(v_s, v_d, 1 / (c + delta)) at one node; one_minus_exp = 1 - exp(-beta d^2), so that delta is free of cancellation.
 
     With e_1 = exp(-beta z_1 d), e_2 = exp(beta z_2 d) and P = (1 + e_1)(1 + e_2): delta = one_minus_exp / P and
     S_12 - S_21 = (e_1 - e_2) / P, written with a single division. Exponents are cut at 80, where S is 1 to all digits.
     """
-    e1 = exp(max(-80.0, min(80.0, -0.5 * beta * d * (d + s))))
-    e2 = exp(max(-80.0, min(80.0, -0.5 * beta * d * (d - s))))
+    skip = output.skip
+    e1 = exp(max(-80.0, min(80.0, -0.5 * output.beta * d * (d + s))))
+    e2 = exp(max(-80.0, min(80.0, -0.5 * output.beta * d * (d - s))))
     product = (1.0 + e1) * (1.0 + e2)
     scaled = skip * product + one_minus_exp
     inverse = 1.0 / (product * scaled)
     inverse_determinant = product * product * inverse
-    v_d = u_d * inverse_determinant
-    v_s = (u_s + (e1 - e2) * scaled * inverse * v_d) / (1.0 + skip)
+    v_d = output.u_d * inverse_determinant
+    v_s = (output.u_s + (e1 - e2) * scaled * inverse * v_d) / (1.0 + skip)
     return v_s, v_d, inverse_determinant
 
 
 @njit(fastmath=_FAST, error_model="numpy", inline="always")
-def _log_weights(x_s, x_d, v_s, v_d, w_s, w_d, p11, p12, p22):
+def _log_weights(x_s, x_d, v_s, v_d, output):
     """(even, odd): the Gaussian log-weight of (z, v) is even + odd and that of (z, -v) is even - odd.
 
     x = z - omega_1, w = omega_2, p = V^-1; the factor 1/4 = 1/2 * 1/2 comes from (x_1^2 + x_2^2) = (x_s^2 + x_d^2)/2.
     """
+    w_s, w_d = output.omega[OMEGA_2S], output.omega[OMEGA_2D]
+    p11, p12, p22 = output.precision[P_11], output.precision[P_12], output.precision[P_22]
     even = -0.25 * (
         p11 * (x_s * x_s + x_d * x_d)
         + p22 * (v_s * v_s + w_s * w_s + v_d * v_d + w_d * w_d)
@@ -77,38 +120,36 @@ def _log_weights(x_s, x_d, v_s, v_d, w_s, w_d, p11, p12, p22):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _scan_row(row, s_first, s_step, d, omega, precision, u_s, u_d, skip, beta):
+def _scan_row(row, s_first, s_step, d, output):
     """Write the larger of the two log-weights at the cell centres of one row; return the row's maximum."""
-    one_minus_exp = -math.expm1(-beta * d * d)
+    one_minus_exp = -math.expm1(-output.beta * d * d)
     for i in range(row.size):
         s = s_first + (i + 0.5) * s_step
-        v_s, v_d, _ = _fields(s, d, one_minus_exp, u_s, u_d, skip, beta)
-        even, odd = _log_weights(
-            s - omega[0], d - omega[1], v_s, v_d, omega[2], omega[3], precision[0], precision[1], precision[2]
-        )
-        row[i] = max(even + abs(odd), -1e300)
+        v_s, v_d, _ = _fields(s, d, one_minus_exp, output)
+        even, odd = _log_weights(s - output.omega[OMEGA_1S], d - output.omega[OMEGA_1D], v_s, v_d, output)
+        row[i] = max(even + abs(odd), LOWEST)
     # A loop of its own, or neither is vectorised.
-    best = -1e300
+    best = LOWEST
     for i in range(row.size):
         best = max(best, row[i])
     return best
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _sum_row(total, begin, end, parity, s_first, s_step, d, jacobian, shift, omega, precision, u_s, u_d, skip, beta):
-    """Add the nodes begin <= i < end of one row to the 16 running sums (see `_moments`)."""
-    one_minus_exp = -math.expm1(-beta * d * d)
-    x_d = d - omega[1]
-    w_s = omega[2]
-    w_d = omega[3]
+def _sum_row(total, begin, end, parity, s_first, s_step, d, jacobian, shift, output):
+    """Add the nodes begin <= i < end of one row to the running sums `total` (SUMS,)."""
+    one_minus_exp = -math.expm1(-output.beta * d * d)
+    x_d = d - output.omega[OMEGA_1D]
+    w_s = output.omega[OMEGA_2S]
+    w_d = output.omega[OMEGA_2D]
     # x_d is constant along a row: moments with it follow from the others.
     z = imbalance = x_s1 = y_s1 = y_d1 = 0.0
     xx_ss = yy_ss = yy_sd = yy_dd = xy_ss = xy_sd = 0.0
     for i in range(begin, end):
         s = s_first + (i + 0.5) * s_step
-        x_s = s - omega[0]
-        v_s, v_d, inverse = _fields(s, d, one_minus_exp, u_s, u_d, skip, beta)
-        even, odd = _log_weights(x_s, x_d, v_s, v_d, w_s, w_d, precision[0], precision[1], precision[2])
+        x_s = s - output.omega[OMEGA_1S]
+        v_s, v_d, inverse = _fields(s, d, one_minus_exp, output)
+        even, odd = _log_weights(x_s, x_d, v_s, v_d, output)
         factor = jacobian * inverse
         plus = exp(even + odd - shift) * factor
         minus = exp(even - odd - shift) * factor
@@ -130,22 +171,22 @@ def _sum_row(total, begin, end, parity, s_first, s_step, d, jacobian, shift, ome
         yy_dd += v_d * t_d - w_d * y_d
         xy_ss += x_s * y_s
         xy_sd += x_s * y_d
-    total[0] += z
-    total[1] += x_s1
-    total[2] += x_d * z
-    total[3] += y_s1
-    total[4] += y_d1
-    total[5] += xx_ss
-    total[6] += x_d * x_s1
-    total[7] += x_d * x_d * z
-    total[8] += yy_ss
-    total[9] += yy_sd
-    total[10] += yy_dd
-    total[11] += xy_ss
-    total[12] += xy_sd
-    total[13] += x_d * y_s1
-    total[14] += x_d * y_d1
-    total[15] += imbalance
+    total[NORM] += z
+    total[X_S] += x_s1
+    total[X_D] += x_d * z
+    total[Y_S] += y_s1
+    total[Y_D] += y_d1
+    total[XX_SS] += xx_ss
+    total[XX_SD] += x_d * x_s1
+    total[XX_DD] += x_d * x_d * z
+    total[YY_SS] += yy_ss
+    total[YY_SD] += yy_sd
+    total[YY_DD] += yy_dd
+    total[XY_SS] += xy_ss
+    total[XY_SD] += xy_sd
+    total[XY_DS] += x_d * y_s1
+    total[XY_DD] += x_d * y_d1
+    total[IMBALANCE] += imbalance
 
 
 @njit(error_model="numpy")
@@ -156,15 +197,17 @@ def _is_active(grid, j, i, cut):
 
 
 @njit(error_model="numpy")
-def _widths(omega, v11, v12, v22, u_d, skip, beta):
+def _widths(output):
     """(scale, width_s, width_t): scale of the asinh map and narrowest width of the integrand in s and in t = asinh(d / scale)."""
+    v11, v12, v22 = output.V
+    skip, beta = output.skip, output.beta
     sd1 = math.sqrt(2.0 * v11)
     sd2 = math.sqrt(2.0 * (v22 - v12 * v12 / v11))
-    v_d = abs(omega[3]) + 2.0 * math.sqrt(2.0 * v22)
-    d = abs(omega[1]) + 3.0 * sd1
+    v_d = abs(output.omega[OMEGA_2D]) + 2.0 * math.sqrt(2.0 * v22)
+    d = abs(output.omega[OMEGA_1D]) + 3.0 * sd1
     # delta ~ beta d^2 / 4 must reach u_d / v_d - c somewhere: smaller differences have no weight.
-    scale = math.sqrt(4.0 / beta * (skip + abs(u_d) / (v_d + 4.0 * math.sqrt(2.0 * v22))))
-    scale = min(max(scale, 1e-5), 4.0 * sd1 + abs(omega[1]))
+    scale = math.sqrt(4.0 / beta * (skip + abs(output.u_d) / (v_d + 4.0 * math.sqrt(2.0 * v22))))
+    scale = min(max(scale, 1e-5), 4.0 * sd1 + abs(output.omega[OMEGA_1D]))
     tilt = abs(v12) / v11
     # Bounds on |dv/ds| and |dv/dt|, the latter fitted to the 99 % quantile over the prior for 0 <= c <= 8.
     slope_s = beta * d * v_d / (8.0 * (1.0 + skip)) + tilt
@@ -176,72 +219,86 @@ def _widths(omega, v11, v12, v22, u_d, skip, beta):
 
 
 @njit(error_model="numpy")
-def _moments(total, cells, omega, v11, v12, v22, u_s, u_d, skip, beta, resolution):
-    """Fill total with log Z and the moments of x = z - omega_1, y = v - omega_2 in sum (s) and difference (d) over tokens.
+def _lattice(output, widths, step):
+    """The lattice with a step in units of the narrowest widths."""
+    scale, width_s, width_t = widths
+    reach = RANGE * math.sqrt(2.0 * output.V[0])
+    t_first = math.asinh((output.omega[OMEGA_1D] - reach) / scale)
+    t_last = math.asinh((output.omega[OMEGA_1D] + reach) / scale)
+    cols = math.ceil(2.0 * reach / (CELL * step * width_s))
+    rows = math.ceil((t_last - t_first) / (CELL * step * width_t))
+    if cols * rows > MAX_CELLS:
+        shrink = math.sqrt(MAX_CELLS / (cols * rows))
+        cols = max(1, int(cols * shrink))
+        rows = max(1, int(rows * shrink))
+    s_step = 2.0 * reach / (cols * CELL)
+    # Whole vectors on both sides of the centre: the nodes keep the symmetry of the prior, and unlearnt layers stay at zero.
+    cols = (cols * CELL + VECTOR - 1) // VECTOR * (VECTOR // CELL)
+    s_first = output.omega[OMEGA_1S] - 0.5 * cols * CELL * s_step
+    rows = min(rows, MAX_CELLS // cols)
+    return Lattice(rows, cols, s_first, s_step, t_first, (t_last - t_first) / (rows * CELL), scale)
 
-    total : (16,) output: log Z; E x_s, x_d, y_s, y_d; E x_s x_s, x_s x_d, x_d x_d; the same for y y; E x_s y_s, x_s y_d,
-        x_d y_s, x_d y_d; last the checkerboard imbalance reached.
-    cells : (MAX_CELLS,) work space.
-    omega : the prior means (omega_1s, omega_1d, omega_2s, omega_2d).
-    Returns True if the imbalance is below IMBALANCE.
+
+@njit(error_model="numpy")
+def _scan(grid, lattice, output):
+    """Write the log-weights at the centres of all cells into grid (rows, cols); return the largest."""
+    best = LOWEST
+    for j in range(lattice.rows):
+        # For c = 0 the matrix A is singular at d = 0 exactly; the weight vanishes there.
+        d = lattice.scale * math.sinh(lattice.t_first + (j + 0.5) * CELL * lattice.t_step) + 1e-14
+        best = max(best, _scan_row(grid[j], lattice.s_first, CELL * lattice.s_step, d, output))
+    return best
+
+
+@njit(error_model="numpy")
+def _sum(total, grid, lattice, best, output):
+    """Sum the nodes of all cells that reach the cutoff below `best`."""
+    cut = best - CUTOFF
+    total[:] = 0.0
+    for j in range(lattice.rows):
+        i = summed = 0
+        while i < lattice.cols:
+            first = i
+            while i < lattice.cols and _is_active(grid, j, i, cut):
+                i += 1
+            if i > first:
+                begin = max(summed, CELL * first // VECTOR * VECTOR)
+                summed = (CELL * i + VECTOR - 1) // VECTOR * VECTOR
+                for k in range(CELL):
+                    t = lattice.t_first + (j * CELL + k + 0.5) * lattice.t_step
+                    d = lattice.scale * math.sinh(t) + 1e-14
+                    jacobian = lattice.scale * math.cosh(t)
+                    _sum_row(
+                        total, begin, summed, k, lattice.s_first, lattice.s_step, d, jacobian, best, output
+                    )  # fmt: skip
+            i += 1
+
+
+@njit(error_model="numpy")
+def _moments(total, cells, output, resolution):
+    """Fill total (SUMS,) with log Z and the moments of one output; cells (MAX_CELLS,) is a work space.
+
+    Returns True if the imbalance is below MAX_IMBALANCE.
     """
-    det_v = v11 * v22 - v12 * v12
-    precision = (v22 / det_v, -v12 / det_v, v11 / det_v)
-    scale, width_s, width_t = _widths(omega, v11, v12, v22, u_d, skip, beta)
-    reach = RANGE * math.sqrt(2.0 * v11)
-    t_first = math.asinh((omega[1] - reach) / scale)
-    t_last = math.asinh((omega[1] + reach) / scale)
+    widths = _widths(output)
     step = STEP / resolution
     resolved = False
     for _ in range(REFINEMENTS + 1):
-        cols = math.ceil(2.0 * reach / (CELL * step * width_s))
-        rows = math.ceil((t_last - t_first) / (CELL * step * width_t))
-        if cols * rows > MAX_CELLS:
-            shrink = math.sqrt(MAX_CELLS / (cols * rows))
-            cols = max(1, int(cols * shrink))
-            rows = max(1, int(rows * shrink))
-        s_step = 2.0 * reach / (cols * CELL)
-        # Whole vectors on both sides of the centre: the nodes keep the symmetry of the prior, and unlearnt layers stay at zero.
-        cols = (cols * CELL + VECTOR - 1) // VECTOR * (VECTOR // CELL)
-        s_first = omega[0] - 0.5 * cols * CELL * s_step
-        rows = min(rows, MAX_CELLS // cols)
-        grid = cells[: rows * cols].reshape((rows, cols))
-        t_step = (t_last - t_first) / (rows * CELL)
-        best = -1e300
-        for j in range(rows):
-            # For c = 0 the matrix A is singular at d = 0 exactly; the weight vanishes there.
-            d = scale * math.sinh(t_first + (j + 0.5) * CELL * t_step) + 1e-14
-            best = max(best, _scan_row(grid[j], s_first, CELL * s_step, d, omega, precision, u_s, u_d, skip, beta))
-        cut = best - CUTOFF
-        total[:] = 0.0
-        for j in range(rows):
-            i = summed = 0
-            while i < cols:
-                first = i
-                while i < cols and _is_active(grid, j, i, cut):
-                    i += 1
-                if i > first:
-                    begin = max(summed, CELL * first // VECTOR * VECTOR)
-                    summed = (CELL * i + VECTOR - 1) // VECTOR * VECTOR
-                    for k in range(CELL):
-                        t = t_first + (j * CELL + k + 0.5) * t_step
-                        d = scale * math.sinh(t) + 1e-14
-                        jacobian = scale * math.cosh(t)
-                        _sum_row(
-                            total, begin, summed, k, s_first, s_step, d, jacobian, best,
-                            omega, precision, u_s, u_d, skip, beta,
-                        )  # fmt: skip
-                i += 1
-        resolved = abs(total[15]) <= IMBALANCE * total[0]
+        lattice = _lattice(output, widths, step)
+        grid = cells[: lattice.rows * lattice.cols].reshape((lattice.rows, lattice.cols))
+        best = _scan(grid, lattice, output)
+        _sum(total, grid, lattice, best, output)
+        resolved = abs(total[IMBALANCE]) <= MAX_IMBALANCE * total[NORM]
         if resolved:
             break
         step *= math.sqrt(0.5)
-    for k in range(1, 16):
-        total[k] /= total[0]
+    for k in range(1, SUMS):
+        total[k] /= total[NORM]
     # dz_1 dz_2 = ds dd / 2, det A = (1 + c)(c + delta), and the Gaussian normalisation (2 pi)^-2 det(V)^-1.
-    total[0] = (
-        math.log(total[0] * s_step * t_step / (2.0 * (1.0 + skip) * det_v)) + best - 2.0 * math.log(2.0 * math.pi)
-    )
+    v11, v12, v22 = output.V
+    det_v = v11 * v22 - v12 * v12
+    norm = total[NORM] * lattice.s_step * lattice.t_step / (2.0 * (1.0 + output.skip) * det_v)
+    total[NORM] = math.log(norm) + best - 2.0 * math.log(2.0 * math.pi)
     return resolved
 
 
@@ -254,6 +311,24 @@ def _pair_to_tokens(ss, sd, ds, dd, out):
     out[1, 1] = 0.25 * (ss - sd - ds + dd)
 
 
+@njit(error_model="numpy")
+def _to_tokens(total, mean, covariance):
+    """Write mean (layer, token) and covariance (layer, token, layer, token) from the moments of sums and differences."""
+    mean[0, 0] = 0.5 * (total[X_S] + total[X_D])
+    mean[0, 1] = 0.5 * (total[X_S] - total[X_D])
+    mean[1, 0] = 0.5 * (total[Y_S] + total[Y_D])
+    mean[1, 1] = 0.5 * (total[Y_S] - total[Y_D])
+    _pair_to_tokens(total[XX_SS], total[XX_SD], total[XX_SD], total[XX_DD], covariance[0, :, 0, :])
+    _pair_to_tokens(total[YY_SS], total[YY_SD], total[YY_SD], total[YY_DD], covariance[1, :, 1, :])
+    _pair_to_tokens(total[XY_SS], total[XY_SD], total[XY_DS], total[XY_DD], covariance[0, :, 1, :])
+    for p in range(2):
+        for q in range(p, 2):
+            for a in range(2):
+                for b in range(a if p == q else 0, 2):
+                    covariance[p, a, q, b] -= mean[p, a] * mean[q, b]
+                    covariance[q, b, p, a] = covariance[p, a, q, b]
+
+
 @njit(parallel=True, error_model="numpy")
 def two_layer_moments(u, omega, V, skip, beta, resolution, log_z, mean, covariance, resolved):
     """Moments of p(h | u) ~ prod_a N(h_a; omega_a, V) delta(u -+ A(h_1) h_2), for n independent outputs.
@@ -264,33 +339,22 @@ def two_layer_moments(u, omega, V, skip, beta, resolution, log_z, mean, covarian
     (sample, layer p, token a, layer q, token b) of h_pa and h_qb; resolved (n,) bool.
     """
     n = u.shape[0]
-    # One work space per block, and blocks of fixed size: the result does not depend on the number of threads.
-    blocks = (n + 63) // 64
+    v11, v12, v22 = V[0, 0], V[0, 1], V[1, 1]
+    det_v = v11 * v22 - v12 * v12
+    precision = (v22 / det_v, -v12 / det_v, v11 / det_v)
+    blocks = (n + BLOCK - 1) // BLOCK
     for block in prange(blocks):
         cells = np.empty(MAX_CELLS)
-        total = np.empty(16)
-        for i in range(64 * block, min(n, 64 * block + 64)):
+        total = np.empty(SUMS)
+        for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
             rotated = (
                 omega[i, 0, 0] + omega[i, 0, 1],
                 omega[i, 0, 0] - omega[i, 0, 1],
                 omega[i, 1, 0] + omega[i, 1, 1],
                 omega[i, 1, 0] - omega[i, 1, 1],
             )
-            resolved[i] = _moments(
-                total, cells, rotated, V[0, 0], V[0, 1], V[1, 1], u[i, 0] + u[i, 1], u[i, 0] - u[i, 1],
-                skip, beta, resolution,
-            )  # fmt: skip
-            log_z[i] = total[0]
-            for p in range(2):
-                mean[i, p, 0] = 0.5 * (total[1 + 2 * p] + total[2 + 2 * p])
-                mean[i, p, 1] = 0.5 * (total[1 + 2 * p] - total[2 + 2 * p])
-            cov = covariance[i]
-            _pair_to_tokens(total[5], total[6], total[6], total[7], cov[0, :, 0, :])
-            _pair_to_tokens(total[8], total[9], total[9], total[10], cov[1, :, 1, :])
-            _pair_to_tokens(total[11], total[12], total[13], total[14], cov[0, :, 1, :])
-            for p in range(2):
-                for q in range(p, 2):
-                    for a in range(2):
-                        for b in range(a if p == q else 0, 2):
-                            cov[p, a, q, b] -= mean[i, p, a] * mean[i, q, b]
-                            cov[q, b, p, a] = cov[p, a, q, b]
+            u_s, u_d = u[i, 0] + u[i, 1], u[i, 0] - u[i, 1]
+            output = Output(u_s, u_d, rotated, (v11, v12, v22), precision, skip, beta)
+            resolved[i] = _moments(total, cells, output, resolution)
+            log_z[i] = total[NORM]
+            _to_tokens(total, mean[i], covariance[i])

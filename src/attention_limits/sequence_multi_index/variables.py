@@ -253,7 +253,7 @@ VARIABLES = (
     ),
 )
 
-# Limit of many layers (depth_limit).
+# Limit of many layers (depth_scaling).
 COORDINATES += (
     Coordinate("ratio", "depth over skip strength", "κ", "L / c"),
     Coordinate("depth", "number of attention layers", "L", "count"),

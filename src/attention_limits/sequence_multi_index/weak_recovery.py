@@ -166,7 +166,7 @@ def _known_signs(channel, sampled, parts):
     largest = np.linalg.eigvalsh(matrix)[-1]
     if largest <= SIGNIFICANT * noise:
         return None
-    if largest < SMALLEST_INFORMATION and channel.method == "quasi-Monte Carlo":
+    if largest < SMALLEST_INFORMATION and channel.sampled:
         pairs = zip(channel.independent(BLOCKS, finer=2.0), parts, strict=True)
         matrix, noise = information([_moments_at_zero(one, part.points) for one, part in pairs])
         if np.linalg.eigvalsh(matrix)[-1] <= max(SIGNIFICANT * noise, 0.5 * largest):

@@ -1,4 +1,4 @@
-"""What attention SGD learns: the Gaussian exit from the uninformed start, continued by the nonlinear flow.
+"""The direction that attention SGD learns: Gaussian exit from the uninformed start, then nonlinear flow.
 
 Near (e, m) = (0, 0) the overlaps are a Gaussian process that diffuses and grows (`attention_flow.LinearTheory`). When they are
 far above the noise and still small, the flow dm/dtau, de/dtau (arXiv:2506.02651) takes over: of the trajectories that leave
@@ -45,13 +45,13 @@ class FlowField:
         return self.growth + np.array([e ** (2 * i) * m ** (2 * j) for i, j in _POWERS]) @ self.terms
 
 
-def flow_field(theory, a, omega, loss, learning_rate, threshold, nodes) -> FlowField:
+def flow_field(theory, problem, learning_rate, threshold, nodes) -> FlowField:
     """Least squares of the flow at 25 points, with the rates of the linear theory at the start.
 
     Parameters
     ----------
     theory : LinearTheory
-    a, omega, loss, learning_rate
+    problem, learning_rate
         Of `attention_flow`.
     threshold : float
         Largest e^2 + m^2.
@@ -64,7 +64,7 @@ def flow_field(theory, a, omega, loss, learning_rate, threshold, nodes) -> FlowF
         for angle in _ANGLES:
             e, m = radius * np.cos(angle), radius * np.sin(angle)
             images = [
-                np.array([s, t]) * attention_drift((s * e, t * m), a, omega, loss, learning_rate, nodes)
+                np.array([s, t]) * attention_drift((s * e, t * m), problem, learning_rate, nodes)
                 for s in (1, -1)
                 for t in (1, -1)
             ]

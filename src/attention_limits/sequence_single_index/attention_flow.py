@@ -2,10 +2,9 @@
 
     dm/dtau = -gamma E[g_m] + gamma m E[D . z] - gamma^2/2 V m,   V = E|D|^2,
 
-and the same for e (arXiv:2506.02651). At finite d the overlaps diffuse before they grow, which decides what is learnt.
+and the same for e (arXiv:2506.02651). At finite d the overlaps diffuse before they grow; this decides which of them wins.
 
-Everywhere `a` and `omega` are strength and weight, in [0, 1], of the positional part of the target (`attention_tables`),
-`learning_rate` is gamma, `dimension` d, and `loss` a name of `reduced_sgd.LOSSES`.
+Everywhere `problem` is a `reduced_sgd.AttentionProblem`, `learning_rate` gamma and `dimension` d.
 """
 
 from dataclasses import dataclass
@@ -13,29 +12,27 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from attention_limits.sequence_single_index.geometry import fixed_attention
-from attention_limits.sequence_single_index.reduced_sgd import LOSSES
-from attention_limits.sequence_single_index.sgd_kernels import attention_moments
+from attention_limits.sequence_single_index import sgd_kernels as kernels
 
 
-def attention_drift(state, a, omega, loss, learning_rate, nodes):
+def attention_drift(state, problem, learning_rate, nodes):
     """(de/dtau, dm/dtau), array (2,), of the attention student.
 
     Parameters
     ----------
     state : (e, m)
-    a, omega, loss, learning_rate
+    problem, learning_rate
         See the module.
     nodes : GaussianNodes
         In four dimensions.
     """
     e, m = state
-    moments = attention_moments(nodes.points, nodes.weights, e, m, omega, float(fixed_attention(a)), LOSSES[loss])
+    moments = kernels.attention_moments(nodes.points, nodes.weights, e, m, *problem.numbers)
     rest = np.sqrt(max(1.0 - m**2, 1e-300))
     # Given the fields, the part of a token along the position averages to e zeta / sqrt(1 - m^2).
-    g_m, g_e = moments[0], moments[1] + e * moments[2] / rest
-    descent = np.array([-g_e + e * moments[3], -g_m + m * moments[3]])
-    return learning_rate * descent - 0.5 * learning_rate**2 * moments[4] * np.array([e, m])
+    g_m, g_e = moments[kernels.TEACHER], moments[kernels.POSITION] + e * moments[kernels.REST] / rest
+    descent = np.array([-g_e + e * moments[kernels.FIELD], -g_m + m * moments[kernels.FIELD]])
+    return learning_rate * descent - 0.5 * learning_rate**2 * moments[kernels.SQUARE] * np.array([e, m])
 
 
 @dataclass(frozen=True)
@@ -98,11 +95,14 @@ class LinearTheory:
         return float(np.exp(brentq(excess, 0.0, np.log(50.0 * dimension / (learning_rate * growth)))))
 
 
-def linear_theory(a, omega, loss, nodes) -> LinearTheory:
-    """Curvatures and noise at the uninformed start, with `nodes` (GaussianNodes in four dimensions).
+def linear_theory(problem, nodes) -> LinearTheory:
+    """Curvatures and noise of the `problem` at the uninformed start, with `nodes` (GaussianNodes in four dimensions).
 
-    `a`, `omega` and `loss` as in the module. By Stein's lemma the curvatures need first derivatives of the loss only, so that the
+    By Stein's lemma the curvatures need first derivatives of the loss only, so that the
     kink of the norm at T = S is no obstacle.
     """
-    moments = attention_moments(nodes.points, nodes.weights, 0.0, 0.0, omega, float(fixed_attention(a)), LOSSES[loss])
-    return LinearTheory(moments[7:9], np.array([moments[4] + moments[6], moments[5]]), float(moments[4]))
+    moments = kernels.attention_moments(nodes.points, nodes.weights, 0.0, 0.0, *problem.numbers)
+    total = moments[kernels.SQUARE]
+    # The tokens have a component of variance 1 along the position, on top of the encoding.
+    noise = np.array([total + moments[kernels.POSITION_SQUARE], moments[kernels.TEACHER_SQUARE]])
+    return LinearTheory(moments[[kernels.CURVATURE_EE, kernels.CURVATURE_MM]], noise, float(total))

@@ -1,7 +1,7 @@
 """The positional-semantic model: population loss of a softmax attention layer of two tokens, from tables.
 
 Teacher (1 - omega) softmax(z* z*^T) + omega A, A = softmax of [[a^2, -a^2], [-a^2, a^2]], student softmax(z z^T), softmax over
-rows. Rows sum to one and (z_1, z_2) -> (-z_2, -z_1) swaps them, so that one entry tells all (arXiv:2506.02651):
+rows. Rows sum to one and (z_1, z_2) -> (-z_2, -z_1) swaps them, so that one entry determines all (arXiv:2506.02651):
 
     R(e, m) = 1/2 E||T - S||_F^2
             = 2 [(1-omega)^2 Q + 2 omega (1-omega) abar mu(0) + omega^2 abar^2 + q(e) - 2 (1-omega) C(e, m) - 2 omega abar mu(e)],
@@ -37,7 +37,7 @@ class AttentionTables:
     c : array (n, DEGREE/2 + 1)
         Column j belongs to the power Y^j = m^(2j).
     left : array (n,)
-        Coefficients of q(e) - sum_ij phi_ij(e)^2: what Parseval leaves beyond the degree.
+        Coefficients of q(e) - sum_ij phi_ij(e)^2: the sum of squares beyond the degree, by Parseval.
     constants : dict
         Numbers that the phase lines need: derivatives by e at (0, 0), (1, 0) and (0, 1); see `line_constants`.
     """

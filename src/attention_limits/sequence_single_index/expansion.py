@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.integrate import cubature
 
-from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.hermite import gauss_hermite, hermite_values, multi_indices, tensor_coefficients
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.sequence_single_index.links import Link
 
 # Beyond this the standard normal density is below 1e-22.
@@ -55,7 +55,7 @@ def expand(link, degree, tolerance=1e-11) -> Expansion:
 
     A sum of Hermite polynomials needs no quadrature, a link of one direction a quadrature in one dimension. Up to six tokens the
     quadrature is a tensor Gauss-Hermite grid, or, up to two tokens where the grid misses the tolerance, adaptive. Scrambled nets
-    of the Gaussian measure check it: a contradiction widens the error, and beyond one token nets replace what they know better.
+    of the Gaussian measure check it: a contradiction widens the error, and beyond one token the nets replace the numbers that they know better.
     Beyond six tokens the nets stand alone. A feature of the link can be missed if its probability is below about 1e-4.
 
     Parameters
@@ -96,7 +96,7 @@ def _adaptive_expansion(link, degree, tolerance):
         density = np.exp(-0.5 * np.sum(x**2, axis=1)) / (2 * np.pi) ** (0.5 * link.tokens)
         return np.einsum("kn,np,n->nkp", _products(indices, hermite_values(x, degree)), _with_square(link, x), density)
 
-    # Links with kinks or jumps are resolved by bisection; what is not resolved shows in the errors.
+    # Bisection resolves links with kinks or jumps; the errors cover the rest.
     rule, subdivisions = _ADAPTIVE[link.tokens]
     first, other = (
         cubature(
@@ -139,7 +139,7 @@ def _smaller(first, second):
 
 def _checked(found, nets):
     """A quadrature with its errors widened where nets contradict it; beyond one token the nets where their error is smaller."""
-    # A rule that sees less than half of the variance has missed what the link does.
+    # A rule that sees less than half of the variance has missed a feature of the link.
     seen, there = (each.square[0] - np.sum(each.values[0] ** 2) for each in (found, nets))
     missed = np.inf if there > 2.0 * seen + 1e-12 * nets.square[0] else 0.0
 
@@ -219,9 +219,9 @@ def _factorials(degree):
 def grid_expansion(link, degree, shift=0.0, nodes=None) -> Expansion:
     """Coefficients of F(z + shift) of a link of at most six tokens on a Gauss-Hermite grid.
 
-    The error of a coefficient is three times the larger of what an eighth and a quarter fewer nodes change in it, and at least
-    three times the root mean square of these changes over all coefficients that change: at kinks and jumps a single change can be
-    small by chance. Coefficients that vanish by a symmetry of the grid do not change.
+    Two coarser grids, with an eighth and a quarter fewer nodes, change each coefficient. Its error is three times the larger
+    change, and at least three times the root mean square of these changes over all coefficients that change: at kinks and jumps
+    a single change can be small by chance. Coefficients that vanish by a symmetry of the grid do not change.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The d-dimensional simulation of online SGD, plain and slow: what `reduced_sgd` has to agree with.
+"""The d-dimensional simulation of online SGD, plain and slow: the reference for `reduced_sgd`.
 
 Tokens x_l = g_l / sqrt d, g_l ~ N(0, I); a student holds unit vectors u (w = sqrt(d) u), so that a step of w with learning rate
 gamma is u <- u - (gamma / d) sum_l D_l g_l, followed by normalisation (arXiv:2506.02651). `Full*.step` takes a batch of tokens
-(B, L, d) and returns what the reduced law needs to follow the same path: its `draws` and `chi`.
+(B, L, d) and returns the `draws` and `chi` with which the reduced law follows the same path.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def _unit(vector):
 
 
 def _split(tokens, directions):
-    """Components of tokens (..., d) along orthonormal directions (k, d), and what is left of them."""
+    """Components of tokens (..., d) along orthonormal directions (k, d), and the rest of them."""
     along = tokens @ directions.T
     return along, tokens - along @ directions
 
@@ -78,7 +78,7 @@ class FullTied:
 
 @dataclass
 class FullUntied:
-    """As `FullTied` with weights of its own for each token; batch 1.
+    """As `FullTied`, each token with its own weights; batch 1.
 
     Attributes
     ----------

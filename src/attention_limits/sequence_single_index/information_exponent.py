@@ -27,7 +27,7 @@ class InformationExponent:
     order : int or None
         None: every order up to the degree is below ZERO, or undecided.
     decided : bool
-        False: the coefficient at `undecided_order` can be neither told from zero nor called zero within its error.
+        False: within its error, the coefficient at `undecided_order` is neither zero nor different from zero.
     descends : bool
         Whether the loss falls along this order: otherwise the start attracts.
     coefficients, errors : arrays (degree + 1,)
@@ -76,7 +76,7 @@ def sequence_exponent(target, student, degree=6, untied=False, tolerance=1e-11) 
     degree : int
         Highest order looked at.
     untied : bool
-        Every token has weights of its own: the loss is a polynomial in m_1 ... m_L, and C_k is the largest possible gain
+        Every token has its own weights: the loss is a polynomial in m_1 ... m_L, and C_k is the largest possible gain
         of one monomial, max over |kappa| = k of G_kappa . F_kappa (its absolute value if any kappa_l is odd).
     tolerance : float
         Absolute error at which an adaptive quadrature stops.

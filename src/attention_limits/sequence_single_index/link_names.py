@@ -12,7 +12,7 @@ def link_file(name, folder=".") -> Path | None:
 
 
 def name_problem(name, folder=".") -> str | None:
-    """What is wrong with the name of a link whose path starts from `folder`, or None."""
+    """The problem with the name of a link whose path starts from `folder`, or None."""
     path = link_file(name, folder)
     if path is None:
         if name in BUILT_IN:

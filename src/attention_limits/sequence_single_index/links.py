@@ -1,7 +1,7 @@
-"""Links: what a target or a student makes of the fields of one sequence.
+"""Links: the functions that targets and students apply to the fields of one sequence.
 
 A link maps fields z (n, L), one per token, to outputs (n, P). The fields are z*_l = g_l . u* for the target and
-z_l = g_l . u + epsilon_l e for the student (arXiv:2506.02651); the link itself knows of neither.
+z_l = g_l . u + epsilon_l e for the student (arXiv:2506.02651); the link depends on neither overlap.
 """
 
 import importlib.util
@@ -128,7 +128,7 @@ _FACTORIES = {"relu_sum": relu_sum, "full_attention": full_attention, "trace_att
 
 
 def named_link(name, tokens, folder=".") -> Link:
-    """A built-in link by its name, or `path/to/file.py:function` of one's own.
+    """A built-in link by its name, or the link of `path/to/file.py:function`.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def named_link(name, tokens, folder=".") -> Link:
     tokens : int
         L.
     folder : path
-        What a relative path starts from.
+        Relative paths start from it.
 
     Raises
     ------
@@ -149,10 +149,20 @@ def named_link(name, tokens, folder=".") -> Link:
     path = link_file(name, folder)
     if path is None:
         return _FACTORIES[name](tokens)
-    spec = importlib.util.spec_from_file_location("link_of_ones_own", path)
+    spec = importlib.util.spec_from_file_location("link_of_a_file", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     function = getattr(module, name.rpartition(":")[2], None)
     if not callable(function):
         raise ValueError(f"{path}: no function {name.rpartition(':')[2]!r}")
     return Link(tokens, function)
+
+
+def target_and_student(point, project) -> tuple[Link, Link]:
+    """The links of the keys target, student, tokens, degree, weights and constant of `point`; paths start from `project`."""
+    tokens = int(point["tokens"])
+    if point["target"] == "hermite":
+        target = hermite_sum(tokens, {int(point["degree"]): point["weights"]}, point["constant"])
+    else:
+        target = named_link(point["target"], tokens, project)
+    return target, named_link(point["student"], tokens, project)

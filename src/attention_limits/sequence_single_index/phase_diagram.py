@@ -1,4 +1,4 @@
-"""Phase diagram of the positional-semantic model: what SGD learns first, and what is best to learn.
+"""Phase diagram of the positional-semantic model: the direction that SGD learns first, and the best one.
 
 The loss is linear in omega given a, so that every line below is the root of a linear equation with coefficients from
 `attention_tables.line_constants` (arXiv:2506.02651). The loss falls with |m| at every e for omega < 1: all minima lie on the arc
@@ -54,7 +54,7 @@ def phase_lines(a):
         global: R(1, 0) = R(0, 1), above it the global minimum is the positional corner, below it the semantic one;
         positional_minimum: above it (1, 0) is a local minimum;
         semantic_minimum: below it (0, 1) is a local minimum.
-        NaN where no omega in [0, 1] is on the line: what holds at omega = 0 then holds for all omega < 1. The line global is NaN
+        NaN where no omega in [0, 1] is on the line: all omega < 1 are then on the side of omega = 0. The line global is NaN
         also where a minimum on the arc is as low as the corners: the global minimum then changes at no closed line.
     """
     found = {}

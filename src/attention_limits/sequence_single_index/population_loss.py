@@ -133,7 +133,7 @@ class PopulationLoss:
         hessian[0, 0] = 0.5 * self._raised(slope, 0)[0] - products[2] @ overlap
         hessian[0, 1:] = hessian[1:, 0] = -(products[1] @ d_overlap) @ together
         hessian[1:, 1:] = -together.T @ np.einsum("n,nkl->kl", products[0], dd_overlap) @ together
-        # What Parseval leaves beyond the degree; the difference of nearly equal sums is known up to rounding.
+        # Parseval gives the sum of squares beyond the degree; rounding limits the difference of nearly equal sums.
         rounding = 4 * np.finfo(float).eps
         left_target = max(G.square[0] - np.sum(G.values**2), 0.0) + rounding * G.square[0]
         left_student = max(F.square[0] - np.sum(F.values[:count] ** 2), 0.0) + rounding * F.square[0]

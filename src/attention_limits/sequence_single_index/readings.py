@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.numerics.estimators import mean_and_error
 from attention_limits.numerics.scaling import fit_power_law
+from attention_limits.numerics.statistics import mean_and_error
 
 
 class Gain(NamedTuple):

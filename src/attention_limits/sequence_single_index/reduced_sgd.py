@@ -1,7 +1,7 @@
 """Online SGD simulated in the overlaps alone: the law of the d-dimensional simulation at a cost independent of d.
 
 Tokens x = g / sqrt d, one fresh batch per step, w <- w - gamma gradient, weights kept on the sphere (for the untied student:
-all weights together). See `sgd_kernels` for the laws, `full_sgd` for the simulation they replace (arXiv:2506.02651).
+all weights together). `sgd_kernels` holds the laws, `full_sgd` the simulation that they replace (arXiv:2506.02651).
 
 Every simulation takes the number of tokens L as `tokens`, d as `dimension`, gamma as `learning_rate` (the step of the normalised
 weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, a numpy.random.Generator as `generator`, and the
@@ -17,6 +17,30 @@ from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.geometry import check_overlaps, fixed_attention
 
 LOSSES = {"frobenius": kernels.FROBENIUS, "half_square": kernels.HALF_SQUARE}
+
+
+@dataclass(frozen=True)
+class AttentionProblem:
+    """The problem of attention SGD: the loss between student S and positional-semantic target T (`attention_tables`).
+
+    Attributes
+    ----------
+    a : float
+        Strength of the positional part of the target.
+    omega : float
+        Its weight, in [0, 1].
+    loss : "frobenius" or "half_square"
+        ||T - S||_F or half its square.
+    """
+
+    a: float
+    omega: float
+    loss: str
+
+    @property
+    def numbers(self):
+        """(omega, abar, loss) as the kernels take them."""
+        return self.omega, float(fixed_attention(self.a)), LOSSES[self.loss]
 
 
 @dataclass(frozen=True)
@@ -43,7 +67,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long a run lasts and what it keeps.
+    """Length and record of a run.
 
     Attributes
     ----------
@@ -88,7 +112,7 @@ def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) 
 
 
 def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
-    """As `tied` with weights of its own for each token; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
+    """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
     shape = (1, 2 * tokens)
@@ -98,21 +122,18 @@ def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
     )
 
 
-def attention(a, omega, loss, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
+def attention(problem, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
     """Softmax attention of two tokens with positional encoding, positional-semantic target; state (e, m).
 
     Parameters
     ----------
-    a, omega : float
-        Strength and weight of the positional part of the target.
-    loss : "frobenius" or "half_square"
-        ||T - S||_F or half its square.
+    problem : AttentionProblem
     start : (e, m)
     dimension, learning_rate, schedule, generator, batch
         See the module.
     """
     check_overlaps(*start)
-    parameters = [learning_rate / dimension, omega, fixed_attention(a), LOSSES[loss]]
+    parameters = [learning_rate / dimension, *problem.numbers]
     return _run(kernels.attention_update, start, generator, parameters, (batch, 6), 1, dimension - 3, schedule)
 
 
@@ -138,11 +159,11 @@ def overlapped_start(dimension):
     return o / np.hypot(o, 1.0 - o)
 
 
-def warn_unstable(learning_rate, bound, what):
-    """Warn when `learning_rate` is above the `bound` beyond which the uninformed start is stable; `what` opens the message."""
+def warn_unstable(learning_rate, bound, opening):
+    """Warn when `learning_rate` is above the `bound` beyond which the uninformed start is stable; `opening` names the run."""
     if learning_rate > bound:
         warnings.warn(
-            f"{what}: the learning rate {learning_rate:g} is above the stability bound {bound:g}: "
+            f"{opening}: the learning rate {learning_rate:g} is above the stability bound {bound:g}: "
             "noise keeps the student from escaping",
             stacklevel=2,
         )

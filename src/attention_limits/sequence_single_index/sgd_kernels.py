@@ -4,7 +4,7 @@ The gradient is a combination of tokens with coefficients D that depend on the f
 and position the tokens are independent of D, so that their combination is |D| times a standard normal vector: its squared
 norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overlaps is exact at every d (arXiv:2506.02651).
 
-Every update takes (state, draws, chi, parameters), changes `state` in place and returns the size of what is learnt. `draws`
+Every update takes (state, draws, chi, parameters), changes `state` in place and returns the overlap that the threshold limits. `draws`
 (batch, width) holds standard normals, `chi` chi^2 draws with d minus the dimension of the span degrees of freedom, and
 `parameters` starts with eta = learning_rate / d.
 """
@@ -14,7 +14,10 @@ import math
 import numpy as np
 from numba import njit
 
+# Losses of attention.
 FROBENIUS, HALF_SQUARE = 0, 1
+# Indices into the result of `attention_moments`.
+TEACHER, POSITION, REST, FIELD, SQUARE, TEACHER_SQUARE, POSITION_SQUARE, CURVATURE_EE, CURVATURE_MM = range(9)
 
 
 @njit(nogil=True)
@@ -47,7 +50,7 @@ def tied_update(state, draws, chi, parameters):
 
 @njit(nogil=True)
 def untied_update(state, draws, chi, parameters):
-    """As `tied_update` with weights of its own for each token, normalised together; batch 1.
+    """As `tied_update`, each token with its own weights, all normalised together; batch 1.
 
     state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws[0] = (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
     """
@@ -194,7 +197,7 @@ def hermite_update(state, draws, chi, parameters):
 
 @njit(nogil=True)
 def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, stop, records, trajectory, halved):
-    """SGD steps until the steps are done, or until what is learnt exceeds the threshold if `stop`.
+    """SGD steps until the steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
 
     Parameters
     ----------
@@ -203,13 +206,13 @@ def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, s
         Start; overwritten with the end.
     rng : numpy.random.Generator
     parameters : array
-        What `update` takes; the first is eta.
+        Those of `update`; the first is eta.
     draws, chi : arrays
         Work space in the shapes that `update` reads.
     freedom : float
         Degrees of freedom of each chi^2.
     threshold : float
-        Of what `update` returns.
+        Of the result of `update`.
     steps : int
         Longest run.
     stop : bool
@@ -272,8 +275,9 @@ def attention_moments(nodes, weights, e, m, omega, abar, loss):
     Returns
     -------
     array (9,)
-        E[D . a], E[D . epsilon], E[D . zeta], E[D . z], E|D|^2, E[(D . a)^2], E[(D . epsilon)^2],
-        E[(D . epsilon) (zeta . epsilon)], E sum_kl D_l zeta_k (a_l a_k - delta_lk).
+        TEACHER E[D . a], POSITION E[D . epsilon], REST E[D . zeta], FIELD E[D . z], SQUARE E|D|^2,
+        TEACHER_SQUARE E[(D . a)^2], POSITION_SQUARE E[(D . epsilon)^2], and the two that are curvatures at e = m = 0:
+        CURVATURE_EE E[(D . epsilon) (zeta . epsilon)], CURVATURE_MM E sum_kl D_l zeta_k (a_l a_k - delta_lk).
     """
     total = np.zeros(9)
     rest = math.sqrt(max(0.0, 1.0 - m * m))
@@ -284,14 +288,14 @@ def attention_moments(nodes, weights, e, m, omega, abar, loss):
         t_2 = (1.0 - omega) * diagonal(a_2, a_1) + omega * abar
         D_1, D_2 = attention_slopes(z_1, z_2, t_1, t_2, loss)
         w = weights[i]
-        along, position, noise = D_1 * a_1 + D_2 * a_2, D_1 - D_2, D_1 * y_1 + D_2 * y_2
-        total[0] += w * along
-        total[1] += w * position
-        total[2] += w * noise
-        total[3] += w * (D_1 * z_1 + D_2 * z_2)
-        total[4] += w * (D_1 * D_1 + D_2 * D_2)
-        total[5] += w * along * along
-        total[6] += w * position * position
-        total[7] += w * position * (y_1 - y_2)
-        total[8] += w * (along * (a_1 * y_1 + a_2 * y_2) - noise)
+        teacher, position, left = D_1 * a_1 + D_2 * a_2, D_1 - D_2, D_1 * y_1 + D_2 * y_2
+        total[TEACHER] += w * teacher
+        total[POSITION] += w * position
+        total[REST] += w * left
+        total[FIELD] += w * (D_1 * z_1 + D_2 * z_2)
+        total[SQUARE] += w * (D_1 * D_1 + D_2 * D_2)
+        total[TEACHER_SQUARE] += w * teacher * teacher
+        total[POSITION_SQUARE] += w * position * position
+        total[CURVATURE_EE] += w * position * (y_1 - y_2)
+        total[CURVATURE_MM] += w * (teacher * (a_1 * y_1 + a_2 * y_2) - left)
     return total / len(nodes)

@@ -27,7 +27,7 @@ COORDINATES = (
     Coordinate("m", "semantic overlap", "m", "u . u*, student and teacher unit vectors"),
     Coordinate("step", "step of SGD", "t", "number of updates done"),
     Coordinate("order", "order", "k", "total degree in the overlaps"),
-    Coordinate("line", "line of the phase diagram", "", "what changes at the line"),
+    Coordinate("line", "line of the phase diagram", "", "property that changes at the line"),
     Coordinate("minimum", "kind of minimum", "", "where on e^2 + m^2 <= 1 the minimum lies"),
 )
 
@@ -71,7 +71,7 @@ def _exponent_variables(name, whose, coefficient):
 
 VARIABLES = (
     Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside of the disk", "R(e, m) = 1/2 E|g - F|^2"),
-    Variable("loss_tail", (), "bound on what the series leaves out", "", _LOSS, "m^(K+1) sqrt of the product of Parseval rests"),
+    Variable("loss_tail", (), "bound on the orders left out of the series", "", _LOSS, "m^(K+1) sqrt of the product of Parseval rests"),
     Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "three times the change with fewer nodes"),
     Variable("hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS, "d^2 R / de^2 at (0, 0)"),
     Variable("hessian_mm", (), "curvature at the start along the teacher", "H_mm", _LOSS, "d^2 R / dm^2 at (0, 0)"),
@@ -89,7 +89,7 @@ VARIABLES = (
     ),
     Variable(
         "transition", ("line",), "omega at the line", "ω",
-        "missing where no weight in [0, 1] is on the line: what holds at 0 then holds for all weights below 1",
+        "missing where no weight in [0, 1] is on the line: all weights below 1 are then on the side of 0",
         "linear equation in omega with coefficients from two-dimensional quadrature",
     ),
     Variable("escaped", (), "whether the run escaped", "", "true or false; a run that did not is censored", _SGD),

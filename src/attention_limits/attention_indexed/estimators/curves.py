@@ -1,28 +1,28 @@
-"""What the kinds of theory share: whole curves along one key of the grid, and the channel of a specification."""
+"""Whole curves along one key of the grid: the solver of a curve brackets all its points at once."""
 
-import itertools
+from collections.abc import Callable, Mapping
 
-import numpy as np
+import xarray as xr
 
 from attention_limits.attention_indexed.channel import Channel, make_channel
-from attention_limits.pipeline.progress import progress
+from attention_limits.pipeline.points import collect
 
 
-def channel_at(point) -> Channel:
-    """The channel of a point."""
+def channel_of(point: Mapping) -> Channel:
+    """The channel of a point, which holds the parameters of the model by name."""
     return make_channel(point["channel"], point["tokens"], point["beta"])
 
 
-def curves(spec, compute, key, count) -> tuple[np.ndarray, dict]:
-    """Arrays (count, grid..., replica) from `compute(point) -> (count, n)` along the n values of `key`, and the axes.
+def collect_curves(spec: dict, key: str, names: tuple[str, ...], compute: Callable[[dict], Mapping]) -> xr.Dataset:
+    """The dataset of `compute(point) -> {variable: array (n,)}` along the n values of `key`, with the variables `names`.
 
-    `point` holds the parameters of the model but `key`.
+    `point` holds the parameters of the model except `key`.
     """
-    axes = {**spec["grid"], "replica": spec["replicas"]}
-    others = {name: values for name, values in axes.items() if name != key}
-    result = np.empty((count, *(len(values) for values in others.values()), len(axes[key])))
-    indices = list(itertools.product(*(range(len(values)) for values in others.values())))
-    for index in progress(indices, len(indices), spec["estimator"]):
-        scanned = {name: values[i] for i, (name, values) in zip(index, others.items(), strict=True)}
-        result[(slice(None), *index)] = compute({**spec["model"], **scanned})
-    return np.moveaxis(result, -1, 1 + list(axes).index(key)), axes
+    others = {name: values for name, values in spec["grid"].items() if name != key}
+    found = collect(
+        {**spec, "grid": others},
+        lambda at, replica: compute({**spec["model"], **at}),
+        dict.fromkeys(names, (key,)),
+        {key: spec["grid"][key]},
+    )
+    return found.transpose(*spec["grid"], "replica")

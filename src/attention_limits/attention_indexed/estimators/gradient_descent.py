@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.estimators.points import collect
 from attention_limits.attention_indexed.gradient_descent import Descent, average_sizes, averages, descend
-from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, samples, scores, width
+from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores, sizes
+from attention_limits.pipeline.points import collect
+
+_DIMS = {"mmse_by_start": ("start",), "mmse_average": ("average",), "training_error": ("start", "step")}
 
 
 def run(spec, streams):
@@ -12,20 +14,21 @@ def run(spec, streams):
     solver = spec["solver"]
     dimension, starts = solver["dimension"], solver["starts"]
     descent = Descent(solver["learning_rate"], solver["steps"], solver["record_every"], solver["tolerance"])
-    sizes = average_sizes(starts)
+    averaged = average_sizes(starts)
 
-    def compute(point, replica):
-        rank, _ = width(point["ratio"], dimension)
-        at = {key: point[key] for key in spec["grid"]}
+    def compute(at, replica):
+        point = {**spec["model"], **at}
+        size = sizes(point["alpha"], point["ratio"], dimension)
         generator = streams.generator("data", replica, **at)
-        _, S = draw_weights(dimension, rank, generator)
-        count = samples(point["alpha"], dimension)
-        sequences = draw_sequences(count, point["tokens"], dimension, generator)
+        _, S = draw_weights(dimension, size.rank, generator)
+        sequences = draw_sequences(size.count, point["tokens"], dimension, generator)
         outputs = attention(scores(sequences, S), point["beta"])
-        # A stream of its own: more starts leave the first ones as they are.
-        first = streams.generator("start", replica, **at).standard_normal((starts, dimension, rank), dtype=np.float32)
+        # A stream of its own: more starts leave the first ones unchanged.
+        first = streams.generator("start", replica, **at).standard_normal(
+            (starts, dimension, size.rank), dtype=np.float32
+        )
         runs = descend(sequences, outputs, first, point["beta"], descent)
-        errors = averages(runs.weights, S, sizes)
+        errors = averages(runs.weights, S, averaged)
         return {
             "mmse_by_start": errors.by_start,
             "mmse_average": errors.average,
@@ -34,11 +37,8 @@ def run(spec, streams):
             "training_error": runs.training_error,
             "steps_done": runs.steps,
             "finite": bool(np.all(np.isfinite(errors.by_start))),
-            "width": rank,
-            "realised_alpha": count / dimension**2,
-            "realised_ratio": rank / dimension,
+            **size.realised(),
         }
 
-    dims = {"mmse_by_start": ("start",), "mmse_average": ("average",), "training_error": ("start", "step")}
-    coordinates = {"start": np.arange(1, starts + 1), "average": sizes, "step": descent.records()}
-    return collect(spec, compute, dims, coordinates)
+    coordinates = {"start": np.arange(1, starts + 1), "average": averaged, "step": descent.records()}
+    return collect(spec, compute, _DIMS, coordinates)

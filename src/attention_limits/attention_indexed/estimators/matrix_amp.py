@@ -3,10 +3,18 @@
 import numpy as np
 
 from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.estimators.points import collect
 from attention_limits.attention_indexed.matrix_amp import draw_dataset
 from attention_limits.attention_indexed.matrix_amp import run as iterate
-from attention_limits.attention_indexed.model import samples, width
+from attention_limits.attention_indexed.model import sizes
+from attention_limits.pipeline.points import collect
+
+_DIMS = {
+    "mmse_by_iteration": ("iteration",),
+    "predicted_by_iteration": ("iteration",),
+    "residual_by_iteration": ("iteration",),
+    "eigenvalues": ("eigenvalue",),
+    "eigenvalues_teacher": ("eigenvalue",),
+}
 
 
 def run(spec, streams):
@@ -17,12 +25,11 @@ def run(spec, streams):
     def along(values):
         return np.concatenate([values, np.full(steps - len(values), np.nan)])
 
-    def compute(point, replica):
-        at = {key: point[key] for key in spec["grid"]}
+    def compute(at, replica):
+        point = {**spec["model"], **at}
         channel = make_channel(point["channel"], point["tokens"], point["beta"])
-        rank, _ = width(point["ratio"], dimension)
-        count = samples(point["alpha"], dimension)
-        data = draw_dataset(channel, rank, dimension, count, streams.generator("data", replica, **at))
+        size = sizes(point["alpha"], point["ratio"], dimension)
+        data = draw_dataset(channel, size, streams.generator("data", replica, **at))
         found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
         return {
             "mmse": found.error[-1],
@@ -31,9 +38,7 @@ def run(spec, streams):
             "iterations": len(found.error),
             "converged": found.converged,
             "diverged": found.diverged,
-            "width": rank,
-            "realised_alpha": count / dimension**2,
-            "realised_ratio": rank / dimension,
+            **size.realised(),
             "mmse_by_iteration": along(found.error),
             "predicted_by_iteration": along(found.variance),
             "residual_by_iteration": along(found.residual),
@@ -41,11 +46,5 @@ def run(spec, streams):
             "eigenvalues_teacher": np.linalg.eigvalsh(data.teacher),
         }
 
-    by_iteration = ("mmse_by_iteration", "predicted_by_iteration", "residual_by_iteration")
-    dims = {
-        **dict.fromkeys(by_iteration, ("iteration",)),
-        "eigenvalues": ("eigenvalue",),
-        "eigenvalues_teacher": ("eigenvalue",),
-    }
     coordinates = {"iteration": np.arange(1, steps + 1), "eigenvalue": np.arange(1, dimension + 1)}
-    return collect(spec, compute, dims, coordinates)
+    return collect(spec, compute, _DIMS, coordinates)

@@ -1,23 +1,23 @@
 """Matrix AMP for two layers on simulated data; one replica is one pair of teachers with its data."""
 
-from attention_limits.attention_indexed.estimators.points import collect
-from attention_limits.attention_indexed.model import samples, width
+from attention_limits.attention_indexed.model import sizes
 from attention_limits.attention_indexed.two_layers import TwoLayers
 from attention_limits.attention_indexed.two_layers_amp import draw_dataset
 from attention_limits.attention_indexed.two_layers_amp import run as iterate
+from attention_limits.pipeline.points import collect
+
+_DIMS = {"mmse_by_layer": ("layer",), "predicted_by_layer": ("layer",)}
 
 
 def run(spec, streams):
-    """Errors of both layers after the last iteration, as they are and as predicted (see `variables`)."""
+    """Errors of both layers after the last iteration, actual and predicted (see `variables`)."""
     solver = spec["solver"]
-    dimension = solver["dimension"]
 
-    def compute(point, replica):
+    def compute(at, replica):
+        point = {**spec["model"], **at}
         model = TwoLayers(point["skip"], point["beta"])
-        rank, _ = width(point["ratio"], dimension)
-        generator = streams.generator("data", replica, **{key: point[key] for key in spec["grid"]})
-        count = samples(point["alpha"], dimension)
-        data = draw_dataset(model, rank, dimension, count, generator)
+        size = sizes(point["alpha"], point["ratio"], solver["dimension"])
+        data = draw_dataset(model, size, streams.generator("data", replica, **at))
         found = iterate(model, data, solver["max_iterations"], solver["damping"], solver["tolerance"])
         return {
             "mmse_by_layer": found.error[-1],
@@ -27,10 +27,7 @@ def run(spec, streams):
             "converged": found.converged,
             "diverged": found.diverged,
             "resolved": found.resolved,
-            "width": rank,
-            "realised_alpha": count / dimension**2,
-            "realised_ratio": rank / dimension,
+            **size.realised(),
         }
 
-    dims = {"mmse_by_layer": ("layer",), "predicted_by_layer": ("layer",)}
-    return collect(spec, compute, dims, {"layer": [1, 2]})
+    return collect(spec, compute, _DIMS, {"layer": [1, 2]})

@@ -1,21 +1,28 @@
 """Learning curves of two layers from the Bayes-optimal state evolution; one replica is one scrambling of the nodes.
 
-All points of a replica share its nodes, so that a curve is smooth and its replicas spread like the error.
+All points of a replica share its nodes: a curve is smooth, and its replicas spread like the error.
 """
 
 import numpy as np
 
 from attention_limits.attention_indexed.denoiser import effective_dimension
-from attention_limits.attention_indexed.estimators.points import collect
-from attention_limits.attention_indexed.two_layers import NODE_DIMENSION, TwoLayers, channel_averages, solve
+from attention_limits.attention_indexed.two_layers import (
+    NODE_DIMENSION,
+    RECOVERED,
+    TwoLayers,
+    channel_averages,
+    solve,
+)
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.points import collect
 
 
 def run(spec, streams):
     """Fixed points from the start of the specification (see `variables`)."""
     solver = spec["solver"]
 
-    def compute(point, replica):
+    def compute(at, replica):
+        point = {**spec["model"], **at}
         model = TwoLayers(point["skip"], point["beta"])
         nodes = gaussian_nodes(NODE_DIMENSION, solver["nodes"], streams.generator("nodes", replica))
         found = solve(
@@ -29,7 +36,7 @@ def run(spec, streams):
             "converged": found.converged,
             # An output gives two equations, each layer has nu d^2 parameters.
             "recovery_threshold": float(effective_dimension(point["ratio"])),
-            "resolved": channel_averages(model, np.maximum(found.value, 1e-7), nodes).resolved,
+            "resolved": channel_averages(model, np.maximum(found.value, RECOVERED), nodes).resolved,
         }
 
     return collect(spec, compute, {"mmse_by_layer": ("layer",)}, {"layer": [1, 2]})

@@ -1,16 +1,17 @@
-"""What is known about the samples that the learners of an experiment share: kept, since the samples themselves are not."""
+"""Couplings and diagnostics of the samples that all learners share. The cube keeps them; it does not keep the samples."""
 
-from attention_limits.potts_mlm.estimators.points import collect
-from attention_limits.potts_mlm.estimators.potts_samples import DIMS
+from attention_limits.pipeline.points import collect
+from attention_limits.potts_mlm.estimators.potts_samples import DIMS, RUNS
+from attention_limits.potts_mlm.sequences import sites_from_one
 
-_STATES = ("training_states", "test_states", "frequency")
+_LEFT_OUT = ("training_states", "test_states", "frequency")
 
 
 def run(spec, streams):
     """Couplings, temperature, distances and their errors, convergence, optimal loss (see `variables`)."""
 
-    def compute(replica, **point):
-        data = spec["data"](replica, **point)
-        return {name: array.values for name, array in data.data_vars.items() if name not in _STATES}
+    def compute(at, replica):
+        data = spec["data"](replica, **at)
+        return {name: array.values for name, array in data.data_vars.items() if name not in _LEFT_OUT}
 
-    return collect(spec, compute, DIMS, {"run": [1, 2]})
+    return sites_from_one(collect(spec, compute, DIMS, RUNS))

@@ -1,10 +1,11 @@
-"""Factored attention fitted to shared sequences, from several random starts."""
+"""Fits of factored attention to shared sequences, from random starts."""
 
 import numpy as np
 
+from attention_limits.pipeline.points import collect
 from attention_limits.potts_mlm.descent import agreeing
-from attention_limits.potts_mlm.estimators.points import collect, training_set
 from attention_limits.potts_mlm.factored_attention import fit, full_error, independent_losses, losses, site_error
+from attention_limits.potts_mlm.sequences import sites_from_one, training_set
 
 _PER_START = (
     "objective",
@@ -25,56 +26,62 @@ _DIMS = {
 
 
 def run(spec, streams):
-    """Losses and errors of every start, and the map of the one with the smallest objective (see `variables`).
+    """Losses and errors of every start, and the map of the start with the smallest objective (see `variables`).
 
-    What needs the true couplings is missing where the data have none, as alignments do.
+    Errors and excess loss are missing where the data have no true couplings, as an alignment.
     """
     solver = spec["solver"]
 
-    def compute(replica, *, samples, ridge, **point):
-        data = spec["data"](replica, **point)
-        sequences = training_set(streams, data, replica, point, int(samples))
+    def compute(at, replica):
+        data = spec["data"](replica, **at)
+        sequences = training_set(streams, data, replica, at, at["samples"])
         rng = streams.generator("start", replica)
-        variants = [_variant(kind, sequences, data, ridge, solver, rng) for kind in solver["attentions"]]
-        found = {name: np.array([variant[name] for variant in variants]) for name in variants[0]}
+        found = [_all_starts(kind, sequences, data, at["ridge"], solver, rng) for kind in solver["attentions"]]
         independent = independent_losses(sequences, data.test_states.values, data.sizes["color"])
-        return {**found, "independent_loss": independent.mean()}
+        stacked = {name: np.array([one[name] for one in found]) for name in found[0]}
+        return {**stacked, "independent_loss": independent.mean()}
 
-    return collect(spec, compute, _DIMS, {"attention": np.array(solver["attentions"])})
+    return sites_from_one(collect(spec, compute, _DIMS, {"attention": np.array(solver["attentions"])}))
 
 
-def _variant(kind, sequences, data, ridge, solver, rng):
+def _all_starts(attention, sequences, data, ridge, solver, rng):
     """All starts of one kind of attention: {variable: array}."""
     test = data.test_states.values
     fits = [
         fit(
-            sequences, data.sizes["color"], child, attention=kind, ridge=ridge, max_iterations=solver["max_iterations"],
-            tolerance=solver["tolerance"],
+            sequences, data.sizes["color"], child, attention=attention, ridge=ridge,
+            max_iterations=solver["max_iterations"], tolerance=solver["tolerance"],
         )
         for child in rng.spawn(solver["starts"])
     ]  # fmt: skip
+    objectives, converged = [item.objective for item in fits], [item.converged for item in fits]
+    chosen = int(np.argmin(objectives))
     tested = [losses(item.attention, item.values, test).mean(axis=1) for item in fits]
-    errors, excess = np.full((2, len(fits)), np.nan), np.full(len(test), np.nan)
-    chosen = int(np.argmin([item.objective for item in fits]))
-    if "couplings" in data:
-        J, U, beta = data.couplings.values, data.color_couplings.values, float(data.beta)
-        errors = np.array(
-            [[site_error(item.attention, J), full_error(item.attention, item.values, J, U, beta)] for item in fits]
-        ).T
-        excess = tested[chosen] - losses(beta * J, U, test).mean(axis=1)
     return {
-        "objective": [item.objective for item in fits],
+        "objective": objectives,
         "training_loss": [item.loss for item in fits],
         "test_loss": [loss.mean() for loss in tested],
-        "site_error": errors[0],
-        "full_error": errors[1],
         "gradient_norm": [item.gradient_norm for item in fits],
         "iterations": [item.iterations for item in fits],
-        "converged": [item.converged for item in fits],
+        "converged": converged,
         "chosen": chosen,
-        "agreeing_starts": agreeing([item.objective for item in fits], [item.converged for item in fits]),
-        "excess_loss": excess.mean(),
-        "excess_error": excess.std(ddof=1) / np.sqrt(len(excess)),
+        "agreeing_starts": agreeing(objectives, converged),
         "attention_map": fits[chosen].attention,
         "value_map": fits[chosen].values,
+        **_against_the_truth(fits, tested[chosen], data),
+    }
+
+
+def _against_the_truth(fits, chosen_loss, data):
+    """Errors of the couplings per start; excess of the loss (n,) of the chosen start over that of the true conditionals."""
+    if "couplings" not in data:
+        missing = np.full(len(fits), np.nan)
+        return {"site_error": missing, "full_error": missing, "excess_loss": np.nan, "excess_error": np.nan}
+    J, U, beta = data.couplings.values, data.color_couplings.values, float(data.beta)
+    excess = chosen_loss - losses(beta * J, U, data.test_states.values).mean(axis=1)
+    return {
+        "site_error": [site_error(item.attention, J) for item in fits],
+        "full_error": [full_error(item.attention, item.values, J, U, beta) for item in fits],
+        "excess_loss": excess.mean(),
+        "excess_error": excess.std(ddof=1) / np.sqrt(len(excess)),
     }

@@ -1,10 +1,11 @@
-"""Attention layers between factored (a = 0) and position-free (a = 1), fitted to shared sequences."""
+"""Fits of attention layers between factored (a = 0) and position-free (a = 1) to shared sequences, from random starts."""
 
 import numpy as np
 
+from attention_limits.pipeline.points import collect
 from attention_limits.potts_mlm.descent import agreeing
-from attention_limits.potts_mlm.estimators.points import collect, training_set
 from attention_limits.potts_mlm.mixed_attention import fit, losses
+from attention_limits.potts_mlm.sequences import training_set
 
 _PER_START = (
     "mixed_objective",
@@ -21,22 +22,22 @@ _DIMS = {
 
 
 def run(spec, streams):
-    """Losses of every start and which has the smallest objective (see `variables`)."""
+    """Losses of every start, and the start with the smallest objective (see `variables`)."""
     solver = spec["solver"]
 
-    def compute(replica, *, mixing, **point):
-        data = spec["data"](replica, **point)
-        sequences = training_set(streams, data, replica, point, solver["samples"])
+    def compute(at, replica):
+        data = spec["data"](replica, **at)
+        sequences = training_set(streams, data, replica, at, solver["samples"])
         rng = streams.generator("start", replica)
-        variants = [_variant(kind, sequences, data, mixing, solver, rng) for kind in solver["attentions"]]
-        return {name: np.array([variant[name] for variant in variants]) for name in variants[0]}
+        found = [_all_starts(kind, sequences, data, at["mixing"], solver, rng) for kind in solver["attentions"]]
+        return {name: np.array([one[name] for one in found]) for name in found[0]}
 
     return collect(spec, compute, _DIMS, {"attention": np.array(solver["attentions"])})
 
 
-def _variant(kind, sequences, data, mixing, solver, rng):
+def _all_starts(attention, sequences, data, mixing, solver, rng):
     """All starts of one kind of attention: {variable: array}."""
-    softmax = kind == "softmax"
+    softmax = attention == "softmax"
     fits = [
         fit(
             sequences, data.sizes["color"], child, mixing=mixing, softmax=softmax,

@@ -1,13 +1,14 @@
-"""Replica theory of masked Gaussian sequences, and the ridge that is best at each sample ratio."""
+"""Replica theory of masked Gaussian sequences, and the best ridge at each number of samples per input."""
 
-from attention_limits.potts_mlm.estimators.points import collect
+from attention_limits.pipeline.points import collect
 from attention_limits.potts_mlm.replica import closed_form, optimal_ridge
 
 
 def run(spec, streams):
     """Errors and order parameters in closed form (see `variables`); nothing here is random."""
 
-    def compute(replica, *, gamma, ridge, alpha):
+    def compute(at, replica):
+        gamma, ridge, alpha = at["gamma"], at["ridge"], at["alpha"]
         found = closed_form(gamma, ridge, alpha)
         best = optimal_ridge(gamma, alpha)
         return {

@@ -1,12 +1,14 @@
-"""Transformer encoders trained on shared sequences by stochastic gradient descent and by Adam."""
+"""Stochastic gradient descent and Adam train transformer encoders on shared sequences."""
 
 import numpy as np
 
-from attention_limits.potts_mlm.estimators.points import collect, training_set
-from attention_limits.potts_mlm.transformer import OPTIMIZERS, Shape, train
+from attention_limits.pipeline.points import collect
+from attention_limits.potts_mlm.sequences import sites_from_one, training_set
+from attention_limits.potts_mlm.transformer import OPTIMIZERS, Schedule, Shape, evaluated_epochs, train
 
 _DIMS = {
-    **dict.fromkeys(("transformer_gradient_norm", "transformer_converged"), ("optimizer",)),
+    "transformer_gradient_norm": ("optimizer",),
+    "transformer_converged": ("optimizer",),
     "transformer_training_loss": ("optimizer", "epoch"),
     "transformer_test_loss": ("optimizer", "epoch"),
     "transformer_map": ("optimizer", "site", "site_other"),
@@ -19,21 +21,20 @@ def run(spec, streams):
     Both optimisers, all sample sizes and distances of a replica begin with the same weights.
     """
     solver = spec["solver"]
-    epochs = []
 
-    def compute(replica, *, samples, layers, **point):
-        data = spec["data"](replica, **point)
-        sequences = training_set(streams, data, replica, point, int(samples))
-        shape = Shape(sequences.shape[1], data.sizes["color"], int(layers), solver["width"], solver["hidden"])
+    def schedule(optimizer):
+        rate = solver[f"{optimizer}_learning_rate"]
+        return Schedule(optimizer, rate, solver["batch"], solver["epochs"], solver["evaluations"])
+
+    def compute(at, replica):
+        data = spec["data"](replica, **at)
+        sequences = training_set(streams, data, replica, at, at["samples"])
+        test = data.test_states.values[: solver["test_sequences"]]
+        shape = Shape(sequences.shape[1], data.sizes["color"], at["layers"], solver["width"], solver["hidden"])
         done = [
-            train(
-                shape, sequences, data.test_states.values[: solver["test_sequences"]],
-                streams.generator("training", replica), optimizer=optimizer, learning_rate=solver[f"{optimizer}_learning_rate"],
-                **{key: solver[key] for key in ("batch", "epochs", "evaluations")},
-            )
+            train(shape, sequences, test, streams.generator("training", replica), schedule(optimizer))
             for optimizer in OPTIMIZERS
-        ]  # fmt: skip
-        epochs[:] = done[0].epochs
+        ]
         return {
             "transformer_training_loss": [item.training_loss for item in done],
             "transformer_test_loss": [item.test_loss for item in done],
@@ -42,5 +43,5 @@ def run(spec, streams):
             "transformer_map": [item.attention.mean(axis=0) for item in done],
         }
 
-    dataset = collect(spec, compute, _DIMS, {"optimizer": np.array(OPTIMIZERS)})
-    return dataset.assign_coords(epoch=epochs)
+    epochs = evaluated_epochs(solver["epochs"], solver["evaluations"])
+    return sites_from_one(collect(spec, compute, _DIMS, {"optimizer": np.array(OPTIMIZERS), "epoch": epochs}))

@@ -1,58 +1,47 @@
 """Learning curve from the Bayes-optimal state evolution; one replica is one scrambling of the nodes.
 
-All points of a replica share its nodes, so that a curve is smooth and its replicas spread like the error.
+All points of a replica share its nodes: a curve is smooth, and the spread over replicas is its error.
 """
 
 import numpy as np
-import xarray as xr
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.estimators.points import coordinates, link_at, points, shape
+from attention_limits.pipeline.points import collect
+from attention_limits.sequence_multi_index.estimators.at_point import channel_at, rows_from_one
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
-from attention_limits.sequence_multi_index.state_evolution import channel_averages, node_dimension, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
+
+# The errors need no channel: this many times the nodes cost next to nothing.
+MORE_ERROR_NODES = 16
 
 
 def run(spec, streams):
     """Fixed points from the start of the specification, with free entropy and errors (see `variables`)."""
-    solver, size = spec["solver"], link_at(spec).rows
-    overlap = np.full((*shape(spec), size, size), np.nan)
-    entropy, plug_in, bayes, residual, resolved = np.full((5, *shape(spec)), np.nan)
-    iterations, converged = np.empty(shape(spec), int), np.empty(shape(spec), bool)
-    for at, values, replica in points(spec):
-        link = link_at(spec, **values)
-        channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
-        nodes = gaussian_nodes(node_dimension(link), solver["nodes"], streams.generator("nodes", replica))
-        point = solve(
-            channel, values["alpha"], nodes, solver["start"],
-            side_information=solver["side_information"], regularization=solver["regularization"],
-            tolerance=solver["tolerance"], max_iterations=solver["max_iterations"], warm_up=solver["warm_up"],
-        )  # fmt: skip
-        Q = overlap[at] = point.value
-        residual[at], iterations[at], converged[at] = point.residual, point.iterations, point.converged
-        if not np.all(np.isfinite(Q)):
-            resolved[at] = 0.0
-            continue
-        averages = channel_averages(channel, Q, nodes, solver["regularization"])
-        entropy[at] = free_entropy(Q, values["alpha"], averages.log_z, solver["side_information"])
-        resolved[at] = averages.resolved
-        # The errors need no channel: sixteen times the nodes cost next to nothing.
-        dimension = 2 * link.rows * link.tokens
-        error_nodes = gaussian_nodes(dimension, 16 * solver["nodes"], streams.generator("error nodes", replica))
-        plug_in[at] = plug_in_error(link, np.eye(size), Q, Q, error_nodes)
-        bayes[at] = bayes_error(link, Q, error_nodes)
-    grid = (*spec["grid"], "replica")
-    return xr.Dataset(
-        {
-            "overlap": ((*grid, "layer", "layer_star"), overlap),
-            "free_entropy": (grid, entropy),
-            "error_plug_in": (grid, plug_in),
-            "error_bayes": (grid, bayes),
-            "residual": (grid, residual),
-            "iterations": (grid, iterations),
-            "converged": (grid, converged),
-            "resolved": (grid, resolved),
-        },
-        coordinates(spec, link_at(spec)),
-    )
+    solver, rows = spec["solver"], rows_from_one(spec)
+    settings = Settings(
+        tolerance=solver["tolerance"], max_iterations=solver["max_iterations"], warm_up=solver["warm_up"],
+        side_information=solver["side_information"], regularization=solver["regularization"],
+    )  # fmt: skip
+
+    def compute(at, replica):
+        channel, nodes = channel_at(spec, streams, at, replica)
+        point = solve(channel, at["alpha"], nodes, solver["start"], settings)
+        found = {
+            "overlap": point.value, "free_entropy": np.nan, "error_plug_in": np.nan, "error_bayes": np.nan,
+            "residual": point.residual, "iterations": point.iterations, "converged": point.converged, "resolved": 0.0,
+        }  # fmt: skip
+        if not np.all(np.isfinite(point.value)):
+            return found
+        link, Q = channel.link, point.value
+        averages = channel_averages(channel, Q, nodes, settings.regularization)
+        count = MORE_ERROR_NODES * solver["nodes"]
+        error_nodes = gaussian_nodes(2 * link.rows * link.tokens, count, streams.generator("error nodes", replica))
+        return found | {
+            "free_entropy": free_entropy(Q, at["alpha"], averages.log_z, settings.side_information),
+            "error_plug_in": plug_in_error(link, np.eye(link.rows), Q, Q, error_nodes),
+            "error_bayes": bayes_error(link, Q, error_nodes),
+            "resolved": averages.resolved,
+        }
+
+    return collect(spec, compute, {"overlap": ("layer", "layer_star")}, {"layer": rows, "layer_star": rows})

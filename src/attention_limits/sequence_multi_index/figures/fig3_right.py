@@ -6,7 +6,7 @@ import json
 import numpy as np
 from matplotlib.ticker import NullLocator
 
-from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
 
 _TRAIN, _TEST = "0.55", "black"

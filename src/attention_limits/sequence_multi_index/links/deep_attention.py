@@ -10,7 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.layers import last_row, layer_product
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.link import TRAPEZOID, TWO_TOKEN_SAMPLING, Link
+
+# Most layers of linear attention, a polynomial of degree 2 * 3^(L - 1).
+MAX_LINEAR_DEPTH = 3
 
 
 def softmax_rows(scores):
@@ -65,6 +68,7 @@ class DeepAttention(Link):
     activation: str = "softmax"
 
     sign_symmetry = "rows"
+    jax_forward = "deep_attention"
 
     def __post_init__(self):
         require_attention(self.skip, self.beta, self.depth, self.tokens)
@@ -87,6 +91,24 @@ class DeepAttention(Link):
         if self.activation == "linear" and self.skip == 0 and self.depth > 1:
             return "linear attention without skip connection (skip: 0) writes the same token direction everywhere"
         return ""
+
+    @property
+    def no_moments(self):
+        """Why no number of nodes reaches the moments of the output (many layers of linear attention), or an empty text."""
+        if self.activation == "linear" and self.depth > MAX_LINEAR_DEPTH:
+            degree = 2 * 3 ** (self.depth - 1)
+            reason = f"the output is a polynomial of degree {degree}, whose moments no number of nodes reaches"
+            return f"depth {self.depth}: allowed with linear attention: at most {MAX_LINEAR_DEPTH}; {reason}"
+        return ""
+
+    @property
+    def posterior_methods(self):
+        """Two softmax layers reading two tokens: the trapezoid rule; more layers: sampling over two tokens; see `Link`."""
+        general = super().posterior_methods
+        if self.depth == 1 or (self.tokens, self.activation) != (2, "softmax"):
+            return general
+        sampling = (TWO_TOKEN_SAMPLING, *general)
+        return (TRAPEZOID, *sampling) if self.depth == 2 else sampling
 
     def preactivation(self, h):
         """Score root u = h_L B_{L-1} of the last layer: y = sigma(beta u u^T).

@@ -11,7 +11,16 @@ log_likelihood
     Links whose output keeps h in an open set: output noise, or discrete outputs (0 where h explains y, -inf elsewhere).
 """
 
+from collections.abc import Iterable
+
 import numpy as np
+
+# A solver may need of a link (see `require`): the posterior of the fields given the output; an overlap that is diagonal, because
+# the sign of every row is free; a forward pass that JAX differentiates.
+POSTERIOR, DIAGONAL_OVERLAP, GRADIENT = "posterior", "diagonal overlap", "gradient"
+# Ways to compute the posterior, see `channel`.
+TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
+TWO_TOKEN_SAMPLING = "importance sampling over two tokens"
 
 
 class Link:
@@ -44,6 +53,10 @@ class Link:
         Of a fibre: number of leading rows left free, and number of standard normal variables that parametrise the candidates.
     no_density : str
         Why inference is impossible at these parameters, or an empty text.
+    no_moments : str
+        Why no number of nodes reaches the moments of the output at these parameters, or an empty text.
+    jax_forward : str
+        Name of the forward pass in JAX (`gradient_descent.FORWARDS`), or an empty text.
     """
 
     rows: int
@@ -53,6 +66,14 @@ class Link:
     free_rows = 0
     angles = 0
     no_density = ""
+    no_moments = ""
+    jax_forward = ""
+
+    @property
+    def posterior_methods(self) -> tuple[str, ...]:
+        """Ways in which `channel.Channel` can compute its posterior, best first. Raises ValueError as `inference`."""
+        finite = inference(self) == "fibre" and self.free_rows * self.tokens + self.angles == 0
+        return (FINITE_SUM,) if finite else (SAMPLING,)
 
     def forward(self, h):
         """Output y = g(h) of fields h (..., P, M), without noise: array (..., *output)."""
@@ -131,3 +152,23 @@ def inference(link: Link) -> str:
         f"{type(link).__name__} has no channel to infer from: {reason}; give it output noise (noise: a variance > 0), or "
         "write one of `fibre` and `log_likelihood`"
     )
+
+
+def require(link: Link, needs: Iterable[str]) -> None:
+    """Check that a link offers what a solver needs: POSTERIOR, DIAGONAL_OVERLAP, GRADIENT.
+
+    Raises
+    ------
+    ValueError
+        If it does not, with the reason.
+    """
+    name = type(link).__name__
+    if POSTERIOR in needs:
+        inference(link)
+    if DIAGONAL_OVERLAP in needs and link.sign_symmetry != "rows":
+        raise ValueError(
+            f"{name} has the sign symmetry {link.sign_symmetry!r}; allowed: links in which the sign of every row is free, so "
+            "that Q is diagonal"
+        )
+    if GRADIENT in needs and not link.jax_forward:
+        raise ValueError(f"{name} has no forward pass in JAX; allowed: deep_attention without noise")

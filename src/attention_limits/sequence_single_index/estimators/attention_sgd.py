@@ -2,24 +2,17 @@
 
 import numpy as np
 
-from attention_limits.sequence_single_index.estimators.sgd_runs import sgd_dataset
-from attention_limits.sequence_single_index.reduced_sgd import attention
+from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, attention
+from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
 
 
 def run(spec, streams):
-    """Escape steps, overlaps and which is larger at the end (see `variables`)."""
+    """Escape steps, overlaps, and whether the semantic one is larger at the end (see `variables`)."""
 
     def simulate(point, schedule, generator):
-        return attention(
-            point["a"],
-            point["omega"],
-            point["loss"],
-            int(point["dimension"]),
-            point["learning_rate"],
-            (0.0, 0.0),
-            schedule,
-            generator,
-        )
+        problem = AttentionProblem(point["a"], point["omega"], point["loss"])
+        dimension, start = int(point["dimension"]), (0.0, 0.0)
+        return attention(problem, dimension, point["learning_rate"], start, schedule, generator)
 
     observables = {"positional_overlap": lambda s: s[..., 0], "semantic_overlap": lambda s: s[..., 1]}
     found = sgd_dataset(spec, streams, simulate, lambda point: point["threshold"], observables)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from attention_limits.sequence_single_index.estimators.sgd_runs import sgd_dataset
 from attention_limits.sequence_single_index.flow import escape_time, hermite_bound, hermite_drift
 from attention_limits.sequence_single_index.reduced_sgd import matched_hermite, warn_unstable
+from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
 
 
 def learning_rate(prefactor, order, dimension):
@@ -28,17 +28,10 @@ def run(spec, streams):
             warn_unstable(rate, hermite_bound(order, tokens, dimension), f"order {order}, d = {dimension}")
         return matched_hermite(order, tokens, dimension, rate, dimension**-0.5, schedule, generator)
 
-    found = sgd_dataset(
-        spec, streams, simulate, lambda point: point["threshold"], {"overlap": lambda s: np.abs(s[..., 0])}
-    )
-    flow = []
-    for dimension in spec["grid"]["dimension"]:
-        order, tokens, dimension, rate = settings({**spec["model"], "dimension": dimension})
-        tau = escape_time(
-            lambda m: hermite_drift(m, order, rate, tokens),  # noqa: B023
-            dimension**-0.5,
-            spec["model"]["threshold"],
-        )
-        flow.append(tau * dimension)
-    spread = np.broadcast_to(np.array(flow)[:, None], found.escaped.shape)
-    return found.assign(flow_step=(("dimension", "replica"), spread.copy()))
+    def flow(point):
+        order, tokens, dimension, rate = settings(point)
+        tau = escape_time(lambda m: hermite_drift(m, order, rate, tokens), dimension**-0.5, point["threshold"])
+        return {"flow_step": tau * dimension}
+
+    observables = {"overlap": lambda s: np.abs(s[..., 0])}
+    return sgd_dataset(spec, streams, simulate, lambda point: point["threshold"], observables, flow)

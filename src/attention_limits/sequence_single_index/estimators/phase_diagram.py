@@ -6,7 +6,7 @@ from attention_limits.sequence_single_index.phase_diagram import KINDS, phase_gr
 
 
 def run(spec, streams):
-    """Region codes, minima of each kind, and where the lowest lies (see `variables`)."""
+    """Region codes, number of minima of each kind, and overlaps of the lowest (see `variables`)."""
     a, omega = spec["grid"]["a"], spec["grid"]["omega"]
     found = phase_grid(a, omega)
     dims = ("a", "omega", "replica")

@@ -1,10 +1,10 @@
-"""SGD of the feed-forward student with weights of its own for each token."""
+"""SGD of the feed-forward student in which each token has its own weights."""
 
 import numpy as np
 
-from attention_limits.sequence_single_index.estimators.sgd_runs import sgd_dataset
 from attention_limits.sequence_single_index.flow import feed_forward_bound
 from attention_limits.sequence_single_index.reduced_sgd import overlapped_start, untied, warn_unstable
+from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
 
 
 def _overlap(state):

@@ -15,13 +15,13 @@ def draw(cubes):
     tokens = cubes["fig3_tied_paths"].tokens.values
     colors = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(tokens)))
     model = json.loads(cubes["fig3_tied_paths"].attrs["spec"])["estimators"]["tied_sgd"]["model"]
-    for kind, style in (("tied", "-"), ("untied", "--")):
-        cube = cubes[f"fig3_{kind}_paths"]
-        cube = cube.isel(learning_rate_exponent=0) if kind == "tied" else cube
+    for student, style in (("tied", "-"), ("untied", "--")):
+        cube = cubes[f"fig3_{student}_paths"]
+        cube = cube.isel(learning_rate_exponent=0) if student == "tied" else cube
         for length, color in zip(tokens, colors, strict=True):
             runs = cube.overlap_trajectory.sel(tokens=length)
             axes.plot(runs.step[1:], runs[:, 1:].T, style, color=color, linewidth=0.4, alpha=0.5)
-            label = f"$L = {length}$, {kind}"
+            label = f"$L = {length}$, {student}"
             axes.plot(runs.step[1:], runs[:, 1:].mean("replica"), style, color=color, label=label)
     threshold = 2.0 / np.sqrt(model["dimension"])
     axes.axhline(threshold, color="0.3", linewidth=0.8, linestyle=":", label=r"escape threshold $2/\sqrt{d}$")

@@ -1,4 +1,4 @@
-"""Gain of tied over untied weights against the number of tokens, for three readings of the learning rates."""
+"""Gain of tied over untied weights against the number of tokens, for three choices of the learning rates."""
 
 import numpy as np
 

@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 
 from attention_limits.plotting import house_style, new_figure
 
-# Code: colour and what it says of (global minimum, steepest direction, number of minima).
+# Region code: colour and meaning (global minimum, steepest direction, number of minima).
 REGIONS = {
     0: ("#fdd9c3", "semantic, semantic, one"),
     2: ("#fff3b0", "semantic, positional, one"),

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from attention_limits.numerics.estimators import mean_and_error
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.style import ACCENT, NEUTRAL, SEMANTIC
 from attention_limits.sequence_single_index.readings import equal_curvatures

@@ -1,4 +1,4 @@
-"""What the figures of the sequence single-index family share."""
+"""Colours, contours and texts that the figures of the sequence single-index family share."""
 
 import numpy as np
 from matplotlib.colors import PowerNorm
@@ -38,7 +38,7 @@ def lowest_point(e, m, loss):
 
 
 def exponent_text(cube, name):
-    """How an information exponent of a cube reads: its value, and whether the start attracts at that order."""
+    """Text of an information exponent of a cube: its value, and whether the start attracts at that order."""
     value = cube[f"exponent_{name}"].item()
     if not cube[f"decided_{name}"].item():
         return "undecided"

@@ -1,0 +1,178 @@
+"""Benchmarks of the sequence single-index family: SGD steps, loss surfaces, the phase diagram, and how their cost grows."""
+
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import minimize
+
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_single_index.attention_tables import LossGrid, attention_loss, attention_tables
+from attention_limits.sequence_single_index.full_sgd import orthonormal_directions
+from attention_limits.sequence_single_index.geometry import fixed_attention
+from attention_limits.sequence_single_index.links import full_attention, positional_semantic
+from attention_limits.sequence_single_index.phase_diagram import phase_grid
+from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention, tied
+from growth_cases import growth
+from table import Row, Spread
+
+A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
+GRID = 200
+
+
+def rows(quick):
+    """All rows of the family."""
+    return [sgd_row(3 if quick else 7, quick), surface_row(5 if quick else 20), phase_row(1 if quick else 5)]
+
+
+def growths(quick):
+    """All growths of the family."""
+    repeats = 2 if quick else 5
+    return [
+        token_growth([1, 4, 16] if quick else [1, 4, 16, 64, 256], repeats),
+        dimension_growth([1e2, 1e4] if quick else [1e2, 1e3, 1e4, 1e5], repeats),
+        grid_growth([20, 40] if quick else [25, 50, 100, 200], repeats),
+    ]
+
+
+def autodiff_step():
+    """The d-dimensional SGD step of the attention student on the Frobenius norm as one writes it with autodiff, compiled."""
+    teacher, position, student = jnp.asarray(orthonormal_directions(DIMENSION, 3, np.random.default_rng(0)))
+    abar = float(fixed_attention(A))
+    fixed = jnp.array([[abar, 1 - abar], [1 - abar, abar]])
+    encoding = jnp.array([[1.0], [-1.0]]) * position
+
+    def loss(u, tokens):
+        star, z = tokens @ teacher, (tokens + encoding) @ u
+        target = (1 - OMEGA) * jax.nn.softmax(jnp.outer(star, star), axis=1) + OMEGA * fixed
+        return jnp.linalg.norm(target - jax.nn.softmax(jnp.outer(z, z), axis=1))
+
+    @jax.jit
+    def step(u, key):
+        key, now = jax.random.split(key)
+        u = u - RATE / DIMENSION * jax.grad(loss)(u, jax.random.normal(now, (2, DIMENSION)))
+        return u / jnp.linalg.norm(u), key
+
+    state = step(student, jax.random.key(0))
+    jax.block_until_ready(state)
+    return step, state
+
+
+def sgd_row(repeats, quick):
+    """Seconds per SGD step at d = 1000, autodiff loop against the reduced law, in turns."""
+    step, state = autodiff_step()
+    generator = np.random.Generator(np.random.SFC64(0))
+    problem = AttentionProblem(A, OMEGA, "frobenius")
+    plain_steps, our_steps = (500 if quick else 3000), 1_000_000
+
+    def ours(steps):
+        attention(problem, DIMENSION, RATE, (0.0, 0.0), Schedule(steps, threshold=2.0), generator)
+
+    ours(10)
+    plain_times, our_times = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(plain_steps):
+            state = step(*state)
+        jax.block_until_ready(state)
+        plain_times.append((time.perf_counter() - start) / plain_steps)
+        start = time.perf_counter()
+        ours(our_steps)
+        our_times.append((time.perf_counter() - start) / our_steps)
+    return Row(
+        "SGD step of attention, d = 1000",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(plain_times),
+        ratio=Spread.of(np.divide(plain_times, our_times)),
+        note="batch 1, Frobenius norm; baseline: compiled jax.grad in d dimensions, called step by step",
+    )
+
+
+def surface_row(repeats):
+    """Seconds of a 200 x 200 loss surface for a new (a, omega), tables at hand."""
+    axis = np.linspace(-1.0, 1.0, GRID)
+    grid = LossGrid.on(axis, axis)
+    target, student = positional_semantic(A, OMEGA), full_attention(2)
+    nodes = gaussian_nodes(4, 2**14, np.random.default_rng(0))
+    e, m = 0.4, 0.5
+    exact = LossGrid.on([e], [m]).loss(A, OMEGA)[0, 0]
+    plain_times, our_times, errors = [], [], []
+    for k in range(repeats):
+        start = time.perf_counter()
+        z = m * nodes.points[:, :2] + e * np.array([1.0, -1.0]) + np.sqrt(1 - m**2) * nodes.points[:, 2:]
+        value = nodes.mean(0.5 * np.sum((target(nodes.points[:, :2]) - student(z)) ** 2, axis=1))
+        plain_times.append((time.perf_counter() - start) * GRID**2)
+        errors.append(abs(value - exact))
+        start = time.perf_counter()
+        grid.loss(A, 0.4 + 0.01 * k)
+        our_times.append(time.perf_counter() - start)
+    tail = 4 * (1 - OMEGA) * float(np.max(attention_tables().tail(np.sqrt(1 - axis**2), axis)))
+    return Row(
+        f"loss surface {GRID} × {GRID}, new (a, ω)",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(plain_times),
+        ratio=Spread.of(np.divide(plain_times, our_times)),
+        baseline_errors={"R": Spread.of(errors)},
+        our_errors={"tail": Spread.of([tail])},
+        note="baseline: 16 384 Sobol nodes per point, one point extrapolated; tables once per process",
+    )
+
+
+def descend(a, omega):
+    """Minima of the loss over radius and angle by descent from five starts, one number of the loss at a time."""
+
+    def loss(p):
+        return float(attention_loss(a, omega, p[0] * np.cos(p[1]), p[0] * np.sin(p[1])))
+
+    starts = ([0.1, 0.8], [0.9, 0.1], [0.9, 1.4], [0.7, 0.8], [1.0, 0.8])
+    return [minimize(loss, start, method="L-BFGS-B", bounds=[(0, 1), (0, 0.5 * np.pi)]) for start in starts]
+
+
+def phase_row(repeats):
+    """Seconds of the 200 x 200 phase diagram."""
+    a, omega = np.linspace(0.7, 1.0, GRID), np.linspace(0.4, 1.0, GRID)
+    phase_grid(a[:2], omega[:2])
+    plain_times, our_times = [], []
+    for k in range(repeats):
+        start = time.perf_counter()
+        descend(a[20 * k], omega[100])
+        plain_times.append((time.perf_counter() - start) * GRID**2)
+        start = time.perf_counter()
+        phase_grid(a, omega)
+        our_times.append(time.perf_counter() - start)
+    return Row(
+        f"phase diagram {GRID} × {GRID}",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(plain_times),
+        ratio=Spread.of(np.divide(plain_times, our_times)),
+        note="one core, tables at hand; baseline: descent within the disk from five starts, point by point, extrapolated",
+    )
+
+
+def token_growth(sizes, repeats):
+    """One step of reduced SGD with tied weights against the number of tokens."""
+    steps, what = 100_000, "reduced SGD, tied weights, d = 1000, per step"
+    return growth(what, "tokens L", sizes, lambda length: _sgd(length, 1000, steps), steps, repeats)
+
+
+def dimension_growth(sizes, repeats):
+    """The same against the dimension, which the reduced law knows only as the number of degrees of freedom of a chi^2."""
+    steps, what = 200_000, "reduced SGD, tied weights, two tokens, per step"
+    return growth(what, "dimension d", sizes, lambda dimension: _sgd(2, int(dimension), steps), steps, repeats)
+
+
+def _sgd(length, dimension, steps):
+    generator = np.random.Generator(np.random.SFC64(0))
+    # A threshold out of reach: every step is taken.
+    return lambda: tied(length, dimension, 1e-3, 0.1, Schedule(steps, threshold=2.0), generator)
+
+
+def grid_growth(sizes, repeats):
+    """The phase diagram against the points along one side of its grid."""
+
+    def work(points):
+        a, omega = np.linspace(0.7, 1.0, points), np.linspace(0.4, 1.0, points)
+        return lambda: phase_grid(a, omega)
+
+    return growth("phase diagram of points × points", "points per side", sizes, work, 1, repeats)

@@ -1,0 +1,127 @@
+"""Checks of a specification beyond single keys: files, distances that exist, sequences that exist."""
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from attention_limits.pipeline.specification import Problem
+
+# The matrices of a model and the number of rows of each.
+_SIZES = {"couplings": "sites", "color_couplings": "colors"}
+# Numbers in the simulated Gaussian sequences of one point: 8 bytes each, held three times.
+MAX_ENTRIES = 1e8
+
+
+def each_once(values: list[str]) -> list[str]:
+    """A list without repetition. Raises ValueError for another."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"{json.dumps(values)}: allowed: each value at most once")
+    return values
+
+
+def matrix_files(estimator) -> list[Path]:
+    """The files of the matrices that the model names."""
+    model = estimator.model
+    return [estimator.project / model[key]["file"] for key in _SIZES if model[key]["kind"] == "file"]
+
+
+def matrices(estimator) -> Iterable[Problem]:
+    """Files of matrices that are missing, not symmetric, or of another size than the model."""
+    for key, size in _SIZES.items():
+        options = estimator.model[key]
+        if options["kind"] != "file":
+            continue
+        # A file is rare and worth the import.
+        from attention_limits.potts_mlm.potts import read_matrix, symmetric
+
+        path, rows = estimator.project / options["file"], estimator.model[size]
+        try:
+            matrix = symmetric(read_matrix(path), str(path), hollow=key == "couplings")
+            if len(matrix) != rows:
+                raise ValueError(f"{path}: {len(matrix)} rows; the model has {rows}")
+        except ValueError as error:
+            yield ("model", key, "file"), str(error)
+
+
+def distances(estimator) -> Iterable[Problem]:
+    """Distances at or above that of random colours, 1 - 1/C."""
+    colors = estimator.model["colors"]
+    largest = 1.0 - 1.0 / colors
+    for value in estimator.grid["distance"]:
+        if value >= largest:
+            yield ("grid", "distance"), f"{value:g}: allowed: below {largest:g}, that of {colors} colours at random"
+
+
+def letters_that_differ(alphabet: str) -> str:
+    """An alphabet of different letters without > and spaces. Raises ValueError for another."""
+    bad = sorted({letter for letter in alphabet if alphabet.count(letter) > 1 or letter.isspace() or letter == ">"})
+    if bad:
+        raise ValueError(f"{alphabet!r}: allowed: letters that differ, without > and spaces; found {bad}")
+    return alphabet
+
+
+def alignment(estimator) -> Iterable[Problem]:
+    """An alignment that cannot be read."""
+    path = estimator.project / estimator.model["alignment"]
+    try:
+        _alignment_length(estimator)
+    except OSError as error:
+        yield ("model", "alignment"), f"{path}: cannot be read: {error.strerror}"
+    except ValueError as error:
+        yield ("model", "alignment"), str(error)
+
+
+def alignment_counts(data) -> dict[str, int]:
+    """Number of training and test sequences of an alignment; empty when it cannot be read, which `alignment` reports."""
+    from attention_limits.potts_mlm.alignment import held_out
+
+    try:
+        length = _alignment_length(data)
+    except (OSError, ValueError):
+        return {}
+    test = held_out(length, data.solver["test_fraction"])
+    return {"training": length - test, "test": test}
+
+
+def enough_sequences(estimator, asks: Mapping[tuple[str, str], str]) -> Iterable[Problem]:
+    """More sequences than the data have. `asks` maps keys of the estimator to the set, training or test, they count."""
+    data = estimator.reads
+    there = data.specification.counts(data)
+    for keys, name in asks.items():
+        section, key = keys
+        asked = getattr(estimator, section)[key]
+        count = max(asked) if isinstance(asked, list) else asked
+        if name in there and count > there[name]:
+            yield keys, f"{count}: allowed: ≤ {there[name]}, the {name} sequences of data.{data.name}"
+
+
+def evaluations(estimator) -> Iterable[Problem]:
+    """More evaluations than epochs."""
+    asked, epochs = estimator.solver["evaluations"], estimator.solver["epochs"]
+    if asked > epochs:
+        yield ("solver", "evaluations"), f"{asked}: allowed: ≤ {epochs}, the value of solver.epochs"
+
+
+def sequences_fit_into_memory(estimator) -> Iterable[Problem]:
+    """More samples per input, alpha = M / (L - 1), than M L <= MAX_ENTRIES allows."""
+    sites, alpha = estimator.solver["sites"], max(estimator.grid["alpha"])
+    most = MAX_ENTRIES / (sites * (sites - 1))
+    if alpha > most:
+        text = f"{alpha:g}: allowed: ≤ {most:g} for {sites} sites; the sequences must fit into memory"
+        yield ("grid", "alpha"), text
+
+
+def _alignment_length(data) -> int:
+    """Number of sequences of an alignment. Raises OSError or ValueError when it cannot be read."""
+    path = data.project / data.model["alignment"]
+    status = path.stat()
+    return _length(path, data.model["alphabet"], status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=16)
+def _length(path: Path, alphabet: str, *stamp: int) -> int:
+    # Every scale and every learner asks again; the stamp notices an edited file.
+    from attention_limits.potts_mlm.alignment import read_alignment
+
+    return len(read_alignment(path, alphabet).states)

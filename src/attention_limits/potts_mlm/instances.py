@@ -1,0 +1,28 @@
+"""The couplings of a specification: random ones with a number, or matrices from files."""
+
+from pathlib import Path
+
+from attention_limits.pipeline.streams import Streams
+from attention_limits.potts_mlm.potts import Potts, color_couplings, read_matrix, site_couplings
+
+
+def make_model(model: dict, project: Path | str, root_seed: int, family: str) -> Potts:
+    """The Potts model of a specification; an instance of one number is the same in every experiment.
+
+    Raises ValueError when a file holds no symmetric matrix of the right size.
+    """
+    streams = Streams(root_seed, family, "instances")
+
+    def matrix(key, draw, size):
+        options = dict(model[key])
+        kind = options.pop("kind")
+        if kind != "file":
+            return draw(kind, size, streams.generator(key, model["instance"]), **options)
+        found = read_matrix(Path(project) / options["file"])
+        if len(found) != size:
+            raise ValueError(f"{options['file']}: shape {found.shape}: must have {size} rows")
+        return found
+
+    return Potts(
+        matrix("couplings", site_couplings, model["sites"]), matrix("color_couplings", color_couplings, model["colors"])
+    )

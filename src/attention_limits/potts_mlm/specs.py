@@ -1,0 +1,286 @@
+"""What an experiment on Potts sequences or masked Gaussian sequences may say."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
+from attention_limits.potts_mlm import cross_checks as check
+
+PREFIX = "potts"
+
+# Fields that several classes share.
+Distance = Annotated[
+    float, Field(gt=0, lt=1, description="Mean Hamming distance d_H, fraction of the sites; it sets the temperature.")
+]
+
+
+class DistanceGrid(Section):
+    """The temperature of the Potts model."""
+
+    distance: Axis[Distance]
+
+
+Samples = Annotated[
+    Whole, Field(ge=1, le=10**7, description="Number M of training sequences, the first M of a random order.")
+]
+Ridge = Annotated[
+    float, Field(ge=0, le=1000, description="Weight lambda; objective: loss per site + (lambda / 2) |parameters|^2.")
+]
+Tolerance = Annotated[float, Field(gt=0, le=0.1)]
+
+
+class Gaussian(Section):
+    """Symmetric, entries N(0, 1)."""
+
+    kind: Literal["gaussian"]
+
+
+class Contact(Section):
+    """Entries 0 or 1; neighbours on the chain have 1."""
+
+    kind: Literal["contact"]
+    density: float = Field(ge=0, le=1, description="Probability of a contact between other sites than neighbours.")
+
+
+class LowRank(Section):
+    """Sum of `rank` outer products of standard normal vectors, over sqrt(rank); the diagonal is zero."""
+
+    kind: Literal["low_rank"]
+    rank: Whole = Field(ge=1, le=1000, description="Number of outer products.")
+
+
+class Identity(Section):
+    """The identity: the Potts model proper."""
+
+    kind: Literal["identity"]
+
+
+class FromFile(Section):
+    """A symmetric matrix: a .npy file, or the only variable of a NetCDF file."""
+
+    kind: Literal["file"]
+    file: str = Field(min_length=1, description="NumPy or NetCDF file, relative to the project folder.")
+
+
+class Sequences(DataSpecification):
+    """Training and test sequences."""
+
+    @classmethod
+    def counts(cls, data) -> dict[str, int]:
+        """Number of `training` and of `test` sequences of expanded data; empty when the file cannot be read."""
+        raise NotImplementedError
+
+
+class PottsSamples(Sequences):
+    """Tempered Gibbs sampling draws training and test sequences of a Potts model in equilibrium."""
+
+    class Model(Section):
+        """Generalised Potts model H = -1/2 sum_(i != j) J_ij U[s_i, s_j]."""
+
+        sites: Whole = Field(ge=2, le=1000, description="Number of sites L.")
+        colors: Whole = Field(ge=2, le=127, description="Number of colours C.")
+        instance: Whole = Field(0, ge=0, le=10**9, description="Number of the random couplings, in all experiments.")
+        couplings: Gaussian | Contact | LowRank | FromFile = Field(discriminator="kind", description="Couplings J.")
+        color_couplings: Gaussian | Identity | FromFile = Field(
+            Gaussian(kind="gaussian"), discriminator="kind", description="Colour couplings U."
+        )
+
+    class Solver(Section):
+        samples: Whole = Field(ge=40, le=10**7, description="Training sequences, from the first run.")
+        test_samples: Whole = Field(ge=40, le=10**7, description="Test sequences, from the second run.")
+        gap: Whole = Field(ge=1, le=10**7, description="Sweeps between saved configurations.")
+        warm_up: Whole = Field(100, ge=0, le=10**7, description="Configurations that each run discards first.")
+        sweep: Literal["cyclic", "random"] = Field("cyclic", description="Sites in order, or L random sites.")
+        swap_rate: float = Field(0.4, gt=0, le=0.95, description="Fraction of accepted exchanges; it sets the ladder.")
+        tolerance: float = Field(0.01, gt=0, le=0.5, description="Allowed error of d_H, beyond one standard error.")
+        beta_max: float = Field(2.5, gt=0, le=1000, description="Largest inverse temperature, in units of 1 / (J U).")
+        tuning_samples: Whole = Field(400, ge=40, le=10**7, description="Samples of the first round; then doubled.")
+        tuning_gap: Whole = Field(20, ge=1, le=10**7, description="Sweeps between the samples of the tuning.")
+        tuning_rounds: Whole = Field(3, ge=1, le=20, description="Largest number of tuning rounds.")
+        largest_r_hat: float = Field(1.05, gt=1, le=2, description="Largest split R-hat at which the two runs agree.")
+
+    model: Model
+    grid: DistanceGrid
+    solver: Solver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        yield from check.matrices(estimator)
+        yield from check.distances(estimator)
+
+    @classmethod
+    def code_files(cls, estimator):
+        return check.matrix_files(estimator)
+
+    @classmethod
+    def counts(cls, data):
+        return {"training": data.solver["samples"], "test": data.solver["test_samples"]}
+
+
+class Alignment(Sequences):
+    """A random split divides a multiple-sequence alignment into training and test sequences."""
+
+    class Model(Section):
+        alignment: str = Field(min_length=1, description="FASTA file, relative to the project folder.")
+        alphabet: Annotated[str, AfterValidator(check.letters_that_differ)] = Field(
+            "-ACDEFGHIKLMNPQRSTVWY", min_length=2, max_length=127, description="Letters and gap, in the order of the colours."
+        )  # fmt: skip
+
+    class Solver(Section):
+        test_fraction: float = Field(0.2, gt=0, lt=1, description="Fraction of the sequences in the test set.")
+
+    model: Model
+    solver: Solver = Solver()
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        return check.alignment(estimator)
+
+    @classmethod
+    def code_files(cls, estimator):
+        return [estimator.project / estimator.model["alignment"]]
+
+    @classmethod
+    def counts(cls, data):
+        return check.alignment_counts(data)
+
+
+class Equilibrium(Specification):
+    """This estimator keeps the couplings, the temperature and the diagnostics of the samples."""
+
+    grid: DistanceGrid
+    reads: Literal["potts_samples"] = Field(description="Samples to describe.")
+
+
+class Learner(Specification):
+    """A model learns from sequences that all learners share."""
+
+    # Keys that ask for a number of sequences, and the set to which the sequences belong.
+    asks: ClassVar[dict[tuple[str, str], str]]
+
+    reads: Literal["potts_samples", "alignment"] = Field(description="Sequences to learn from.")
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        return check.enough_sequences(estimator, cls.asks)
+
+
+Attention = Annotated[Literal["raw", "softmax"], Field(description="A itself, or the softmax of its rows.")]
+
+
+class Descent(Section):
+    """L-BFGS from random starts."""
+
+    attentions: Annotated[list[Attention], AfterValidator(check.each_once)] = Field(
+        ["raw"], min_length=1, description="Kinds of attention, each fitted separately."
+    )
+    starts: Whole = Field(
+        3, ge=1, le=1000, description="Random starts; all are kept, figures show the one with the smallest objective."
+    )
+    max_iterations: Whole = Field(1000, ge=1, le=10**5, description="Largest number of L-BFGS iterations per start.")
+    # Softmax attention has plateaus: at 3e-4 fits end up to 0.04 nats above their minimum, at 1e-5 within 1e-4.
+    tolerance: Tolerance = Field(
+        1e-5, description="Largest component of the gradient, in nats per site, at which a fit has converged."
+    )
+
+
+class FactoredAttention(Learner):
+    """L-BFGS fits factored attention, with the logits sum_(j != i) A_ij V[a, s_j]."""
+
+    class Grid(Section):
+        distance: Axis[Distance] | None = None
+        samples: Axis[Samples]
+        ridge: Axis[Ridge]
+
+    asks = {("grid", "samples"): "training"}
+    grid: Grid
+    solver: Descent = Descent()
+
+
+class MixedAttention(Learner):
+    """L-BFGS fits attention layers with the input x_j = a s_j + (1 - a) p_j."""
+
+    class Grid(Section):
+        distance: Axis[Distance] | None = None
+        mixing: Axis[
+            Annotated[float, Field(ge=0, le=1, description="Weight a of the colour; 0 is factored, 1 position-free.")]
+        ]
+
+    class Solver(Descent):
+        samples: Samples
+        ridge: Ridge = 1e-6
+
+    asks = {("solver", "samples"): "training"}
+    grid: Grid
+    solver: Solver
+
+
+class Transformer(Learner):
+    """Stochastic gradient descent and Adam train post-layer-norm encoders to predict masked sites."""
+
+    class Grid(Section):
+        distance: Axis[Distance] | None = None
+        samples: Axis[Samples]
+        layers: Axis[Annotated[Whole, Field(ge=1, le=100, description="Number of encoder layers.")]]
+
+    class Solver(Section):
+        width: Whole = Field(20, ge=2, le=4096, description="Dimension d of the embedding.")
+        hidden: Whole = Field(40, ge=1, le=65536, description="Hidden units of the feed-forward block.")
+        batch: Whole = Field(100, ge=1, le=10**5, description="Sequences per step.")
+        epochs: Whole = Field(ge=1, le=10**6, description="Passes through the training sequences.")
+        evaluations: Whole = Field(20, ge=1, le=10_000, description="Evenly spaced test losses; at most epochs.")
+        test_sequences: Whole = Field(500, ge=1, le=10**7, description="Test sequences, each masked at every site.")
+        sgd_learning_rate: float = Field(0.1, gt=0, le=10, description="Initial rate of SGD; a cosine anneals it to 0.")
+        adam_learning_rate: float = Field(0.003, gt=0, le=1, description="Initial rate of Adam, annealed likewise.")
+        tolerance: Tolerance = Field(
+            1e-5, description="Largest gradient component over all training sites, in nats, that counts as converged."
+        )
+
+    asks = {("grid", "samples"): "training", ("solver", "test_sequences"): "test"}
+    grid: Grid
+    solver: Solver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        yield from super().cross_checks(estimator)
+        yield from check.evaluations(estimator)
+
+
+class RidgeGrid(Section):
+    """Ridge regression of one site of Gaussian sequences, with the precision matrix K = gamma + W, on the others."""
+
+    gamma: Axis[Annotated[float, Field(gt=2, le=1000, description="Diagonal gamma of K = gamma + W; W ends at 2.")]]
+    ridge: Axis[Annotated[float, Field(ge=0, le=1e6, description="lambda in (X^T X + lambda (L - 1))^-1 X^T y.")]]
+    alpha: Axis[Annotated[float, Field(gt=0, le=1e6, description="Samples per input, M / (L - 1).")]]
+
+
+class Replica(Specification):
+    """Replica theory gives the errors of ridge regression in closed form, in the limit of large L."""
+
+    grid: RidgeGrid
+
+
+class RidgeSimulation(Specification):
+    """A simulation measures the errors of ridge regression at finite L."""
+
+    class Solver(Section):
+        sites: Whole = Field(ge=2, le=20_000, description="Length L of the sequences.")
+
+    grid: RidgeGrid
+    solver: Solver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        return check.sequences_fit_into_memory(estimator)
+
+
+DATA = {"potts_samples": PottsSamples, "alignment": Alignment}
+ESTIMATORS = {
+    "equilibrium": Equilibrium,
+    "factored_attention": FactoredAttention,
+    "mixed_attention": MixedAttention,
+    "transformer": Transformer,
+    "replica": Replica,
+    "ridge_simulation": RidgeSimulation,
+}

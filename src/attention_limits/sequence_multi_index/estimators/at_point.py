@@ -1,0 +1,35 @@
+"""The link of a grid point, with the channel and the nodes of a replica."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from attention_limits.numerics.gaussian_nodes import GaussianNodes, gaussian_nodes
+from attention_limits.pipeline.points import points
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.loading import load_link
+from attention_limits.sequence_multi_index.state_evolution import node_dimension
+
+# Keys of a grid that are no parameters of the link.
+NOT_OF_THE_LINK = frozenset({"alpha", "held"})
+
+
+def link_at(spec: dict, at: Mapping | None = None) -> Link:
+    """The link at the grid values `at`, by default those of the first point."""
+    at = points(spec)[0][0] if at is None else at
+    scanned = {key: value for key, value in at.items() if key not in NOT_OF_THE_LINK}
+    return load_link({**spec["model"], **scanned}, Path(spec["project"]))
+
+
+def channel_at(spec: dict, streams, at: Mapping, replica: int) -> tuple[Channel, GaussianNodes]:
+    """The channel and the nodes of a replica, which all points share."""
+    link, solver = link_at(spec, at), spec["solver"]
+    channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
+    return channel, gaussian_nodes(node_dimension(link), solver["nodes"], streams.generator("nodes", replica))
+
+
+def rows_from_one(spec: dict) -> np.ndarray:
+    """The rows of W, 1 ... P."""
+    return np.arange(1, link_at(spec).rows + 1)

@@ -1,0 +1,276 @@
+"""Keys of the experiments of the sequence multi-index family: one class for each estimator and each kind of data."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
+from attention_limits.sequence_multi_index import cross_checks, specs_training
+from attention_limits.sequence_multi_index.cross_checks import OfDataSets, OfNodes
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
+from attention_limits.sequence_multi_index.specs_keys import (
+    Alpha,
+    AttentionLayers,
+    Beta,
+    Dimension,
+    Exponent,
+    Nodes,
+    Noise,
+    Ratio,
+    Regularization,
+    Resolution,
+    SideInformation,
+    Skip,
+    SomeAlpha,
+    Tokens,
+)
+
+PREFIX = "smi"
+
+
+class LinkModel(Section):
+    """The link y = g(h) and its parameters. The page docs/links.md lists the parameters of each link and their defaults."""
+
+    link: Annotated[str, Field(min_length=1, description=(
+        "Name of a provided link (docs/links.md), or path/to/file.py:name of a link of the user, relative to the project folder."
+    ))] = "deep_attention"  # fmt: skip
+    noise: Noise | None = None
+    skip: Skip | None = None
+    beta: Beta | None = None
+    depth: AttentionLayers | None = None
+    tokens: Tokens | None = None
+    activation: Annotated[
+        Literal["softmax", "linear"], Field(description="Of the attention scores: softmax by rows, or the identity.")
+    ] | None = None  # fmt: skip
+    heads: Annotated[Whole, Field(ge=1, le=16, description=(
+        "Number of attention heads H of a layer; their mean is the layer's attention."
+    ))] | None = None  # fmt: skip
+    ratio: Ratio | None = None
+    rows: (
+        Annotated[Whole, Field(ge=1, le=16, description="Number of fields P that a link of one token reads.")] | None
+    ) = None
+    exponents: Annotated[list[Exponent], Field(
+        min_length=1, max_length=16, description="Exponents of a monomial, one whole number >= 1 per field."
+    )] | None = None  # fmt: skip
+    parameters: (
+        Annotated[dict, Field(description="Further keyword arguments of a link of the user, by name.")] | None
+    ) = None
+
+
+class LinkGrid(Section):
+    """Scanned parameters of the link. A parameter that changes the number of rows of W cannot be scanned."""
+
+    skip: Axis[Skip] | None = None
+    beta: Axis[Beta] | None = None
+    tokens: Axis[Tokens] | None = None
+    noise: Axis[Noise] | None = None
+    ratio: Axis[Ratio] | None = None
+
+
+class AlphaGrid(LinkGrid):
+    """Scanned parameters."""
+
+    alpha: Axis[Alpha]
+
+
+class SomeAlphaGrid(LinkGrid):
+    """Scanned parameters."""
+
+    alpha: Axis[SomeAlpha]
+
+
+class HeldGrid(SomeAlphaGrid):
+    """Scanned parameters."""
+
+    held: Axis[
+        Annotated[float, Field(ge=0, le=1, description="Overlap of the held layer, in units of the prior variance.")]
+    ]
+
+
+class DataGrid(Section):
+    """Scanned parameters."""
+
+    alpha: Axis[SomeAlpha]
+
+
+class FixedPointSolver(Section):
+    """Numerical parameters of a fixed point of the state evolution."""
+
+    nodes: Nodes = 512
+    tolerance: Annotated[
+        float,
+        Field(gt=0, le=0.1, description="Largest relative change of the precision Q_hat per iteration at convergence."),
+    ] = 0.001
+    max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 120
+    resolution: Resolution = 0.75
+
+
+class HeldSolver(FixedPointSolver):
+    """Numerical parameters of a fixed point that starts near zero overlap."""
+
+    start: Annotated[
+        float, Field(gt=0, lt=0.1, description="Initial overlap Q = start * I, in units of the prior variance.")
+    ] = 0.001
+    warm_up: Annotated[Literal[1, 2, 4, 8], Field(description=(
+        "Iterate first on this fraction of the nodes; 1 is none, and is right near a discontinuous transition."
+    ))] = 4  # fmt: skip
+
+
+class StateEvolutionSolver(HeldSolver):
+    """Numerical parameters of the state evolution."""
+
+    side_information: SideInformation = 0.0
+    regularization: Regularization = 0.0
+
+
+class InformedSolver(StateEvolutionSolver):
+    """Numerical parameters of the state evolution from the informed start."""
+
+    start: Annotated[
+        float, Field(gt=0.9, lt=1, description="Initial overlap Q = start * I, in units of the prior variance.")
+    ] = 0.999
+
+
+class PhasesSolver(FixedPointSolver):
+    """Numerical parameters of the two fixed points of a phase."""
+
+    max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 300
+    gap: Annotated[float, Field(gt=0, le=0.5, description=(
+        "Fixed points whose overlaps agree within this, in units of the prior variance, are one; an overlap below a tenth of it "
+        "is none."
+    ))] = 0.01  # fmt: skip
+
+
+class StaircaseSolver(Section):
+    """Numerical parameters of the thresholds."""
+
+    nodes: Annotated[
+        Nodes, Field(description="Sobol nodes per replica for all thresholds but the first, a power of two.")
+    ] = 2048
+    nodes_at_zero: Annotated[
+        Nodes, Field(description="Sobol nodes per replica for the first threshold, a power of two.")
+    ] = 16384
+    tolerance: Annotated[
+        float, Field(gt=0, le=0.1, description="Absolute accuracy of -log det(1 - Q) at a threshold.")
+    ] = 0.0001
+    resolution: Resolution = 0.75
+
+
+class GampSolver(Section):
+    """Numerical parameters of GAMP."""
+
+    dimension: Annotated[
+        Dimension, Field(description="Dimension D of the weights and tokens; only where the estimator reads no data.")
+    ] | None = None  # fmt: skip
+    max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
+    damping: Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate.")] = 0.0
+    start_overlap: Annotated[float, Field(ge=1e-12, lt=1, description=(
+        "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. The norm of a smaller "
+        "one loses its digits."
+    ))] = 0.001  # fmt: skip
+    tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
+        "Relative change of every layer's estimate per iteration at convergence, root mean square."
+    ))] = 0.01  # fmt: skip
+    side_information: SideInformation = 0.0
+    regularization: Regularization = 0.0
+    resolution: Resolution = 0.75
+
+
+class StateEvolution(OfNodes, Specification):
+    """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the uninformed start."""
+
+    model: LinkModel = LinkModel()
+    grid: AlphaGrid
+    solver: StateEvolutionSolver = StateEvolutionSolver()
+
+
+class StateEvolutionInformed(StateEvolution):
+    """State evolution computes the same from the informed start."""
+
+    solver: InformedSolver = InformedSolver()
+
+
+class HeldOverlap(OfNodes, Specification):
+    """State evolution computes the overlaps of all layers while it holds one of them, each in turn, at a fixed overlap."""
+
+    needs: ClassVar = frozenset({POSTERIOR, DIAGONAL_OVERLAP})
+    model: LinkModel = LinkModel()
+    grid: HeldGrid
+    solver: HeldSolver = HeldSolver()
+
+
+class PhaseComparison(OfNodes, Specification):
+    """State evolution from both starts and the free entropies determine the phase of learning."""
+
+    model: LinkModel = LinkModel()
+    grid: AlphaGrid
+    solver: PhasesSolver = PhasesSolver()
+
+
+class Staircase(OfNodes, Specification):
+    """Linear stability determines all thresholds of weak recovery, one after the other."""
+
+    model: LinkModel = LinkModel()
+    grid: LinkGrid
+    solver: StaircaseSolver = StaircaseSolver()
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """At least one key is scanned, and the checks of the link."""
+        if not estimator.grid:
+            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(LinkGrid.model_fields)}"
+        else:
+            yield from super().cross_checks(estimator)
+
+
+class Gamp(OfDataSets, Specification):
+    """Approximate message passing estimates the weights from simulated data sets."""
+
+    needs: ClassVar = frozenset({POSTERIOR})
+    model: LinkModel = LinkModel()
+    grid: SomeAlphaGrid
+    solver: GampSolver = GampSolver()
+    reads: Annotated[
+        Literal["gaussian_sequences"], Field(description="The data sets; without this key every point draws its own.")
+    ] | None = None  # fmt: skip
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The dimension stands in one place, and the checks of the link."""
+        found = list(cross_checks.one_dimension(estimator))
+        yield from found or super().cross_checks(estimator)
+
+    @classmethod
+    def numbers_held(cls, estimator, link, data):
+        """Data in double precision, and a posterior for each output."""
+        return data.numbers + cross_checks.posterior_numbers(link, data.samples), data.text
+
+
+class GaussianSequences(OfDataSets, DataSpecification):
+    """A teacher and its Gaussian sequences, the data of several estimators."""
+
+    class Solver(Section):
+        """Sizes."""
+
+        dimension: Dimension
+
+    model: LinkModel = LinkModel()
+    grid: DataGrid
+    solver: Solver
+
+    @classmethod
+    def numbers_held(cls, estimator, link, data):
+        """Data in single precision."""
+        return 0.5 * data.numbers, data.text
+
+
+DATA = {"gaussian_sequences": GaussianSequences}
+ESTIMATORS = {
+    "state_evolution": StateEvolution,
+    "state_evolution_informed": StateEvolutionInformed,
+    "held_overlap": HeldOverlap,
+    "phase_comparison": PhaseComparison,
+    "staircase": Staircase,
+    "gamp": Gamp,
+    **specs_training.ESTIMATORS,
+}

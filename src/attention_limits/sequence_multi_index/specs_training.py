@@ -1,0 +1,193 @@
+"""Keys of gradient descent, of question classification and of the limit of many layers."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.sequence_multi_index import cross_checks
+from attention_limits.sequence_multi_index.cross_checks import OfDataSets
+from attention_limits.sequence_multi_index.links.link import GRADIENT
+from attention_limits.sequence_multi_index.specs_keys import AttentionLayers, Beta, Ratio, Skip, SomeAlpha, Tokens
+
+
+class AttentionModel(Section):
+    """Deep attention with layers of rank one."""
+
+    link: Annotated[Literal["deep_attention"], Field(description="The link.")] = "deep_attention"
+    depth: Annotated[Whole, Field(ge=1, le=8, description="Number of attention layers L.")]
+    tokens: Annotated[Whole, Field(ge=2, le=32, description="Number of tokens M of a sequence.")]
+    skip: Skip
+    beta: Beta
+
+
+class DescentGrid(Section):
+    """Scanned parameters."""
+
+    alpha: Axis[SomeAlpha]
+
+
+class DescentSolver(Section):
+    """Numerical parameters of gradient descent."""
+
+    batch: Annotated[Whole, Field(ge=1, le=100000, description="Sequences in a batch.")]
+    batches: Annotated[Whole, Field(ge=1, le=10000000, description=(
+        "Batches drawn, one after the other: pass after pass through the data in random order."
+    ))]  # fmt: skip
+    reuse: Annotated[
+        Whole, Field(ge=1, le=1000, description="Gradient steps on each batch before the next one is drawn.")
+    ] = 3
+    learning_rate: Annotated[
+        float, Field(gt=0, le=1000, description="Learning rate for the loss sum over the batch of ||y - g(h)||^2 / D.")
+    ]
+    weight_decay: Annotated[
+        float,
+        Field(ge=0, le=100, description="Weight decay in units of 1 / D; the rate multiplies it, like the gradient."),
+    ] = 0.0
+    initial_std: Annotated[
+        float, Field(gt=0, le=10, description="Standard deviation of the initial weights, in units of the teacher's.")
+    ] = 0.9
+    record_every: Annotated[Whole, Field(ge=1, le=100000, description="Batches between two records.")] = 10
+
+
+class OnlineSolver(DescentSolver):
+    """Numerical parameters of gradient descent on fresh batches."""
+
+    reuse: Annotated[
+        Whole, Field(ge=1, le=1000, description="Gradient steps on each batch before the next one is drawn.")
+    ] = 1
+
+
+class BatchReuseSgd(OfDataSets, Specification):
+    """Stochastic gradient descent takes several steps on each batch of a fixed data set."""
+
+    needs: ClassVar = frozenset({GRADIENT})
+    replicas_at_once: ClassVar = True
+    model: AttentionModel
+    grid: DescentGrid
+    solver: DescentSolver
+    reads: Annotated[Literal["gaussian_sequences"], Field(description="The data set.")]
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """A batch is no larger than the smallest data set, and the checks of the link."""
+        found = list(cross_checks.batch_problems(estimator))
+        yield from found or super().cross_checks(estimator)
+
+    @classmethod
+    def numbers_held(cls, estimator, link, data):
+        """Data in single precision, and the order of the batches."""
+        batch, batches = estimator.solver["batch"], estimator.solver["batches"]
+        return 0.5 * (data.numbers + batches * batch), f"{data.text} and the order of {batches} batches of {batch}"
+
+
+class OnlineSgd(OfDataSets, Specification):
+    """Stochastic gradient descent draws every batch fresh, with the teachers and starts of the data it reads."""
+
+    needs: ClassVar = frozenset({GRADIENT})
+    replicas_at_once: ClassVar = True
+    model: AttentionModel
+    grid: DescentGrid
+    solver: OnlineSolver
+    reads: Annotated[Literal["gaussian_sequences"], Field(description="The data whose teachers it takes.")]
+
+    @classmethod
+    def numbers_held(cls, estimator, link, data):
+        """Data and the fresh sequences between two records, in single precision."""
+        fresh = estimator.solver["record_every"] * estimator.solver["batch"]
+        numbers = data.numbers + 3 * fresh * link.tokens * data.dimension
+        return 0.5 * numbers, f"{data.text} and {fresh} fresh sequences between two records"
+
+
+class DepthScaling(Specification):
+    """Random fields measure how far two limits of many rescaled attention layers are from the layers themselves."""
+
+    class Model(Section):
+        """Attention layers of rank one, rescaled by 1 / c."""
+
+        beta: Beta
+        tokens: Annotated[Tokens, Field(ge=2)]
+
+    class Grid(Section):
+        """Scanned parameters; c = depth / ratio."""
+
+        ratio: Axis[Ratio]
+        depth: Axis[Annotated[AttentionLayers, Field(ge=2)]]
+
+    class Solver(Section):
+        """Numerical parameters."""
+
+        samples: Annotated[Whole, Field(ge=2, le=1000000, description="Random fields per replica.")] = 512
+
+    model: Model
+    grid: Grid
+    solver: Solver = Solver()
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The fields of all layers fit into the memory."""
+        return cross_checks.depth_problems(estimator)
+
+
+class Trec(Specification):
+    """AdamW trains a classifier of tied attention layers on questions in six classes."""
+
+    class Model(Section):
+        """Questions, tokens and network."""
+
+        corpus: Annotated[str, Field(min_length=1, description=(
+            "generated, or a file in the format of train_5500.label, its path relative to the project folder."
+        ))]  # fmt: skip
+        questions: Annotated[Whole, Field(ge=60, le=100000, description=(
+            "Number of questions of the generated corpus; left out for a file."
+        ))] | None = None  # fmt: skip
+        vocabulary: Annotated[str, Field(min_length=1, description=(
+            "words, or a vocab.txt of uncased BERT for word pieces, its path relative to the project folder."
+        ))] = "words"  # fmt: skip
+        max_tokens: Annotated[
+            Whole, Field(ge=1, le=512, description="Tokens of a question; further ones are cut off.")
+        ] = 32
+        test_fraction: Annotated[float, Field(gt=0, lt=1, description=(
+            "Part of the distinct questions held out for the test, drawn anew for each replica."
+        ))] = 0.1  # fmt: skip
+        depth: Annotated[Whole, Field(ge=1, le=12, description="Number of attention layers L.")]
+        embedding: Annotated[Whole, Field(ge=1, le=4096, description="Dimension of a token.")]
+        hidden: Annotated[Whole, Field(ge=1, le=4096, description=(
+            "Columns of W_l; the square root of this number divides the scores."
+        ))]  # fmt: skip
+        skip: Skip
+        initial_std: Annotated[
+            float, Field(gt=0, le=10, description="Standard deviation of the entries of W_l at the start.")
+        ] = 0.1
+
+    class Grid(Section):
+        """Scanned parameters."""
+
+        embedding_std: Axis[Annotated[
+            float, Field(gt=0, le=10, description="Standard deviation of the entries of the embedding at the start.")
+        ]]  # fmt: skip
+        learning_rate: Axis[Annotated[float, Field(gt=0, le=1, description="Step of AdamW, constant.")]]
+
+    class Solver(Section):
+        """Training."""
+
+        epochs: Annotated[Whole, Field(ge=1, le=10000, description="Passes over the training questions.")] = 40
+        batch: Annotated[Whole, Field(ge=1, le=10000, description="Questions per step.")] = 16
+        records: Annotated[Whole, Field(ge=1, le=1000, description=(
+            "Records per epoch; an epoch leaves out the questions that do not fill a batch in each of these parts."
+        ))] = 4  # fmt: skip
+        weight_decay: Annotated[
+            float, Field(ge=0, le=10, description="Decay of all weights per step, in units of the learning rate.")
+        ] = 0.01
+
+    model: Model
+    grid: Grid
+    solver: Solver = Solver()
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """Files are required, no part of the questions is empty, and the trajectory fits into the memory."""
+        return cross_checks.training_problems(estimator)
+
+
+ESTIMATORS = {"batch_reuse_sgd": BatchReuseSgd, "online_sgd": OnlineSgd, "depth_scaling": DepthScaling, "trec": Trec}

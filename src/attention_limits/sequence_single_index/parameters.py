@@ -1,0 +1,221 @@
+"""The parameters of the sequence single-index family: ranges, defaults and normalisation (arXiv:2506.02651)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from attention_limits.pipeline.specification import Axis, Section, Whole
+
+# The most Hermite coefficients that an information exponent uses.
+MOST_COEFFICIENTS = 10_000
+
+Tokens = Annotated[Whole, Field(ge=1, le=1000, description="Number of tokens L of a sequence.")]
+FewTokens = Annotated[Whole, Field(
+    ge=1, le=32,
+    description=f"Number of tokens L of a sequence: (L + order)! / (L! order!) coefficients, at most {MOST_COEFFICIENTS}, "
+    "that is L ≤ 9 at order 6, L ≤ 19 at order 4, L ≤ 32 at order 3.",
+)]  # fmt: skip
+Dimension = Annotated[Whole, Field(ge=5, le=10**9, description="Dimension d of a token.")]
+Rate = Annotated[float, Field(ge=1e-9, le=100)]
+FeedForwardRate = Annotated[Rate, Field(
+    description="Learning rate gamma: w moves by gamma times the gradient; above 2/sqrt(pi)/(L+1) no student escapes, "
+    "below 1e-9 rounding loses a step at large d.",
+)]  # fmt: skip
+HermiteRate = Annotated[Rate, Field(
+    description="Prefactor c of the learning rate: c for k = 1, c / log d for k = 2, c d^(-(k-2)/2) above; below 1e-9 "
+    "rounding loses a step at large d.",
+)]  # fmt: skip
+AttentionRate = Annotated[Rate, Field(
+    description="Learning rate gamma: the normalised weights move by gamma/d times the gradient; below 1e-9 rounding loses a "
+    "step at large d.",
+)]  # fmt: skip
+RateExponent = Annotated[
+    float, Field(ge=-2, le=2, description="The tied student learns at the rate times L to this power.")
+]
+Threshold = Annotated[float, Field(ge=1e-6, lt=1)]
+HermiteOrder = Annotated[
+    Whole, Field(ge=1, le=8, description="Order k of the Hermite polynomial, the information exponent.")
+]
+Strength = Annotated[float, Field(
+    ge=0, le=5,
+    description="Strength a of the positional part of the target: its scores are a^2 on and -a^2 off the diagonal.",
+)]  # fmt: skip
+Weight = Annotated[float, Field(ge=0, le=1, description="Weight omega of the positional part of the target.")]
+LinkName = Annotated[str, Field(pattern=r"^([a-z_]+|.+\.py:[A-Za-z_][A-Za-z0-9_]*)$")]
+Degree = Annotated[Whole, Field(ge=0, le=12, description="Degree of the Hermite polynomial of the target.")]
+TokenWeight = Annotated[float, Field(
+    ge=-1e6, le=1e6, description="Weight of one token; with larger ones rounding loses the other numbers."
+)]  # fmt: skip
+
+
+class LinksModel(Section):
+    """Target and student, positional encoding with alternating signs +1, -1, +1 ..."""
+
+    target: Annotated[LinkName, Field(
+        description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; relu_sum, full_attention or "
+        "trace_attention; or file.py:function, (n, L) fields to (n,) or (n, P) outputs, the path from the project folder."
+    )] = "hermite"  # fmt: skip
+    student: Annotated[LinkName, Field(
+        description="Student: relu_sum, full_attention, trace_attention (over sqrt L), or file.py:function as for the target."
+    )]  # fmt: skip
+    degree: Degree
+    weights: Annotated[
+        list[TokenWeight],
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="Weights of the tokens in the target: one for all, or one per token.",
+        ),
+    ] = [1.0]
+    constant: Annotated[float, Field(
+        ge=-1e6, le=1e6, description="Constant added to the target; with a larger one rounding loses the other numbers."
+    )] = 0.0  # fmt: skip
+
+
+class ExponentModel(LinksModel):
+    """Target and student of any number of tokens."""
+
+    tokens: FewTokens
+    untied: Annotated[bool, Field(description="Whether every token of the student has its own weights.")] = False
+
+
+class StrengthModel(Section):
+    """The parameter of the lines of the positional-semantic model."""
+
+    a: Strength
+
+
+class PositionalSemanticModel(StrengthModel):
+    """Target (1 - omega) softmax(z* z*^T) + omega A, student softmax(z z^T), two tokens."""
+
+    omega: Weight
+
+
+class AttentionModel(PositionalSemanticModel):
+    """SGD on the positional-semantic model."""
+
+    loss: Annotated[
+        Literal["frobenius", "half_square"], Field(description="SGD descends the norm ||T - S||_F, or half its square.")
+    ]
+    dimension: Dimension
+    learning_rate: AttentionRate
+    threshold: Annotated[Threshold, Field(
+        description="A run escapes when e^2 + m^2 exceeds this value; a smaller one is within the noise of the first steps."
+    )] = 0.5  # fmt: skip
+
+
+class UntiedModel(Section):
+    """Feed-forward student relu(L^(-1/2) sum_l w_l x_l), target sum_l He_2 / sqrt 2, squared loss."""
+
+    tokens: Tokens
+    dimension: Dimension
+    learning_rate: FeedForwardRate
+
+
+class TiedModel(UntiedModel):
+    """As `UntiedModel`, with w_l = w."""
+
+    learning_rate_exponent: RateExponent
+
+
+class HermiteModel(Section):
+    """Student and target L^(-1/2) sum_l h_k(z_l), h_k = He_k / sqrt(k!), loss half the squared error."""
+
+    order: HermiteOrder
+    tokens: Tokens
+    dimension: Dimension
+    learning_rate: HermiteRate
+    threshold: Annotated[Threshold, Field(
+        description="A run escapes when the overlap |m| exceeds this value; the start is d^(-1/2), beyond lower thresholds."
+    )] = 0.5  # fmt: skip
+
+
+class LandscapeGrid(Section):
+    """Scanned parameters."""
+
+    degree: Axis[Degree]
+
+
+class ExponentGrid(Section):
+    """One scanned parameter: the degree or the number of tokens."""
+
+    degree: Axis[Degree] | None = None
+    tokens: Axis[FewTokens] | None = None
+
+
+class StrengthGrid(Section):
+    """Scanned parameters."""
+
+    a: Axis[Strength]
+
+
+class WeightGrid(Section):
+    """Scanned parameters."""
+
+    omega: Axis[Weight]
+
+
+class PhaseGrid(StrengthGrid, WeightGrid):
+    """Scanned parameters."""
+
+
+class UntiedGrid(Section):
+    """Scanned parameters."""
+
+    tokens: Axis[Tokens]
+
+
+class TiedGrid(UntiedGrid):
+    """Scanned parameters."""
+
+    learning_rate_exponent: Axis[RateExponent]
+
+
+class HermiteGrid(Section):
+    """Scanned parameters."""
+
+    dimension: Axis[Dimension]
+
+
+class LandscapeSolver(Section):
+    """Numerical parameters."""
+
+    points: Annotated[Whole, Field(
+        ge=3, le=1001, description="Number n of points of the grid of e from 0 to 1; m from -1 to 1 has 2 n - 1."
+    )] = 101  # fmt: skip
+    degree: Annotated[Whole, Field(ge=0, le=100, description="Highest order of the series of the loss in m.")] = 8
+
+
+class SurfaceSolver(Section):
+    """Numerical parameters."""
+
+    points: Annotated[Whole, Field(ge=3, le=2001, description="Points of the grids of e and m from -1 to 1.")] = 201
+
+
+class ExponentSolver(Section):
+    """Numerical parameters."""
+
+    order: Annotated[Whole, Field(ge=1, le=10, description="Highest order of the loss in the overlaps.")] = 6
+    tolerance: Annotated[float, Field(
+        gt=0, le=0.01, description="Absolute error at which an adaptive quadrature, of one or two tokens, stops."
+    )] = 1e-11  # fmt: skip
+
+
+class NodesSolver(Section):
+    """Numerical parameters."""
+
+    nodes: Annotated[
+        Literal[256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576],
+        Field(description="Sobol nodes per replica, a power of two."),
+    ] = 32768
+
+
+class SGDSolver(Section):
+    """Length and record of the runs."""
+
+    steps: Annotated[Whole, Field(ge=1, le=10**13, description="Longest run, in steps of SGD.")]
+    records: Annotated[Whole, Field(
+        ge=0, le=100_000,
+        description="Number of steps, evenly spaced from 0 to the longest run, at which the cube stores the overlaps.",
+    )] = 0  # fmt: skip
+    stop: Annotated[bool, Field(description="Whether a run ends when it escapes.")] = True

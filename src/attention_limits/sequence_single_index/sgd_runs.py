@@ -1,0 +1,46 @@
+"""Runs of SGD at all points of a specification, as a dataset."""
+
+import functools
+
+import numpy as np
+
+from attention_limits.pipeline.points import collect
+from attention_limits.sequence_single_index.reduced_sgd import Schedule
+
+
+def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda point: {}):
+    """One run of SGD at every grid value and replica.
+
+    In the functions below, `point` holds the parameters of the model and the grid values.
+
+    Parameters
+    ----------
+    simulate : callable
+        (point, schedule, generator) -> reduced_sgd.Run.
+    threshold : callable
+        point -> threshold at which a run has escaped (see `Schedule`).
+    observables : dict
+        Name of a variable -> function of states (..., n), stored at the end of a run and, with the suffix _trajectory, at the
+        recorded steps.
+    predict : callable, optional
+        point -> {variable: number of the theory}, the same for all replicas.
+    """
+    solver = spec["solver"]
+    records = np.linspace(0, solver["steps"], solver["records"]).round().astype(int) if solver["records"] else []
+
+    @functools.cache
+    def prediction(*values):
+        return predict({**spec["model"], **dict(zip(spec["grid"], values, strict=True))})
+
+    def compute(at, replica):
+        point = {**spec["model"], **at}
+        schedule = Schedule(solver["steps"], threshold(point), solver["stop"], records)
+        run = simulate(point, schedule, streams.generator("tokens", replica, **at))
+        found = {"escaped": run.escaped, "escape_step": run.escape_step}
+        found |= {name: function(run.state) for name, function in observables.items()}
+        if solver["records"]:
+            found |= {f"{name}_trajectory": function(run.trajectory) for name, function in observables.items()}
+        return found | prediction(*at.values())
+
+    dims = {f"{name}_trajectory": ("step",) for name in observables}
+    return collect(spec, compute, dims, {"step": records} if solver["records"] else {})

@@ -1,0 +1,194 @@
+"""Specifications of the sequence single-index family: one class per estimator."""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from attention_limits.pipeline.specification import Specification
+from attention_limits.sequence_single_index.link_names import link_file, name_problem
+from attention_limits.sequence_single_index.parameters import (
+    MOST_COEFFICIENTS,
+    AttentionModel,
+    ExponentGrid,
+    ExponentModel,
+    ExponentSolver,
+    HermiteGrid,
+    HermiteModel,
+    LandscapeGrid,
+    LandscapeSolver,
+    LinksModel,
+    NodesSolver,
+    PhaseGrid,
+    PositionalSemanticModel,
+    SGDSolver,
+    StrengthGrid,
+    StrengthModel,
+    SurfaceSolver,
+    TiedGrid,
+    TiedModel,
+    UntiedGrid,
+    UntiedModel,
+    WeightGrid,
+)
+
+PREFIX = "ssi"
+DATA = {}
+
+
+class Deterministic(Specification):
+    """An estimator without random numbers."""
+
+    replicas: Annotated[Literal[1], Field(description="Nothing is random: repetitions would be copies.")] = 1
+
+
+class OfLinks(Deterministic):
+    """An estimator of a target and a student that the file names."""
+
+    @classmethod
+    def lengths(cls, estimator):
+        """The numbers of tokens that the estimator computes."""
+        return estimator.grid.get("tokens", [estimator.model.get("tokens")])
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """Links exist; weights are one, or one per token."""
+        model = estimator.model
+        for key in ("target", "student"):
+            if (key, model[key]) != ("target", "hermite") and (message := name_problem(model[key], estimator.project)):
+                yield ("model", key), message
+        count, lengths = len(model["weights"]), cls.lengths(estimator)
+        if count > 1 and any(count != length for length in lengths):
+            allowed = ", ".join(f"{length:g}" for length in lengths)
+            yield ("model", "weights"), f"{count} weights; allowed: one, or one per token ({allowed})"
+
+    @classmethod
+    def code_files(cls, estimator):
+        """The files of targets and students."""
+        files = (link_file(estimator.model[key], estimator.project) for key in ("target", "student"))
+        return [path for path in files if path is not None and path.is_file()]
+
+
+class SGD(Specification):
+    """An estimator that runs SGD."""
+
+    solver: SGDSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """No step is stored twice."""
+        records, steps = estimator.solver["records"], estimator.solver["steps"]
+        if records > steps + 1:
+            yield (
+                ("solver", "records"),
+                f"{records} of a run of {steps} steps; allowed: at most one more than the steps",
+            )
+
+
+class Landscape(OfLinks):
+    """Computes the population loss of a student of two tokens over positional and semantic overlap."""
+
+    model: LinksModel
+    grid: LandscapeGrid
+    solver: LandscapeSolver
+
+    @classmethod
+    def lengths(cls, estimator):
+        """Two tokens, always."""
+        return [2]
+
+
+class InformationExponent(OfLinks):
+    """Computes the lowest orders at which the loss depends on the overlaps, by quadrature with errors."""
+
+    model: ExponentModel
+    grid: ExponentGrid
+    solver: ExponentSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One key is scanned; the Hermite coefficients are not too many."""
+        if len(estimator.grid) != 1:
+            yield ("grid",), f"{len(estimator.grid)} keys; allowed: one, degree or tokens"
+            return
+        yield from super().cross_checks(estimator)
+        order = estimator.solver["order"]
+        for tokens in cls.lengths(estimator):
+            count = math.comb(tokens + order, order)
+            if count > MOST_COEFFICIENTS:
+                yield (
+                    ("solver", "order"),
+                    f"{order}: {count} Hermite coefficients of {tokens} tokens up to this order; allowed: {MOST_COEFFICIENTS}",
+                )
+
+
+class AttentionSurface(Deterministic):
+    """Computes the population loss of the positional-semantic model over the overlaps, from tables."""
+
+    model: PositionalSemanticModel
+    grid: WeightGrid
+    solver: SurfaceSolver
+
+
+class PhaseDiagram(Deterministic):
+    """Computes the regions of the positional-semantic model."""
+
+    model: PositionalSemanticModel
+    grid: PhaseGrid
+
+
+class PhaseLines(Deterministic):
+    """Computes the exact lines of the phase diagram of the positional-semantic model."""
+
+    model: StrengthModel
+    grid: StrengthGrid
+
+
+class LinearTheory(Specification):
+    """Computes curvatures and gradient noise of attention SGD at the uninformed start, and the probability that it learns the semantic direction."""
+
+    model: AttentionModel
+    grid: WeightGrid
+    solver: NodesSolver
+
+
+class AttentionSGD(SGD):
+    """Runs online SGD of a softmax attention layer of two tokens on the positional-semantic target."""
+
+    model: AttentionModel
+    grid: WeightGrid
+
+
+class TiedSGD(SGD):
+    """Runs online SGD of a feed-forward student whose tokens share their weights."""
+
+    model: TiedModel
+    grid: TiedGrid
+
+
+class UntiedSGD(SGD):
+    """Runs online SGD of a feed-forward student in which each token has its own weights."""
+
+    model: UntiedModel
+    grid: UntiedGrid
+
+
+class HermiteSGD(SGD):
+    """Runs online SGD of a student and a target that are the same sum of Hermite polynomials."""
+
+    model: HermiteModel
+    grid: HermiteGrid
+
+
+ESTIMATORS = {
+    "landscape": Landscape,
+    "information_exponent": InformationExponent,
+    "attention_surface": AttentionSurface,
+    "phase_diagram": PhaseDiagram,
+    "phase_lines": PhaseLines,
+    "linear_theory": LinearTheory,
+    "attention_sgd": AttentionSGD,
+    "tied_sgd": TiedSGD,
+    "untied_sgd": UntiedSGD,
+    "hermite_sgd": HermiteSGD,
+}

@@ -1,0 +1,69 @@
+"""The estimators of the family, end to end on tiny problems."""
+
+import numpy as np
+import pytest
+from potts_tools import ALIGNED, SMALL, computed, edited, write
+
+from attention_limits.pipeline.errors import SpecError
+
+
+def test_learners_see_the_samples_of_their_point(tmp_path):
+    path = write(tmp_path, SMALL)
+    known, learnt = computed(path, "equilibrium"), computed(path, "factored_attention")
+    assert known.couplings.dims == ("distance", "replica", "site", "site_other")
+    # One instance, two samples of it.
+    np.testing.assert_array_equal(known.couplings[0, 0], known.couplings[0, 1])
+    assert known.beta[0, 0] == known.beta[0, 1]
+    assert known.optimal_loss[0, 0] != known.optimal_loss[0, 1]
+    assert np.all(np.abs(known.hamming - 0.5) < 0.1)
+    assert learnt.attention.values.tolist() == ["softmax", "raw"]
+    assert np.all(learnt.attention_map.sel(attention="softmax") >= 0)
+    # The chosen start is the one with the smallest objective, and its excess is against the optimum on the same test set.
+    best = learnt.objective.argmin("start")
+    np.testing.assert_array_equal(learnt.chosen, best)
+    excess = learnt.test_loss.isel(start=best) - known.optimal_loss
+    np.testing.assert_allclose(excess.transpose(*learnt.excess_loss.dims), learnt.excess_loss, atol=1e-12)
+    assert np.all(learnt.site_error >= 0)
+
+
+def test_an_alignment_is_learnt_from(tmp_path):
+    """Columns 1 and 2 always agree: the fit beats independent sites on held-out sequences, by far more than their noise."""
+    rng = np.random.default_rng(1)
+    letters = rng.choice(list("ACDE"), (40, 4))
+    letters[:, 1] = letters[:, 0]
+    rows = "".join(f">s{k}\n{''.join(row)}\n" for k, row in enumerate(letters))
+    (tmp_path / "family.fasta").write_text(rows)
+    learnt = computed(write(tmp_path, ALIGNED), "factored_attention")
+    assert learnt.attention_map.sizes["site"] == 4
+    assert np.isnan(learnt.excess_loss).all()
+    assert np.isnan(learnt.site_error).all()
+    gain = learnt.independent_loss.isel(ridge=0, samples=-1) - learnt.test_loss.isel(
+        ridge=0, samples=-1, start=0, attention=0
+    )
+    assert np.all(gain > 0.1)
+
+
+def test_a_matrix_from_a_file_is_the_model_and_belongs_to_the_code(tmp_path):
+    couplings = np.zeros((4, 4))
+    couplings[0, 1] = couplings[1, 0] = 1.5
+    np.save(tmp_path / "mine.npy", couplings)
+    document = edited(SMALL, ("model", "couplings"), {"kind": "file", "file": "mine.npy"})
+    document = edited(document, ("data", "potts_samples", "grid", "distance", "values"), [0.6])
+    for name in document["estimators"]:
+        document = edited(document, ("estimators", name, "grid", "distance", "values"), [0.6])
+    path = write(tmp_path, document)
+    known = computed(path, "equilibrium")
+    np.testing.assert_array_equal(known.couplings[0, 0], couplings)
+    first = known.attrs["point_digest"]
+    np.save(tmp_path / "mine.npy", 1.1 * couplings)
+    assert computed(path, "equilibrium").attrs["point_digest"] != first
+
+
+def test_an_instance_that_stays_apart_is_named(tmp_path):
+    """The Potts model proper: all colours are equivalent, so the distance cannot fall below 1 - 1/C."""
+    document = edited(SMALL, ("model", "color_couplings"), {"kind": "identity"})
+    document = edited(document, ("data", "potts_samples", "solver", "beta_max"), 2.0)
+    with pytest.raises(
+        SpecError, match=r"potts_mlm/small: model\.instance: 1: .* the largest allowed; the target is 0\.5"
+    ):
+        computed(write(tmp_path, document), "equilibrium")

@@ -1,0 +1,42 @@
+"""Tools of the tests of the sequence single-index family: generators, nodes, functions, experiment files."""
+
+import numpy as np
+import yaml
+
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_single_index.reduced_sgd import Schedule
+
+CUBE = "def cube(z):\n    return z[:, 0] ** 3 - 3 * z[:, 0]\n"
+
+
+def rng(seed):
+    return np.random.Generator(np.random.SFC64(seed))
+
+
+def attention_nodes(seed, count=2**15):
+    return gaussian_nodes(4, count, np.random.default_rng(seed))
+
+
+def one_step(simulate, start, dimension, runs):
+    """Mean change of the state per step times d, over single steps from the same state; array (runs, n)."""
+    schedule = Schedule(1, threshold=2.0)
+    return dimension * np.array([simulate(schedule, rng(seed)).state - start for seed in range(runs)])
+
+
+def he(k, z):
+    return np.polynomial.hermite_e.hermeval(z, [0] * k + [1])
+
+
+def box(z, half=1.0):
+    return np.all(np.abs(z) < half, axis=1).astype(float)
+
+
+def write_experiment(project, estimator, model, grid, **part):
+    """An experiment of one estimator in the folder `project`, beside a file cube.py with the function cube: its path."""
+    (project / "cube.py").write_text(CUBE)
+    path = project / "config/sequence_single_index/experiments/drawn.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    axes = {key: {"values": values} for key, values in grid.items()}
+    document = {"title": "t", "description": "d", "model": model, "estimators": {estimator: {"grid": axes, **part}}}
+    path.write_text(yaml.safe_dump(document))
+    return path
