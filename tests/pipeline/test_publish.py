@@ -7,8 +7,8 @@ import warnings
 from dataclasses import replace
 
 import pytest
-from attention_limits.pipeline.audit.published import load_published
 
+from attention_limits.pipeline.audit.entries import load_published
 from attention_limits.pipeline.project import load_project
 from toy import REPOSITORY
 
@@ -28,17 +28,21 @@ def data():
 
 
 def test_the_pages_are_in_step(project, data):
-    """`make publish` mends it. What a run has yet to make is named, and is no failure."""
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    for name, text in publish.pages(project, data, readme).items():
-        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, name
-    assert all(f"<!-- begin: {block} -->" in readme for block in ("figures", "audit", "speed"))
+    """`make publish` mends it. A figure or a number that no run has made yet is a warning."""
+    for name, text in publish.pages(project, data, publish.read).items():
+        assert publish.read(name) == text, name
+    assert all(f"<!-- begin: {block} -->" in publish.read(page) for block, page in publish.BLOCKS.items())
     images = {path.name for path in (REPOSITORY / "docs" / "figures").glob("*.png")}
     assert images >= {f"{name}.png" for name in publish.published(project, data)}
-    texts = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").rglob("*.md")) + readme
+    texts = "".join(map(publish.read, ["README.md", *pages_of_docs()]))
     assert [image for image in images if f"figures/{image}" not in texts] == []
     for line in publish.unpublished(project, data):
         warnings.warn(line, stacklevel=1)
+
+
+def pages_of_docs():
+    written = (path.relative_to(REPOSITORY) for path in (REPOSITORY / "docs").rglob("*.md"))
+    return [str(path) for path in written if not any(part.startswith("_") for part in path.parts)]
 
 
 def test_what_the_audit_found_is_explained(data):
@@ -47,27 +51,26 @@ def test_what_the_audit_found_is_explained(data):
 
 
 def test_a_new_figure_and_a_new_number_wait_for_a_run(project, data, monkeypatch):
-    """The pages stay as they are until somebody has run and published; what waits is named."""
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    before = publish.pages(project, data, readme)
+    """The pages stay as they are until somebody has run and published; the warnings name the new ones."""
+    before = publish.pages(project, data, publish.read)
     old = next(iter(publish.published(project, data).values()))
     figures = {**project.figures, "new_figure": replace(old, name="new_figure", title="New")}
     entries = load_published(REPOSITORY, project.experiments)
     numbers = [*entries, replace(entries[0], quantity="new number")]
     monkeypatch.setattr(publish, "load_published", lambda root, experiments: numbers)
     later = replace(project, figures=figures)
-    assert publish.pages(later, data, readme) == before
+    assert publish.pages(later, data, publish.read) == before
     waiting = [line.partition(":")[0] for line in publish.unpublished(later, data)]
     assert {"new_figure", "new number"} <= set(waiting)
     # A number that config/ names no more disappears from the pages at once.
     monkeypatch.setattr(publish, "load_published", lambda root, experiments: entries[1:])
-    assert f"| {entries[0].quantity} |" not in publish.pages(project, data, readme)["docs/audit.md"]
+    assert f"| {entries[0].quantity} |" not in publish.pages(project, data, publish.read)["docs/audit.md"]
 
 
 def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, capsys):
     """A run of one figure, without an audit: its picture is new, all else stays, and a figure without a picture waits."""
     pages = tmp_path / "pages"
-    for name in ("README.md", "docs/published.json", "docs/benchmarks.md"):
+    for name in ("docs/published.json", "docs/benchmarks.md", *publish.BLOCKS.values()):
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         (pages / name).write_bytes((REPOSITORY / name).read_bytes())
     pictured, bare = list(publish.published(project, data))[:2]
@@ -117,6 +120,39 @@ def test_the_speed_table_shows_one_row_of_each_kind():
     ]
     shown = publish.speed_table("\n".join([head, "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows]))
     assert shown.splitlines()[2:] == ["| point at 1, x | 2 s | 1 s | 2 |"]
+
+
+HEAD = "s\th:m:s\tmax_rss\tmean_load\tcpu_time\n"
+
+
+def test_the_seconds_of_a_job_are_those_of_its_benchmark(tmp_path):
+    """A job that ends before Snakemake looks at it has a run time alone."""
+    path = tmp_path / "job.tsv"
+    path.write_text(f"{HEAD}8.82\t0:00:08\t112.96\t14.58\t1.35\n")
+    assert publish.seconds_of(path) == 1.35
+    path.write_text(f"{HEAD}0.2\t0:00:00\tNA\tNA\tNA\n")
+    assert publish.seconds_of(path) == 0.2
+
+
+def test_the_minutes_of_a_figure_are_those_of_its_data_chunks_cubes_and_drawing(project, tmp_path):
+    name = "potts_fig2"
+    figure = project.figures[name]
+    (cube,) = figure.cubes
+    jobs = [f"data/potts_mlm/{cube}/potts_samples/a", f"chunks/potts_mlm/{cube}/factored_attention/a"]
+    for job in (
+        *jobs,
+        f"cubes/potts_mlm/{cube}",
+        f"figures/potts_mlm/{name}",
+        "chunks/potts_mlm/other/replica/a",
+        "audit",
+    ):
+        path = tmp_path / "benchmarks" / f"{job}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{HEAD}60\t0:01:00\t1\t1\t60\n")
+    times = publish.measured(project, tmp_path)
+    assert times[name] == 2.0
+    assert times["potts_mlm"] == 2.5
+    assert times["smi_fig1_left"] == 0.0
 
 
 def test_minutes_of_two_cores():
