@@ -1,4 +1,4 @@
-"""Numbers read off cubes: what they are, and what is missing."""
+"""Numbers that the family reads off its cubes."""
 
 import numpy as np
 import pytest
@@ -43,5 +43,3 @@ def test_gain_exponent_of_a_power_law():
     exponent, error = gain_exponent(tied, untied, 1.0)
     assert exponent == pytest.approx(2.0)
     assert 0 < error < 0.02
-
-
