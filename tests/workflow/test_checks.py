@@ -2,7 +2,7 @@
 
 import pytest
 
-SPEC = "config/experiments/toy/growth_curve.yaml"
+SPEC = "config/toy/experiments/growth_curve.yaml"
 CUBE = "results/cubes/toy/growth_curve.nc"
 CHECKS = """\
 def problems(estimator):
@@ -63,7 +63,7 @@ def test_an_edit_of_what_the_family_names_as_code_reruns_what_hangs_on_it(toy, e
 
 
 def test_the_project_folder_reaches_the_kind_and_no_file(toy):
-    kind = "src/attention_limits/experiments/toy/growth.py"
+    kind = "src/attention_limits/toy/estimators/growth.py"
     toy.edit(
         kind, "    alphas, replicas", "    assert open(spec['project'] + '/slopes.txt').read()\n    alphas, replicas"
     )
@@ -75,12 +75,12 @@ def test_the_project_folder_reaches_the_kind_and_no_file(toy):
 
 def test_cubes_that_are_drawn_together_are_of_one_model(toy):
     other = toy.experiment.read_text()
-    toy.write("config/experiments/toy/other_curve.yaml", other.replace("gain: 2.0", "gain: 3.0"))
+    toy.write("config/toy/experiments/other_curve.yaml", other.replace("gain: 2.0", "gain: 3.0"))
     entry = "{family: toy, title: T, module: toy_heights, cubes: [growth_curve, other_curve], same_model: [gain]}"
-    toy.write("config/figures.yaml", f"toy_heights: {entry}\n")
+    toy.write("config/toy/figures.yaml", f"toy_heights: {entry}\n")
     told = "same_model: gain: 2.0 in growth_curve.yaml; 3.0 in other_curve.yaml: drawn together, they need one and the same"
     assert told in toy.program("list").stderr
-    toy.write("config/experiments/toy/other_curve.yaml", other)
+    toy.write("config/toy/experiments/other_curve.yaml", other)
     assert toy.program("list").returncode == 0
-    toy.edit("config/figures.yaml", "[gain]", "[slope]")
+    toy.edit("config/toy/figures.yaml", "[gain]", "[slope]")
     assert "same_model: slope: in none of the cubes" in toy.program("list").stderr

@@ -24,7 +24,7 @@ COMMANDS = {
 def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path):
     queue = tmp_path / "queue"
     queue.mkdir()
-    spec = "config/experiments/toy/growth_curve.yaml"
+    spec = "config/toy/experiments/growth_curve.yaml"
     toy.edit(
         spec, "    solver: {steps: 3}", "    solver: {steps: 3}\n    resources: {threads: 2, memory: 600, minutes: 90}"
     )

@@ -10,7 +10,7 @@ from attention_limits.pipeline.damage import aside_lines, set_aside
 from attention_limits.pipeline.digests import held_points
 
 CUBE = "results/cubes/toy/growth_curve.nc"
-SPEC = "config/experiments/toy/growth_curve.yaml"
+SPEC = "config/toy/experiments/growth_curve.yaml"
 FIGURE = "results/figures/toy/toy_heights.pdf"
 
 

@@ -13,7 +13,7 @@ from toy import Toy
 from toy_data import share
 
 CUBE = "results/cubes/toy/shared.nc"
-SPEC = "config/experiments/toy/shared.yaml"
+SPEC = "config/toy/experiments/shared.yaml"
 DRAWN, MEANS, SPREADS, MERGE = (f"toy/shared: {word}" for word in ("drawn", "means", "spreads", "merge"))
 EVERYTHING = [*[DRAWN] * 4, *[MEANS] * 2, MERGE, SPREADS]
 
@@ -60,15 +60,15 @@ def test_data_are_made_once_and_deleted(shared):
 
 def test_an_edit_of_the_data_reruns_their_readers(shared):
     assert shared.planned(CUBE, "results/cubes/toy/growth_curve.nc").count("toy/growth_curve: growth") == 2
-    shared.edit("src/attention_limits/experiments/toy/drawn.py", "normal(", "uniform(")
+    shared.edit("src/attention_limits/toy/estimators/drawn.py", "normal(", "uniform(")
     assert shared.planned(CUBE) == EVERYTHING
-    shared.edit("src/attention_limits/experiments/toy/drawn.py", "uniform(", "normal(")
+    shared.edit("src/attention_limits/toy/estimators/drawn.py", "uniform(", "normal(")
     shared.edit(SPEC, "samples: 5", "samples: 6")
     assert shared.planned(CUBE) == EVERYTHING
 
 
 def test_an_edit_of_one_reader_leaves_the_other_alone(shared):
-    shared.edit("src/attention_limits/experiments/toy/spreads.py", "values.std()", "values.var()")
+    shared.edit("src/attention_limits/toy/estimators/spreads.py", "values.std()", "values.var()")
     assert shared.planned(CUBE) == [DRAWN, DRAWN, MERGE, SPREADS]
     drawn(shared)
     means = [path.read_bytes() for path in shared.chunks() if path.parent.name == "means"]

@@ -18,8 +18,8 @@ from toy import Toy
 
 CUBE = "results/cubes/toy/growth_curve.nc"
 FIGURE = "results/figures/toy/toy_heights.pdf"
-SPEC = "config/experiments/toy/growth_curve.yaml"
-GROWTH = "src/attention_limits/experiments/toy/growth.py"
+SPEC = "config/toy/experiments/growth_curve.yaml"
+GROWTH = "src/attention_limits/toy/estimators/growth.py"
 
 
 def cube(project):

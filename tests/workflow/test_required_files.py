@@ -4,7 +4,7 @@ import pytest
 
 from toy import EXPERIMENT, FIGURES
 
-SPEC = "config/experiments/toy/from_file.yaml"
+SPEC = "config/toy/experiments/from_file.yaml"
 FILE = "data/heights.txt"
 REQUIRES = "requires: {data/heights.txt: 'heights.txt of https://example.org'}\n"
 
@@ -14,11 +14,11 @@ def project(toy):
     """The toy with a second experiment and figure, which require a file."""
     toy.write(SPEC, REQUIRES + EXPERIMENT)
     toy.write(
-        "config/figures.yaml",
+        "config/toy/figures.yaml",
         FIGURES + FIGURES.replace("toy_heights:", "toy_file:").replace("[growth_curve]", "[from_file]"),
     )
     toy.write("workflow/report/toy_file.rst", "Heights of the file.\n")
-    toy.edit("src/attention_limits/figures/toy_heights.py", 'cubes["growth_curve"]', "next(iter(cubes.values()))")
+    toy.edit("src/attention_limits/toy/figures/heights.py", 'cubes["growth_curve"]', "next(iter(cubes.values()))")
     return toy
 
 
@@ -78,5 +78,5 @@ def test_a_left_out_experiment_is_still_validated(project):
     assert "from_file.yaml: requires./data/heights.txt: unknown key; allowed: names matching" in found.stderr
     project.edit(SPEC, "steps: 0", "steps: 3")
     project.edit(SPEC, "/data/heights.txt", "data/heights.txt")
-    project.edit("config/figures.yaml", "[from_file]", "[from_files]")
+    project.edit("config/toy/figures.yaml", "[from_file]", "[from_files]")
     assert "toy_file.cubes: 'from_files': allowed: growth_curve, from_file" in project.program("list").stderr

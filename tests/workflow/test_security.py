@@ -15,7 +15,7 @@ from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.yaml_reader import read_yaml
 from toy import FIGURES, REPOSITORY
 
-SPEC = "config/experiments/toy/growth_curve.yaml"
+SPEC = "config/toy/experiments/growth_curve.yaml"
 PAYLOADS = (
     "'; touch PWNED; '",
     '"; touch PWNED; "',
@@ -104,7 +104,7 @@ def test_every_text_of_every_file_is_refused_or_free(toy, monkeypatch):
     toy.write("README.md", "")
     documents = {
         SPEC: {**read_yaml(toy.folder / SPEC), "requires": {"README.md": "the text"}},
-        "config/figures.yaml": read_yaml(toy.folder / "config/figures.yaml"),
+        "config/toy/figures.yaml": read_yaml(toy.folder / "config/toy/figures.yaml"),
     }
     free = set()
     for name, document in documents.items():
@@ -121,7 +121,7 @@ def test_every_text_of_every_file_is_refused_or_free(toy, monkeypatch):
         (SPEC, ("title",)),
         (SPEC, ("description",)),
         (SPEC, ("requires", "README.md")),
-        ("config/figures.yaml", ("toy_heights", "title")),
+        ("config/toy/figures.yaml", ("toy_heights", "title")),
     }
 
 
@@ -167,11 +167,11 @@ def test_free_texts_run_as_they_are(toy):
     document["requires"] = {"README.md": everything}
     written(toy, SPEC, document)
     toy.write("README.md", "")
-    figures = read_yaml(toy.folder / "config/figures.yaml")
+    figures = read_yaml(toy.folder / "config/toy/figures.yaml")
     # Snakemake fills in braces in the labels of its report, and knows no way to write one.
     figures["toy_heights"]["title"] = everything.translate({ord(brace): None for brace in "{}"})
-    written(toy, "config/figures.yaml", figures)
-    toy.write("workflow/report/toy_heights.rst", everything)
+    written(toy, "config/toy/figures.yaml", figures)
+    toy.write("src/attention_limits/toy/figures/heights.rst", everything)
     results = 'it\'s $(touch PWNED) `touch PWNED`; "out" there'
     done = toy.snakemake("--cores", "2", "--config", f"results={results}")
     assert done.returncode == 0, done.stderr
@@ -222,7 +222,7 @@ def test_a_link_of_one_s_own_is_loaded_only_when_it_is_named(tmp_path):
 
 
 def test_figures_name_a_module_of_the_package(toy):
-    toy.write("config/figures.yaml", FIGURES.replace("module: toy_heights", "module: 'os;x'"))
+    toy.write("config/toy/figures.yaml", FIGURES.replace("module: toy_heights", "module: 'os;x'"))
     assert any("module" in line for line in toy_project(toy))
 
 

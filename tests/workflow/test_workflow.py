@@ -39,7 +39,7 @@ def test_one_command_makes_everything_and_a_second_nothing(finished):
 
 def test_only_the_dependants_of_an_edit_run_again(finished):
     finished.edit("src/attention_limits/toy/line.py", '"""Up."""', '"""Along."""  # and a comment')
-    finished.edit("config/experiments/toy/growth_curve.yaml", "title:", "# a comment\ntitle:")
+    finished.edit("config/toy/experiments/growth_curve.yaml", "title:", "# a comment\ntitle:")
     assert finished.planned() == []
     finished.edit("src/attention_limits/toy/line.py", "gain * x", "gain * (x + 1)")
     assert finished.planned() == [DRAW, GROWTH, GROWTH, MERGE]
@@ -51,17 +51,17 @@ def test_only_the_figure_is_drawn_again_after_an_edit_to_it(finished):
     figure = finished.folder / "results/figures/toy/toy_heights.png"
     os.utime(figure, (0, 0))
     assert states(finished) == {"cube": "complete", "figure": "complete"}
-    finished.edit("src/attention_limits/figures/toy_heights.py", "figure.subplots()", "figure.subplots(1)")
+    finished.edit("src/attention_limits/toy/figures/heights.py", "figure.subplots()", "figure.subplots(1)")
     assert finished.planned() == [DRAW]
     os.utime(figure)
     assert states(finished) == {"cube": "complete", "figure": "stale"}
-    finished.write("workflow/report/toy_heights.rst", "Another caption.\n")
-    finished.edit("src/attention_limits/figures/toy_heights.py", "figure.subplots(1)", "figure.subplots()")
+    finished.write("src/attention_limits/toy/figures/heights.rst", "Another caption.\n")
+    finished.edit("src/attention_limits/toy/figures/heights.py", "figure.subplots(1)", "figure.subplots()")
     assert finished.planned() == [DRAW]
 
 
 def test_a_solver_parameter_touches_its_estimator_alone(finished):
-    finished.edit("config/experiments/toy/growth_curve.yaml", "1.0e-6", "1.0e-5")
+    finished.edit("config/toy/experiments/growth_curve.yaml", "1.0e-6", "1.0e-5")
     assert finished.planned() == [DRAW, COUNTING, MERGE]
 
 
@@ -99,8 +99,8 @@ def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
     (finished.folder / "elsewhere").symlink_to(finished.folder / "results")
     assert finished.program("list", "--stale", "--results", "elsewhere").stdout == ""
 
-    finished.edit("config/experiments/toy/growth_curve.yaml", "num: 4", "num: 7")
-    finished.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {alpha: 5, replicas: 2}")
+    finished.edit("config/toy/experiments/growth_curve.yaml", "num: 4", "num: 7")
+    finished.edit("config/toy/experiments/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {alpha: 5, replicas: 2}")
     done = finished.snakemake(CUBE)
     assert done.returncode == 0, done.stderr
     assert finished.computed() == [f"growth {alpha} {r}" for alpha in (0.1, 0.3, 0.5) for r in range(3)]
@@ -117,7 +117,7 @@ def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
 
 def test_the_same_bytes_on_one_core_and_in_other_chunks(finished, tmp_path):
     other = Toy(tmp_path / "other")
-    other.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {alpha: 5, replicas: 2}")
+    other.edit("config/toy/experiments/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {alpha: 5, replicas: 2}")
     done = other.snakemake("--cores", "1", CUBE)
     assert done.returncode == 0, done.stderr
     with xr.open_dataset(finished.folder / CUBE) as one, xr.open_dataset(other.folder / CUBE) as two:
@@ -158,13 +158,13 @@ def test_killed_in_the_middle_and_resumed(finished, tmp_path):
 
 
 def test_a_wrong_specification_stops_before_any_job(toy):
-    toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 3", "steps: 1e3")
+    toy.edit("config/toy/experiments/growth_curve.yaml", "steps: 3", "steps: 1e3")
     found = toy.snakemake()
     assert found.returncode != 0
     assert "estimators.growth.solver.steps: YAML reads 1e3 as text; write 1.0e+3" in found.stderr
     assert "Traceback" not in found.stderr
     assert not (toy.folder / "results").exists()
-    toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 1e3", "steps: 3")
+    toy.edit("config/toy/experiments/growth_curve.yaml", "steps: 1e3", "steps: 3")
     found = toy.snakemake("-n", "--config", "scala=paper", "seed=-1")
     assert found.returncode != 0
     assert "scala: unknown key; allowed: families, project, results, scale, seed" in found.stderr
