@@ -21,6 +21,8 @@ check report SCALE=smoke
 check run SCALE=smoke
 check publish SCALE=smoke
 check docs
+check schemas
+check rerun SCALE=smoke RULE=smi_gamp
 check golden
 check bench
 check clean

@@ -25,6 +25,6 @@ for made in jobs("estimators"):
             seed=PROJECT.seed,
             command=made.command,
         message:
-            made.family + "/{wildcards.experiment}: " + made.name + " {wildcards.chunk}"
+            made.message
         shell:
             SHELL

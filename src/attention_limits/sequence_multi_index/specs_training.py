@@ -99,7 +99,7 @@ class OnlineSgd(OfDataSets, Specification):
         return 0.5 * numbers, f"{data.text} and {fresh} fresh sequences between two records"
 
 
-class DepthLimit(Specification):
+class DepthScaling(Specification):
     """Random fields measure how far two limits of many rescaled attention layers are from the layers themselves."""
 
     class Model(Section):
@@ -190,4 +190,4 @@ class Trec(Specification):
         return cross_checks.training_problems(estimator)
 
 
-ESTIMATORS = {"batch_reuse_sgd": BatchReuseSgd, "online_sgd": OnlineSgd, "depth_limit": DepthLimit, "trec": Trec}
+ESTIMATORS = {"batch_reuse_sgd": BatchReuseSgd, "online_sgd": OnlineSgd, "depth_scaling": DepthScaling, "trec": Trec}
