@@ -223,14 +223,14 @@ def test_never_enough_memory_is_said_and_mended_by_hand(project, slurm, sound):
         path: path.stat().st_mtime_ns for path in project.folder.glob("results/chunks/toy/growth_curve/growth/*.nc")
     }
     assert len(kept) == 2
-    more = ["--set-resources", "toy_growth:mem_mb=3000"]
+    more = ["--set-resources", "toy_counting:mem_mb=3000"]
     status, output = finished(started(project, slurm, CUBE, *more, **arguments), project)
     assert status == 0, output
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
 def test_small_jobs_in_one_submission(project, slurm, sound):
-    many = ["--groups", "chunk=chunks", "--group-components", "chunks=3", "--cores", "1"]
+    many = ["--groups", "toy_growth=chunks", "toy_counting=chunks", "--group-components", "chunks=3", "--cores", "1"]
     status, output = finished(started(project, slurm, CUBE, *many), project)
     assert status == 0, output
     assert output.count("has been submitted with SLURM jobid") == 2
