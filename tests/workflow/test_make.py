@@ -10,6 +10,8 @@ import pytest
 
 from toy import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 RELEASE_CHECK = (REPOSITORY / "tests" / "release" / "check.sh").read_text(encoding="utf-8")
 
@@ -48,7 +50,7 @@ def test_make_smoke_ends_well_with_figures_report_and_summary(toy, make):
     assert "Inline emphasis start-string without end-string" in failed.stderr
 
 
-def test_a_target_that_fails_says_why(toy, make):
+def test_a_target_that_fails_prints_the_reason(toy, make):
     failed = make("report")
     assert failed.returncode != 0
     assert "MissingInputException" in failed.stderr or "missing" in failed.stderr.lower()

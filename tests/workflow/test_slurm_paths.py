@@ -4,6 +4,8 @@ import pytest
 
 from toy import path_with
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("snakemake_executor_plugin_slurm")
 
 CUBE = "results/cubes/toy/growth_curve.nc"
