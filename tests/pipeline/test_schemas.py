@@ -13,13 +13,13 @@ from toy import REPOSITORY
 # A script beside the package, not part of it.
 sys.path.append(str(REPOSITORY / "docs"))
 schemas = importlib.import_module("schemas")
-FAMILIES = schemas.families()
+FAMILIES, PAGES = schemas.families(), schemas.pages()
 
 
-@pytest.mark.parametrize("page", schemas.pages())
+@pytest.mark.parametrize("page", PAGES)
 def test_the_pages_of_keys_are_current(page):
     """`make schemas` writes them."""
-    assert (REPOSITORY / page).read_text(encoding="utf-8") == schemas.pages()[page]
+    assert (REPOSITORY / page).read_text(encoding="utf-8") == PAGES[page]
 
 
 @pytest.fixture(params=FAMILIES)
