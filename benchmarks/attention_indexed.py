@@ -18,7 +18,7 @@ from attention_limits.attention_indexed.gradient_descent import Descent, descend
 from attention_limits.attention_indexed.model import Sizes, attention, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.state_evolution import solve
 from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers, contrasts
-from table import Row, Spread
+from table import Row, Spread, growth
 
 RATIO, TOKENS = 0.5, 2
 POINTS = 600
@@ -34,6 +34,15 @@ def rows(quick):
         descent_row(100, 0.14, repeats),
         descent_loop_row(100, 0.14, 2 if quick else repeats),
         two_layer_row(2 if quick else 8, outputs=2000, repeats=repeats),
+    ]
+
+
+def growths(quick):
+    """All growths of the family."""
+    repeats = 2 if quick else 5
+    return [
+        width_growth([20, 40] if quick else [100, 150, 200, 300, 400], repeats),
+        score_growth([2, 4] if quick else [2, 3, 4, 6, 8], repeats),
     ]
 
 
@@ -297,3 +306,28 @@ def naive_two_layer_moments(a, means, V, skip, beta, tolerance=1e-6):
 
     Z = integral(None)
     return np.log(Z), np.array([[integral((layer, k)) for k in range(2)] for layer in range(2)]) / Z
+
+
+def width_growth(sizes, repeats):
+    """One iteration of matrix AMP against the dimension, at alpha = 0.1: n = alpha d^2 samples of d^2 products each."""
+    iterations = 3
+    return growth(
+        "matrix AMP, two tokens, α = 0.1, per iteration", "dimension d", sizes, lambda d: _amp(2, d, 0.1, iterations),
+        iterations, repeats,
+    )  # fmt: skip
+
+
+def score_growth(sizes, repeats):
+    """One iteration of matrix AMP against the number of tokens, at fixed d and n."""
+    iterations = 3
+    return growth(
+        "matrix AMP, d = 100, n = 2000, per iteration", "tokens T", sizes, lambda length: _amp(length, 100, 0.2, iterations),
+        iterations, repeats,
+    )  # fmt: skip
+
+
+def _amp(tokens, dimension, alpha, iterations):
+    channel = make_channel("softmax", tokens)
+    count = round(alpha * dimension**2)
+    data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, dimension // 2), np.random.default_rng(0))
+    return lambda: matrix_amp.run(channel, data, iterations, tolerance=0.0)

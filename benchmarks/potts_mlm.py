@@ -8,7 +8,7 @@ from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
-from table import Row, Spread
+from table import Row, Spread, growth
 
 SITES = COLORS = 20
 # Inverse temperatures of the Gaussian instances at mean Hamming distances of about 0.7 and 0.3.
@@ -19,6 +19,11 @@ def rows(quick):
     """All rows; the two sides of each run in turns."""
     repeats = 2 if quick else 5
     return [gibbs_row(beta, repeats) for beta in BETAS] + [gradient_row(repeats), replica_row(repeats)]
+
+
+def growths(quick):
+    """All growths of the family."""
+    return site_growths([10, 20, 40] if quick else [10, 20, 40, 80], 2 if quick else 5)
 
 
 def model(seed=1):
@@ -109,3 +114,28 @@ def replica_row(repeats, points=100_000, naive_points=50):
         repeats,
         "baseline: the general saddle point with 400 nodes of the spectrum",
     )
+
+
+def site_growths(sizes, repeats):
+    """Gibbs updates and the gradient of factored attention against the number of sites."""
+    colors, gap, count = 20, 5000, 500
+
+    def potts(sites):
+        rng = np.random.default_rng(1)
+        return Potts(site_couplings("gaussian", sites, rng), color_couplings("gaussian", colors, rng))
+
+    def gibbs(sites):
+        ladder = Ladder(potts(sites), [0.3], np.random.default_rng(2))
+        return lambda: ladder.sample(1, gap)
+
+    def gradient(sites):
+        rng = np.random.default_rng(3)
+        sequences = rng.integers(0, colors, (count, sites)).astype(np.int8)
+        parameters = 0.3 * rng.standard_normal(sites**2 + colors**2)
+        parameters[: sites**2 : sites + 1] = 0.0
+        return lambda: objective(parameters, sequences, colors, "raw", 0.0)
+
+    return [
+        growth("Gibbs sampling, C = 20, per sweep of all sites", "sites L", sizes, gibbs, gap, repeats),
+        growth("gradient of factored attention, C = 20, per sequence", "sites L", sizes, gradient, count, repeats),
+    ]

@@ -23,8 +23,7 @@ from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.state_evolution import Settings, node_dimension, sample_outputs, solve
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
-from growth_cases import growth
-from table import Growth, Row, Spread
+from table import Growth, Row, Spread, growth
 
 # (skip, Q_11, Q_22): the start of the learning, the phase of one learnt layer, the onset of the other, no skip connection.
 CASES = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.5), (1.0, 0.3, 0.985), (0.0, 0.0, 0.5))
@@ -41,50 +40,46 @@ DIMENSION, SAMPLES, BATCH, SETS = 500, 7500, 200, 4
 DESCENT = {"learning_rate": 15.0, "decay": 0.07 / DIMENSION, "reuse": 3}
 
 
-def measure(quick, tell):
-    """(rows, growths, seconds of compilation, seconds of the start of two processes); `tell` prints a line of progress."""
-    compilation = compile_seconds()
-    tell(f"compiled the channel in {compilation:.1f} s; denoiser against its naive peer")
-    rows = denoiser_rows(samples=2 if quick else 15)
-    at_skip_one = [row.baseline for row in rows if "c = 1" in row.what]
+def rows(quick):
+    """All rows of the family."""
+    found = denoiser_rows(samples=2 if quick else 15)
+    at_skip_one = [row.baseline for row in found if "c = 1" in row.what]
     naive_evaluation = Spread(
         Spread.of([spread.median for spread in at_skip_one]).median,
         min(spread.low for spread in at_skip_one),
         max(spread.high for spread in at_skip_one),
         sum(spread.count for spread in at_skip_one),
     )
-    tell("cost of the denoiser as V shrinks")
-    sizes = [0.3, 0.1, 0.03, 0.01] if quick else [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4]
-    growths = [variance_growth(64 if quick else 512, sizes, repeats=3 if quick else 5)]
-    tell("importance sampling; one token")
     # The last layer is learnt, as it is on most of a learning curve; then three layers that are all but recovered.
     known = ((0.0, 0.0, 0.7), (0.97, 0.96, 0.9995), (0.0, 0.0, 0.0, 0.7))
-    rows += [sampling_row(q, 64 if quick else 256, repeats=2 if quick else 5) for q in known]
-    rows.append(one_token_row(16384, replicas=2 if quick else 8))
-    tell("GAMP")
-    of_gamp = gamp_row(1000, 1 if quick else 3, 60, naive_evaluation)
+    found += [sampling_row(q, 64 if quick else 256, repeats=2 if quick else 5) for q in known]
+    found.append(one_token_row(16384, replicas=2 if quick else 8))
+    found.append(gamp_row(1000, 1 if quick else 3, 60, naive_evaluation))
     with fresh_processes(PROCESSES) as pool:
-        start = start_seconds(pool)
-        tell(f"two processes are warm after {start:.1f} s; state evolution: learning curve")
-        rows.append(learning_curve_row(pool, every=12 if quick else 1, replicas=2 if quick else 8))
-        tell("state evolution: plain iteration against lookahead")
+        warm_up(pool)
+        found.append(learning_curve_row(pool, every=12 if quick else 1, replicas=2 if quick else 8))
         alphas = [0.25] if quick else [0.2, 0.25, 0.5, 0.75, 0.8, 1.0, 1.2]
-        rows += acceleration_rows(pool, alphas, seeds=1 if quick else 2)
-        tell("staircases of two and of three layers")
-        rows.append(staircase_row(pool, "fig1_thresholds", replicas=2 if quick else 8))
+        found += acceleration_rows(pool, alphas, seeds=1 if quick else 2)
+        found.append(staircase_row(pool, "fig1_thresholds", replicas=2 if quick else 8))
         if not quick:
-            rows.append(staircase_row(pool, "fig3_staircase", replicas=2))
-        tell("cost of GAMP against D")
-        dimensions = [200, 400, 800] if quick else [250, 500, 1000, 2000]
-        growths.append(gamp_growth(pool, dimensions, repeats=2 if quick else 5))
-    rows.append(of_gamp)
-    tell("gradient descent")
-    rows.append(step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
-    tell("growth of the cost with the number of nodes and of layers")
+            found.append(staircase_row(pool, "fig3_staircase", replicas=2))
+    found.append(step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
+    return found
+
+
+def growths(quick):
+    """All growths of the family."""
     repeats = 2 if quick else 5
-    growths.append(nodes_growth([64, 128, 256] if quick else [128, 256, 512, 1024, 2048], repeats))
-    growths.append(depth_growth([3, 4, 5] if quick else [3, 4, 5, 6, 8], 16 if quick else 64, repeats))
-    return rows, growths, compilation, start
+    sizes = [0.3, 0.1, 0.03, 0.01] if quick else [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4]
+    with fresh_processes(PROCESSES) as pool:
+        warm_up(pool)
+        by_dimension = gamp_growth(pool, [200, 400, 800] if quick else [250, 500, 1000, 2000], repeats)
+    return [
+        variance_growth(64 if quick else 512, sizes, repeats=3 if quick else 5),
+        by_dimension,
+        nodes_growth([64, 128, 256] if quick else [128, 256, 512, 1024, 2048], repeats),
+        depth_growth([3, 4, 5] if quick else [3, 4, 5, 6, 8], 16 if quick else 64, repeats),
+    ]
 
 
 def typical_outputs(link, V, count, seed):
@@ -98,13 +93,6 @@ def our_denoiser(model, u, omega, V, resolution):
     """(g, dg) of all given samples; both estimates of g of the exact channel are the same."""
     (g, _), dg = denoiser(Channel(model, resolution, np.random.default_rng(0)).posterior(u, omega, V), V)
     return g, dg
-
-
-def compile_seconds():
-    """Seconds of the first call, which compiles the kernel; later calls in this process are warm."""
-    start = time.perf_counter()
-    our_denoiser(DeepAttention(skip=1.0), np.ones((1, 2)), np.zeros((1, 2, 2)), np.eye(2), 1.0)
-    return time.perf_counter() - start
 
 
 def seconds_per_sample(model, u, omega, V, resolution, repeats):
@@ -257,12 +245,10 @@ def _warm_up():
     run_replica("fig1_learning_curve", "state_evolution", {"alpha": [0.1]}, 0)
 
 
-def start_seconds(pool):
-    """Seconds until all processes of a new pool are warm; the jobs are so long that each process takes one."""
-    start = time.perf_counter()
+def warm_up(pool):
+    """Return when all processes of a new pool are warm; the jobs are so long that each process takes one."""
     for job in [pool.submit(_warm_up) for _ in range(PROCESSES)]:
         job.result()
-    return time.perf_counter() - start
 
 
 def timed_replicas(pool, experiment, name, grid, replicas):

@@ -14,8 +14,7 @@ from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.links import full_attention, positional_semantic
 from attention_limits.sequence_single_index.phase_diagram import phase_grid
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention, tied
-from growth_cases import growth
-from table import Row, Spread
+from table import Row, Spread, growth
 
 A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
 GRID = 200

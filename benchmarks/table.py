@@ -1,7 +1,10 @@
 """Rows of measurements, and their Markdown and JSON."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import time
 
+import asdict
+import dataclass
+import field
 import numpy as np
 from scipy.stats import linregress
 
@@ -145,3 +148,18 @@ def plain(rows, growths, conditions):
         "rows": [asdict(row) for row in rows],
         "growth": [asdict(fit) for fit in growths],
     }
+
+
+def growth(what, size, sizes, work, units, repeats):
+    """Time of `work(size)()` per unit of work at every size; the first call, which may compile, is not counted."""
+    spreads = []
+    for value in sizes:
+        run = work(value)
+        run()
+        times = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            run()
+            times.append((time.perf_counter() - start) / units)
+        spreads.append(Spread.of(times))
+    return Growth.fit(what, size, sizes, spreads)

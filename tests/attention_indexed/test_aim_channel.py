@@ -8,9 +8,9 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
+from agreement import assert_mean
 from attention_limits.attention_indexed import hardmax
 from attention_limits.attention_indexed.channel import make_channel
-from theory.tools import assert_mean
 
 CHANNELS = {
     "linear, T = 3": ("linear", 3, 1.0),

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agreement import assert_mean
 from attention_limits.attention_indexed import denoiser
 from attention_limits.attention_indexed.model import draw_weights
-from theory.tools import assert_mean
 
 # Specifications allow 1e-9 to 100. Below rho D = 1e-7 the mass of the bulk around zero is right to 1e-16 / sqrt(rho D) only.
 RATIOS = st.floats(np.log(0.005), np.log(10.0)).map(np.exp)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from agreement import assert_mean
 from attention_limits.attention_indexed import hardmax
 from attention_limits.attention_indexed.hardmax_grid_kernels import nearest
 from attention_limits.attention_indexed.hardmax_kernels import posteriors
 from attention_limits.attention_indexed.hardmax_many import ManyHardmax, tie_information, without_samples
 from attention_limits.attention_indexed.hardmax_outputs import outputs
 from attention_limits.attention_indexed.state_evolution import small_width, solve, tail, weak_recovery
-from theory.tools import assert_mean
 
 
 def symmetric(rng, count, tokens, variance):

@@ -6,6 +6,7 @@ Stochastic comparisons are t-tests of `tools`, false-alarm rate 1e-4 each.
 import numpy as np
 import pytest
 
+from agreement import FIRST, OFFSETS, SECOND, assert_mean
 from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
 from attention_limits.attention_indexed.matrix_amp import all_scores
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
@@ -20,7 +21,6 @@ from attention_limits.attention_indexed.two_layers import (
 )
 from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run, traceless
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from theory.tools import FIRST, OFFSETS, SECOND, assert_mean
 
 MODELS = (TwoLayers(), TwoLayers(skip=2.5, beta=0.6))
 VARIANCES = ([1.0, 1.0], [0.7, 0.2], [0.02, 0.5], [1e-3, 1e-3])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from agreement import assert_mean
 from attention_limits.numerics.chains import autocorrelation_time, split_r_hat
-from theory.tools import assert_mean
 
 
 def test_autocorrelation_time_of_an_autoregressive_series():

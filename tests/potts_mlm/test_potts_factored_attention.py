@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from potts_tools import random_weights
 from scipy.optimize import approx_fprime
 
+from agreement import assert_mean
 from attention_limits.potts_mlm.factored_attention import (
     fit,
     full_error,
@@ -17,7 +18,6 @@ from attention_limits.potts_mlm.factored_attention import (
 )
 from attention_limits.potts_mlm.gibbs import Ladder, compare
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
-from theory.tools import assert_mean
 
 
 @given(st.integers(2, 7), st.integers(2, 6), st.integers(0, 1000))

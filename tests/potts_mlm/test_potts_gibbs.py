@@ -9,9 +9,9 @@ import pytest
 from potts_tools import random_model
 from scipy import stats
 
+from agreement import FALSE_ALARM
 from attention_limits.potts_mlm import gibbs_kernels
 from attention_limits.potts_mlm.gibbs import Ladder, color_counts, compare, cross_distance, hamming_distance
-from theory.tools import FALSE_ALARM
 
 
 def assert_distribution(model, beta, states):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from agreement import assert_mean
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
 from attention_limits.potts_mlm.ridge import draw_instance, draw_sequences, errors
-from theory.tools import assert_mean
 
 
 def test_a_matrix_that_is_no_precision_matrix_is_none():

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from agreement import FIRST, OFFSETS, SECOND
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
-from theory.tools import FIRST, OFFSETS, SECOND
 
 
 def channel_of(link, resolution=1.0, seed=0):

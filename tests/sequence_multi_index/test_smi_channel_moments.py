@@ -6,8 +6,8 @@ from scipy.integrate import cubature
 from scipy.special import expit
 from smi_tools import channel_of, draw_channels
 
+from agreement import t_threshold
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import t_threshold
 
 ROWS, COLUMNS = np.triu_indices(4)
 

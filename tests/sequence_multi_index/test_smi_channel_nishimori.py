@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, draw_channels
 
+from agreement import assert_mean
 from attention_limits.sequence_multi_index.channel import denoiser
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import assert_mean
 
 CASES = [
     (1.0, np.array([[0.0, 0.0], [0.0, 0.5]])),

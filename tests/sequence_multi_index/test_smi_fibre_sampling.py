@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian
 
+from agreement import FIRST, OFFSETS, assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import channel
 from attention_limits.sequence_multi_index.fibre_kernels import PASS
 from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments, own_proposals, shared_proposal
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from theory.tools import FIRST, OFFSETS, assert_mean
 
 REPLICAS = 16
 

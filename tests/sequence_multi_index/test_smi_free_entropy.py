@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
+from agreement import assert_mean, t_threshold
 from attention_limits.sequence_multi_index.free_entropy import free_entropy, prior_free_entropy
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
-from theory.tools import assert_mean, t_threshold
 
 DIRECTIONS = {
     "first layer": np.diag([1.0, 0.0]),

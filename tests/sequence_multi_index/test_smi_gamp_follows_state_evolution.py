@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
+from agreement import assert_mean
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.state_evolution import channel_averages, overlap_from_precision
-from theory.tools import assert_mean
 
 SEEDS = 24
 ITERATIONS = 4

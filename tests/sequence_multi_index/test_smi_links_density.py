@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from links_under_test import EXACT, LINKS
 
+from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
@@ -14,7 +15,6 @@ from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
-from theory.tools import assert_mean
 
 
 @pytest.mark.parametrize("name", LINKS)

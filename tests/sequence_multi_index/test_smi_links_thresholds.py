@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import k0, k1
 
+from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
@@ -18,7 +19,6 @@ from attention_limits.sequence_multi_index.links.multi_index import (
 )
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
-from theory.tools import assert_mean
 
 
 def thresholds(link, nodes=1024, replicas=8):

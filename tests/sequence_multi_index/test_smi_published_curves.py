@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
+from agreement import assert_mean
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import Settings, solve
-from theory.tools import assert_mean
 
 MODEL = DeepAttention(1.0)
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
+from agreement import assert_mean
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.staircase import branch_point, staircase
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
-from theory.tools import assert_mean
 
 # skip: (own value, its error)
 SECOND_LAYER = {

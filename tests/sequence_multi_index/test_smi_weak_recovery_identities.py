@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from smi_tools import channel_of, node_sets
 
+from agreement import assert_mean
 from attention_limits.sequence_multi_index.channel import Posterior, denoiser
 from attention_limits.sequence_multi_index.instability import (
     excess_moments,
@@ -16,7 +17,6 @@ from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.staircase import branch_point, staircase
 from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, sample_outputs, solve
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
-from theory.tools import assert_mean
 
 REPLICAS = 16
 

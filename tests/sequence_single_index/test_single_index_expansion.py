@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 from single_index_tools import box, he
 
+from agreement import assert_mean
 from attention_limits.sequence_single_index.expansion import expand, grid_expansion, sobol_expansion
 from attention_limits.sequence_single_index.links import Link, relu_sum, trace_attention
-from theory.tools import assert_mean
 
 TRACE = trace_attention(2)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from single_index_tools import one_step, rng
 
+from agreement import assert_mean
 from attention_limits.sequence_single_index import flow, reduced_sgd
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
-from theory.tools import assert_mean
 
 
 @pytest.mark.parametrize("tokens", [1, 4])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index.attention_tables import (
     attention_loss,
@@ -17,7 +18,6 @@ from attention_limits.sequence_single_index.links import (
     trace_attention,
 )
 from attention_limits.sequence_single_index.population_loss import PopulationLoss
-from theory.tools import assert_mean
 
 
 def direct(target, student, e, m, signs, nodes):

@@ -42,7 +42,7 @@ def test_a_row_becomes_a_line_of_the_table_and_of_the_data():
 
 
 def test_growth_is_timed_per_unit_and_drawn(monkeypatch, tmp_path):
-    cases, figure = importlib.import_module("growth_cases"), importlib.import_module("scaling_figure")
+    cases, figure = table, importlib.import_module("scaling_figure")
     clock = {"now": 0.0}
     monkeypatch.setattr(cases.time, "perf_counter", lambda: clock["now"])
 
