@@ -1,10 +1,8 @@
 """Rows of measurements, and their Markdown and JSON."""
 
-from dataclasses import time
+import time
+from dataclasses import asdict, dataclass, field
 
-import asdict
-import dataclass
-import field
 import numpy as np
 from scipy.stats import linregress
 
