@@ -158,7 +158,9 @@ def _problem(schema: dict, item: dict) -> Problem:
     if item["type"] == "extra_forbidden":
         return keys, f"unknown key; allowed: {', '.join(sorted(parent.get('properties', {}))) or 'none'}"
     if item["type"] == "missing":
-        return keys, f"missing; allowed: {describe(node)}"
+        # A grid key is an axis, which the file writes in one of two ways.
+        axis = "{start, stop, num} or {values: [...]}, each value " if keys[:-1] == ("grid",) else ""
+        return keys, f"missing; allowed: {axis}{describe(node.get('items', {}) if axis else node)}"
     if item["type"] == "value_error":
         return keys, str(item["ctx"]["error"])
     value, allowed = item["input"], describe(node)
@@ -242,7 +244,9 @@ def describe(node: dict) -> str:
     if sizes:
         words.append("of " + " and ".join(sizes))
     bounds = [f"{sign} {node[key]:g}" for key, sign in _BOUNDS.items() if key in node]
-    if bounds:
+    if "minimum" in node and node["minimum"] == node.get("maximum"):
+        words.append(f"equal to {node['minimum']:g}")
+    elif bounds:
         words.append(" and ".join(bounds))
     if "pattern" in node:
         words.append(f"matching {node['pattern']}")
