@@ -14,7 +14,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run rerun smoke report test test-fast slurm cluster-generic test-cluster soak golden lint bench publish docs release-check clean
+.PHONY: run rerun smoke report test test-fast slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
 
 # What Snakemake itself says is in .snakemake/log.
 run: $(STAMP)
@@ -78,6 +78,11 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(UV) sync --quiet --locked --inexact --group docs
 	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
+
+# JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, into docs.
+schemas: $(STAMP)
+	.venv/bin/python docs/schemas.py
+	.venv/bin/python docs/rules.py
 
 # After `make run`, and `make bench` if wanted: the gallery, the audit, the benchmarks and the tables of the README say what was found.
 publish: $(STAMP)

@@ -6,6 +6,7 @@ import numpy as np
 
 from attention_limits.attention_indexed import matrix_amp
 from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.model import Sizes
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
@@ -83,5 +84,5 @@ def score_growth(sizes, repeats):
 def _amp(tokens, dimension, alpha, iterations):
     channel = make_channel("softmax", tokens)
     count = round(alpha * dimension**2)
-    data = matrix_amp.draw_dataset(channel, dimension // 2, dimension, count, np.random.default_rng(0))
+    data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, dimension // 2), np.random.default_rng(0))
     return lambda: matrix_amp.run(channel, data, iterations, tolerance=0.0)

@@ -3,19 +3,8 @@
 import os
 import re
 
-# Compiled functions are documented as the plain functions that they are made from.
+# numba then leaves functions as they are written, so that autodoc finds their arguments.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
-
-import jax
-import numba
-
-
-def plain(function=None, **options):
-    return function if callable(function) else plain
-
-
-jax.jit = plain
-numba.vectorize = lambda signatures: plain
 
 project = "attention-limits"
 author = "the authors of attention-limits"
@@ -40,24 +29,18 @@ apidoc_modules = [
         "separate_modules": True,
         "module_first": True,
         "automodule_options": {"members", "show-inheritance"},
-        # What has no callers outside of the command line and the workflow.
-        "exclude_patterns": [f"**/{name}" for name in ("__main__.py", "cli", "checks", "figures", "readings", "audit")],
+        # These have no callers outside of the command line and the workflow.
+        "exclude_patterns": [f"**/{name}" for name in ("__main__.py", "cli", "figures", "readings.py", "audit")],
     }
 ]
 
 CONTENTS = """
-## Notation
-
-```{include} ../README.md
-:start-after: "### Notation"
-:end-before: "## Change a parameter"
-```
-
 ```{toctree}
 :hidden:
 :glob:
 *
 tutorials/*
+keys/*
 ```
 
 ```{toctree}
@@ -70,7 +53,7 @@ _reference/attention_limits
 
 
 def page(app, name, source):
-    """Completes the first page, and leaves the paths of links out of this folder as text: they are files of the repository."""
+    """Complete the first page, and write links out of this folder as text: they lead to files of the repository."""
     if name == root_doc:
         source[0] += CONTENTS
     if not name.startswith("_reference"):
@@ -84,7 +67,7 @@ def in_the_repository(link):
 
 
 def restructured(app, what, name, obj, options, lines):
-    """Docstrings are plain text: what would be taken for markup is escaped; equations and tables keep their lines."""
+    """Docstrings are plain text: characters that look like markup are escaped; equations and tables keep their lines."""
     text, head, sections = "\n".join(lines), [], []
     paragraphs = re.split(r"\n\s*\n", text)
     for number, paragraph in enumerate(paragraphs):
@@ -99,18 +82,18 @@ def restructured(app, what, name, obj, options, lines):
 
 
 def literal_types(app, what, name, obj, options, lines):
-    """The types of parameters are words and shapes, not names to be looked up."""
+    """The types of parameters are words and shapes, not names to look up."""
     field = re.compile(r"( *:(?:type|rtype)[^:]*:) (.+)")
     lines[:] = [field.sub(lambda found: f"{found[1]} ``{found[2].replace(chr(92), '')}``", line) for line in lines]
 
 
 def skipped(app, what, name, obj, skip, options):
-    """The fields of a named tuple are told by its own docstring."""
+    """Leave out the fields of a named tuple: its own docstring describes them."""
     return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field number") else None
 
 
 def escaped(text):
-    """Text between backticks is left alone."""
+    """The text with escaped markup, except between backticks."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(
         part if part.startswith("`") else re.sub(r"([*|\\]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts

@@ -1,30 +1,32 @@
 """Bring the pages that show results up to date with a finished run: `python docs/publish.py [RESULTS]`, or `make publish`.
 
-Writes docs/figures/*.png, docs/published.json (minutes per figure, the audit), docs/benchmarks.md (what `make bench` has
-measured last, if anything), and from these docs/gallery.md, docs/audit.md and the parts of README.md between
-`<!-- begin: NAME -->` and `<!-- end: NAME -->`. A test compares the pages with config/ and docs/published.json. A figure or a
-published number that no finished run has made yet is left out of the pages, and named.
+Writes docs/figures/*.png, docs/published.json (minutes per figure, the audit), docs/benchmarks.md (the last `make bench`, if
+there is one), and from these docs/gallery.md, docs/audit.md and the tables between `<!-- begin: NAME -->` and
+`<!-- end: NAME -->` of the pages in BLOCKS. A test compares the pages with config/ and docs/published.json. The pages leave out
+a figure or a published number that no finished run has made yet; this program and the tests name it.
 """
 
+import csv
 import json
 import re
 import shutil
 import sys
 from pathlib import Path
 
-from attention_limits.pipeline.audit.published import load_published
-
+from attention_limits.pipeline.audit.entries import load_published
 from attention_limits.pipeline.audit.text import from_plain, full_table, short_table
 from attention_limits.pipeline.project import load_project
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "published.json"
 PICTURES = ROOT / "docs" / "figures"
+# The page of each table between comments.
+BLOCKS = {"figures": "README.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md"}
 BENCHMARKS = {"benchmarks.md": "docs/benchmarks.md", "scaling.png": "docs/figures/scaling.png"}
 
 
 def shown(project):
-    """The figures that everybody can make: without those that need a file of one's own."""
+    """The figures that everybody can make: no experiment of theirs needs a file that the repository cannot ship."""
     return {
         name: figure
         for name, figure in project.figures.items()
@@ -38,7 +40,7 @@ def published(project, data):
 
 
 def unpublished(project, data):
-    """One line for each figure and each published number that no finished run has brought into docs/ yet."""
+    """One line for each figure and each published number that docs/ does not show yet."""
     figures = [name for name in shown(project) if name not in data["minutes"]]
     there = {(row["quantity"], row["published"]) for row in data["audit"]}
     entries = load_published(ROOT, project.experiments)
@@ -47,32 +49,34 @@ def unpublished(project, data):
 
 
 def minutes(seconds):
-    """Minutes on two cores for jobs of these many seconds each: half of them together, and not less than the longest."""
+    """Minutes on two cores of jobs that take these seconds: half of their sum, at least the longest."""
     return max(sum(seconds) / 2, max(seconds, default=0.0)) / 60
 
 
+def seconds_of(benchmark):
+    """CPU seconds of a job, from the table that Snakemake writes about it; its run time where the job was too short to sample."""
+    with benchmark.open(encoding="utf-8", newline="") as opened:
+        (row,) = csv.DictReader(opened, delimiter="\t")
+    try:
+        return float(row["cpu_time"])
+    except ValueError:
+        return float(row["s"])
+
+
 def measured(project, results):
-    """Minutes on two cores per figure and family: the seconds of CPU that the jobs have written into their logs."""
-    jobs = {}
-    for path in (results / "logs").rglob("*.log"):
-        found = re.findall(r"^([\d.]+) s of CPU$", path.read_text(encoding="utf-8"), re.MULTILINE)
-        if found:
-            jobs[path.relative_to(results / "logs").with_suffix("").parts] = float(found[-1])
+    """Minutes on two cores per figure and family, from Snakemake's benchmarks of the jobs."""
+    folder = results / "benchmarks"
+    jobs = {path.relative_to(folder).with_suffix("").parts: seconds_of(path) for path in folder.rglob("*.tsv")}
 
     def needs(family, experiment):
-        own = [
-            seconds
-            for job, seconds in jobs.items()
-            if job[0] in ("chunks", "data") and job[1:3] == (family, experiment)
-        ]
-        return own + [seconds for job, seconds in jobs.items() if job == ("cubes", family, experiment)]
+        return [seconds for job, seconds in jobs.items() if job[0] != "figures" and job[1:3] == (family, experiment)]
 
     times = {}
     for name, figure in shown(project).items():
         own = [seconds for job, seconds in jobs.items() if job == ("figures", figure.family, name)]
         times[name] = minutes(own + [seconds for cube in figure.cubes for seconds in needs(figure.family, cube)])
     for family in project.experiments:
-        times[family] = minutes([seconds for job, seconds in jobs.items() if len(job) > 2 and job[1] == family])
+        times[family] = minutes([seconds for job, seconds in jobs.items() if job[1:2] == (family,)])
     return times
 
 
@@ -93,7 +97,7 @@ def gallery(project, data):
     parts = [
         "# Gallery",
         "",
-        "Every figure at scale `laptop`: what it shows, how to make it, minutes on two cores, and its cubes.",
+        "Every figure at scale `laptop`, with its subject, its command, minutes on two cores, and its cubes.",
         "",
     ]
     figures = published(project, data)
@@ -107,7 +111,7 @@ def gallery(project, data):
                 f"![{figure.title}](figures/{name}.png)", "",
                 first_sentence(figure.caption.read_text(encoding="utf-8")), "",
                 f"`.venv/bin/snakemake --cores 2 {name}`, {time_text(times[name])} minutes; {cubes}; "
-                f"[whole caption](../workflow/report/{name}.rst)", "",
+                f"[whole caption](../src/attention_limits/{family}/figures/{figure.caption.name})", "",
             ]  # fmt: skip
     return "\n".join(parts).rstrip() + "\n"
 
@@ -137,24 +141,28 @@ def speed_table(benchmarks):
     return "\n".join(lines) + "\n"
 
 
-def pages(project, data, readme):
-    """The text of every page that shows results, by its path below the root."""
+def pages(project, data, read):
+    """The text of every page that shows results, by its path below the root. `read` gives the present text of a path."""
     known = {(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)}
     rows = from_plain(row for row in data["audit"] if (row["quantity"], row["published"]) in known)
-    benchmarks = (ROOT / BENCHMARKS["benchmarks.md"]).read_text(encoding="utf-8")
-    blocks = {
+    tables = {
         "figures": figure_table(project, data),
         "audit": short_table(rows),
-        "speed": speed_table(benchmarks),
+        "speed": speed_table(read(BENCHMARKS["benchmarks.md"])),
     }
-    for name, text in blocks.items():
+    written = {"docs/gallery.md": gallery(project, data), "docs/audit.md": full_table(rows)}
+    for name, page in BLOCKS.items():
         pattern = rf"(<!-- begin: {name} -->\n).*?(<!-- end: {name} -->)"
-        readme = re.sub(pattern, lambda found, text=text: f"{found[1]}{text}{found[2]}", readme, flags=re.DOTALL)
-    return {
-        "README.md": readme,
-        "docs/gallery.md": gallery(project, data),
-        "docs/audit.md": full_table(rows),
-    }
+        table = tables[name]
+        written[page] = re.sub(
+            pattern, lambda found, table=table: f"{found[1]}{table}{found[2]}", read(page), flags=re.DOTALL
+        )
+    return written
+
+
+def read(page):
+    """The text of a page, by its path below the root."""
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
 def main():
@@ -177,7 +185,7 @@ def main():
         measurement = ROOT / "benchmarks" / "results" / name
         if measurement.exists():
             shutil.copy(measurement, ROOT / target)
-    for name, text in pages(project, data, (ROOT / "README.md").read_text(encoding="utf-8")).items():
+    for name, text in pages(project, data, read).items():
         (ROOT / name).write_text(text, encoding="utf-8")
         print(f"{name}: written")
     for line in unpublished(project, data):

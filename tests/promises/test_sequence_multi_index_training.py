@@ -139,8 +139,8 @@ LAMBDA_ERROR = 4e-3
 
 @settings(max_examples=2)
 @given(
-    model=section(FAMILY, "depth_limit", "model", "beta", "tokens"),
-    grid=section(FAMILY, "depth_limit", "grid", "ratio", depth=st.integers(2, 60)),
+    model=section(FAMILY, "depth_scaling", "model", "beta", "tokens"),
+    grid=section(FAMILY, "depth_scaling", "grid", "ratio", depth=st.integers(2, 60)),
 )
 @example(model={"beta": 10.0, "tokens": 3}, grid={"ratio": 20.0, "depth": 2})
 @example(model={"beta": 1.0, "tokens": 2}, grid={"ratio": 1.0, "depth": 2000})
@@ -151,7 +151,7 @@ def test_depth_limit_is_that_of_explicit_layers(model, grid):
     # Grid values have 12 significant digits, by which the streams are named.
     grid = grid | {"ratio": float(f"{grid['ratio']:.12g}")}
     samples, ratio, beta = 4, grid["ratio"], model["beta"]
-    found = computed("depth_limit", model, grid, {"samples": samples})
+    found = computed("depth_scaling", model, grid, {"samples": samples})
     h = (
         Streams(0, FAMILY, "promise")
         .generator("fields", 0, **grid)
@@ -173,7 +173,7 @@ def test_depth_limit_is_that_of_explicit_layers(model, grid):
 
 def test_depth_limit_refuses_fields_beyond_the_memory():
     model, grid = {"beta": 1.0, "tokens": 64}, {"ratio": 1.0, "depth": 10000}
-    assert computed("depth_limit", model, grid, {"samples": 1000000}) is None
+    assert computed("depth_scaling", model, grid, {"samples": 1000000}) is None
 
 
 TREC = {"corpus": "generated", "questions": 60, "depth": 2, "embedding": 3, "hidden": 2, "skip": 1.0}

@@ -21,10 +21,13 @@ check report SCALE=smoke
 check run SCALE=smoke
 check publish SCALE=smoke
 check docs
+check schemas
+check rerun SCALE=smoke RULE=smi_gamp
 check golden
 check bench
 check clean
 # After clean, so that nothing of the above helps.
+check test-fast
 check test
 check soak
 if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then

@@ -11,11 +11,6 @@ except SpecError as error:
 AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
 
 
-def audit_command(wildcards, output):
-    options = ["--project", os.path.relpath(FOLDER), "--output", output[0], "--families", *PROJECT.experiments]
-    return program("audit", *options)
-
-
 rule audit:
     input:
         sorted({PROJECT.cube_path(entry.family, name) for entry in PUBLISHED for name in entry.cubes}),

@@ -55,6 +55,7 @@ class Jobs:
     def __init__(self, family, section, name):
         self.family, self.section, self.name = family, section, name
         self.rule = PROJECT.rule_name(family, name)
+        self.message = f"{family}/{{wildcards.experiment}}: {name} {{wildcards.chunk}}"
         self.path = f"{'data' if section == 'data' else 'chunks'}/{family}/{{experiment}}/{name}/{{chunk}}"
 
     def part(self, wildcards):
@@ -90,6 +91,11 @@ class Jobs:
 def jobs(section):
     """One entry for each rule: all estimators, or all kinds of data, that the selected experiments use."""
     return [Jobs(family, section, name) for family in PROJECT.experiments for name in PROJECT.names(family, section)]
+
+
+def audit_command(wildcards, output):
+    options = ["--project", os.path.relpath(FOLDER), "--output", output[0], "--families", *PROJECT.experiments]
+    return program("audit", *options)
 
 
 def drawing(wildcards):

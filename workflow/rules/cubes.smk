@@ -45,6 +45,6 @@ for family in PROJECT.experiments:
             digest=digest_of(family),
             command=merge_command(family),
         message:
-            family + "/{wildcards.experiment}: merge {output}"
+            f"{family}/{{wildcards.experiment}}: merge {{output}}"
         shell:
             SHELL

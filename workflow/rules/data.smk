@@ -23,6 +23,6 @@ for made in jobs("data"):
             seed=PROJECT.seed,
             command=made.command,
         message:
-            made.family + "/{wildcards.experiment}: " + made.name + " {wildcards.chunk}"
+            made.message
         shell:
             SHELL

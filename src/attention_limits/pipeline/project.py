@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from attention_limits.pipeline.digests import chunk_code, cube_digest, figure_digest
 from attention_limits.pipeline.errors import SpecError
@@ -16,7 +16,7 @@ from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiment import SECTIONS, load_experiment, load_family
 from attention_limits.pipeline.figures import Figure, load_figures
 from attention_limits.pipeline.specification import NAME, Name, Section, Whole, validated
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.yaml_reader import read_yaml, typed
 
 RESULTS = "results"
 # A path that is written into targets and wildcards of Snakemake.
@@ -47,6 +47,7 @@ class Run(Section):
     ] = "all"
     set: Annotated[
         dict[Name, dict[Name, dict]],
+        BeforeValidator(typed),
         Field(description="Changes of models: family, then name of the model, then key and value."),
     ] = {}
 

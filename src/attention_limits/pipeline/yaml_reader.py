@@ -58,6 +58,24 @@ def read_yaml(path: Path) -> dict:
     return data
 
 
+def typed(value):
+    """`value` with every text that a file would read as a number or a truth value as such.
+
+    Snakemake hands over a mapping of the command line (`--config set=...`) with texts alone.
+    """
+    if isinstance(value, dict):
+        return {key: typed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [typed(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        found = yaml.load(value, Loader=_StrictLoader)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return value
+    return found if isinstance(found, bool | int | float) else value
+
+
 def _not_finite(value, keys=()):
     if isinstance(value, dict):
         for key, item in value.items():

@@ -1,0 +1,61 @@
+"""Draw the rules of every family into docs/rules.md, from `snakemake --rulegraph`: `python docs/rules.py`, or `make schemas`."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from attention_limits.pipeline.experiment import load_family
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "rules.md"
+HEAD = """\
+# Rules
+
+One rule computes each kind of data and each estimator; one rule per family joins chunks into cubes; one rule draws each figure.
+Snakemake accepts their names: `snakemake potts_fig2`, `-R smi_gamp`, `--until potts_samples`, `--set-threads aim_matrix_amp=2`,
+`--set-resources aim_gradient_descent:slurm_partition=long`. The names of families, `all` and `audit` are targets too.
+
+`snakemake --rulegraph` finds these graphs; `make schemas` writes this page. The graph of an experiment that requires a file from
+outside of the repository is part of it only where the file exists.
+"""
+
+
+def rule_graph():
+    """Pairs of rules, the second of which reads files of the first."""
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--rulegraph",
+        "mermaid-js",
+        "--config",
+        "scale=smoke",
+        "families=all",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", done.stdout, re.MULTILINE))
+    return [(names[a], names[b]) for a, b in re.findall(r"^\s*(id\d+) --> (id\d+)$", done.stdout, re.MULTILINE)]
+
+
+def page(graph, prefixes):
+    """The text of the page: one graph per family, whose rules begin with its prefix."""
+    parts = [HEAD]
+    for family, prefix in prefixes.items():
+        edges = [edge for edge in sorted(graph) if all(name.startswith(f"{prefix}_") for name in edge)]
+        lines = [f"    {first} --> {second}" for first, second in edges]
+        parts.append("\n".join([f"## {family}", "", "```mermaid", "flowchart LR", *lines, "```", ""]))
+    return "\n".join(parts)
+
+
+def main():
+    """Write the page."""
+    prefixes = {
+        path.parent.name: load_family(path.parent.name).prefix for path in sorted(ROOT.glob("config/*/experiments"))
+    }
+    PAGE.write_text(page(rule_graph(), prefixes), encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)}: written")
+
+
+if __name__ == "__main__":
+    main()

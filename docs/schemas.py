@@ -1,0 +1,270 @@
+"""Export every key of the configuration from the classes that validate it: `python docs/schemas.py`, or `make schemas`.
+
+Writes config/schemas/*.json (JSON Schema, for the completion and the checks of an editor; ignored by git) and docs/keys/*.md
+(tables of keys; a test compares them with the classes).
+"""
+
+import json
+import re
+from pathlib import Path
+
+from attention_limits.pipeline.audit.entries import Entry
+from attention_limits.pipeline.experiment import File, load_family
+from attention_limits.pipeline.figures import FigureEntry
+from attention_limits.pipeline.project import Run
+from attention_limits.pipeline.specification import Range, Resources, Specification, Values, describe, json_schema
+
+ROOT = Path(__file__).parents[1]
+SECTIONS = ("model", "grid", "solver")
+# The keys of a section stand in full once; a section with at least so many keys refers to the first that has the same.
+MANY = 4
+
+
+def families():
+    """All families, by name."""
+    return {path.parent.name: load_family(path.parent.name) for path in sorted((ROOT / "config").glob("*/experiments"))}
+
+
+def resolved(schema, node):
+    """A node of a schema without references and without the alternative null; keys beside them win."""
+    if "$ref" in node:
+        found = resolved(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
+        return {**found, **{key: item for key, item in node.items() if key != "$ref"}}
+    members = [item for item in node.get("anyOf", []) if item.get("type") != "null"]
+    if len(members) == 1:
+        return {**resolved(schema, members[0]), **{key: item for key, item in node.items() if key != "anyOf"}}
+    return node
+
+
+# Schemas for editors.
+
+
+def axis(node):
+    """How a file writes the axis of a grid key: a range, or a list of values."""
+    node = next((item for item in node.get("anyOf", ()) if item.get("type") == "array"), node)
+    description = node["items"].get("description", "")
+    return {
+        "description": description,
+        "anyOf": [json_schema(Range), {**closed({"values": node}), "required": ["values"]}],
+    }
+
+
+def without_required(node):
+    """The same keys, none of them required: those of an overlay."""
+    if isinstance(node, dict):
+        return {key: without_required(item) for key, item in node.items() if key != "required"}
+    return [without_required(item) for item in node] if isinstance(node, list) else node
+
+
+def inlined(schema, node):
+    """A node without references. The classes of a specification do not nest without end."""
+    if isinstance(node, list):
+        return [inlined(schema, item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    plain = {
+        key: inlined(schema, item)
+        for key, item in resolved(schema, node).items()
+        if key not in ("$defs", "discriminator")
+    }
+    return {"anyOf" if key == "oneOf" else key: item for key, item in plain.items()}
+
+
+def part_schema(cls):
+    """The schema of one estimator or one kind of data in a file, and the schemas of the keys of its model."""
+    schema = json_schema(cls)
+    part = inlined(schema, schema)
+    model = part["properties"].pop("model")["properties"]
+    grid = part["properties"]["grid"]
+    grid["properties"] = {key: axis(item) for key, item in grid["properties"].items()}
+    # The file has one model for all, and need not write a section that has nothing to say.
+    filled = [key for key in ("grid", "solver") if part["properties"][key].get("required")]
+    part["required"] = [*filled, *(key for key in part.get("required", []) if key == "reads")]
+    return part, model
+
+
+def editor_schema(family):
+    """The JSON Schema of the experiment files of a family."""
+    model = {"base": [{"type": "string", "description": "A model of models.yaml; the other keys replace its values."}]}
+    file = json_schema(File)["properties"]
+    keys = {}
+    for section, classes in (("data", family.data), ("estimators", family.estimators)):
+        members = {}
+        for name, cls in classes.items():
+            members[name], own = part_schema(cls)
+            for key, item in own.items():
+                # Estimators may allow different values of one key.
+                model[key] = [*(other for other in model.get(key, []) if other != item), item]
+        keys[section] = {"description": file[section]["description"], **closed(members)}
+    models = closed({key: items[0] if len(items) == 1 else {"anyOf": items} for key, items in model.items()})
+    overlay = closed({"model": models, **without_required(keys)})
+    keys["model"] = {"description": file["model"]["description"], "anyOf": [{"type": "string"}, models]}
+    plain = {key: inlined(json_schema(File), file[key]) for key in ("title", "description", "requires")}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Experiment of {family.name}",
+        **closed({**plain, **keys, "scales": closed({"paper": overlay, "smoke": overlay})}),
+        "required": ["title", "description", "estimators"],
+    }
+
+
+def closed(properties):
+    """The schema of a mapping with these keys and no others."""
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+# Tables for readers.
+
+
+def words(schema, node):
+    """The allowed values of a node."""
+    node = resolved(schema, node)
+    if "discriminator" in node:
+        key = node["discriminator"]["propertyName"]
+        return f"a mapping with {key} one of {', '.join(node['discriminator']['mapping'])}"
+    if "anyOf" in node:
+        return " or ".join(words(schema, item) for item in node["anyOf"])
+    text = describe({key: item for key, item in node.items() if key != "description"})
+    text = re.sub(r"matching (\S+)", r"matching `\1`", text)
+    if node.get("type") == "array":
+        return f"{text}, each {words(schema, node['items'])}"
+    return text
+
+
+def description(schema, node):
+    """The meaning of a key: its own words, else those of its items or of its class."""
+    node = resolved(schema, node)
+    return node.get("description") or node.get("items", {}).get("description", "")
+
+
+def default(node, required):
+    """The default of a key, in words."""
+    if required:
+        return "required"
+    value = node.get("default")
+    if isinstance(value, dict) and all(isinstance(item, dict) for item in value.values()):
+        # A section of sections, all of them with their defaults.
+        value = {}
+    return "" if value is None else f"`{json.dumps(value, ensure_ascii=False)}`"
+
+
+def cells(*texts):
+    """One line of a table."""
+    return "| " + " | ".join(" ".join(text.split()).replace("|", "&#124;") for text in texts) + " |"
+
+
+def rows(schema, node, prefix="", scanned=False):
+    """One line of a table for each key of a mapping, and for the keys of each member of a union."""
+    lines = []
+    for key, written in node.get("properties", {}).items():
+        item = resolved(schema, written)
+        allowed = words(schema, item["items"] if scanned else item)
+        lines.append(
+            cells(
+                f"`{prefix}{key}`",
+                allowed,
+                default(written, key in node.get("required", [])),
+                description(schema, item),
+            )
+        )
+        for kind, reference in item.get("discriminator", {}).get("mapping", {}).items():
+            member = resolved(schema, {"$ref": reference})
+            own = {name: value for name, value in member["properties"].items() if name != "kind"}
+            found = rows(schema, {**member, "properties": own}, f"{prefix}{key}.")
+            lines += [line.replace("` |", f"` ({kind}) |", 1) for line in found]
+    return lines
+
+
+HEAD = ["| Key | Allowed | Default | Meaning |", "|---|---|---|---|"]
+
+
+def mapping_page(title, *parts):
+    """A page of tables, one for each pair of heading and class."""
+    lines = [f"# {title}", ""]
+    for heading, cls, text in parts:
+        schema = json_schema(cls)
+        lines += [f"## {heading}", "", text, "", *HEAD, *rows(schema, schema), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def part_lines(name, cls, written):
+    """The section of a page about one estimator or one kind of data; `written` holds the sections of the page so far."""
+    schema = json_schema(cls)
+    lines = [f"### `{name}`", "", " ".join(schema.get("description", "").split("\n\n")[0].split()), ""]
+    table = []
+    for section in SECTIONS:
+        node = resolved(schema, schema["properties"][section])
+        own = rows(schema, node, f"{section}.", scanned=section == "grid")
+        same = written.setdefault((section, tuple(own)), name)
+        if same != name and len(own) >= MANY:
+            table.append(cells(f"`{section}`", f"the keys of [`{same}`](#{same})", "", ""))
+        else:
+            table += own
+    if "reads" in schema["properties"]:
+        node = schema["properties"]["reads"]
+        required = "reads" in schema.get("required", [])
+        table.append(cells("`reads`", words(schema, node), default(node, required), description(schema, node)))
+    return [*lines, *(HEAD if table else []), *table, ""]
+
+
+def family_page(family):
+    """The page of all keys of a family."""
+    lines = [
+        f"# Keys of `{family.name}`", "",
+        f"Rules and figures of this family begin with `{family.prefix}_`. [Keys of all files](files.md) lists `replicas`, "
+        "`chunk` and `resources`, which every estimator has. A key that `model` and `grid` share is either fixed or scanned.", "",
+    ]  # fmt: skip
+    written = {}
+    for heading, classes in (("Data", family.data), ("Estimators", family.estimators)):
+        lines += [f"## {heading}", ""] if classes else []
+        for name, cls in classes.items():
+            lines += part_lines(name, cls, written)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+class Every(Specification):
+    """The keys that every estimator has."""
+
+
+def files_page():
+    """The page of the keys that do not depend on the family."""
+    common = json_schema(Every)
+    own = {key: common["properties"][key] for key in ("replicas", "chunk")}
+    resources = json_schema(Resources)
+    shared = "\n".join([*HEAD, *rows(common, {"properties": own}), *rows(resources, resources, "resources.")])
+    page = mapping_page(
+        "Keys of all files",
+        ("config/config.yaml", Run, "One run. `snakemake --config scale=paper seed=1` sets the same keys."),
+        ("config/&lt;family&gt;/experiments/&lt;experiment&gt;.yaml", File, "One experiment, and one cube."),
+        ("Axis of a grid, as a range", Range, "`alpha: {start: 0.1, stop: 2.0, num: 20}`"),
+        ("Axis of a grid, as a list", Values, "`alpha: {values: [0.1, 0.5, 2.0]}`"),
+        ("config/&lt;family&gt;/figures.yaml", FigureEntry, "Keys of each figure; the name of the figure stands above them."),
+        ("config/&lt;family&gt;/published.yaml", Entry, "Keys of each entry of the list `numbers`."),
+    )  # fmt: skip
+    return f"{page}\n## Every estimator and every kind of data\n\nData have no `chunk`: one file holds one point.\n\n{shared}\n"
+
+
+def pages():
+    """The text of every page of keys, by its path below the root."""
+    named = {f"docs/keys/{name}.md": family_page(family) for name, family in families().items()}
+    return {"docs/keys/files.md": files_page(), **named}
+
+
+def schemas():
+    """Every schema, by its path below the root."""
+    found = {f"config/schemas/{name}.json": editor_schema(family) for name, family in families().items()}
+    figures = {"type": "object", "additionalProperties": inlined(json_schema(FigureEntry), json_schema(FigureEntry))}
+    return found | {"config/schemas/config.json": json_schema(Run), "config/schemas/figures.json": figures}
+
+
+def main():
+    """Write schemas and pages."""
+    texts = {path: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for path, schema in schemas().items()}
+    for path, text in (texts | pages()).items():
+        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / path).write_text(text, encoding="utf-8")
+        print(f"{path}: written")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""The pages that show results are in step with config/, and say what docs/published.json holds."""
+
+import importlib
+import json
+import sys
+import warnings
+from dataclasses import replace
+
+import pytest
+
+from attention_limits.pipeline.audit.entries import load_published
+from attention_limits.pipeline.project import load_project
+from toy import REPOSITORY
+
+# A script beside the package, not part of it.
+sys.path.append(str(REPOSITORY / "docs"))
+publish = importlib.import_module("publish")
+
+
+@pytest.fixture(scope="module")
+def project():
+    return load_project(REPOSITORY, {"scale": "laptop"})
+
+
+@pytest.fixture(scope="module")
+def data():
+    return json.loads(publish.DATA.read_text(encoding="utf-8"))
+
+
+def test_the_pages_are_in_step(project, data):
+    """`make publish` mends it. A figure or a number that no run has made yet is a warning."""
+    for name, text in publish.pages(project, data, publish.read).items():
+        assert publish.read(name) == text, name
+    assert all(f"<!-- begin: {block} -->" in publish.read(page) for block, page in publish.BLOCKS.items())
+    images = {path.name for path in (REPOSITORY / "docs" / "figures").glob("*.png")}
+    assert images >= {f"{name}.png" for name in publish.published(project, data)}
+    texts = "".join(map(publish.read, ["README.md", *pages_of_docs()]))
+    assert [image for image in images if f"figures/{image}" not in texts] == []
+    for line in publish.unpublished(project, data):
+        warnings.warn(line, stacklevel=1)
+
+
+def pages_of_docs():
+    written = (path.relative_to(REPOSITORY) for path in (REPOSITORY / "docs").rglob("*.md"))
+    return [str(path) for path in written if not any(part.startswith("_") for part in path.parts)]
+
+
+def test_what_the_audit_found_is_explained(data):
+    assert len(data["audit"]) > 20
+    assert {row["verdict"] for row in data["audit"]} <= {"agrees", "differs"}
+
+
+def test_a_new_figure_and_a_new_number_wait_for_a_run(project, data, monkeypatch):
+    """The pages stay as they are until somebody has run and published; the warnings name the new ones."""
+    before = publish.pages(project, data, publish.read)
+    old = next(iter(publish.published(project, data).values()))
+    figures = {**project.figures, "new_figure": replace(old, name="new_figure", title="New")}
+    entries = load_published(REPOSITORY, project.experiments)
+    numbers = [*entries, replace(entries[0], quantity="new number")]
+    monkeypatch.setattr(publish, "load_published", lambda root, experiments: numbers)
+    later = replace(project, figures=figures)
+    assert publish.pages(later, data, publish.read) == before
+    waiting = [line.partition(":")[0] for line in publish.unpublished(later, data)]
+    assert {"new_figure", "new number"} <= set(waiting)
+    # A number that config/ names no more disappears from the pages at once.
+    monkeypatch.setattr(publish, "load_published", lambda root, experiments: entries[1:])
+    assert f"| {entries[0].quantity} |" not in publish.pages(project, data, publish.read)["docs/audit.md"]
+
+
+def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, capsys):
+    """A run of one figure, without an audit: its picture is new, all else stays, and a figure without a picture waits."""
+    pages = tmp_path / "pages"
+    for name in ("docs/published.json", "docs/benchmarks.md", *publish.BLOCKS.values()):
+        (pages / name).parent.mkdir(parents=True, exist_ok=True)
+        (pages / name).write_bytes((REPOSITORY / name).read_bytes())
+    pictured, bare = list(publish.published(project, data))[:2]
+    for name in publish.published(project, data):
+        if name != bare:
+            (pages / "docs/figures").mkdir(exist_ok=True)
+            (pages / f"docs/figures/{name}.png").write_bytes(b"old")
+    drawn = tmp_path / "results/figures" / project.figures[pictured].family / f"{pictured}.png"
+    drawn.parent.mkdir(parents=True)
+    drawn.write_bytes(b"new")
+    for name, path in {
+        "ROOT": pages,
+        "DATA": pages / "docs/published.json",
+        "PICTURES": pages / "docs/figures",
+    }.items():
+        monkeypatch.setattr(publish, name, path)
+    monkeypatch.setattr(publish, "load_project", lambda root, config: project)
+    monkeypatch.setattr(publish, "load_published", lambda root, experiments: load_published(REPOSITORY, experiments))
+    monkeypatch.setattr(sys, "argv", ["publish.py", str(tmp_path / "results")])
+    publish.main()
+    assert (pages / f"docs/figures/{pictured}.png").read_bytes() == b"new"
+    after = json.loads((pages / "docs/published.json").read_text(encoding="utf-8"))
+    assert after["audit"] == data["audit"]
+    assert data["minutes"].keys() - after["minutes"].keys() == {bare}
+    assert f"{bare}: not published yet: make run, then make publish" in capsys.readouterr().out
+    assert f"figures/{bare}.png" not in (pages / "docs/gallery.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("caption", "sentence"),
+    [
+        ("Figure 1 of Troiani et al. 2025. Top: overlap.\n\nMore.", "Figure 1 of Troiani et al. 2025."),
+        ("As ``smi``, on a\nlonger line", "As `smi`, on a longer line"),
+        ("At c = 0.5 nothing. Then", "At c = 0.5 nothing."),
+    ],
+)
+def test_first_sentence(caption, sentence):
+    assert publish.first_sentence(caption) == sentence
+
+
+def test_the_speed_table_shows_one_row_of_each_kind():
+    head = "| what | baseline | ours | ratio | error of baseline | error of ours | peak memory / MB | note |"
+    rows = [
+        "| point at 1, x | 2 s | 1 s | 2 | | | | |",
+        "| point at 2, y | 3 s | 1 s | 3 | | | | |",
+        "| curve | | 1 s | | | | | |",
+    ]
+    shown = publish.speed_table("\n".join([head, "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows]))
+    assert shown.splitlines()[2:] == ["| point at 1, x | 2 s | 1 s | 2 |"]
+
+
+HEAD = "s\th:m:s\tmax_rss\tmean_load\tcpu_time\n"
+
+
+def test_the_seconds_of_a_job_are_those_of_its_benchmark(tmp_path):
+    """A job that ends before Snakemake looks at it has a run time alone."""
+    path = tmp_path / "job.tsv"
+    path.write_text(f"{HEAD}8.82\t0:00:08\t112.96\t14.58\t1.35\n")
+    assert publish.seconds_of(path) == 1.35
+    path.write_text(f"{HEAD}0.2\t0:00:00\tNA\tNA\tNA\n")
+    assert publish.seconds_of(path) == 0.2
+
+
+def test_the_minutes_of_a_figure_are_those_of_its_data_chunks_cubes_and_drawing(project, tmp_path):
+    name = "potts_fig2"
+    figure = project.figures[name]
+    (cube,) = figure.cubes
+    jobs = [f"data/potts_mlm/{cube}/potts_samples/a", f"chunks/potts_mlm/{cube}/factored_attention/a"]
+    for job in (
+        *jobs,
+        f"cubes/potts_mlm/{cube}",
+        f"figures/potts_mlm/{name}",
+        "chunks/potts_mlm/other/replica/a",
+        "audit",
+    ):
+        path = tmp_path / "benchmarks" / f"{job}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{HEAD}60\t0:01:00\t1\t1\t60\n")
+    times = publish.measured(project, tmp_path)
+    assert times[name] == 2.0
+    assert times["potts_mlm"] == 2.5
+    assert times["smi_fig1_left"] == 0.0
+
+
+def test_minutes_of_two_cores():
+    assert publish.minutes([60.0, 60.0, 60.0]) == 1.5
+    assert publish.minutes([300.0, 60.0]) == 5.0
+    assert publish.minutes([]) == 0.0
