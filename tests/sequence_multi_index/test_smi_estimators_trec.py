@@ -83,10 +83,11 @@ def test_a_file_and_a_vocabulary_of_word_pieces(tmp_path):
 @pytest.fixture
 def written(tmp_path):
     """Write the public experiment, with edits, into a project of its own, and load it."""
-    shutil.copytree(REPOSITORY / "config" / "schemas", tmp_path / "config" / "schemas")
-    home = tmp_path / "config" / "experiments" / "sequence_multi_index"
+    family = REPOSITORY / "config" / "sequence_multi_index"
+    home = tmp_path / "config" / "sequence_multi_index" / "experiments"
     home.mkdir(parents=True)
-    text = (REPOSITORY / "config/experiments/sequence_multi_index/fig3_trec_public.yaml").read_text()
+    shutil.copy(family / "models.yaml", home.parent)
+    text = (family / "experiments" / "fig3_trec_public.yaml").read_text()
 
     def load(*edits):
         changed = text
@@ -114,11 +115,14 @@ def test_the_public_experiment_says_where_its_file_belongs(written, tmp_path):
             "model.corpus: 'data/other.label': allowed: generated, or",
         ),
         (
-            ("  vocabulary: words", "  vocabulary: data/vocab.txt"),
+            ("  base: question_classifier", "  base: question_classifier\n  vocabulary: data/vocab.txt"),
             "model.vocabulary: 'data/vocab.txt': allowed: words, or",
         ),
         (("  corpus: data/train_5500.label", "  corpus: generated"), "model.questions: missing"),
-        (("  depth: 2", "  depth: 2\n  questions: 100"), "model.questions: leave it out; the file sets"),
+        (
+            ("  base: question_classifier", "  base: question_classifier\n  questions: 100"),
+            "model.questions: leave it out; the file sets",
+        ),
     ],
 )
 def test_files_must_be_required_and_generated_questions_counted(written, edit, message):
