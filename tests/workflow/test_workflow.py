@@ -211,7 +211,7 @@ def test_from_another_folder_at_smoke_scale_with_a_report(toy, tmp_path):
         assert len([path for path in (elsewhere / "results/smoke" / kind).rglob("*") if path.is_file()]) == 4
     # A job is a line that a person can paste.
     assert re.search(
-        r"python -m attention_limits run \S*growth_curve.yaml'? --estimator growth --chunk \S+", done.stderr
+        r"python -m attention_limits run .*growth_curve.yaml'? --estimator growth --chunk \S+", done.stderr
     )
     unreachable = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
     reported = toy.snakemake(*arguments, "--report", "report.html", cwd=elsewhere, **unreachable)
