@@ -6,14 +6,10 @@ import numpy as np
 
 from attention_limits.attention_indexed import matrix_amp
 from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.attention_indexed.model import Sizes
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import node_dimension, solve
-from channel_cases import typical_outputs
 from table import Growth, Spread
 
 
@@ -21,8 +17,6 @@ def growths(quick):
     """All fits of this module."""
     repeats = 2 if quick else 5
     return [
-        nodes_growth([64, 128, 256] if quick else [128, 256, 512, 1024, 2048], repeats),
-        depth_growth([3, 4, 5] if quick else [3, 4, 5, 6, 8], 16 if quick else 64, repeats),
         width_growth([20, 40] if quick else [100, 150, 200, 300, 400], repeats),
         score_growth([2, 4] if quick else [2, 3, 4, 6, 8], repeats),
         *site_growths([10, 20, 40] if quick else [10, 20, 40, 80], repeats),
@@ -42,31 +36,6 @@ def growth(what, size, sizes, work, units, repeats):
             times.append((time.perf_counter() - start) / units)
         spreads.append(Spread.of(times))
     return Growth.fit(what, size, sizes, spreads)
-
-
-def nodes_growth(sizes, repeats):
-    """One iteration of the state evolution of two layers against the number of nodes."""
-    channel, iterations = Channel(DeepAttention(1.0), 0.75, np.random.default_rng(0)), 4
-
-    def work(count):
-        nodes = gaussian_nodes(node_dimension(channel.link), count, np.random.default_rng(1))
-        settings = {"start": 1e-3, "tolerance": 0.0, "max_iterations": iterations, "warm_up": 1, "lookahead": 0}
-        return lambda: solve(channel, 0.5, nodes, **settings)
-
-    return growth("state evolution, two layers, α = 0.5, per iteration", "nodes N", sizes, work, iterations, repeats)
-
-
-def depth_growth(sizes, outputs, repeats):
-    """Moments of one output of L layers by importance sampling, the last layer known to 0.7."""
-
-    def work(depth):
-        link = DeepAttention(skip=1.0, depth=depth)
-        V = np.diag([1.0] * (depth - 1) + [0.3])
-        observed, omega = typical_outputs(link, V, outputs, seed=200)
-        channel = Channel(link, 1.0, np.random.default_rng(0))
-        return lambda: channel.posterior(observed, omega, V)
-
-    return growth("moments of L layers by sampling, per output", "layers L", sizes, work, outputs, repeats)
 
 
 def site_growths(sizes, repeats):
@@ -115,5 +84,5 @@ def score_growth(sizes, repeats):
 def _amp(tokens, dimension, alpha, iterations):
     channel = make_channel("softmax", tokens)
     count = round(alpha * dimension**2)
-    data = matrix_amp.draw_dataset(channel, dimension // 2, dimension, count, np.random.default_rng(0))
+    data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, dimension // 2), np.random.default_rng(0))
     return lambda: matrix_amp.run(channel, data, iterations, tolerance=0.0)

@@ -19,14 +19,14 @@ THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREAD
 def measure(quick):
     """Run all benchmarks; returns (rows, growths, conditions) for `table`."""
     # numba and BLAS read their number of threads when they are imported, here and in the processes started from here.
-    import potts_cases
-    import single_index_cases
-
     import attention_indexed_cases
     import channel_cases
-    import growth_cases
     import learning_cases
+    import potts_cases
     import sgd_cases
+    import single_index_cases
+
+    import growth_cases
 
     started = time.perf_counter()
 

@@ -4,12 +4,18 @@ The estimators write one line for each point that they compute into the file nam
 distinguish computed points from copied ones.
 """
 
+import contextlib
+import importlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import attention_limits
+from attention_limits.pipeline import figures, provenance
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -240,6 +246,33 @@ class Toy:
     def chunks(self) -> list[Path]:
         """All chunk files, without those half written."""
         return sorted(self.folder.glob("results/chunks/*/*/*/[!.]*.nc"))
+
+
+def forget_code() -> None:
+    """Forget the source files that `pipeline.provenance` has read."""
+    for function in (provenance._closure, provenance._tree, provenance._module_digest):
+        function.cache_clear()
+
+
+@contextlib.contextmanager
+def imported(toy: Toy) -> Iterator[Toy]:
+    """In this process the package is the copy of a project: its family can be imported, its files are those of all digests."""
+    source, log = provenance.SOURCE, os.environ.get("TOY_LOG")
+    provenance.SOURCE = figures.SOURCE = toy.source
+    os.environ["TOY_LOG"] = str(toy.log)
+    attention_limits.__path__.append(str(toy.source))
+    importlib.invalidate_caches()
+    forget_code()
+    try:
+        yield toy
+    finally:
+        attention_limits.__path__.remove(str(toy.source))
+        for name in [name for name in sys.modules if f"{name}.".startswith("attention_limits.toy.")]:
+            del sys.modules[name]
+        vars(attention_limits).pop("toy", None)
+        provenance.SOURCE = figures.SOURCE = source
+        os.environ.pop("TOY_LOG") if log is None else os.environ.update(TOY_LOG=log)
+        forget_code()
 
 
 def path_with(folder: Path, commands: dict[str, str]) -> str:

@@ -29,7 +29,7 @@ from attention_limits.pipeline.provenance import versions
 from attention_limits.pipeline.experiment import load_experiment
 import os
 os.fsync = lambda descriptor: None
-experiment = load_experiment(Path("config/experiments/toy/growth_curve.yaml"))
+experiment = load_experiment(Path("config/toy/experiments/growth_curve.yaml"))
 part = experiment.estimators["growth"]
 points, code = point_digest(part, 0), chunk_code(part)
 for chunk in part.chunks:
@@ -67,7 +67,7 @@ def main(numbers: list[int], merging: bool) -> None:
     for number in numbers:
         with tempfile.TemporaryDirectory(prefix="limits-scale-") as folder:
             toy = Toy(Path(folder) / "project")
-            spec = "config/experiments/toy/growth_curve.yaml"
+            spec = "config/toy/experiments/growth_curve.yaml"
             toy.edit(
                 spec,
                 "    replicas: 3\n    chunk: {alpha: 2}\n",

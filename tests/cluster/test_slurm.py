@@ -18,8 +18,8 @@ from toy import REPOSITORY, Toy
 pytestmark = pytest.mark.cluster
 
 CUBE = "results/cubes/toy/growth_curve.nc"
-SPEC = "config/experiments/toy/growth_curve.yaml"
-KIND = "src/attention_limits/experiments/toy/growth.py"
+SPEC = "config/toy/experiments/growth_curve.yaml"
+KIND = "src/attention_limits/toy/estimators/growth.py"
 # What a site would put into its profile: no accounting here, and no patience.
 SITE = [
     "--slurm-status-command=squeue",
@@ -179,7 +179,7 @@ def plainly(spec, streams):
 
 def hungry(project, resources, forgets="pass"):
     """The estimator `counting` asks for `resources`, and takes what the environment says."""
-    kind = "src/attention_limits/experiments/toy/counting.py"
+    kind = "src/attention_limits/toy/estimators/counting.py"
     project.edit(kind, "def run(spec, streams):\n", HUNGRY.format(forgets=forgets))
     project.edit(SPEC, "    replicas: 2\n", f"    replicas: 2\n    resources: {resources}\n")
 
@@ -223,14 +223,14 @@ def test_never_enough_memory_is_said_and_mended_by_hand(project, slurm, sound):
         path: path.stat().st_mtime_ns for path in project.folder.glob("results/chunks/toy/growth_curve/growth/*.nc")
     }
     assert len(kept) == 2
-    more = ["--set-resources", "chunk:mem_mb=3000"]
+    more = ["--set-resources", "toy_counting:mem_mb=3000"]
     status, output = finished(started(project, slurm, CUBE, *more, **arguments), project)
     assert status == 0, output
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
 def test_small_jobs_in_one_submission(project, slurm, sound):
-    many = ["--groups", "chunk=chunks", "--group-components", "chunks=3", "--cores", "1"]
+    many = ["--groups", "toy_growth=chunks", "toy_counting=chunks", "--group-components", "chunks=3", "--cores", "1"]
     status, output = finished(started(project, slurm, CUBE, *many), project)
     assert status == 0, output
     assert output.count("has been submitted with SLURM jobid") == 2

@@ -7,10 +7,10 @@ FAMILY = "attention_indexed"
 EQUATIONS = {"linear": lambda T: T * (T + 1), "softmax": lambda T: T * T + T - 2}
 
 
-def computed(kind, model, grid, **part):
-    """The dataset of the one kind of a document, its one point without grid and replica, or None where it is refused."""
-    found = compute(FAMILY, document(kind, model, grid, **part))
-    return None if isinstance(found, Refused) else found[kind]
+def computed(estimator, model, grid, **part):
+    """The dataset of the one estimator of a document, or None where it is refused."""
+    found = compute(FAMILY, document(estimator, model, grid, **part))
+    return None if isinstance(found, Refused) else found[estimator]
 
 
 def information(channel, tokens, V, Q):

@@ -19,7 +19,7 @@ POTTS = {
 
 
 def sampled(model, distance, readers, **solver):
-    """The datasets of `readers` on the samples of a model, a refusal, or the error that says why there are none."""
+    """The datasets of the estimators `readers` on samples of a model, or the refusal."""
     data = {"potts_samples": {"grid": {"distance": {"values": [distance]}}, "replicas": 1, "solver": SAMPLING | solver}}
     estimators = {
         name: {"reads": "potts_samples", "replicas": 1, **part, "grid": {"distance": {"values": [distance]}, **part["grid"]}}
@@ -32,19 +32,20 @@ def sampled(model, distance, readers, **solver):
         return Refused(tuple(error.problems))
 
 
-def one(found, kind):
-    return found[kind].isel({dim: 0 for dim in ("distance", "replica") if dim in found[kind].dims})
+def one(found, estimator):
+    """The dataset of an estimator at the only distance and replica."""
+    dataset = found[estimator]
+    return dataset.isel({dim: 0 for dim in ("distance", "replica") if dim in dataset.dims})
 
 
 def training(found, samples):
-    """The sequences that the learners of `sampled` have seen, drawn again from the same streams."""
-    from attention_limits.potts_mlm.estimators.points import training_set
-
+    """The training sequences of the learners of `sampled`, drawn again from the same streams."""
     from attention_limits.pipeline.experiment import load_experiment
     from attention_limits.pipeline.streams import Streams
     from attention_limits.potts_mlm.estimators import potts_samples
+    from attention_limits.potts_mlm.sequences import training_set
 
-    path = configuration() / "experiments" / FAMILY / "promise.yaml"
+    path = configuration() / FAMILY / "experiments" / "promise.yaml"
     part = next(iter(load_experiment(path).estimators.values())).reads
     streams = Streams(0, FAMILY, "promise")
     distance = found["equilibrium"].distance.values.tolist()

@@ -109,7 +109,7 @@ def joint_fields(count, e, m):
 
 @functools.cache
 def attention_means(e, m, count=26):
-    """E phi_e, E phi_e^2 and E phi* phi_e of the first diagonal entry phi, one row of what the loss of attention needs."""
+    """E phi_e, E phi_e^2 and E phi* phi_e of the first diagonal entry phi: one row of the softmax."""
     star, z, weights = joint_fields(count, e, m)
     phi_star, phi = (1.0 / (1.0 + np.exp(x[:, 0] * (x[:, 1] - x[:, 0]))) for x in (star, z))
     return weights @ phi, weights @ phi**2, weights @ (phi_star * phi)

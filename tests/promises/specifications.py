@@ -1,4 +1,4 @@
-"""Specifications drawn from the schema of an estimator over the whole range that it allows, and their results.
+"""Specifications drawn from the class of an estimator over the whole range that it allows, and their results.
 
 A promise test draws a specification, computes it through the door that the workflow uses, and compares the result with a slow
 and independent implementation. A specification is right, flagged, or refused: `compute` returns the datasets or the refusal.
@@ -14,16 +14,14 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 import yaml
-from attention_limits.pipeline.schema import load_schema
 from hypothesis import strategies as st
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.experiment import load_experiment, load_family
+from attention_limits.pipeline.specification import json_schema
 from attention_limits.pipeline.streams import Streams
-from toy import REPOSITORY
 
-SCHEMAS = REPOSITORY / "config" / "schemas"
-# Below the smallest bound that a schema excludes, and above it, values are drawn evenly in logarithm over these decades.
+# Below the smallest bound that a class excludes, and above it, values are drawn evenly in logarithm over these decades.
 DECADES = 12
 
 
@@ -34,16 +32,41 @@ class Refused:
     problems: tuple[str, ...]
 
 
-def node(family: str, kind: str, *keys: str) -> dict:
-    """The schema of one key, such as `node("attention_indexed", "state_evolution", "grid", "alpha")`."""
-    found = load_schema(SCHEMAS / family / f"{kind}.json")
+def node(family: str, estimator: str, *keys: str) -> dict:
+    """What one key allows, as JSON Schema: `node("attention_indexed", "state_evolution", "model", "tokens")`.
+
+    A key of the grid gives what each value of its axis may be.
+    """
+    found = _expanded(family, estimator)
     for key in keys:
         found = found["properties"][key]
-    return found
+    return found["items"] if keys[:1] == ("grid",) and len(keys) == 2 else found
+
+
+@functools.cache
+def _expanded(family: str, estimator: str) -> dict:
+    """The JSON Schema of an estimator with every reference replaced, and without the None of optional keys."""
+    known = load_family(family)
+    schema = json_schema({**known.data, **known.estimators}[estimator])
+
+    def expand(part):
+        if isinstance(part, list):
+            return [expand(item) for item in part]
+        if not isinstance(part, dict):
+            return part
+        rest = {key: expand(item) for key, item in part.items() if key not in ("$ref", "$defs", "anyOf")}
+        if "$ref" in part:
+            rest = {**expand(schema["$defs"][part["$ref"].rpartition("/")[2]]), **rest}
+        members = [expand(item) for item in part.get("anyOf", ()) if item.get("type") != "null"]
+        return {**members[0], **rest} if len(members) == 1 else {**rest, **({"anyOf": members} if members else {})}
+
+    return expand(schema)
 
 
 def whole_range(schema: dict) -> st.SearchStrategy:
-    """Every value that a schema of a number, a whole number, a truth value or an enumeration allows, its ends included."""
+    """Every value that a node of a number, a whole number, a truth value or an enumeration allows, its ends included."""
+    if "const" in schema:
+        return st.just(schema["const"])
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     if schema["type"] == "boolean":
@@ -76,23 +99,23 @@ def _numbers(schema: dict) -> st.SearchStrategy:
     return st.one_of(choices)
 
 
-def section(family: str, kind: str, name: str, *keys: str, **given) -> st.SearchStrategy[dict]:
+def section(family: str, estimator: str, name: str, *keys: str, **given) -> st.SearchStrategy[dict]:
     """The keys `keys` of the section `model`, `grid` or `solver` over their whole range, and `given` strategies or values."""
-    drawn = {key: whole_range(node(family, kind, name, key)) for key in keys}
+    drawn = {key: whole_range(node(family, estimator, name, key)) for key in keys}
     fixed = {key: value if isinstance(value, st.SearchStrategy) else st.just(value) for key, value in given.items()}
     return st.fixed_dictionaries(drawn | fixed)
 
 
-def document(kind: str, model: dict, grid: dict, solver: dict | None = None, replicas: int = 1, **part) -> dict:
+def document(estimator: str, model: dict, grid: dict, solver: dict | None = None, replicas: int = 1, **part) -> dict:
     """An experiment file of one estimator; a grid value that is no list stands alone. `part` holds its other keys."""
     axes = {key: {"values": value if isinstance(value, list) else [value]} for key, value in grid.items()}
     written = {"grid": axes, "replicas": replicas, "solver": solver or {}, **part}
-    return {"title": "Promise", "description": "Drawn.", "model": model, "estimators": {kind: written}}
+    return {"title": "Promise", "description": "Drawn.", "model": model, "estimators": {estimator: written}}
 
 
 def compute(family: str, written: dict, seed: int = 0) -> dict[str, xr.Dataset] | Refused:
     """The dataset of each estimator of an experiment file, from the whole pipeline up to `run`, or its refusal."""
-    path = _config() / "experiments" / family / "promise.yaml"
+    path = _project() / "config" / family / "experiments" / "promise.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(written, sort_keys=False), encoding="utf-8")
     try:
@@ -104,14 +127,10 @@ def compute(family: str, written: dict, seed: int = 0) -> dict[str, xr.Dataset] 
 
 
 @functools.cache
-def _config() -> Path:
-    # One folder for all examples, since schemas are parsed once per path.
+def _project() -> Path:
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
-    config = Path(folder.name, "config")
-    config.mkdir()
-    (config / "schemas").symlink_to(SCHEMAS)
-    return config
+    return Path(folder.name)
 
 
 def _run(part, streams: Streams) -> xr.Dataset:

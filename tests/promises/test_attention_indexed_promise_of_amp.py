@@ -10,7 +10,7 @@ from specifications import section
 
 from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.matrix_amp import RECOVERED, draw_dataset
-from attention_limits.attention_indexed.model import scores
+from attention_limits.attention_indexed.model import Sizes, scores
 from attention_limits.attention_indexed.state_evolution import solve
 from attention_limits.pipeline.streams import Streams
 
@@ -34,7 +34,7 @@ def test_matrix_amp_ends_where_a_plain_one_does(name, beta, ratio, share):
     channel = make_channel(name, 2, beta)
     rank, count = int(found.width.item()), round(found.realised_alpha.item() * d * d)
     generator = Streams(0, FAMILY, "promise").generator("data", 0, alpha=alpha)
-    data = draw_dataset(channel, rank, d, count, generator)
+    data = draw_dataset(channel, Sizes(count, d, rank), generator)
     h = scores(data.sequences, data.teacher)
 
     def score(omega):
@@ -98,7 +98,7 @@ def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share, settles
 
 
 @pytest.mark.parametrize(
-    ("kind", "model", "alpha"),
+    ("estimator", "model", "alpha"),
     [
         ("matrix_amp", {"channel": "softmax", "tokens": 2, "ratio": 0.5}, 1e-12),
         ("matrix_amp", {"channel": "softmax", "tokens": 2, "ratio": 1e-9}, 0.1),
@@ -107,6 +107,6 @@ def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share, settles
         ("two_layers_amp", {"ratio": 0.5, "skip": 1.0}, 1000.0),
     ],
 )
-def test_sizes_that_make_no_sense_or_do_not_fit_are_refused(kind, model, alpha):
+def test_sizes_that_make_no_sense_or_do_not_fit_are_refused(estimator, model, alpha):
     """No sequence, no column, more memory than a job has."""
-    assert computed(kind, model, {"alpha": alpha}, solver={"dimension": 400}) is None
+    assert computed(estimator, model, {"alpha": alpha}, solver={"dimension": 400}) is None

@@ -40,7 +40,7 @@ SIGNS = section(
 @example(model={"channel": "hardmax", "tokens": 2, "ratio": 1e-9}, grid={"alpha": 1000.0}, share=1.0)
 @example(model={"channel": "hardmax", "tokens": 2, "ratio": 100.0}, grid={"alpha": 1000.0}, share=1.0)
 def test_state_evolution_solves_its_equations(model, grid, share):
-    """At an alpha of the schema, and at a share of exact recovery, which the former rarely meets."""
+    """At an alpha of the whole range, and at a share of exact recovery, which the former rarely meets."""
     place = share * (
         2.0 * model["ratio"] / EQUATIONS[model["channel"]](model["tokens"]) if model["channel"] in EQUATIONS else 1.0
     )

@@ -25,7 +25,7 @@ from attention_limits.potts_mlm.factored_attention import fit, losses
 def test_factored_attention_ends_at_the_minimum(samples, ridge, attention):
     """Where two starts agree, no start of a plain descent by another method ends lower than AGREEMENT.
 
-    Smoothly: the schema's ridge 0 has no minimum for separable data, and such fits may not claim one below their own objective.
+    Separable data have no minimum at ridge 0: there no fit may claim one.
     """
     grid = {"samples": {"values": [samples]}, "ridge": {"values": [ridge]}}
     solver = {"attentions": [attention], "starts": 4, "max_iterations": 5000}
@@ -98,7 +98,7 @@ def test_mixed_attention_at_zero_ends_where_factored_attention_does(attention, d
         assert first == pytest.approx(second, abs=AGREEMENT), name
 
 
-def test_mixed_attention_at_zero_flags_what_factored_attention_beats():
+def test_mixed_attention_at_zero_is_flagged_where_factored_attention_is_better():
     """Raw attention at distance 0.3 has many minima: a model whose starts agree does not end above the other model."""
     factored, mixed = _both("raw", 0.3, 12)
     ends = {
@@ -153,7 +153,7 @@ def test_mixed_attention_converged_is_honest(mixing, softmax):
 @settings(max_examples=2)
 @given(layers=st.sampled_from([1, 2, 3]), width=st.sampled_from([2, 3, 8]))
 def test_transformer_is_that_of_plain_arrays(layers, width):
-    """Losses and gradient of the final model: own forward pass, central differences; never converged without a small gradient."""
+    """Losses against a forward pass in plain arrays; gradient against central differences."""
     import jax
 
     from attention_limits.potts_mlm.transformer import Shape, evaluate, gradient, initial
@@ -211,7 +211,7 @@ def _plain_transformer(parameters, sequences):
     return out
 
 
-def test_transformer_that_has_not_converged_says_so():
+def test_transformer_without_convergence_is_flagged():
     readers = {
         "transformer": {
             "grid": {"samples": {"values": [40]}, "layers": {"values": [1]}},

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slow_sequence_multi_index as slow
-from attention_limits.sequence_multi_index.checks import MOST_ROWS
 from drawn_sequence_multi_index import KEYS, SIGMAS, computed, link_key, models
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.cross_checks import MAX_SAMPLED_ROWS
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 
@@ -30,7 +30,7 @@ def test_state_evolution_links_are_their_definitions_at_every_size(model):
     cheap = {"nodes": 16, "max_iterations": 1, "resolution": 0.25, "warm_up": 1}
     try:
         link = load_link(model, Path())
-        agree = link.rows <= MOST_ROWS
+        agree = link.rows <= MAX_SAMPLED_ROWS
     except ValueError:
         agree = False
     if agree:

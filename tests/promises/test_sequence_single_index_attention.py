@@ -33,7 +33,7 @@ def test_attention_surface_is_the_loss_of_joint_quadrature(a, omega):
 
 
 CONDITIONS = {
-    # Line: what changes its sign there, negative above the line.
+    # Line: a number that changes its sign there, negative above the line.
     "steepest": lambda a, w: slow.curvature(a, w, slow.POSITION) - slow.curvature(a, w, slow.TEACHER),
     "positional_unstable": lambda a, w: slow.curvature(a, w, slow.POSITION),
     "positional_minimum": lambda a, w: -slow.curvature(a, w, slow.FROM_POSITION),

@@ -37,9 +37,9 @@ def follows(found, overlaps, threshold, steps):
 WARNINGS = pytest.mark.filterwarnings("ignore:.*stability bound:UserWarning")
 
 
-def feed_forward(kind, model, grid, steps, shared):
+def feed_forward(estimator, model, grid, steps, shared):
     solver = {"steps": steps, "stop": False}
-    found = compute(FAMILY, document(kind, model, grid, solver, RUNS))[kind]
+    found = compute(FAMILY, document(estimator, model, grid, solver, RUNS))[estimator]
     rate = model["learning_rate"] * (grid["tokens"] ** grid.get("learning_rate_exponent", 0.0))
     overlaps = slow.feed_forward_sgd(
         grid["tokens"], model["dimension"], rate, steps, 300, shared, np.random.default_rng(steps)
@@ -147,22 +147,25 @@ SGD = {
 
 
 @WARNINGS
-@pytest.mark.parametrize("kind", SGD)
+@pytest.mark.parametrize("estimator", SGD)
 @settings(max_examples=6)
 @given(data=st.data())
-def test_sgd_is_bounded_and_consistent_over_the_whole_range(kind, data):
+def test_sgd_is_bounded_and_consistent_over_the_whole_range(estimator, data):
     """Overlaps are those of unit vectors; escapes, censored times, records, stops fit together; too many records are refused."""
-    grid = data.draw(section(FAMILY, kind, "grid", *SGD[kind]))
-    keys = [key for key in node(FAMILY, kind, "model")["properties"] if key not in grid]
-    model = data.draw(section(FAMILY, kind, "model", *keys))
-    steps, records = data.draw(st.integers(1, 300)), data.draw(whole_range(node(FAMILY, kind, "solver", "records")))
+    grid = data.draw(section(FAMILY, estimator, "grid", *SGD[estimator]))
+    keys = [key for key in node(FAMILY, estimator, "model")["properties"] if key not in grid]
+    model = data.draw(section(FAMILY, estimator, "model", *keys))
+    steps, records = (
+        data.draw(st.integers(1, 300)),
+        data.draw(whole_range(node(FAMILY, estimator, "solver", "records"))),
+    )
     solver = {"steps": steps, "records": records, "stop": data.draw(st.booleans())}
-    result = compute(FAMILY, document(kind, model, grid, solver, 2))
+    result = compute(FAMILY, document(estimator, model, grid, solver, 2))
     assert isinstance(result, Refused) == (records > steps + 1)
     if isinstance(result, Refused):
         return
-    found = result[kind]
-    names = ("positional_overlap", "semantic_overlap") if kind == "attention_sgd" else ("overlap",)
+    found = result[estimator]
+    names = ("positional_overlap", "semantic_overlap") if estimator == "attention_sgd" else ("overlap",)
     assert np.all(sum(found[name].values ** 2 for name in names) <= 1.0 + 1e-9)
     assert np.all(found.escaped | (found.escape_step == steps))
     assert np.all((found.escape_step >= 1) & (found.escape_step <= steps))

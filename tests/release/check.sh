@@ -27,6 +27,7 @@ check golden
 check bench
 check clean
 # After clean, so that nothing of the above helps.
+check test-fast
 check test
 check soak
 if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then

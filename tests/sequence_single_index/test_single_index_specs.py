@@ -18,6 +18,7 @@ WITHOUT_TOKENS = {"student": "relu_sum", "weights": [1.0, 2.0]}
         ("information_exponent", {**LINKS, "target": "absent.py:f"}, DEGREE, {}, r"model\.target: 'absent\.py:f': no file"),
         ("information_exponent", {**LINKS, "student": "mlp"}, DEGREE, {}, r"model\.student: no link 'mlp'; allowed: relu"),
         ("information_exponent", {**LINKS, "student": "hermite"}, DEGREE, {}, r"model\.student: no link 'hermite'"),
+        ("landscape", {"student": "full_attention"}, DEGREE, {}, r"student: 'full_attention': 4 outputs of 2 tokens, .* has 1"),
         ("information_exponent", {**LINKS, "weights": [1, 2, 3]}, DEGREE, {}, r"weights: 3 weights; .* per token \(1\)"),
         ("information_exponent", {**WITHOUT_TOKENS, "degree": 2}, {"tokens": [1, 2]}, {}, r"2 weights; .* \(1, 2\)"),
         ("information_exponent", LINKS, DEGREE, {"replicas": 2}, r"exponent\.replicas: 2: allowed: exactly 1"),

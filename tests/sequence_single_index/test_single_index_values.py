@@ -1,6 +1,7 @@
 """Numbers of the sequence single-index family (arXiv:2506.02651) that were computed independently, with other nodes and programs.
 
-Runs of SGD: 128 runs at d = 1000 and rate 0.05 for the direction that attention learns, 12 runs for the escape of the feed-forward students.
+Runs of SGD at d = 1000: 128 runs at rate 0.05 for the direction that attention learns, 12 runs for the escape of the
+feed-forward students.
 """
 
 import numpy as np

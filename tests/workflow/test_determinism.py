@@ -13,6 +13,8 @@ from attention_limits.pipeline.project import load_project
 from golden import golden
 from toy import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 # A cheap one with several jobs; all are for `make soak`.
 FEW = {"sequence_single_index": ["fig4_phases"]}
 

@@ -11,6 +11,8 @@ from attention_limits.__main__ import main
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.figures import FigureEntry
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

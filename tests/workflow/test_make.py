@@ -10,6 +10,8 @@ import pytest
 
 from toy import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 RELEASE_CHECK = (REPOSITORY / "tests" / "release" / "check.sh").read_text(encoding="utf-8")
 
@@ -42,17 +44,17 @@ def test_make_smoke_ends_well_with_figures_report_and_summary(toy, make):
     assert "results/smoke/figures/toy/toy_heights.pdf" in done.stdout
     assert "report: results/smoke/report.html" in done.stdout
     # A caption that docutils takes for something else fails with the reason on the screen.
-    toy.write("workflow/report/toy_heights.rst", "Opens *emphasis.\n")
+    toy.write("src/attention_limits/toy/figures/heights.rst", "Opens *emphasis.\n")
     failed = make("report", "SCALE=smoke")
     assert failed.returncode != 0
     assert "Inline emphasis start-string without end-string" in failed.stderr
 
 
-def test_a_target_that_fails_says_why(toy, make):
+def test_a_target_that_fails_prints_the_reason(toy, make):
     failed = make("report")
     assert failed.returncode != 0
     assert "MissingInputException" in failed.stderr or "missing" in failed.stderr.lower()
-    toy.edit("config/experiments/toy/growth_curve.yaml", "steps: 3", "steps: 30")
+    toy.edit("config/toy/experiments/growth_curve.yaml", "steps: 3", "steps: 30")
     for target in ("smoke", "report"):
         failed = make(target, "FIRST=")
         assert failed.returncode != 0

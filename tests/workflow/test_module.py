@@ -4,6 +4,8 @@ import pytest
 
 from toy import EXPERIMENT, REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 CUBE = "cubes/toy/growth_curve.nc"
 
 OUTER = """\
@@ -25,7 +27,7 @@ rule table:
 
 @pytest.fixture
 def outer(toy, tmp_path):
-    """A workflow of somebody else's, in a folder of its own, that uses the toy project."""
+    """A workflow in another folder that uses the toy project."""
     folder = tmp_path / "outer"
     folder.mkdir()
     (folder / "Snakefile").write_text(OUTER.format(snakefile=str(toy.folder / "Snakefile")))
@@ -52,7 +54,7 @@ def test_as_a_module_with_its_own_configuration_and_results(toy, outer):
     assert listed.stdout.count(" complete ") == 2
 
 
-def test_a_mistake_in_the_configuration_of_a_module_is_told(toy, outer):
+def test_a_mistake_in_the_configuration_of_a_module_is_reported(toy, outer):
     (outer / "settings.yaml").write_text("limits: {scale: huge}\n")
     found = toy.snakemake("-n", cwd=outer)
     assert found.returncode != 0
@@ -60,7 +62,7 @@ def test_a_mistake_in_the_configuration_of_a_module_is_told(toy, outer):
     assert "Traceback" not in found.stderr
 
 
-def test_the_module_s_own_configuration_when_none_is_given(toy, outer):
+def test_a_module_without_configuration_has_that_of_its_folder(toy, outer):
     snakefile = outer / "Snakefile"
     snakefile.write_text(
         snakefile.read_text().replace('    config: config["limits"]\n', "").replace("out/limits", "results")
@@ -79,13 +81,12 @@ def test_a_working_directory_elsewhere(toy, tmp_path):
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-def test_a_project_of_one_s_own_with_the_kinds_of_this_one(toy, tmp_path):
-    """Own experiments in a folder of one's own: its config/schemas is a link to those of the repository."""
+def test_a_project_in_another_folder_with_the_estimators_of_this_one(toy, tmp_path):
+    """Experiments in a folder that has a config/ and nothing else."""
     mine = tmp_path / "mine"
-    experiments = mine / "config/experiments/toy"
+    experiments = mine / "config/toy/experiments"
     experiments.mkdir(parents=True)
     (experiments / "steep.yaml").write_text(EXPERIMENT.replace("gain: 2.0", "gain: 9.0"))
-    (mine / "config/schemas").symlink_to(toy.folder / "config/schemas")
     scratch = tmp_path / "scratch/results"
     arguments = ["--config", f"project={mine}", f"results={scratch}", "-s", str(toy.folder / "Snakefile")]
     done = toy.snakemake("--cores", "2", *arguments, cwd=mine)

@@ -4,7 +4,9 @@ import pytest
 
 from toy import EXPERIMENT, FIGURES
 
-SPEC = "config/experiments/toy/from_file.yaml"
+pytestmark = pytest.mark.slow
+
+SPEC = "config/toy/experiments/from_file.yaml"
 FILE = "data/heights.txt"
 REQUIRES = "requires: {data/heights.txt: 'heights.txt of https://example.org'}\n"
 
@@ -14,11 +16,11 @@ def project(toy):
     """The toy with a second experiment and figure, which require a file."""
     toy.write(SPEC, REQUIRES + EXPERIMENT)
     toy.write(
-        "config/figures.yaml",
-        FIGURES + FIGURES.replace("toy_heights:", "toy_file:").replace("[growth_curve]", "[from_file]"),
+        "config/toy/figures.yaml",
+        FIGURES + "file: {title: Heights, module: heights, cubes: [from_file]}\n",
     )
-    toy.write("workflow/report/toy_file.rst", "Heights of the file.\n")
-    toy.edit("src/attention_limits/figures/toy_heights.py", 'cubes["growth_curve"]', "next(iter(cubes.values()))")
+    toy.write("src/attention_limits/toy/figures/file.rst", "Heights of the file.\n")
+    toy.edit("src/attention_limits/toy/figures/heights.py", 'cubes["growth_curve"]', "next(iter(cubes.values()))")
     return toy
 
 
@@ -67,16 +69,3 @@ def test_left_out_while_missing_and_current_afterwards(project):
     (project.folder / FILE).unlink()
     assert state_of_the_file(project) == []
     assert project.program("list", "--stale").stdout == ""
-
-
-def test_a_left_out_experiment_is_still_validated(project):
-    project.edit(SPEC, "steps: 3", "steps: 0")
-    project.edit(SPEC, "data/heights.txt", "/data/heights.txt")
-    found = project.program("list")
-    assert found.returncode == 2
-    assert "from_file.yaml: estimators.growth.solver.steps: 0: allowed" in found.stderr
-    assert "from_file.yaml: requires./data/heights.txt: unknown key; allowed: names matching" in found.stderr
-    project.edit(SPEC, "steps: 0", "steps: 3")
-    project.edit(SPEC, "/data/heights.txt", "data/heights.txt")
-    project.edit("config/figures.yaml", "[from_file]", "[from_files]")
-    assert "toy_file.cubes: 'from_files': allowed: growth_curve, from_file" in project.program("list").stderr

@@ -4,6 +4,8 @@ import pytest
 
 from toy import path_with
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("snakemake_executor_plugin_slurm")
 
 CUBE = "results/cubes/toy/growth_curve.nc"
@@ -30,7 +32,7 @@ COMMANDS = {
 def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_path):
     queue = tmp_path / "queue"
     queue.mkdir()
-    toy.edit("config/experiments/toy/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {}")
+    toy.edit("config/toy/experiments/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {}")
     assert " " in toy.python
     assert " " in str(toy.folder)
     arguments = ["--workflow-profile", "workflow/profiles/slurm", "--slurm-status-command", "squeue", "--jobs", "2"]

@@ -13,6 +13,8 @@ import yaml
 
 from attention_limits.pipeline.project import load_project
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
 EXPERIMENT = Path("config/sequence_multi_index/experiments/first.yaml")

@@ -159,7 +159,7 @@ def shrink(eigenvalues, ratio: float, noise: float):
 
     Outside of the support, below the merging point, xi is its continuation lambda - 2 D g, at least zero: a finite teacher has
     eigenvalues beyond the ends of its limit, and in the gap xi would jump. Above the merging point, and at rho >= 1, noise goes
-    out further than what it hides, and xi is that of the nearest end of a bulk.
+    out further than the signal that it hides, and xi is that of the nearest end of a bulk.
 
     Raises ValueError as `panels`.
     """

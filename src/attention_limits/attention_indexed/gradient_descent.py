@@ -121,7 +121,7 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
     return Runs(np.asarray(weights), errors, done)
 
 
-# One start after the other: what a start works on stays in the cache, and memory does not grow with the number of starts.
+# One start after the other: the arrays of a start stay in the cache, and memory does not grow with the number of starts.
 @partial(jax.jit, static_argnums=5)
 def _advance(weights, state, tokens, outputs, beta, learning_rate, steps):
     """Weights, state of Adam and loss of each start, after `steps` steps."""

@@ -1,4 +1,4 @@
-"""Hardmax of two tokens: the signs s_1 of h_11 - h_12 and s_2 of h_22 - h_12 are seen.
+"""Hardmax of two tokens: the output is the signs s_1 of h_11 - h_12 and s_2 of h_22 - h_12.
 
 u = (h_11 - h_12, h_22 - h_12) has mean m = (omega_11 - omega_12, omega_22 - omega_12) and covariance V [[3, 1], [1, 3]]. With
 kappa_i = s_i m_i / sqrt(3 V) and r = s_1 s_2 / 3, the output has probability Phi_2(kappa_1, kappa_2; r) and
@@ -16,7 +16,7 @@ import numpy as np
 from scipy.interpolate import BarycentricInterpolator
 from scipy.special import log_ndtr, ndtr
 
-# What is further out than this many standard deviations is taken there: its probability is below 1e-88.
+# Means further out than this many standard deviations are moved there: their outputs have probabilities below 1e-88.
 FURTHEST = 20.0
 # Gauss-Legendre on [0, 1] for the bivariate normal distribution: relative error below 1e-12 up to `FURTHEST`.
 _X, _W = np.polynomial.legendre.leggauss(20)
@@ -66,8 +66,8 @@ def gradient(observed: np.ndarray, omega: np.ndarray, V: float) -> tuple[np.ndar
     """G (n, 2, 2), given the positions `observed` (n, 2) of the largest entries, omega (n, 2, 2) and V > 0; and the mean over
     samples of sum G^2.
 
-    The mean is over the four outputs that each omega could have had. That over the outputs themselves has the same expectation,
-    but where V is too small, contradicted outputs make it too large, and V smaller still.
+    The mean is over the four possible outputs of each omega. The mean over the outputs themselves has the same expectation, but
+    where V is too small, contradicted outputs make it too large, and V smaller still.
     """
     G, total, width = np.empty(omega.shape), 0.0, np.sqrt(3.0 * V)
     for first in range(0, len(omega), _CHUNK):

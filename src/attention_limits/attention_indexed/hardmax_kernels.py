@@ -20,152 +20,19 @@ import math
 import numpy as np
 from numba import njit
 
-# Values are integrated over so many of their standard deviations on either side of the most likely scores (the rest has a
-# probability of 1e-10), on panels of this width in units of sqrt(V), with so many Gauss-Legendre nodes each. Where entries are
-# d > 1 standard deviations from omega, the slopes of their densities, of order d, cancel between factors: panels are d times
-# narrower.
-_REACH, _WIDTH, _ORDER = 6.5, 2.0, 8
-# What is further from the bounds than this many standard deviations is taken there: its probability is below 1e-88.
+from attention_limits.attention_indexed.hardmax_grid_kernels import (
+    ABOVE,
+    NORMAL,
+    ORDER,
+    WEIGHTS,
+    deviation,
+    nearest,
+    quadrature,
+    split,
+)
+
+# Scores further from the most likely ones than this many standard deviations are moved there: their probability is below 1e-88.
 FURTHEST = 20.0
-_SWEEPS, _TOLERANCE = 500, 1e-2
-_SQRT2, _NORMAL = math.sqrt(2.0), math.sqrt(2.0 * math.pi)
-
-
-def _panel():
-    """Nodes and weights on [0, 1], and the integrals of the Lagrange polynomials from each node to 1."""
-    nodes, weights = np.polynomial.legendre.leggauss(_ORDER)
-    powers = np.eye(_ORDER)
-    integrals = [np.polynomial.legendre.Legendre(row).integ() for row in powers]
-    above = np.array([integral(1.0) - integral(nodes) for integral in integrals]).T
-    return (
-        0.5 * (nodes + 1.0),
-        0.5 * weights,
-        0.5 * above @ np.linalg.inv(np.polynomial.legendre.legvander(nodes, _ORDER - 1)),
-    )
-
-
-_X, _W, _ABOVE = _panel()
-
-
-@njit
-def _deviation(a, b):
-    """Standard deviation of h_ab about omega_ab in units of sqrt(V)."""
-    return _SQRT2 if a == b else 1.0
-
-
-@njit
-def nearest(best, omega, h):
-    """Writes into h (T, T) the most likely scores with the largest entry of row a at best[a]; returns the squared distance of
-    omega (T, T) to them, in standard deviations.
-
-    The projection on all h[a, best[a]] >= h[a, c], one constraint at a time with its multiplier (Hildreth 1957).
-    """
-    tokens = len(best)
-    h[:] = omega
-    multipliers = np.zeros((tokens, tokens))
-    for _ in range(_SWEEPS):
-        largest = 0.0
-        for a in range(tokens):
-            b = best[a]
-            up = _deviation(a, b) ** 2
-            for c in range(tokens):
-                if c != b:
-                    down = _deviation(a, c) ** 2
-                    step = max(-multipliers[a, c], (h[a, c] - h[a, b]) / (up + down))
-                    multipliers[a, c] += step
-                    h[a, b] = h[b, a] = h[a, b] + up * step
-                    h[a, c] = h[c, a] = h[a, c] - down * step
-                    largest = max(largest, abs(step))
-        if largest < _TOLERANCE:
-            break
-    distance = 0.0
-    for a in range(tokens):
-        for b in range(a, tokens):
-            distance += ((omega[a, b] - h[a, b]) / _deviation(a, b)) ** 2
-    return distance
-
-
-@njit
-def _values_of(best):
-    """Rows and columns (k,) of the values, the parent of each (-1: none), and the value (T,) of each row."""
-    tokens = len(best)
-    value, rows, columns = np.full(tokens, -1), np.empty(tokens, np.int64), np.empty(tokens, np.int64)
-    count = 0
-    for a in range(tokens):
-        if best[best[a]] == a and best[a] < a:
-            value[a] = value[best[a]]
-        else:
-            value[a], rows[count], columns[count] = count, a, best[a]
-            count += 1
-    parents = np.full(count, -1)
-    for i in range(count):
-        if best[columns[i]] != rows[i]:
-            parents[i] = value[columns[i]]
-    return rows[:count], columns[:count], parents, value
-
-
-@njit
-def _panels(centers, widths, size):
-    """Nodes (n,), panel widths (n / order,) and the range of panels of each value, (k,) and (k,).
-
-    Intervals about `centers` (k,), with standard deviations `widths` (k,), are joined where they overlap, and cut into panels of
-    at most `size`.
-    """
-    count = len(centers)
-    low, high, part = np.empty(count), np.empty(count), np.empty(count, np.int64)
-    start, stop, order = np.empty(count), np.empty(count), np.empty(count, np.int64)
-    for i in range(count):
-        start[i], stop[i] = centers[i] - _REACH * widths[i], centers[i] + _REACH * widths[i]
-        place = i
-        while place > 0 and start[order[place - 1]] > start[i]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = i
-    parts = 0
-    for i in order:
-        if parts > 0 and start[i] <= high[parts - 1]:
-            high[parts - 1] = max(high[parts - 1], stop[i])
-        else:
-            low[parts], high[parts] = start[i], stop[i]
-            parts += 1
-        part[i] = parts - 1
-    first, width = np.zeros(parts + 1, np.int64), np.empty(parts)
-    for p in range(parts):
-        number = max(1, math.ceil((high[p] - low[p]) / size))
-        first[p + 1], width[p] = first[p] + number, (high[p] - low[p]) / number
-    nodes, sizes = np.empty(first[parts] * _ORDER), np.empty(first[parts])
-    for p in range(parts):
-        for panel in range(first[p], first[p + 1]):
-            sizes[panel] = width[p]
-            for j in range(_ORDER):
-                nodes[panel * _ORDER + j] = low[p] + width[p] * (panel - first[p] + _X[j])
-    begin, end = np.empty(count, np.int64), np.empty(count, np.int64)
-    for i in range(count):
-        p = part[i]
-        begin[i] = min(first[p + 1] - 1, first[p] + int((start[i] - low[p]) / width[p] + 1e-9))
-        end[i] = min(first[p + 1], first[p] + math.ceil((stop[i] - low[p]) / width[p] - 1e-9))
-    return nodes, sizes, begin, end
-
-
-@njit
-def _bounds(best, omega, nodes):
-    """Probability (T, T, n) that an entry that is no value lies below a node, and minus its mean distance from omega then."""
-    tokens = len(best)
-    below, pull = np.ones((tokens, tokens, len(nodes))), np.zeros((tokens, tokens, len(nodes)))
-    for a in range(tokens):
-        for b in range(a, tokens):
-            if best[a] == b or best[b] == a:
-                continue
-            width = _deviation(a, b)
-            for j in range(len(nodes)):
-                z = (nodes[j] - omega[a, b]) / width
-                if z < 9.0:
-                    chance = 0.5 * math.erfc(-z / _SQRT2)
-                    below[a, b, j] = below[b, a, j] = chance
-                    # Smaller chances belong to nodes of other values, and do not count.
-                    if chance > 1e-290:
-                        pull[a, b, j] = pull[b, a, j] = width * math.exp(-0.5 * z * z) / (chance * _NORMAL)
-    return below, pull
 
 
 @njit
@@ -175,13 +42,15 @@ def _bounded(row, c, i, here, value, best):
 
 
 @njit
-def _factor(i, above, rows, columns, value, best, omega, nodes, below, first, last, f):
-    """Writes f_{i|S} at the nodes `first` to `last` into f (n,); `above` is the set S as bits."""
-    a, b = rows[i], columns[i]
-    width, here = _deviation(a, b), above | 1 << i
+def _factor(i, above, output, grid, f):
+    """Writes f_{i|S} at the nodes of value i into f (n,); `above` is the set S as bits."""
+    a, b, best, value = output.rows[i], output.columns[i], output.best, output.value
+    nodes, below = grid.nodes, grid.below
+    first, last = grid.begin[i] * ORDER, grid.end[i] * ORDER
+    width, here = deviation(a, b), above | 1 << i
     for j in range(first, last):
-        z = (nodes[j] - omega[a, b]) / width
-        f[j] = math.exp(-0.5 * z * z) / (width * _NORMAL)
+        z = (nodes[j] - output.omega[a, b]) / width
+        f[j] = math.exp(-0.5 * z * z) / (width * NORMAL)
     for row in range(len(best)):
         for c in range(len(best)):
             if _bounded(row, c, i, here, value, best):
@@ -196,6 +65,101 @@ def _admissible(i, above, parents):
 
 
 @njit
+def _sets(parents):
+    """The number (2^k,) of each set that holds the parents of all its members, -1 for others, and how many there are.
+
+    Numbers rise with the bits, so that S comes before S + i.
+    """
+    count = len(parents)
+    index, sets = np.full(1 << count, -1), 0
+    for above in range(1 << count):
+        closed = True
+        for i in range(count):
+            closed = closed and (not above >> i & 1 or parents[i] < 0 or above >> parents[i] & 1)
+        if closed:
+            index[above] = sets
+            sets += 1
+    return index, sets
+
+
+@njit
+def _from_above(output, grid, index, A, f):
+    """Writes A (sets, n), zero before; returns the probability of the output. f (n,) is work space."""
+    count, sizes = len(output.rows), grid.sizes
+    A[0] = 1.0
+    g, probability = np.empty(ORDER), 0.0
+    for above in range(1 << count):
+        for i in range(count):
+            if index[above] < 0 or not _admissible(i, above, output.parents):
+                continue
+            _factor(i, above, output, grid, f)
+            old, new, total = A[index[above]], A[index[above | 1 << i]], 0.0
+            for panel in range(grid.end[i] - 1, grid.begin[i] - 1, -1):
+                first = panel * ORDER
+                for j in range(ORDER):
+                    g[j] = sizes[panel] * f[first + j] * old[first + j]
+                for j in range(ORDER):
+                    part = 0.0
+                    for k in range(ORDER):
+                        part += ABOVE[j, k] * g[k]
+                    new[first + j] += total + part
+                for j in range(ORDER):
+                    total += WEIGHTS[j] * g[j]
+            for j in range(grid.begin[i] * ORDER):
+                new[j] += total
+            if above | 1 << i == (1 << count) - 1:
+                probability += total
+    return probability
+
+
+@njit
+def _from_below(output, grid, index, A, probability, f, mean):
+    """Integrates B and adds to mean (T, T), on either side of the diagonal, the posterior means. f (n,) is work space."""
+    count, n, sizes = len(output.rows), len(grid.nodes), grid.sizes
+    B, g = np.zeros_like(A), np.empty(ORDER)
+    B[-1] = 1.0
+    for above in range((1 << count) - 1, -1, -1):
+        for i in range(count):
+            if index[above] < 0 or not _admissible(i, above, output.parents):
+                continue
+            _factor(i, above, output, grid, f)
+            old, new, total = B[index[above | 1 << i]], B[index[above]], 0.0
+            for panel in range(grid.begin[i], grid.end[i]):
+                first = panel * ORDER
+                whole = 0.0
+                for j in range(ORDER):
+                    g[j] = sizes[panel] * f[first + j] * old[first + j]
+                    whole += WEIGHTS[j] * g[j]
+                for j in range(ORDER):
+                    part = whole
+                    for k in range(ORDER):
+                        part -= ABOVE[j, k] * g[k]
+                    new[first + j] += total + part
+                    # From here on f is the posterior weight of the node.
+                    f[first + j] = WEIGHTS[j] * g[j] * A[index[above], first + j] / probability
+                total += whole
+            for j in range(grid.end[i] * ORDER, n):
+                new[j] += total
+            _add_means(i, above | 1 << i, output, grid, f, mean)
+
+
+@njit
+def _add_means(i, here, output, grid, weights, mean):
+    """Adds to mean, on either side of the diagonal, the means of value i and of the entries that it bounds, given `weights`
+    (n,)."""
+    a, b, best, value = output.rows[i], output.columns[i], output.best, output.value
+    nodes, pull = grid.nodes, grid.pull
+    first, last = grid.begin[i] * ORDER, grid.end[i] * ORDER
+    for j in range(first, last):
+        mean[a, b] += weights[j] * (nodes[j] - output.omega[a, b])
+    for row in range(len(best)):
+        for c in range(len(best)):
+            if _bounded(row, c, i, here, value, best):
+                for j in range(first, last):
+                    mean[row, c] -= weights[j] * pull[row, c, j]
+
+
+@njit
 def posterior(best, omega, mean):
     """Writes E[h - omega | best] into mean (T, T), given best (T,) and omega (T, T) in units of sqrt(V); returns P(best | omega).
 
@@ -205,97 +169,22 @@ def posterior(best, omega, mean):
     likely = np.empty((tokens, tokens))
     distance = nearest(best, omega, likely)
     if distance > FURTHEST**2:
-        taken, scale = np.empty((tokens, tokens)), FURTHEST / math.sqrt(distance)
+        moved, scale = np.empty((tokens, tokens)), FURTHEST / math.sqrt(distance)
         for a in range(tokens):
             for b in range(tokens):
-                taken[a, b] = likely[a, b] + scale * (omega[a, b] - likely[a, b])
-        omega = taken
-    rows, columns, parents, value = _values_of(best)
-    count = len(rows)
-    centers, widths = np.empty(count), np.empty(count)
-    for i in range(count):
-        centers[i], widths[i] = likely[rows[i], columns[i]], _deviation(rows[i], columns[i])
-    furthest = 1.0
-    for a in range(tokens):
-        for b in range(a, tokens):
-            furthest = max(furthest, abs(omega[a, b] - likely[a, b]) / _deviation(a, b))
-    nodes, sizes, begin, end = _panels(centers, widths, _WIDTH / furthest)
-    below, pull = _bounds(best, omega, nodes)
-    # The sets that hold the parents of all their members, by rising bits, so that S comes before S + i.
-    index, sets = np.full(1 << count, -1), 0
-    for above in range(1 << count):
-        closed = True
-        for i in range(count):
-            closed = closed and (not above >> i & 1 or parents[i] < 0 or above >> parents[i] & 1)
-        if closed:
-            index[above] = sets
-            sets += 1
-    A, B = np.zeros((sets, len(nodes))), np.zeros((sets, len(nodes)))
-    A[0], B[sets - 1] = 1.0, 1.0
-    f, g, probability = np.empty(len(nodes)), np.empty(_ORDER), 0.0
-    for above in range(1 << count):
-        for i in range(count):
-            if index[above] < 0 or not _admissible(i, above, parents):
-                continue
-            _factor(i, above, rows, columns, value, best, omega, nodes, below, begin[i] * _ORDER, end[i] * _ORDER, f)
-            old, new, total = A[index[above]], A[index[above | 1 << i]], 0.0
-            for panel in range(end[i] - 1, begin[i] - 1, -1):
-                first = panel * _ORDER
-                for j in range(_ORDER):
-                    g[j] = sizes[panel] * f[first + j] * old[first + j]
-                for j in range(_ORDER):
-                    part = 0.0
-                    for k in range(_ORDER):
-                        part += _ABOVE[j, k] * g[k]
-                    new[first + j] += total + part
-                for j in range(_ORDER):
-                    total += _W[j] * g[j]
-            for j in range(begin[i] * _ORDER):
-                new[j] += total
-            if above | 1 << i == (1 << count) - 1:
-                probability += total
+                moved[a, b] = likely[a, b] + scale * (omega[a, b] - likely[a, b])
+        omega = moved
+    output = split(best, omega)
+    grid = quadrature(output, likely)
+    index, sets = _sets(output.parents)
+    A, f = np.zeros((sets, len(grid.nodes))), np.empty(len(grid.nodes))
+    probability = _from_above(output, grid, index, A, f)
     mean[:] = 0.0
-    for above in range((1 << count) - 1, -1, -1):
-        for i in range(count):
-            if index[above] < 0 or not _admissible(i, above, parents):
-                continue
-            start, stop = begin[i] * _ORDER, end[i] * _ORDER
-            _factor(i, above, rows, columns, value, best, omega, nodes, below, start, stop, f)
-            old, new, total = B[index[above | 1 << i]], B[index[above]], 0.0
-            for panel in range(begin[i], end[i]):
-                first = panel * _ORDER
-                whole = 0.0
-                for j in range(_ORDER):
-                    g[j] = sizes[panel] * f[first + j] * old[first + j]
-                    whole += _W[j] * g[j]
-                for j in range(_ORDER):
-                    part = whole
-                    for k in range(_ORDER):
-                        part -= _ABOVE[j, k] * g[k]
-                    new[first + j] += total + part
-                    # From here on f is the posterior weight of the node.
-                    f[first + j] = _W[j] * g[j] * A[index[above], first + j] / probability
-                total += whole
-            for j in range(stop, len(nodes)):
-                new[j] += total
-            _add_means(i, above | 1 << i, rows, columns, value, best, omega, nodes, pull, start, stop, f, mean)
+    _from_below(output, grid, index, A, probability, f, mean)
     for a in range(tokens):
         for b in range(a):
             mean[a, b] = mean[b, a] = mean[a, b] + mean[b, a]
     return probability
-
-
-@njit
-def _add_means(i, here, rows, columns, value, best, omega, nodes, pull, first, last, weights, mean):
-    """Adds to mean, on either side of the diagonal, what value i and the entries that it bounds have, given `weights` (n,)."""
-    a, b = rows[i], columns[i]
-    for j in range(first, last):
-        mean[a, b] += weights[j] * (nodes[j] - omega[a, b])
-    for row in range(len(best)):
-        for c in range(len(best)):
-            if _bounded(row, c, i, here, value, best):
-                for j in range(first, last):
-                    mean[row, c] -= weights[j] * pull[row, c, j]
 
 
 @njit

@@ -1,4 +1,4 @@
-"""What an experiment of the attention-indexed family may say. The model: x_a in R^d, S = W W^T / sqrt(r d), W of d x r."""
+"""Specifications of the attention-indexed family. The model: x_a in R^d, S = W W^T / sqrt(r d), W of d x r."""
 
 from typing import Annotated, ClassVar, Literal
 

@@ -1,22 +1,22 @@
 """Two attention layers of extensive width reading two tokens: model, channel, state evolution.
 
 Derived for this project; one layer is that of Boncoraglio et al. 2025 (arXiv:2506.01582). Each layer has weights of its own, as
-in `model`, of which only the traceless part T_l = S_l - (tr S_l / d) I acts:
+in `model`. Only the traceless part T_l = S_l - (tr S_l / d) I acts:
 
     h^1 = X T_1 X^T / sqrt(d),    B = c I + softmax_rows(beta h^1),
     h^2 = B (X T_2 X^T / sqrt(d)) B^T,    y = softmax_rows(beta h^2).
 
 The second layer reads the tokens B X, as in deep attention. Without the trace both raw fields have variance 2 on the diagonal and
-1 off it, and are independent. (With it, known as it is, the fields of the layers would be correlated, and the data would
+1 off it, and are independent. (With the trace, which is known, the fields of the layers would be correlated, and the data would
 inform about S_1 and S_2 jointly; see docs/attention_indexed_two_layers.md.)
 
-For T = 2, y gives h^2 up to one constant, so that given h^1 the raw field of layer 2 is known up to a constant: what is left of
-the posterior is a two-dimensional integral (`two_layers_kernels`). In whitened posterior means z_l in R^2 of the differences
+For T = 2, y gives h^2 up to one constant. Given h^1 the raw field of layer 2 is then known up to a constant, and the posterior is
+a two-dimensional integral (`two_layers_kernels`). In whitened posterior means z_l in R^2 of the differences
 (h_11 - h_12, h_22 - h_12) of layer l, and V_l = mmse of S_l,
 
     q_hat_l = 4 alpha E ||G_l||_F^2 = alpha k_l / V_l,    k_l = 2 E |z_l|^2,    V_l = mmse(rho, 1 / q_hat_l),
 
-with k_1 + k_2 -> 4, twice the two numbers that an output tells, as V -> 0. E tr G_1 G_2 = 0, since the model is symmetric under
+with k_1 + k_2 -> 4, twice the two equations of an output, as V -> 0. E tr G_1 G_2 = 0, since the model is symmetric under
 a change of sign of T_2 and of h^2 at once.
 """
 
@@ -73,7 +73,7 @@ class TwoLayers:
         return log_attention(B @ second @ B.transpose(0, 2, 1), self.beta)
 
     def observe(self, log_y):
-        """Sum and difference (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12), all that outputs `log_y` (n, 2, 2) contain."""
+        """Sum and difference (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12): outputs `log_y` (n, 2, 2) contain no more."""
         logs = log_y / self.beta
         first, second = logs[:, 0, 0] - logs[:, 0, 1], logs[:, 1, 1] - logs[:, 1, 0]
         return np.stack([first + second, first - second], axis=1)
@@ -110,7 +110,7 @@ def contrasts(h):
 def slopes(z, V):
     """G_l = E[h^l - omega^l | y] / (2 V_l), symmetric matrices (n, 2, 2, 2), of whitened means z (n, 2, 2).
 
-    The output tells nothing about a constant added to h, so the entries of G_l sum to zero: ||G_l||_F^2 = |z_l|^2 / (2 V_l).
+    The output does not depend on a constant added to h, so the entries of G_l sum to zero: ||G_l||_F^2 = |z_l|^2 / (2 V_l).
     """
     s, d = np.moveaxis(z * SPREADS / (2.0 * np.sqrt(V)[:, None]), -1, 0)
     off = -0.25 * s
@@ -150,7 +150,7 @@ def channel_averages(model: TwoLayers, V, nodes) -> Averages:
 
 
 def _forward(model, fields):
-    """What the outputs tell (n, 2), of contrasts (n, 2, 2) of the raw fields; equation of `two_layers_kernels`."""
+    """`TwoLayers.observe` (n, 2) of contrasts (n, 2, 2) of the raw fields; equation of `two_layers_kernels`."""
     (u_s, u_d), (v_s, v_d) = np.moveaxis(fields, 0, -1)
     first, second = (1.0 / (1.0 + np.exp(-0.5 * model.beta * u)) for u in (u_s + u_d, u_s - u_d))
     e = model.skip + first + second - 1.0
@@ -186,7 +186,7 @@ def solve(
 
     def step(log_v):
         V = np.exp(np.clip(log_v, math.log(0.1 * RECOVERED), 0.0))
-        # Noise of the nodes can make a layer that is hardly informed about a little worse than uninformed.
+        # Where the data hardly inform about a layer, noise of the nodes can make its information negative.
         information = np.maximum(channel_averages(model, V, nodes).information, 1e-12)
         return np.log(np.maximum(mmse(ratio, V / (alpha * information)), 0.1 * RECOVERED))
 

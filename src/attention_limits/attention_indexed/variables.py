@@ -68,7 +68,7 @@ VARIABLES = (
 
 # Matrix AMP (matrix_amp).
 COORDINATES += (Coordinate("eigenvalue", "eigenvalue", "i", "number, from 1, ascending"),)
-_AMP = "omega = h(S_hat) - 2 V G_prev; R = S_hat + (2 / (d q_hat)) sum G_ab (x_a x_b^T - delta_ab I) / sqrt(d)"
+_AMP = "omega = h(S_hat) - 2 V' G_prev; R = S_hat + (2 / (d q_hat)) sum G_ab (x_a x_b^T - delta_ab I) / sqrt(d)"
 _RESIDUAL = "||S_new - S_hat||_F / sqrt(d V), before damping"
 VARIABLES += (
     Variable("mmse_predicted", (), "error that AMP predicts", "V", _ERROR, "mmse(1 / q_hat)"),

@@ -140,7 +140,11 @@ def _index(folder: Path, axes: list[str]) -> dict[str, tuple[str, list[list[floa
         known = {}
     found, changed = {}, False
     for file in sorted(folder.glob("[!.]*.nc")):
-        status = file.stat()
+        try:
+            status = file.stat()
+        except FileNotFoundError:
+            # Snakemake removes the file of a job before the job starts.
+            continue
         stamp = [status.st_mtime_ns, status.st_size]
         if known.get(file.name, [None])[0] != stamp:
             try:

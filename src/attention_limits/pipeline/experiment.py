@@ -140,7 +140,7 @@ def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[Pro
     model = document.get("model", {})
     model = {"base": model} if isinstance(model, str) else dict(model)
     base = model.pop("base", None)
-    if base is None or base in models:
+    if base is None or (isinstance(base, str) and base in models):
         return {**document, "model": {**models.get(base, {}), **model}, "own": list(model)}, []
     return document, [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
 
@@ -183,6 +183,8 @@ def _expand(path: Path, scale: str, document: dict, family: Family) -> tuple[Exp
             read |= set(model)
             continue
         read |= fields(classes[name], "model")
+        if "model" in written:
+            found.append(((section, name, "model"), "unknown key; the model of the file is that of all estimators"))
         part, wrong = _validated(classes[name], written, model, document["own"])
         if part is not None and (reads := getattr(part, "reads", None)) and reads not in data:
             wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))

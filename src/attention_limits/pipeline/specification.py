@@ -150,6 +150,10 @@ def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Probl
 
 
 def _problem(schema: dict, item: dict) -> Problem:
+    if item["loc"] and item["loc"][-1] == "[key]":
+        # pydantic means the key itself, not its value.
+        keys, _, _ = _walk(schema, item["loc"][:-1])
+        return keys, f"unknown key; allowed: names matching {item['ctx']['pattern']}"
     keys, node, parent = _walk(schema, item["loc"])
     if item["type"] == "extra_forbidden":
         return keys, f"unknown key; allowed: {', '.join(sorted(parent.get('properties', {}))) or 'none'}"
@@ -179,7 +183,8 @@ def _walk(schema: dict, location: tuple) -> tuple[tuple[str, ...], dict, dict]:
             continue
         parent, inner = node, node.get("properties", {}).get(key)
         if inner is None:
-            inner = node.get("items") if isinstance(key, int) else node.get("additionalProperties")
+            values = [node.get("additionalProperties"), *node.get("patternProperties", {}).values()]
+            inner = node.get("items") if isinstance(key, int) else next(filter(None, values), None)
         node = _resolved(schema, inner if isinstance(inner, dict) else {})
         keys.append(str(key))
     return tuple(keys), node, parent
@@ -229,6 +234,8 @@ def describe(node: dict) -> str:
     elif "discriminator" in node:
         key, names = node["discriminator"]["propertyName"], sorted(node["discriminator"]["mapping"])
         words.append(f"a mapping with {key}: {' or '.join(names)}")
+    elif "anyOf" in node:
+        words.append(" or ".join(describe(item) for item in node["anyOf"] if item.get("type") != "null"))
     elif "type" in node:
         words.append(_TYPES[node["type"]])
     sizes = [text.format(node[key]) for key, text in _SIZES.items() if key in node]

@@ -22,10 +22,11 @@ class Alignment:
 
 
 def read_alignment(path: Path, alphabet: str) -> Alignment:
-    """Read an alignment from the file `path`; its letters, gap included, are those of `alphabet`, sequences may span lines.
+    """Read an alignment with the letters of `alphabet`, gap included, from the file `path`; a sequence may span lines.
 
-    Raises ValueError naming the file and the line (and column, for a letter) of: text before the first header, a letter that is
-    not in the alphabet, an empty sequence, a sequence of another length than the first; and when fewer than two remain.
+    Raises ValueError, with the file and the line (and the column of a letter), for text before the first header, a letter outside
+    of the alphabet, an empty sequence, and a sequence of another length than the first. Raises ValueError too for fewer than two
+    sequences, and for sequences of one letter.
     """
     code = {letter: index for index, letter in enumerate(alphabet)}
     names, lines, rows = [], [], []
@@ -37,7 +38,7 @@ def read_alignment(path: Path, alphabet: str) -> Alignment:
             rows.append([])
         elif text and not rows:
             raise ValueError(
-                f"{path}: line {number}: a header, which begins with >, must come before the first sequence"
+                f"{path}: line {number}: a header, which begins with >, must stand before the first sequence"
             )
         elif text:
             unknown = next((column for column, letter in enumerate(text) if letter not in code), None)
@@ -52,7 +53,7 @@ def read_alignment(path: Path, alphabet: str) -> Alignment:
         if not row or len(row) != len(rows[0]):
             raise ValueError(
                 f"{path}: line {number}: the sequence {name!r} has {len(row)} letters, the first one {len(rows[0])}; "
-                "aligned sequences have one length"
+                "all must have the same length"
             )
     if len(rows[0]) < 2:
         raise ValueError(f"{path}: sequences of length {len(rows[0])}; at least 2 letters are needed")

@@ -1,7 +1,7 @@
-"""Training of the models of this family by L-BFGS (Liu and Nocedal 1989), and when starts agree on a minimum.
+"""Fits by L-BFGS (Liu and Nocedal 1989), and the number of starts that agree on a minimum.
 
-Softmax attention has plateaus: there the gradient is small far from any minimum. The tolerance of the gradient is therefore
-1e-5 by default, and a minimum counts as found only where two starts end at one objective.
+Softmax attention has plateaus, where the gradient is small far from any minimum. Therefore the default tolerance of the gradient
+is 1e-5, and a minimum counts as found only where two starts end at the same objective.
 """
 
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-# Standard deviation of the first weights: logits of order one tenth of their final size.
+# Standard deviation of the initial weights: logits begin at about one tenth of their final size.
 START = 0.1
-# Starts whose objectives differ by less, in nats per site, have found the same minimum.
+# Two starts have found the same minimum when their objectives differ by less, in nats per site.
 AGREEMENT = 1e-4
-# Pairs of steps and gradient changes that L-BFGS keeps; 20 of them need up to a third more iterations.
+# Pairs of steps and gradient changes that L-BFGS keeps. With 20 pairs it needs up to a third more iterations.
 MEMORY = 60
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where a descent has ended.
+    """The end point of a descent.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ def descend(function: Callable, start, max_iterations: int, tolerance: float) ->
             "maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": tolerance, "ftol": 0.0, "maxcor": MEMORY,
         },
     )  # fmt: skip
-    # The returned gradient is that of the last trial point, which is not the best one after a failed search.
+    # After a failed line search scipy returns the gradient of the last trial point, which is not the best one.
     value, gradient = function(outcome.x)
     norm = float(np.abs(gradient).max())
     return Descent(outcome.x, float(value), norm, int(outcome.nit), norm <= tolerance)
 
 
 def agreeing(objectives, converged) -> int:
-    """How many `converged` starts (starts,) end within AGREEMENT of the smallest of all `objectives` (starts,)."""
+    """Number of `converged` starts (starts,) that end within AGREEMENT of the smallest of all `objectives` (starts,)."""
     objectives = np.asarray(objectives)
     return int(np.sum(np.asarray(converged) & (objectives <= objectives.min() + AGREEMENT)))

@@ -1,7 +1,7 @@
 """Factored self-attention fitted to sequences: logits_ia = sum_{j != i} A_ij V[a, s_j] (Rende et al. 2024, arXiv:2304.07235).
 
 Its masked-token loss is the asymmetric pseudo-likelihood of a Potts model with couplings A_ij V_ab, so a fit is an inverse
-Potts problem. Only A_ij V_ab up to V -> V + 1 b^T matters: errors are measured where that freedom does not show.
+Potts problem. The loss depends only on A_ij V_ab, up to V -> V + 1 b^T; the errors below are invariant under both freedoms.
 """
 
 from dataclasses import dataclass
@@ -57,8 +57,8 @@ def fit(
     rng : numpy.random.Generator
         Draws the start, normal numbers of standard deviation START.
     attention : "raw" or "softmax"
-        A itself is the parameter, or A_ij = softmax_j(W_ij) over all j, whose diagonal then goes to the masked site: rows of A
-        are positive and add up to at most one.
+        A itself is the parameter, or A_ij = softmax_j(W_ij) over all j. The diagonal of the softmax is the weight of the masked
+        site and does not enter: rows of A are positive and add up to at most one.
     ridge : float >= 0
     max_iterations : int
         Largest number of L-BFGS iterations.
@@ -123,8 +123,8 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float) 
 def losses(attention, values, sequences) -> np.ndarray:
     """-log softmax(sum_{j != i} A_ij V[:, s_j])[s_i] of sequences (M, L) at every site: array (M, L), nats.
 
-    `attention` is A (L, L), with zero diagonal, and `values` V (C, C). With A = beta J and V = U these are the losses of the
-    Potts model's own conditionals, which no model can beat on average. Raises ValueError when the sequences do not fit.
+    `attention` is A (L, L), with zero diagonal, and `values` is V (C, C). With A = beta J and V = U these are the losses of the
+    conditionals of the Potts model, which no model beats on average. Raises ValueError when the sequences do not fit.
     """
     sequences = _checked(sequences, len(values))
     out = np.empty(sequences.shape)

@@ -1,8 +1,8 @@
 """Loss and gradient of factored attention, logits_ia = sum_{j != i} A_ij V[a, s_j], for sequences s (M, L).
 
-The model is that of Rende et al. 2024 (arXiv:2304.07235), the gradient is derived here. Sequences are taken in blocks, so that
-sums over sites are products of an (L, L) and an (L, BLOCK C) matrix. `values` is the transpose of V, so that the logits that a
-colour gives are contiguous.
+The model is that of Rende et al. 2024 (arXiv:2304.07235); the gradient is derived here. The kernels take the sequences in blocks,
+so that a sum over sites is a product of an (L, L) and an (L, BLOCK C) matrix. `values` is the transpose of V: the logits from one
+colour are contiguous.
 """
 
 import math
@@ -12,7 +12,9 @@ from numba import njit
 
 from attention_limits.numerics.fast_math import exp
 
+# Sequences per block.
 BLOCK = 32
+# Sums may be reordered; infinities keep their meaning.
 FAST = {"nnan", "nsz", "reassoc", "contract"}
 
 

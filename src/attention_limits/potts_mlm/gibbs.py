@@ -1,7 +1,7 @@
-"""Samples of the generalised Potts model in equilibrium: Gibbs sweeps with parallel tempering, and how sure one can be.
+"""Gibbs sampling of the generalised Potts model with parallel tempering, and tests of equilibrium.
 
-At the low temperatures of Rende et al. 2024 a single chain stays near where it began; a ladder of inverse temperatures
-from 0, whose neighbours exchange configurations, carries every configuration back to where it is forgotten.
+At the low temperatures of Rende et al. 2024 a single chain stays near its initial state. On a ladder of inverse temperatures from
+0 neighbours exchange configurations: every configuration returns to beta = 0, where it forgets its past.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from attention_limits.pipeline.progress import progress
 from attention_limits.potts_mlm import gibbs_kernels
 from attention_limits.potts_mlm.potts import Potts
 
-# Blocks of the jackknife: few enough that each is longer than the autocorrelation time in a useful run.
+# Blocks of the jackknife. In a useful run each is longer than the autocorrelation time.
 BLOCKS = 20
-# Configurations saved per call of the kernel, so that progress can be told in between.
+# Configurations per call of the kernel. The line of progress moves between calls.
 BATCH = 50
 
 
@@ -67,7 +67,7 @@ class Ladder:
         gibbs_kernels.initialise(model.J, model.U, self._states, self._fields, self._energies)
 
     def sample(self, count: int, gap: int, label: str = "") -> Sampled:
-        """The next `count` configurations of every temperature, `gap` sweeps apart; progress is shown under `label`."""
+        """The next `count` configurations of every temperature, `gap` sweeps apart; `label` names the line of progress."""
         size = len(self.betas)
         states = np.empty((count, size, self.model.sites), dtype=np.int8)
         energies = np.empty((count, size))
@@ -102,7 +102,7 @@ def hamming_distance(states, colors: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def color_counts(states, colors: int) -> np.ndarray:
-    """How often each of the C = `colors` colours occurs at each site of states (n, ..., L): array (..., L, C)."""
+    """Number of occurrences of each of the C = `colors` colours at each site of states (n, ..., L): array (..., L, C)."""
     return np.stack([np.count_nonzero(states == color, axis=0) for color in range(colors)], axis=-1)
 
 
@@ -114,9 +114,8 @@ def _distance(counts) -> np.ndarray:
 def cross_distance(first, second) -> np.ndarray:
     """Mean fraction of differing sites between configurations of two runs: array (...).
 
-    `first` and `second` are the colour counts (..., L, C) of the runs, from `color_counts`.
-
-    Twice this minus the distances within the two is the squared difference of their site frequencies: zero in equilibrium.
+    `first` and `second` are the colour counts (..., L, C) of the runs, from `color_counts`. Twice this distance, minus the
+    distances within the two runs, is the squared difference of their site frequencies: zero in equilibrium.
     """
     sizes = first[..., 0, :].sum(axis=-1) * second[..., 0, :].sum(axis=-1)
     return np.mean(1.0 - (first * second).sum(axis=-1) / sizes[..., None], axis=-1)
@@ -124,7 +123,7 @@ def cross_distance(first, second) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two independent runs say about equilibrium at each temperature; arrays (..., 2) are by run.
+    """Comparison of two independent runs at each temperature; arrays (..., 2) are by run.
 
     Attributes
     ----------
@@ -133,9 +132,9 @@ class Agreement:
     cross : array (K,)
         Between the runs.
     autocorrelation : array (K, 2)
-        In saved configurations, the longer of those of the energy and of the overlap with the commonest colours.
+        In saved configurations: the larger of two, of the energy and of the overlap with the commonest colours.
     r_hat : array (K,)
-        Split R-hat, the larger of the two observables.
+        Split R-hat: the larger of the same two.
     """
 
     distance: np.ndarray
@@ -157,15 +156,12 @@ def compare(first: Sampled, second: Sampled, colors: int) -> Agreement:
     counts = [color_counts(run.states, colors) for run in runs]
     distances = [hamming_distance(run.states, colors) for run in runs]
     common = (counts[0] + counts[1]).argmax(axis=-1)
+    energies = [run.energies.T for run in runs]
+    overlaps = [np.mean(run.states == common, axis=2).T for run in runs]
     # (observable, temperature, run, time)
-    series = np.array(
-        [
-            [run.energies.T for run in runs],
-            [np.mean(run.states == common, axis=2).T for run in runs],
-        ]
-    ).swapaxes(1, 2)
-    tau = np.array([[[autocorrelation_time(run) for run in pair] for pair in part] for part in series])
-    r_hat = np.array([[split_r_hat(pair) for pair in part] for part in series])
+    series = np.array([energies, overlaps]).swapaxes(1, 2)
+    tau = np.array([[[autocorrelation_time(run) for run in pair] for pair in observable] for observable in series])
+    r_hat = np.array([[split_r_hat(pair) for pair in observable] for observable in series])
     return Agreement(
         distance=np.stack([value for value, _ in distances], axis=-1),
         distance_error=np.stack([error for _, error in distances], axis=-1),

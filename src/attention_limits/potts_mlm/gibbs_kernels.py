@@ -15,7 +15,7 @@ from attention_limits.numerics.fast_math import exp
 
 @njit
 def initialise(J, U, states, fields, energies):
-    """Write the fields (K, L, C) and energies (K,) of states (K, L) anew; J (L, L) with zero diagonal, U (C, C), symmetric."""
+    """Compute fields (K, L, C) and energies (K,) of states (K, L); J (L, L) with zero diagonal and U (C, C) are symmetric."""
     replicas, sites, colors = fields.shape
     for k in range(replicas):
         energies[k] = 0.0
@@ -58,6 +58,33 @@ def _recolor(J, difference, fields, site):
 
 
 @njit
+def _sweep(rng, J, U, beta, state, fields, energy, random_sites, weights, difference):
+    """One Gibbs sweep of a replica, which changes state (L,) and fields (L, C); the new energy. The last two (C,) are scratch."""
+    sites, colors = fields.shape
+    for visit in range(sites):
+        i = min(int(rng.random() * sites), sites - 1) if random_sites else visit
+        old = state[i]
+        new = _draw(fields[i], beta, weights, rng.random())
+        if new != old:
+            energy -= fields[i, new] - fields[i, old]
+            for a in range(colors):
+                difference[a] = U[new, a] - U[old, a]
+            _recolor(J, difference, fields, i)
+            state[i] = new
+    return energy
+
+
+@njit
+def _exchange(rng, betas, order, energies, first, accepted, tried):
+    """Offer an exchange to the pairs (k, k + 1) of the ladder with k = first, first + 2, ..."""
+    for k in range(first, len(betas) - 1, 2):
+        tried[k] += 1
+        if swap_accepted(betas[k], betas[k + 1], energies[order[k]], energies[order[k + 1]], rng.random()):
+            order[k], order[k + 1] = order[k + 1], order[k]
+            accepted[k] += 1
+
+
+@njit
 def temper(
     rng, J, U, betas, order, states, fields, energies, random_sites, gap, colors_out, energies_out, accepted, tried
 ):
@@ -78,7 +105,7 @@ def temper(
     colors_out : int8 (n, K, L), energies_out : (n, K), written
         Saved by temperature.
     accepted, tried : (K - 1,), increased
-        Exchanges of the pairs (k, k + 1). Even and odd pairs take turns.
+        Exchanges of the pairs (k, k + 1).
     """
     ladder, sites, colors = fields.shape
     weights, difference = np.empty(colors), np.empty(colors)
@@ -86,26 +113,16 @@ def temper(
         for sweep in range(gap):
             for k in range(ladder):
                 r = order[k]
-                for visit in range(sites):
-                    i = min(int(rng.random() * sites), sites - 1) if random_sites else visit
-                    old = states[r, i]
-                    new = _draw(fields[r, i], betas[k], weights, rng.random())
-                    if new != old:
-                        energies[r] -= fields[r, i, new] - fields[r, i, old]
-                        for a in range(colors):
-                            difference[a] = U[new, a] - U[old, a]
-                        _recolor(J, difference, fields[r], i)
-                        states[r, i] = new
-            for k in range((saved * gap + sweep) % 2, ladder - 1, 2):
-                tried[k] += 1
-                if swap_accepted(betas[k], betas[k + 1], energies[order[k]], energies[order[k + 1]], rng.random()):
-                    order[k], order[k + 1] = order[k + 1], order[k]
-                    accepted[k] += 1
+                energies[r] = _sweep(
+                    rng, J, U, betas[k], states[r], fields[r], energies[r], random_sites, weights, difference
+                )
+            # Even and odd pairs take turns.
+            _exchange(rng, betas, order, energies, (saved * gap + sweep) % 2, accepted, tried)
         for k in range(ladder):
             energies_out[saved, k] = energies[order[k]]
             for i in range(sites):
                 colors_out[saved, k, i] = states[order[k], i]
-        # Rounding errors of the increments do not add up over a run.
+        # Rounding errors of the increments must not add up over a run.
         initialise(J, U, states, fields, energies)
 
 

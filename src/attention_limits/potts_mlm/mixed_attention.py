@@ -1,9 +1,9 @@
 """Single attention layers between factored and position-free: x_j = a s_j + (1 - a) p_j (Rende et al. 2024, Fig. 2d).
 
-Colours s_j and positions p_j are one-hot in one space of max(C, L) directions, the mask in one more. Scores are
-e_ij = x_i^T Q^T K x_j with the mask for s_i, logits are sum_{j != i} A_ij V s_j, with A = e (raw) or its softmax over j, where
-the masked site has value zero. a = 0 is factored attention; at a = 1 the scores do not know the positions. Which attention the
-paper uses here, and how colours and positions share the space, are inferred.
+Colours s_j and positions p_j are one-hot in one space of max(C, L) directions; the mask is one direction more. Scores are
+e_ij = x_i^T Q^T K x_j with the mask for s_i; logits are sum_{j != i} A_ij V s_j, with A = e (raw) or its softmax over j, where
+the masked site has value zero. a = 0 is factored attention; at a = 1 the scores do not depend on the positions. The kind of
+attention in the paper, and how colours and positions share the space, are inferred.
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def fit(
     mixing : float
         a in [0, 1].
     softmax : bool
-        Whether the attention is the softmax of the scores or the scores themselves.
+        The attention is the softmax of the scores; otherwise the scores themselves.
     ridge : float >= 0
     max_iterations : int
         Largest number of L-BFGS iterations.
@@ -83,13 +83,13 @@ def fit(
     scores, transposed = _unpacked(found.parameters, directions, colors)
     loss = found.objective - 0.5 * ridge * found.parameters @ found.parameters
     return MixedFit(
-        scores,
-        transposed.T.copy(),
-        float(loss),
-        found.objective,
-        found.gradient_norm,
-        found.iterations,
-        found.converged,
+        scores=scores,
+        values=transposed.T.copy(),
+        loss=float(loss),
+        objective=found.objective,
+        gradient_norm=found.gradient_norm,
+        iterations=found.iterations,
+        converged=found.converged,
     )
 
 

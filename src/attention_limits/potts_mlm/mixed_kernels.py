@@ -1,6 +1,6 @@
 """Loss and gradient of attention layers between factored and position-free, for sequences s (M, L); see `mixed_attention`.
 
-The model is that of Rende et al. 2024 (arXiv:2304.07235, Fig. 2d), the gradient is derived here. With
+The model is that of Rende et al. 2024 (arXiv:2304.07235, Fig. 2d); the gradient is derived here. With
 q_i = a S_mask + (1 - a) S_i the score of site j at the masked site i is e_ij = (1 - a) q_i[j] + a q_i[s_j], and
 e_ii = (1 - a) q_i[i].
 """
@@ -83,7 +83,7 @@ def loss_and_gradient(scores, values, sequences, mixing, softmax, d_scores, d_va
     mixing : float
         a.
     softmax : bool
-        Whether the attention is the softmax of e or e itself.
+        The attention is the softmax of e; otherwise e itself.
     d_scores, d_values : written
         Laid out as `scores` and `values`. With R = softmax - onehot: dA_ij = R_i . V[:, s_j], dV[:, s_j] += A_ij R_i, and for
         the softmax de_ij = A_ij (dA_ij - sum_k A_ik dA_ik).

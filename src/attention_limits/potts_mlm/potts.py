@@ -12,12 +12,13 @@ import xarray as xr
 
 # Enumeration holds all C**L states in memory.
 MAX_STATES = 1 << 20
+# Largest difference between a matrix and its transpose, relative to the largest entry.
 SYMMETRY = 1e-10
 
 
 @dataclass(frozen=True)
 class Potts:
-    """Couplings of a generalised Potts model, checked and brought to double precision.
+    """Couplings of a generalised Potts model, checked, in double precision.
 
     Attributes
     ----------
@@ -29,7 +30,7 @@ class Potts:
     Raises
     ------
     ValueError
-        Naming the matrix and what is wrong with it.
+        For another matrix, with the wrong entry.
     """
 
     J: np.ndarray
@@ -90,8 +91,10 @@ class Potts:
 
 
 def symmetric(matrix, name: str, hollow: bool = False) -> np.ndarray:
-    """`matrix` in double precision, exactly symmetric. Raises ValueError, with `name` and the first wrong entry, when it is not
-    square, at least 2 x 2, finite and symmetric, and, if `hollow`, zero on its diagonal.
+    """`matrix` in double precision, exactly symmetric.
+
+    Raises ValueError, with `name` and the first wrong entry, unless it is square, at least 2 x 2, finite and symmetric, and, if
+    `hollow`, zero on its diagonal.
     """
     matrix = np.array(matrix, dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
@@ -110,8 +113,8 @@ def symmetric(matrix, name: str, hollow: bool = False) -> np.ndarray:
 def site_couplings(kind: str, sites: int, rng, rank: int = 1, density: float = 0.1) -> np.ndarray:
     """A random J (sites, sites).
 
-    gaussian: J_ij ~ N(0, 1). contact: 1 between neighbours on the chain and, with probability `density`, between others;
-    0 elsewhere. low_rank: sum of `rank` outer products of standard normal vectors over sqrt(rank), diagonal set to zero.
+    gaussian: J_ij ~ N(0, 1). contact: 1 between neighbours on the chain and, with probability `density`, between other sites;
+    0 elsewhere. low_rank: sum of `rank` outer products of standard normal vectors, over sqrt(rank), with zero diagonal.
     `rng` is a numpy.random.Generator. Raises ValueError for another kind.
     """
     if kind == "low_rank":
@@ -141,9 +144,9 @@ def color_couplings(kind: str, colors: int, rng) -> np.ndarray:
 
 
 def read_matrix(path: Path) -> np.ndarray:
-    """A matrix of one's own from the file `path`: a .npy file, or the only variable of a NetCDF file.
+    """The matrix in the file `path`: a .npy file, or the only variable of a NetCDF file.
 
-    Raises ValueError naming the file when it cannot be read or holds something else than one real matrix.
+    Raises ValueError, with the path, when the file cannot be read or holds something else than one real matrix.
     """
     try:
         if Path(path).suffix == ".npy":

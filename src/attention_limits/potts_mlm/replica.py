@@ -2,8 +2,8 @@
 
 x ~ N(0, K^-1), K = -J = gamma + W with W from the Gaussian orthogonal ensemble (off-diagonal variance 1/L, edges +-2), hence
 gamma > 2. The masked site is y = theta . x_-i + noise of variance D = 1/gamma; alpha = M / (L - 1) samples estimate it by
-v = (X^T X + ridge (L - 1))^-1 X^T y. The equations were derived anew; their closed form is our own. Everywhere gamma > 2,
-ridge >= 0 and alpha > 0.
+v = (X^T X + ridge (L - 1))^-1 X^T y. The equations and their closed form are derived here. Everywhere gamma > 2, ridge >= 0 and
+alpha > 0.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Errors:
     Attributes
     ----------
     generalization : mean squared error of the masked site on a fresh sequence
-    training : mean squared error on the sequences learnt from
+    training : mean squared error on the training sequences
     overlap : m = v . Sigma theta
     norm : q = v . Sigma v
     variance : V, response of the estimator; infinite without ridge below alpha = 1
@@ -58,7 +58,7 @@ def closed_form(gamma, ridge, alpha) -> Errors:
         e_g = (D + tau + z tau') / (1 + z^2 r' / alpha),   m = rho - tau,   V = r / ridge,   q = e_g - rho - D + 2 m,
         e_train = e_g / (1 + V)^2,   D = 1 / gamma,   rho = g(gamma) - D.
 
-    They are evaluated without differences of close numbers: 1 + z^2 r' / alpha and m as products, q as the sum of its two
+    The code avoids differences of close numbers: it evaluates 1 + z^2 r' / alpha and m as products, and q as the sum of its two
     terms in the saddle point. Without ridge e_g = D alpha / (alpha - 1) for alpha > 1; it diverges at alpha = 1.
     Raises ValueError for gamma <= 2, ridge < 0 or alpha <= 0.
     """
@@ -83,7 +83,7 @@ def closed_form(gamma, ridge, alpha) -> Errors:
 
 
 def _excess(gamma, ridge, alpha):
-    """e_g - D at ridge > 0, as one sum: 1 / alpha of it is left at many samples."""
+    """e_g - D at ridge > 0, as one sum; at many samples it is D / alpha."""
     z = root(gamma, ridge, alpha)
     r, width, tau, decay = _derivatives(gamma, z)
     left, spread = _response(gamma, ridge, z, r, width)
@@ -91,7 +91,7 @@ def _excess(gamma, ridge, alpha):
 
 
 def _response(gamma, ridge, z, r, width):
-    """1 + z^2 r' / alpha with alpha = z (ridge + r), and what it lacks to one."""
+    """1 + z^2 r' / alpha with alpha = z (ridge + r), and one minus this."""
     square = (gamma - 2.0) * (gamma + 2.0)
     slope = r * (square / width + 2.0 * gamma * (z / width)) / (width + z)
     return (ridge + slope) / (ridge + r), (z / width) * (r / (ridge + r))
@@ -99,7 +99,7 @@ def _response(gamma, ridge, z, r, width):
 
 def _derivatives(gamma, z):
     """r = g(x), w = sqrt(x^2 - 4) at x = gamma + z, tau = r / (gamma (gamma - r)), and -z tau' = z r / (w (gamma - r)^2)."""
-    # x - 2 is not taken from the rounded x.
+    # (gamma - 2) + z keeps the digits that x - 2 loses.
     width = np.sqrt((gamma - 2.0) + z) * np.sqrt(gamma + z + 2.0)
     r = 2.0 / (gamma + z + width)
     return r, width, r / (gamma * (gamma - r)), (z / width) * r / (gamma - r) ** 2
@@ -117,8 +117,8 @@ def initial_slope(gamma):
 def optimal_ridge(gamma: float, alpha: float) -> float:
     """The ridge with the smallest generalisation error at one gamma and alpha, to a relative 1e-3.
 
-    What depends on the ridge is of order alpha for few and of order 1 / alpha^2 for many samples, and is minimised without what
-    does not. Raises ValueError for gamma <= 2 or alpha <= 0.
+    The part of the error that depends on the ridge is of order alpha for few samples and of order 1 / alpha^2 for many. The
+    search minimises that part alone. Raises ValueError for gamma <= 2 or alpha <= 0.
     """
 
     def error(log_ridge):
@@ -134,14 +134,14 @@ def optimal_ridge(gamma: float, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """What the general saddle point needs of the inputs' covariance Sigma and of the teacher theta.
+    """Spectral measures of the covariance Sigma of the inputs, for the general saddle point.
 
     Attributes
     ----------
     values, weights : arrays (n,)
-        Spectral measure of the normalised trace of Sigma.
+        Of the normalised trace: sum of weights times f(values) = tr f(Sigma) / (L - 1).
     teacher_values, teacher_weights : arrays (k,)
-        Spectral measure of Sigma at theta: sum of weights times f(values) = theta^T f(Sigma) theta.
+        At the teacher theta: sum of weights times f(values) = theta^T f(Sigma) theta.
     noise : float
         Variance of the masked site given the others.
     """
@@ -154,7 +154,7 @@ class Spectrum:
 
     @classmethod
     def of_matrix(cls, K, site: int = 0) -> "Spectrum":
-        """That of the site number `site` of a precision matrix K (L, L)."""
+        """The spectrum of the other sites than `site` of a precision matrix K (L, L)."""
         others = np.arange(len(K)) != site
         column = K[others, site]
         precision = K[np.ix_(others, others)] - np.outer(column, column) / K[site, site]
@@ -164,10 +164,10 @@ class Spectrum:
 
     @classmethod
     def of_ensemble(cls, gamma: float, nodes: int = 400) -> "Spectrum":
-        """The limit of large L for W from the GOE, by Gauss quadrature of the semicircle law with so many `nodes`.
+        """The limit of large L for W from the GOE, by Gauss quadrature of the semicircle law with `nodes` nodes.
 
         The precision of the other sites is gamma + W' - k k^T / gamma with |k| = 1: a spike along the teacher theta = -k / gamma,
-        which the trace does not see.
+        which does not change the trace.
         """
         angles = np.pi * np.arange(1, nodes + 1) / (nodes + 1)
         bulk, weights = gamma + 2.0 * np.cos(angles), 2.0 / (nodes + 1) * np.sin(angles) ** 2

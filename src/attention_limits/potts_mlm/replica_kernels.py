@@ -1,10 +1,10 @@
-"""Newton's method for the one equation that the replica theory of Gaussian sequences comes down to (derived in `replica`)."""
+"""Newton's method for the one equation of the replica theory of Gaussian sequences (derived in `replica`)."""
 
 import math
 
 from numba import vectorize
 
-# Without ridge at alpha = 1 the root is infinite; a ridge of 1e-300 needs some 500 doublings.
+# Largest number of iterations. At alpha = 1 a ridge of 1e-300 needs some 500 doublings of z.
 STEPS = 2000
 
 
@@ -12,10 +12,10 @@ STEPS = 2000
 def root(gamma, ridge, alpha):
     """The z >= 0 with ridge z + z g(gamma + z) = alpha, g(x) = 2 / (x + sqrt(x^2 - 4)); infinite if there is none.
 
-    z g(gamma + z) is an average of z / (z + c), c > 0, over the semicircle law: increasing and concave. Newton's iteration
-    from z = 0 therefore approaches the root from below, without safeguards. There is none for ridge = 0 and alpha >= 1; then
-    and there alone the left-hand side is bounded, and the closed form for alpha < 1 is used. No difference of close numbers
-    enters: 1 - z g = g (gamma - g), and with w = sqrt(x^2 - 4), 1 - z / w = (gamma^2 - 4 + 2 gamma z) / (w (w + z)).
+    z g(gamma + z) is an average of z / (z + c), c > 0, over the semicircle law: increasing and concave. Therefore Newton's
+    iteration from z = 0 approaches the root from below, without safeguards. Without ridge the root has a closed form for
+    alpha < 1, and there is none for alpha >= 1. No difference of close numbers enters: 1 - z g = g (gamma - g), and with
+    w = sqrt(x^2 - 4), 1 - z / w = (gamma^2 - 4 + 2 gamma z) / (w (w + z)).
     """
     square = (gamma - 2.0) * (gamma + 2.0)
     if ridge == 0.0:
@@ -24,7 +24,7 @@ def root(gamma, ridge, alpha):
         return 0.5 * alpha * (gamma + math.sqrt(square + 4.0 * alpha)) / (1.0 - alpha)
     z = 0.0
     for _ in range(STEPS):
-        # x - 2 is not taken from the rounded x.
+        # (gamma - 2) + z keeps the digits that x - 2 loses.
         width = math.sqrt((gamma - 2.0) + z) * math.sqrt(gamma + z + 2.0)
         g = 2.0 / (gamma + z + width)
         missing = alpha - z * (ridge + g) if alpha < 0.5 else (alpha - 1.0) + g * (gamma - g) - ridge * z

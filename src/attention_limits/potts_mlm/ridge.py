@@ -1,4 +1,4 @@
-"""Ridge regression of one site of Gaussian sequences on the others, simulated: the finite-size peer of the replica theory.
+"""Simulated ridge regression of one site of Gaussian sequences on the others, at finite L.
 
 The setting is that of Rende et al. 2024 (arXiv:2304.07235): x ~ N(0, K^-1), K = gamma + W with W from the GOE; see `replica`.
 """
@@ -11,7 +11,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 @dataclass(frozen=True)
 class Instance:
-    """One precision matrix and what follows from it for its first site.
+    """One precision matrix K, with the teacher and the noise of its first site.
 
     Attributes
     ----------

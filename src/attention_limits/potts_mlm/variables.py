@@ -8,7 +8,9 @@ SOURCE = (
 )
 
 COORDINATES = (
-    Coordinate("distance", "mean Hamming distance aimed at", "d_H", "fraction of sites at which two sequences differ"),
+    Coordinate(
+        "distance", "target of the mean Hamming distance", "d_H", "fraction of sites at which two sequences differ"
+    ),
     Coordinate("samples", "training sequences", "M", "number"),
     Coordinate(
         "ridge", "ridge", "λ", "weight of the squared parameters (factored attention); X^T X + λ (L - 1) (Gaussian)"
@@ -39,96 +41,52 @@ _NATS = "per site, natural logarithm"
 _FRACTION = "fraction of the sites"
 _REPLICA = "closed form of the replica saddle point: lambda z + z g(gamma + z) = alpha"
 _START = ("attention", "start")
+_SITES = ("site", "site_other")
+_AGREE = "count; with fewer than two, only one start has found the minimum"
 
 _DATA = (
     ("training_states", ("sample", "site"), "training sequences", "s", "colours from 0", _MODEL),
     ("test_states", ("test_sample", "site"), "test sequences", "s", "colours from 0", _MODEL),
     (
-        "frequency",
-        ("site", "color"),
-        "frequency of a colour among the training sequences",
-        "f_i(a)",
-        "adds up to 1",
-        "count / M",
+        "frequency", ("site", "color"), "frequency of a colour among the training sequences",
+        "f_i(a)", "adds up to 1", "count / M",
     ),
-    (
-        "couplings",
-        ("site", "site_other"),
-        "couplings of sites",
-        "J",
-        "unit variance (gaussian), 0 or 1 (contact)",
-        _MODEL,
-    ),
+    ("couplings", _SITES, "couplings of sites", "J", "unit variance (gaussian), 0 or 1 (contact)", _MODEL),
     ("color_couplings", ("color", "color_other"), "couplings of colours", "U", "unit variance (gaussian)", _MODEL),
-    (
-        "beta",
-        (),
-        "inverse temperature",
-        "β",
-        "in inverse units of J U",
-        "bracketing of the tempered d_H, then interpolation",
-    ),
+    ("beta", (), "inverse temperature", "β", "in inverse units of J U", "interpolation of the tempered d_H between brackets"),
     ("beta_error", (), "standard error of the inverse temperature", "", "as beta", "error of d_H over its slope"),
     ("rungs", (), "temperatures of the ladder", "", "count", "equal rejection from beta = 0 to beta"),
     ("swap_rate", (), "smallest accepted fraction of exchanges", "", "0 to 1", "min(1, exp((beta - beta') (E - E')))"),
     (
-        "hamming",
-        ("run",),
-        "mean Hamming distance",
-        "d_H",
-        _FRACTION,
-        "(1/L) sum_i [1 - sum_a n_ia (n_ia - 1) / (n (n - 1))]",
+        "hamming", ("run",), "mean Hamming distance",
+        "d_H", _FRACTION, "(1/L) sum_i [1 - sum_a n_ia (n_ia - 1) / (n (n - 1))]",
     ),
     (
-        "hamming_error",
-        ("run",),
-        "standard error of the Hamming distance",
-        "",
-        _FRACTION,
-        "jackknife over 20 blocks of the run",
+        "hamming_error", ("run",), "standard error of the Hamming distance",
+        "", _FRACTION, "jackknife over 20 blocks of the run",
     ),
     (
-        "hamming_cross",
-        (),
-        "mean Hamming distance between the runs",
-        "",
-        _FRACTION,
-        "equals that within, in equilibrium",
+        "hamming_cross", (), "mean Hamming distance between the runs",
+        "", _FRACTION, "in equilibrium it equals the distance within a run",
     ),
     (
-        "autocorrelation",
-        ("run",),
-        "integrated autocorrelation time",
-        "τ",
-        "in saved configurations; 1 if independent",
-        "1 + 2 sum_t rho(t)",
+        "autocorrelation", ("run",), "integrated autocorrelation time",
+        "τ", "in saved configurations; 1 if independent", "1 + 2 sum_t rho(t)",
     ),
     (
-        "r_hat",
-        (),
-        "split R-hat of both runs",
-        "",
-        "1 in equilibrium",
-        "the larger of energy and overlap with the commonest colours",
+        "r_hat", (), "split R-hat of both runs",
+        "", "1 in equilibrium", "the larger of two: energy, overlap with the commonest colours",
     ),
     (
-        "distance_converged",
-        (),
-        "whether the distance is the one aimed at",
-        "",
-        "true or false",
-        "mean over the runs within the tolerance plus 3 standard errors",
+        "distance_converged", (), "whether the distance meets its target",
+        "", "true or false", "mean over the runs within the tolerance plus 3 standard errors",
     ),
     (
-        "sample_converged",
-        (),
-        "whether both runs agree",
-        "",
-        "true or false",
-        "R-hat below its bound, distances within 4 errors",
+        "sample_converged", (), "whether both runs agree",
+        "", "true or false", "R-hat below its bound, distances within 4 errors",
     ),
     ("optimal_loss", (), "loss of the true conditionals on the test sequences", "", _NATS, _LOSS),
-)
+)  # fmt: skip
 _LEARNING = (
     ("objective", _START, "regularised training loss", "", _NATS, "loss + (lambda / 2) (||A||^2 + ||V||^2)"),
     ("training_loss", _START, "training loss", "", _NATS, f"{_LOSS}, {_FACTORED}"),
@@ -144,10 +102,13 @@ _LEARNING = (
     ("chosen", ("attention",), "start with the smallest objective", "", "number of the start", "argmin of the objective"),
     (
         "agreeing_starts", ("attention",), "converged starts within 1e-4 nats of the smallest objective",
-        "", "count; below two the minimum is one that a single start has found", "objective <= min + 1e-4",
+        "", _AGREE, "objective <= min + 1e-4",
     ),
     ("excess_loss", ("attention",), "test loss of the chosen start above the optimal one", "", _NATS, "paired by test sequence"),
-    ("excess_error", ("attention",), "its standard error over test sequences", "", _NATS, "sample standard deviation / sqrt(n)"),
+    (
+        "excess_error", ("attention",), "standard error of the excess loss over test sequences",
+        "", _NATS, "sample standard deviation / sqrt(n)",
+    ),
     (
         "attention_map", ("attention", "site", "site_other"), "attention of the chosen start",
         "A", "free up to a factor", _FACTORED,
@@ -161,7 +122,7 @@ _LEARNING = (
     ("mixed_iterations", _START, "iterations done", "", "count", "L-BFGS"),
     (
         "mixed_agreeing_starts", ("attention",), "converged starts within 1e-4 nats of the smallest objective",
-        "", "count; below two the minimum is one that a single start has found", "objective <= min + 1e-4",
+        "", _AGREE, "objective <= min + 1e-4",
     ),
     ("mixed_training_loss", _START, "training loss", "", _NATS, f"{_LOSS}, {_MIXED}"),
     ("mixed_test_loss", _START, "test loss", "", _NATS, f"{_LOSS}, {_MIXED}"),
@@ -178,8 +139,8 @@ _LEARNING = (
         "", "nats per site, over all training sequences and sites", _TRANSFORMER,
     ),
     (
-        "transformer_converged", ("optimizer",), "whether that gradient reached the tolerance",
-        "", "true or false; of one start", "SGD or Adam",
+        "transformer_converged", ("optimizer",), "whether the gradient at the end reached the tolerance",
+        "", "true or false; one start", "SGD or Adam",
     ),
     (
         "transformer_map", ("optimizer", "site", "site_other"), "attention of a masked site",
@@ -192,8 +153,8 @@ _GAUSSIAN = (
     ("overlap", (), "overlap of estimate and teacher", "m", "v Sigma theta", _REPLICA),
     ("norm", (), "norm of the estimate", "q", "v Sigma v", _REPLICA),
     ("variance", (), "response", "V", "tr Sigma (lambda + V_hat Sigma)^-1 / (L - 1)", _REPLICA),
-    ("optimal_ridge", (), "ridge of the smallest generalisation error", "λ*", "as ridge", "minimum over lambda"),
-    ("optimal_error", (), "generalisation error at that ridge", "", "squared error of a masked site", _REPLICA),
+    ("optimal_ridge", (), "best ridge: smallest generalisation error", "λ*", "as ridge", "minimum over lambda"),
+    ("optimal_error", (), "generalisation error at the best ridge", "", "squared error of a masked site", _REPLICA),
     (
         "simulated_generalization_error", (), "generalisation error, simulated",
         "e_g", "exact given the estimate", "D + (v - theta) Sigma (v - theta)",

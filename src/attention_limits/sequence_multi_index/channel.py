@@ -156,8 +156,8 @@ class Channel:
         Parameters
         ----------
         observed : array (n, ...)
-            Outputs as `link.observe` gives them; for deep attention the score roots u (n, M), of which the global sign of each
-            row does not matter.
+            Outputs as `link.observe` gives them; for deep attention the score roots u (n, M); the global sign of each row does
+            not matter.
         omega : array (n, P, M)
             Prior means (sample, row, token) of h.
         V : array (P, P)

@@ -25,7 +25,7 @@ ERROR_NODES = 3 * 16
 class OfLink:
     """An estimator, or data, of a link."""
 
-    # What its solver needs of the link; without a posterior it only runs the link forward.
+    # The needs of its solver (`links.link.require`); without POSTERIOR it only runs the link forward.
     needs: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod

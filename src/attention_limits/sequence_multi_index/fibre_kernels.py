@@ -28,8 +28,8 @@ LOWEST = -1e300
 # Sums over the nodes of one output: of the weights, of their squares, and the second moments of the last layer over tokens.
 NORM, SQUARES, YY_11, YY_12, YY_22 = range(5)
 SUMS = 5
-# Rows of the work space after the fields and the layers: sum and difference over tokens of what a layer reads, candidate and mean
-# of the last layer, log-weights (then weights) of the two signs, factor, log-weight of the first layers.
+# Rows of the work space after the fields and the layers: sum and difference over tokens of the fields that a layer reads, then
+# candidate and mean of the last layer, log-weights (then weights) of the two signs, factor, log-weight of the first layers.
 W_S, W_D, V_1, V_2, MU_1, MU_2, PLUS, MINUS, FACTOR, LOG_WEIGHT = range(10)
 WORK_ROWS = 10
 
@@ -186,7 +186,7 @@ def _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus):
 
 @njit(fastmath=_FAST, error_model="numpy")
 def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums):
-    """Turn log-weights into weights and sum what concerns the last layer alone.
+    """Turn log-weights into weights and sum the moments of the last layer alone.
 
     plus becomes both = w_+ + w_-, w = factor exp(log-weight - shift). y = +-v - centre has the first moments y_1, y_2 per node,
     which are written; the sums over nodes are added to sums (SUMS,).

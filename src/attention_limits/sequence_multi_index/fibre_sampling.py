@@ -20,7 +20,7 @@ UNKNOWN, KNOWN = 0.1, 0.3
 # An output of which a smaller fraction of the nodes counts gets a proposal of its own, up to so many times.
 CROWDED, ADAPTATIONS = 0.1, 2
 # Its covariance is the first number times that of the posterior, and the second over 10 + effective sample size times that of the
-# prior: what few nodes say must not make it collapse.
+# prior: few nodes must not make it collapse.
 WIDENED, PRIOR_SHARE = 1.3, 0.3
 
 
@@ -44,7 +44,7 @@ class Prior:
 
 
 def split_prior(V, free) -> Prior:
-    """The prior of fields with covariance `V` (P, P), positive definite, of which the first `free` rows are drawn."""
+    """The prior of fields with covariance `V` (P, P), positive definite; the first `free` rows are drawn."""
     lower = np.linalg.cholesky(V)
     whitening = np.linalg.inv(lower[:free, :free])
     # The lower right block of a Cholesky factor is that of the Schur complement.
@@ -108,7 +108,7 @@ def own_proposals(V, omega, mean, second, effective, free) -> Proposals:
 
     `V`, `omega`, and `mean`, `second`, `effective` as `fibre_moments` returned them, best on other nodes. A row that is hardly
     known does not follow omega here either: it is drawn around zero, whatever its posterior mean, and independently of the other
-    rows, since what it has to do with them is of first order in omega too.
+    rows, since its correlation with them is of first order in omega too.
     """
     n, _, tokens = omega.shape
     size = free * tokens

@@ -162,7 +162,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Prior:
-    """What is known besides the data: precision (P, P) and precision-weighted mean (P, D) of the weights."""
+    """Knowledge besides the data: precision (P, P) and precision-weighted mean (P, D) of the weights."""
 
     precision: np.ndarray
     mean: np.ndarray

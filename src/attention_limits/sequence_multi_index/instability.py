@@ -86,12 +86,12 @@ def symmetric_basis(size, diagonal=False):
 
 @dataclass(frozen=True)
 class Instability:
-    """Leading eigenvalue of F and what grows with it.
+    """Leading eigenvalue of F, and the matrix that grows with it.
 
     Attributes
     ----------
     eigenvalue : float
-        The mean of those that the noise does not tell apart.
+        The mean of those that the noise does not separate.
     error : float
         Its standard error; it holds the distance from the mean to the largest of them.
     growing : float
@@ -168,7 +168,7 @@ def leading_instability(blocks, basis) -> Instability:
     margin = np.maximum(EQUAL_ERRORS * root_mean_square(moves[:, -1:] - moves), EQUAL_NORMS * noise)
     most = max(1, int(np.sum(lag <= DIFFERENT * values[-1])))
     count = min(most, int(np.sum(lag <= margin + ROUNDING)))
-    # Some combination of the leading eigenmatrices is positive: what the noise has parted further is taken back.
+    # Some combination of the leading eigenmatrices is positive: eigenvalues that the noise has parted further are taken back.
     while True:
         direction = np.einsum("jpp,jqr->qr", found[-count:], found[-count:])
         spectrum = np.linalg.eigvalsh(direction)

@@ -15,7 +15,7 @@ def layer_threshold(cube, layer) -> xr.DataArray:
 def layer_threshold_and_error(cube, layer):
     """Threshold of a layer: mean over replicas and standard error, arrays (grid...).
 
-    The error is the larger one of the spread over replicas and of what the nodes of the replicas say themselves
+    The error is the larger one of the spread over replicas and of the error that the nodes of the replicas show
     (`threshold_error`): few replicas may agree by chance.
     """
     mean, spread = mean_and_error(layer_threshold(cube, layer).transpose(..., "replica").values, axis=-1)
@@ -36,7 +36,7 @@ def threshold_of_layer(cube, layer, **point):
 def _learns(cube, layer):
     """Whether a step learns a layer, (grid..., replica, step): its share is at least half of the largest share of a layer.
 
-    Layers that the noise does not tell apart are learnt in one step.
+    Layers that the noise does not separate are learnt in one step.
     """
     shares = [cube.direction.sel(layer=row, layer_star=row, drop=True) for row in cube.layer.values]
     largest = xr.concat(shares, "row").max("row")

@@ -1,4 +1,4 @@
-"""The staircase of weak recovery: which subspace is learnt after which, and at how many samples per dimension.
+"""The staircase of weak recovery: the order in which subspaces are learnt, and at how many samples per dimension.
 
 Below the first threshold (`weak_recovery`) nothing is learnt. Above it the state evolution has a fixed point whose overlap is
 confined to the learnt subspace U. On this branch the rest stays at zero until alpha ||F_rest(Q)|| = 1; the eigenmatrix of F_rest
@@ -36,7 +36,7 @@ from attention_limits.sequence_multi_index.weak_recovery import first_threshold,
 SMALLEST_SHARE = 0.05
 # A branch is followed up to this level per learnt direction, 1 - Q = 2e-5.
 HIGHEST_LEVEL = 11.0
-# Smallest diagonal of Q_hat on a branch: what has just become unstable must not be lost below the sampling noise.
+# Smallest diagonal of Q_hat on a branch: a direction that has just become unstable must not be lost below the sampling noise.
 SEED = 1e-3
 
 
@@ -103,7 +103,7 @@ def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3
             return np.full_like(coordinates, np.nan)
         alpha = _alpha_at_level(np.linalg.eigvalsh(information), level)
         last.update(alpha=alpha, moments=moments, V=V)
-        # At a fixed level what one direction gains another loses: without damping the shape would swing.
+        # At a fixed level one direction gains and another loses: without damping the shape would swing.
         return 0.5 * (coordinates + to_coordinates(alpha * information, SEED))
 
     scale = _alpha_at_level(np.linalg.eigvalsh(start), level)
@@ -145,7 +145,7 @@ class Step:
     Attributes
     ----------
     alpha : float
-        Threshold: 0 if learnt from any alpha on; NaN if what is left is not learnt on this branch before the rest of it is
+        Threshold: 0 if learnt from any alpha on; NaN if nothing more is learnt on this branch before the rest of it is
         recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
     error : float
         Standard error of the first threshold, the bias of few nodes included (`weak_recovery.FirstThreshold`); NaN for the
@@ -155,7 +155,7 @@ class Step:
     direction : array (P, P)
         Subspace learnt here, as its eigenmatrix, positive and of unit trace (NaN where alpha is).
     overlap : array (P, P)
-        Q of what was learnt before, at the threshold.
+        Q of the subspaces learnt before, at the threshold.
     converged : bool
         Whether the branch converged there.
     resolved : float
@@ -214,7 +214,7 @@ def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3, report=lam
         point, alpha, level = found
         overlap = learnt @ overlap_from_precision(point.precision) @ learnt.T
         rest = _complement(learnt)
-        # The nodes of a sampled channel that led here are shared by all outputs: others decide what grows, and whether it does.
+        # All outputs share the nodes of a sampled channel that led here: other nodes decide which direction grows, if any.
         grows, resolved = instability_at(channel, nodes, overlap, rest)
         if not grows.significant:
             add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, resolved))
@@ -231,7 +231,7 @@ def _principal(direction):
 
 
 def _complement(subspace):
-    """Orthonormal columns of what is orthogonal to the columns of `subspace` (P, k)."""
+    """Orthonormal columns of the space orthogonal to the columns of `subspace` (P, k)."""
     return _principal(np.eye(len(subspace)) - subspace @ subspace.T)
 
 
@@ -262,7 +262,7 @@ def _next_threshold(channel, nodes, learnt, start, begin, tolerance):
         length *= 1.6
 
     def log_growth(at):
-        # Sampling noise can make the growth of what hardly grows negative.
+        # Sampling noise can make a growth near zero negative.
         return np.log(max(branch_point(channel, nodes, learnt, at, precision).growth, 1e-3))
 
     # At the very beginning of a branch the growth is that of the previous one, below one.

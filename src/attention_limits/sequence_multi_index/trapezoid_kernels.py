@@ -26,7 +26,7 @@ CELL = 4
 # Runs of nodes are widened to multiples of this, which the compiler sums without a scalar remainder.
 VECTOR = 16
 # Cells are left out if the log-weight at their centre, and at those of the rows above and below, is this far below the
-# largest. In s a centre lies CELL * STEP / 2 = 1.4 widths from the edge: what is left out is below
+# largest. In s a centre lies CELL * STEP / 2 = 1.4 widths from the edge: the weight left out is below
 # exp(-(sqrt(2 * 34) - 1.4)^2 / 2) ~ 7e-11 of the maximum. In d the weight can fall off a cliff inside a cell, where A becomes
 # singular: hence the other rows.
 CUTOFF = 34.0

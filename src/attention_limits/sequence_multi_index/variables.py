@@ -137,7 +137,7 @@ VARIABLES = (
         "threshold of weak recovery, step by step",
         "α_k",
         "samples per dimension, n / D; 0: from any alpha on; missing: nothing more is learnt on this branch",
-        "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to what was learnt before",
+        "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to the subspace learnt before",
     ),
     Variable(
         "threshold_error",
@@ -166,7 +166,7 @@ VARIABLES = (
     Variable(
         "overlap_at_threshold",
         ("step", *_PAIR),
-        "overlap of what was learnt before, at the threshold",
+        "overlap of the subspace learnt before, at the threshold",
         "Q",
         _PRIOR,
         "fixed point of the branch at the threshold",

@@ -6,7 +6,7 @@ Linearising Q <- alpha E sum_a g_a g_a^T around Q = 0 gives Q <- alpha F(Q) with
 
 so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps positive matrices to positive ones: its leading
 eigenmatrix is the subspace learnt first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
-that direction is learnt from any alpha > 0 on. What is learnt next, and when, is in `staircase`.
+that direction is learnt from any alpha > 0 on. `staircase` computes the next thresholds.
 
 The nodes are cut into blocks, each with a scrambling of its own for a sampled channel, so that the blocks show every error.
 """
@@ -62,7 +62,7 @@ def instability_at(channel: Channel, nodes, overlap, subspace) -> tuple[Instabil
 
 @dataclass(frozen=True)
 class FirstThreshold:
-    """Weak-recovery threshold and what is learnt there.
+    """Weak-recovery threshold and the subspace that is learnt there.
 
     Attributes
     ----------

@@ -1,9 +1,9 @@
 """The direction that attention SGD learns: Gaussian exit from the uninformed start, then nonlinear flow.
 
 Near (e, m) = (0, 0) the overlaps are a Gaussian process that diffuses and grows (`attention_flow.LinearTheory`). When they are
-far above the noise and still small, the flow dm/dtau, de/dtau (arXiv:2506.02651) takes over: of the trajectories that leave
-e^2 + m^2 < threshold one leaves at |e| = |m|, and P(semantic) is the Gaussian weight of the starts on its semantic side.
-Noise after the exit is left out, of relative size (noise of the exit / threshold)^(1/2).
+far above the noise and still small, the flow dm/dtau, de/dtau (arXiv:2506.02651) takes over: one of the trajectories leaves
+e^2 + m^2 < threshold at |e| = |m|, and P(semantic) is the Gaussian weight of the starts on its semantic side. The theory leaves
+out the noise after the exit, of relative size (noise of the exit / threshold)^(1/2).
 """
 
 from dataclasses import dataclass

@@ -22,8 +22,8 @@ _OTHER_RANGE = 10.37, 10.93
 NODES = {1: 400, 2: 256, 3: 60, 4: 20, 5: 11, 6: 7}
 # Rule of the adaptive quadrature and its largest number of subdivisions, by dimension.
 _ADAPTIVE = {1: ("gk21", 1000), 2: ("gk15", 150)}
-# Scramblings and nodes of the nets that check a quadrature, and of those that stand alone. Their errors are as many standard
-# errors as `_WIDTH`: with 15 degrees of freedom one coefficient in 1e6 is outside.
+# Scramblings and nodes of the nets that check a quadrature, and of those that stand alone. Their errors are `_WIDTH` standard
+# errors: with 15 degrees of freedom one coefficient in 1e6 is outside.
 _CHECK, _CHECK_NODES = 16, 2**11
 _NET, _NET_NODES = 16, 2**13
 _WIDTH = 8.0
@@ -55,8 +55,8 @@ def expand(link, degree, tolerance=1e-11) -> Expansion:
 
     A sum of Hermite polynomials needs no quadrature, a link of one direction a quadrature in one dimension. Up to six tokens the
     quadrature is a tensor Gauss-Hermite grid, or, up to two tokens where the grid misses the tolerance, adaptive. Scrambled nets
-    of the Gaussian measure check it: a contradiction widens the error, and beyond one token the nets replace the numbers that they know better.
-    Beyond six tokens the nets stand alone. A feature of the link can be missed if its probability is below about 1e-4.
+    of the Gaussian measure check it: a contradiction widens the error, and beyond one token the nets replace the numbers that
+    they know better. Beyond six tokens the nets stand alone. They all can miss a feature of a probability below about 1e-4.
 
     Parameters
     ----------

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
-BUILT_IN = ("relu_sum", "full_attention", "trace_attention")
+# Built-in links of L tokens have L^power outputs.
+POWER_OF_OUTPUTS = {"relu_sum": 0, "full_attention": 2, "trace_attention": 0}
+BUILT_IN = tuple(POWER_OF_OUTPUTS)
+# The target that is a sum of Hermite polynomials; it has one output.
+HERMITE = "hermite"
 
 
 def link_file(name, folder=".") -> Path | None:
@@ -15,7 +19,10 @@ def name_problem(name, folder=".") -> str | None:
     """The problem with the name of a link whose path starts from `folder`, or None."""
     path = link_file(name, folder)
     if path is None:
-        if name in BUILT_IN:
-            return None
-        return f"no link {name!r}; allowed: {', '.join(BUILT_IN)}, or file.py:function"
+        return None if name in BUILT_IN else f"no link {name!r}; allowed: {', '.join(BUILT_IN)}, or file.py:function"
     return None if path.is_file() else f"{name!r}: no file {path}"
+
+
+def outputs(name, tokens) -> int | None:
+    """Number of outputs of the link of a name for sequences of L `tokens`; None for a function of a file."""
+    return None if link_file(name) else tokens ** POWER_OF_OUTPUTS.get(name, 0)

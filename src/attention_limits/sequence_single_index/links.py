@@ -12,7 +12,7 @@ import numpy as np
 
 from attention_limits.numerics.hermite import hermite_values
 from attention_limits.sequence_single_index.geometry import fixed_attention
-from attention_limits.sequence_single_index.link_names import link_file, name_problem
+from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def named_link(name, tokens, folder=".") -> Link:
 def target_and_student(point, project) -> tuple[Link, Link]:
     """The links of the keys target, student, tokens, degree, weights and constant of `point`; paths start from `project`."""
     tokens = int(point["tokens"])
-    if point["target"] == "hermite":
+    if point["target"] == HERMITE:
         target = hermite_sum(tokens, {int(point["degree"]): point["weights"]}, point["constant"])
     else:
         target = named_link(point["target"], tokens, project)

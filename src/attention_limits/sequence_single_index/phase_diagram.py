@@ -16,6 +16,9 @@ from attention_limits.sequence_single_index.attention_tables import assemble, at
 from attention_limits.sequence_single_index.geometry import fixed_attention, mean_attention
 
 KINDS = ("semantic", "positional", "arc", "flat")
+SEMANTIC, POSITIONAL, ARC, FLAT = range(len(KINDS))
+# Contributions to the code of a region.
+GLOBAL_POSITIONAL, STEEPEST_POSITIONAL, SEVERAL_MINIMA = 1, 2, 4
 LINES = ("steepest", "positional_unstable", "global", "positional_minimum", "semantic_minimum")
 # mu'' at e = 0 and mu' at e = 1, by e.
 _MU_SECOND = 0.25 * np.sqrt(2.0)
@@ -64,7 +67,7 @@ def phase_lines(a):
     # Where the corners are equally low, another minimum may be lower.
     crossing = np.array(found["global"]).reshape(-1)
     for i, strength in enumerate(np.ravel(a)):
-        if np.isfinite(crossing[i]) and minima(strength, crossing[i])[0].kind == "arc":
+        if np.isfinite(crossing[i]) and minima(strength, crossing[i])[0].kind == KINDS[ARC]:
             crossing[i] = np.nan
     return found | {"global": crossing.reshape(np.shape(a))}
 
@@ -153,7 +156,8 @@ def phase_grid(a, omega) -> PhaseGrid:
         _, first = np.unique(found.column, return_index=True)
         e[row], m[row] = found.e[first], found.m[first]
         constant, slope = _conditions(strength)["steepest"]
-        code[row] = (e[row] > m[row]) + 2 * (constant + slope * omega < 0.0) + 4 * (count[row] > 1)
+        code[row] = GLOBAL_POSITIONAL * (e[row] > m[row])
+        code[row] += STEEPEST_POSITIONAL * (constant + slope * omega < 0.0) + SEVERAL_MINIMA * (count[row] > 1)
     return PhaseGrid(code, count, kinds, e, m)
 
 
@@ -194,10 +198,10 @@ def _found(a, omega) -> _Found:
     at_teacher, at_position = np.flatnonzero(slope[:, 0] > 0.0), np.flatnonzero(slope[:, -1] <= 0.0)
     column = np.concatenate([at_teacher, at_position, inside])
     x = np.concatenate([np.zeros(len(at_teacher)), np.ones(len(at_position)), 0.5 * (low + high)])
-    kind = np.repeat([0, 1, 2], [len(at_teacher), len(at_position), len(inside)])
+    kind = np.repeat([SEMANTIC, POSITIONAL, ARC], [len(at_teacher), len(at_position), len(inside)])
     # At omega = 1 the loss does not depend on m.
-    flat = (omega[column] == 1.0) & (kind != 1)
-    kind = np.where(flat, 3, kind)
+    flat = (omega[column] == 1.0) & (kind != POSITIONAL)
+    kind = np.where(flat, FLAT, kind)
     y = np.where(flat, 0.0, 1.0 - x)
     tables = attention_tables()
     value = assemble(a, omega[column], tables.q_at(x), mean_attention(x), tables.overlap(x, y))

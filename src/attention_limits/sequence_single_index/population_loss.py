@@ -88,7 +88,11 @@ class PopulationLoss:
 
     def _student_at(self, e):
         if e not in self._expansions:
-            self._expansions[e] = self._expand(self.student, self.degree + 2, e * self.position)
+            found = self._expand(self.student, self.degree + 2, e * self.position)
+            ours, theirs = self._target.values.shape[1], found.values.shape[1]
+            if ours != theirs:
+                raise ValueError(f"target and student must have the same number of outputs, got {ours} and {theirs}")
+            self._expansions[e] = found
         return self._expansions[e]
 
     def _raised(self, values, degree):
@@ -116,10 +120,6 @@ class PopulationLoss:
         check_overlaps(e, m)
         tokens = self.target.tokens
         F, G = self._student_at(float(e)), self._target
-        if F.values.shape[1] != G.values.shape[1]:
-            raise ValueError(
-                f"target and student must have the same number of outputs, got {G.values.shape[1]} and {F.values.shape[1]}"
-            )
         first = self._raised(F.values, self.degree + 1)
         second = self._raised(first, self.degree)
         count = len(G.indices)
@@ -133,20 +133,12 @@ class PopulationLoss:
         hessian[0, 0] = 0.5 * self._raised(slope, 0)[0] - products[2] @ overlap
         hessian[0, 1:] = hessian[1:, 0] = -(products[1] @ d_overlap) @ together
         hessian[1:, 1:] = -together.T @ np.einsum("n,nkl->kl", products[0], dd_overlap) @ together
-        # Parseval gives the sum of squares beyond the degree; rounding limits the difference of nearly equal sums.
-        rounding = 4 * np.finfo(float).eps
-        left_target = max(G.square[0] - np.sum(G.values**2), 0.0) + rounding * G.square[0]
-        left_student = max(F.square[0] - np.sum(F.values[:count] ** 2), 0.0) + rounding * F.square[0]
-        error = 0.5 * (G.square_errors[0] + F.square_errors[0]) + np.sum(
-            (np.abs(G.values) * F.errors[:count] + (np.abs(F.values[:count]) + F.errors[:count]) * G.errors)
-            * np.abs(overlap)[:, None]
-        )
         return LossValue(
             value=float(0.5 * (G.square[0] + F.square[0]) - products[0] @ overlap),
             gradient=gradient,
             hessian=hessian,
-            tail=float(np.max(np.abs(m)) ** (self.degree + 1) * np.sqrt(left_target * left_student)),
-            error=float(error),
+            tail=float(np.max(np.abs(m)) ** (self.degree + 1) * _rest(G, F)),
+            error=float(_quadrature_error(G, F, overlap)),
         )
 
     def surface(self, e, m):
@@ -166,6 +158,23 @@ class PopulationLoss:
                 m[inside], series
             )
         return values
+
+
+def _rest(G, F):
+    """sqrt of the product of the squares beyond the degree of G, by Parseval."""
+    count = len(G.indices)
+    # Rounding limits the difference of nearly equal sums.
+    rounding = 4 * np.finfo(float).eps
+    left_target = max(G.square[0] - np.sum(G.values**2), 0.0) + rounding * G.square[0]
+    left_student = max(F.square[0] - np.sum(F.values[:count] ** 2), 0.0) + rounding * F.square[0]
+    return np.sqrt(left_target * left_student)
+
+
+def _quadrature_error(G, F, overlap):
+    """Error of the loss from those of the expansions G and F, with the monomials `overlap` of the series."""
+    count = len(G.indices)
+    products = np.abs(G.values) * F.errors[:count] + (np.abs(F.values[:count]) + F.errors[:count]) * G.errors
+    return 0.5 * (G.square_errors[0] + F.square_errors[0]) + np.sum(products * np.abs(overlap)[:, None])
 
 
 def _monomials(indices, m):

@@ -9,7 +9,17 @@ from attention_limits.numerics.statistics import mean_and_error
 
 
 class Gain(NamedTuple):
-    """Gain of tied over untied weights: arrays over the numbers of tokens; `complete` where all runs escaped."""
+    """Gain of tied over untied weights: arrays over the numbers of tokens.
+
+    Attributes
+    ----------
+    tokens : array
+        L.
+    gain, relative_error : arrays
+        Ratio of the mean escape steps, and its relative standard error.
+    complete : array of bool
+        Whether all runs escaped.
+    """
 
     tokens: np.ndarray
     gain: np.ndarray
@@ -18,12 +28,15 @@ class Gain(NamedTuple):
 
     @property
     def power_law(self):
-        """Fit of gain = prefactor tokens^exponent to the complete points."""
+        """Fit of a power of L to the gain at the complete points."""
         return fit_power_law(*(array[self.complete] for array in (self.tokens, self.gain, self.relative_error)))
 
 
 def gain(tied, untied, learning_rate_exponent) -> Gain:
-    """Ratio of the mean escape steps, untied / tied. The tied runs learn tokens^learning_rate_exponent times as fast."""
+    """Ratio of the mean escape steps of the cubes `untied` and `tied`.
+
+    The learning rate of the tied runs is L^learning_rate_exponent times that of the untied ones.
+    """
     tied = tied.sel(learning_rate_exponent=learning_rate_exponent)
     slow, slow_error = mean_and_error(untied.escape_step.values, axis=1)
     fast, fast_error = mean_and_error(tied.escape_step.values, axis=1)
@@ -33,7 +46,7 @@ def gain(tied, untied, learning_rate_exponent) -> Gain:
 
 
 def gain_exponent(tied, untied, learning_rate_exponent):
-    """Exponent of the power law of the gain, and its standard error."""
+    """Exponent of the power law of the gain, and its standard error; `tied`, `untied`, `learning_rate_exponent` as in `gain`."""
     fit = gain(tied, untied, learning_rate_exponent).power_law
     return fit.exponent, fit.error
 
@@ -41,7 +54,8 @@ def gain_exponent(tied, untied, learning_rate_exponent):
 def equal_curvatures(theory):
     """omega at which the positional and the semantic curvature cross, and its standard error over the replicas.
 
-    By linear interpolation of the difference, replica by replica; KeyError where some replica has no crossing.
+    The difference in the cube `theory` is interpolated linearly, replica by replica. Raises KeyError where some replica has no
+    crossing.
     """
     gaps = theory.curvature_position - theory.curvature_semantic
     # The cube holds runs of SGD too, at other omega and with more replicas.

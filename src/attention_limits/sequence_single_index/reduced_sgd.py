@@ -87,12 +87,13 @@ class Schedule:
     records: np.ndarray = ()
 
 
-def _run(update, start, generator, parameters, shape, chi, freedom, schedule, halved=False):
+def _run(update, start, generator, schedule, *, parameters, draws, freedom, chi=1, halved=False):
+    """A run of one update of `sgd_kernels`, whose words the keywords are; `draws` is a shape and `chi` a number."""
     state = np.array(start, dtype=float)
     records = np.asarray(schedule.records, dtype=np.int64)
     trajectory = np.full((len(records), len(state)), np.nan)
     step = kernels.run(
-        update, state, generator, np.array(parameters, dtype=float), np.empty(shape), np.empty(chi), float(freedom),
+        update, state, generator, np.array(parameters, dtype=float), np.empty(draws), np.empty(chi), float(freedom),
         schedule.threshold, schedule.steps, schedule.stop, records, trajectory, halved,
     )  # fmt: skip
     return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
@@ -101,13 +102,14 @@ def _run(update, start, generator, parameters, shape, chi, freedom, schedule, ha
 def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
     """Feed-forward student relu(L^-1/2 sum_l w . x_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; state (m,).
 
-    Parameters are described in the module; `start` is m.
+    The module describes the parameters; `start` is m.
     """
     check_overlaps(0.0, start)
-    # relu passes half of the sequences: single ones that it does not pass are counted, not drawn.
-    update = kernels.tied_active_update if batch == 1 else kernels.tied_update
+    # relu passes half of the sequences: a run with single sequences counts the others and does not draw them.
+    single = batch == 1
     return _run(
-        update, [start], generator, [learning_rate / dimension], (batch, tokens + 1), 1, dimension - 2, schedule, batch == 1
+        kernels.tied_active_update if single else kernels.tied_update, [start], generator, schedule,
+        parameters=[learning_rate / dimension], draws=(batch, tokens + 1), freedom=dimension - 2, halved=single,
     )  # fmt: skip
 
 
@@ -115,11 +117,10 @@ def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
     """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
-    shape = (1, 2 * tokens)
-    eta = learning_rate / dimension
     return _run(
-        kernels.untied_active_update, state, generator, [eta], shape, tokens, dimension - 2, schedule, halved=True
-    )
+        kernels.untied_active_update, state, generator, schedule, parameters=[learning_rate / dimension],
+        draws=(1, 2 * tokens), chi=tokens, freedom=dimension - 2, halved=True,
+    )  # fmt: skip
 
 
 def attention(problem, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
@@ -134,23 +135,18 @@ def attention(problem, dimension, learning_rate, start, schedule, generator, bat
     """
     check_overlaps(*start)
     parameters = [learning_rate / dimension, *problem.numbers]
-    return _run(kernels.attention_update, start, generator, parameters, (batch, 6), 1, dimension - 3, schedule)
+    return _run(
+        kernels.attention_update, start, generator, schedule, parameters=parameters, draws=(batch, 6), freedom=dimension - 3
+    )  # fmt: skip
 
 
 def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
     """Student and target L^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
     check_overlaps(0.0, start)
-    shape = (batch, 2 * tokens)
     return _run(
-        kernels.hermite_update,
-        [start],
-        generator,
-        [learning_rate / dimension, order],
-        shape,
-        1,
-        dimension - 2,
-        schedule,
-    )
+        kernels.hermite_update, [start], generator, schedule, parameters=[learning_rate / dimension, order],
+        draws=(batch, 2 * tokens), freedom=dimension - 2,
+    )  # fmt: skip
 
 
 def overlapped_start(dimension):

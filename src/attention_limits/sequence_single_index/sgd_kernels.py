@@ -4,9 +4,9 @@ The gradient is a combination of tokens with coefficients D that depend on the f
 and position the tokens are independent of D, so that their combination is |D| times a standard normal vector: its squared
 norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overlaps is exact at every d (arXiv:2506.02651).
 
-Every update takes (state, draws, chi, parameters), changes `state` in place and returns the overlap that the threshold limits. `draws`
-(batch, width) holds standard normals, `chi` chi^2 draws with d minus the dimension of the span degrees of freedom, and
-`parameters` starts with eta = learning_rate / d.
+Every update takes (state, draws, chi, parameters), changes `state` in place and returns the number that a run compares with its
+threshold. `draws` (batch, width) holds standard normals, `chi` chi^2 draws with d minus the dimension of the span degrees of
+freedom, and `parameters` starts with eta = learning_rate / d.
 """
 
 import math

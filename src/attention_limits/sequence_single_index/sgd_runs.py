@@ -15,6 +15,8 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
 
     Parameters
     ----------
+    spec, streams
+        Those of `run` of the estimator.
     simulate : callable
         (point, schedule, generator) -> reduced_sgd.Run.
     threshold : callable

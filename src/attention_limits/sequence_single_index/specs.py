@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
-from attention_limits.sequence_single_index.link_names import link_file, name_problem
+from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
 from attention_limits.sequence_single_index.parameters import (
     MOST_COEFFICIENTS,
     AttentionModel,
@@ -52,12 +52,13 @@ class OfLinks(Deterministic):
 
     @classmethod
     def cross_checks(cls, estimator):
-        """Links exist; weights are one, or one per token."""
-        model = estimator.model
-        for key in ("target", "student"):
-            if (key, model[key]) != ("target", "hermite") and (message := name_problem(model[key], estimator.project)):
-                yield ("model", key), message
-        count, lengths = len(model["weights"]), cls.lengths(estimator)
+        """Links exist and have equal numbers of outputs; weights are one, or one per token."""
+        model, lengths = estimator.model, cls.lengths(estimator)
+        named = [key for key in ("target", "student") if (key, model[key]) != ("target", HERMITE)]
+        problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
+        absent = [(keys, text) for keys, text in problems if text]
+        yield from absent or _unequal_outputs(model, lengths)
+        count = len(model["weights"])
         if count > 1 and any(count != length for length in lengths):
             allowed = ", ".join(f"{length:g}" for length in lengths)
             yield ("model", "weights"), f"{count} weights; allowed: one, or one per token ({allowed})"
@@ -145,7 +146,7 @@ class PhaseLines(Deterministic):
 
 
 class LinearTheory(Specification):
-    """Computes curvatures and gradient noise of attention SGD at the uninformed start, and the probability that it learns the semantic direction."""
+    """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
     model: AttentionModel
     grid: WeightGrid
@@ -192,3 +193,14 @@ ESTIMATORS = {
     "untied_sgd": UntiedSGD,
     "hermite_sgd": HermiteSGD,
 }
+
+
+def _unequal_outputs(model, lengths):
+    """Target and student with different numbers of outputs at some number of tokens, as far as their names say."""
+    target, student = model["target"], model["student"]
+    for tokens in lengths:
+        of_target, of_student = outputs(target, tokens), outputs(student, tokens)
+        if None not in (of_target, of_student) and of_target != of_student:
+            text = f"{student!r}: {of_student} outputs of {tokens} tokens, the target {target!r} has {of_target}; allowed: equal"
+            return [(("model", "student"), text)]
+    return []

@@ -71,7 +71,7 @@ def _exponent_variables(name, whose, coefficient):
 
 VARIABLES = (
     Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside of the disk", "R(e, m) = 1/2 E|g - F|^2"),
-    Variable("loss_tail", (), "bound on the orders left out of the series", "", _LOSS, "m^(K+1) sqrt of the product of Parseval rests"),
+    Variable("loss_tail", (), "bound on the orders left out of the series", "", _LOSS, "m^(K+1) sqrt(product of Parseval rests)"),
     Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "three times the change with fewer nodes"),
     Variable("hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS, "d^2 R / de^2 at (0, 0)"),
     Variable("hessian_mm", (), "curvature at the start along the teacher", "H_mm", _LOSS, "d^2 R / dm^2 at (0, 0)"),

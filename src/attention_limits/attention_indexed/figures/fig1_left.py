@@ -1,7 +1,7 @@
 """Error of hardmax attention against the number of samples, for several widths."""
 
-from attention_limits.attention_indexed.figures.parts import amp, ratio_color, setting, theory
 from attention_limits.attention_indexed.figures.published import HARDMAX_CURVES
+from attention_limits.attention_indexed.figures.shared import amp, ratio_color, setting, theory
 from attention_limits.plotting import PUBLISHED, house_style, new_figure
 
 

@@ -1,11 +1,9 @@
 """Bayes-optimal error of softmax attention against matrix AMP and averaged gradient descent, two and three tokens."""
 
-import json
-
 import numpy as np
 
-from attention_limits.attention_indexed.figures.parts import amp, mark_thresholds, setting, theory, threshold
 from attention_limits.attention_indexed.figures.published import AVERAGED_DESCENT, DESCENT, SOFTMAX_AMP
+from attention_limits.attention_indexed.figures.shared import amp, mark_thresholds, model, setting, theory, threshold
 from attention_limits.attention_indexed.readings import errors_of_mean
 from attention_limits.plotting import PUBLISHED, house_style, new_figure, points
 
@@ -17,18 +15,13 @@ _PANELS = (
 )
 
 
-def _tokens(cube):
-    parts = json.loads(cube.attrs["spec"])["estimators"]
-    return next(iter(parts.values()))["model"]["tokens"]
-
-
 @house_style
 def draw(cubes):
     """One panel per number of tokens; against equations per squared dimension the theory is the same line."""
     figure, panels = new_figure(1, 2, 8.4, 4.0, sharey=True)
     for axes, (name, descent, published) in zip(panels, _PANELS, strict=True):
         cube, line = cubes[name], theory(cubes[name])
-        tokens = _tokens(cube)
+        tokens = model(cube, "tokens")
         scale = tokens**2 + tokens - 2
         axes.plot(scale * line.alpha, line, color="black", label="Bayes-optimal state evolution")
         mark_thresholds(axes, [scale * threshold(cube)], ["black"])

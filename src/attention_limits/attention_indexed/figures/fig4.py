@@ -1,7 +1,6 @@
 """Softmax attention of four and of five tokens."""
 
-import json
-
+from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.attention_indexed.figures.widths import draw_widths
 from attention_limits.plotting import house_style, new_figure
 
@@ -12,8 +11,7 @@ def draw(cubes):
     figure, panels = new_figure(1, 2, 7.2, 3.4, sharey=True)
     for axes, name in zip(panels, ("fig4_tokens4", "fig4_tokens5"), strict=True):
         draw_widths(axes, cubes[name])
-        tokens = json.loads(cubes[name].attrs["spec"])["estimators"]["state_evolution"]["model"]["tokens"]
-        axes.set_title(f"$T = {tokens}$")
+        axes.set_title(f"$T = {model(cubes[name], 'tokens')}$")
     panels[1].set_ylabel("")
     panels[1].legend(loc="upper right")
     return figure

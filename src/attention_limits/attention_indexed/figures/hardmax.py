@@ -1,7 +1,7 @@
 """Hardmax attention at many samples, Bayes-optimal and published, and the errors of two, three and four tokens."""
 
-from attention_limits.attention_indexed.figures.parts import amp, setting, theory
 from attention_limits.attention_indexed.figures.published import HARDMAX_AMP, HARDMAX_CURVES
+from attention_limits.attention_indexed.figures.shared import amp, setting, theory
 from attention_limits.plotting import PUBLISHED, house_style, new_figure
 
 BAYES, CODE = "#0072B2", "#D55E00"

@@ -1,6 +1,6 @@
 """Error against the number of samples per dimension and width, down to the limit of small width."""
 
-from attention_limits.attention_indexed.figures.parts import ratio_color
+from attention_limits.attention_indexed.figures.shared import ratio_color
 from attention_limits.plotting import house_style, new_figure
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.parts import (
+from attention_limits.attention_indexed.figures.shared import (
     amp,
     mark_thresholds,
     ratio_color,

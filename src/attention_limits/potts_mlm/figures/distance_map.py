@@ -1,4 +1,4 @@
-"""How well couplings are recovered, and how far the loss is from optimal, against the mean Hamming distance of the data."""
+"""Error of the couplings and excess loss against the mean Hamming distance of the data."""
 
 from attention_limits.plotting import house_style, new_figure, points
 from attention_limits.potts_mlm.figures.parts import DISTANCE_LABEL, of_chosen, settled

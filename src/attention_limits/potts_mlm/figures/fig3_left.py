@@ -7,6 +7,9 @@ import numpy as np
 from attention_limits.plotting import house_style, new_figure, points, realised_alpha
 from attention_limits.potts_mlm.figures.parts import RIDGE_COLORS
 
+# Squared errors below this are rounding errors.
+ROUNDING = 1e-12
+
 
 @house_style
 def draw(cubes):
@@ -20,18 +23,14 @@ def draw(cubes):
             for ridge, color in zip(part.ridge.values, RIDGE_COLORS, strict=True):
                 one = part.sel(ridge=ridge)
                 theory = one[f"{kind}_error"].mean("replica").dropna("alpha")
-                # Infinite at the divergence: the line is broken there.
-                axes.plot(
-                    theory.alpha,
-                    np.where(np.isfinite(theory), theory, np.nan),
-                    color=color,
-                    label=rf"$\lambda = {ridge:g}$",
-                )
+                # At the divergence the theory is infinite: the line has a gap.
+                finite = np.where(np.isfinite(theory), theory, np.nan)
+                axes.plot(theory.alpha, finite, color=color, label=rf"$\lambda = {ridge:g}$")
                 simulated = one[f"simulated_{kind}_error"].dropna("alpha", how="all").transpose("alpha", "replica")
                 if simulated.size:
                     values = simulated.values
-                    # Without ridge training is exact below alpha = 1, up to rounding.
-                    values = np.where(values < 1e-12, np.nan, values)
+                    # Without ridge the training error below alpha = 1 is zero up to rounding.
+                    values = np.where(values < ROUNDING, np.nan, values)
                     points(axes, realised_alpha(one, simulated.alpha), values, np.ones(values.shape), color, None)
         # e_g = D (1 + 1 / alpha) + O(1 / alpha^2), D = 1 / gamma, for every fixed ridge.
         law = theory.alpha.values[theory.alpha.values >= 1.0]

@@ -17,7 +17,7 @@ def draw(cubes):
     sites = cube.sizes["site"]
     for distance, panels, axes_row in zip(cube.distance.values, rows, grid, strict=True):
         J = panels[0][1]
-        # The few largest couplings are beyond the scale, so that the others show.
+        # The scale leaves out the few largest couplings, so that the others are visible.
         scale = float(np.quantile(np.abs(J[~np.eye(sites, dtype=bool)]), 0.98))
         for axes, (name, matrix) in zip(axes_row, panels, strict=True):
             edges = (0.5, sites + 0.5)
@@ -45,13 +45,13 @@ def _panels(part):
     error = of_chosen(part, "site_error")
     for kind in part.attention.values:
         title = f"factored, {kind}\n" + rf"$\mathrm{{err}}_J$ = {float(error.sel(attention=kind)):.2f}"
-        # The sign is free too, since it may be moved to the values.
+        # The sign is free too: the values can absorb it.
         attention = part.attention_map.sel(attention=kind).values
         panels.append((title, attention if np.sum(attention * panels[0][1]) >= 0 else -attention))
     if "transformer_map" in part:
         for layers in part.layers.values:
             matrix = part.transformer_map.sel(layers=layers, optimizer="adam").values.copy()
-            # The mask attends to itself too, which is no coupling.
+            # The attention of the mask to itself is no coupling.
             np.fill_diagonal(matrix, 0.0)
             panels.append((f"transformer, Adam\n{layers:g} layer{'s' if layers > 1 else ''}", matrix))
     return panels

@@ -1,4 +1,4 @@
-"""What the figures of the Potts family share."""
+"""Shared by the figures of the Potts family: colours, the chosen start, series with errors, notes."""
 
 import numpy as np
 
@@ -39,12 +39,12 @@ def series(axes, array, converged, dim, color, label, **style):
 
 
 def level(axes, value, label, **style):
-    """A horizontal line at `value` with its name."""
+    """A horizontal line at `value` with the name `label`."""
     axes.axhline(value, label=label, **{"color": "0.4", "linewidth": 1.0, "zorder": 1.5, **style})
 
 
 def equilibrium_note(cube, distance):
-    """The measured distance of both runs and its error; says so when the runs disagree."""
+    """The measured distance of both runs with its error, and a remark when the runs disagree or miss the target."""
     part = cube.sel(distance=distance)
     mean = float(part.hamming.mean())
     error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))

@@ -37,7 +37,7 @@ def run(spec, streams):
 
 
 def block_sizes(solver) -> list[tuple[int, int]]:
-    """Batches before each block, and in it: what lies between two records."""
+    """Batches before each block, and in it; a block lies between two records."""
     starts = range(0, solver["batches"], solver["record_every"])
     return [(done, min(solver["record_every"], solver["batches"] - done)) for done in starts]
 

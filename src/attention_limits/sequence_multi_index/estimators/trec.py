@@ -1,17 +1,19 @@
 """Training of the question classifier; one replica is one split of the questions, one start and one order of the samples."""
 
+import functools
+from dataclasses import dataclass
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
-from attention_limits.pipeline.progress import progress
+from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.trec import classifier, corpus, tokens
 from attention_limits.sequence_multi_index.trec.grammar import generate_questions
 
+# Keys of the model that the architecture takes as they are.
 _FIXED = ("depth", "embedding", "hidden", "skip", "initial_std")
-# The dimensions of each variable after the grid and the replica.
 _DIMS = {
     "weight_similarity": ("epoch", "layer"),
     "product_similarity": ("epoch", "layer"),
@@ -20,9 +22,18 @@ _DIMS = {
     "training_accuracy": ("epoch",),
     "test_accuracy": ("epoch",),
     "training_loss": ("epoch",),
-    "majority_accuracy": (),
-    "vocabulary_size": (),
 }
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """The questions of one replica: training and test set, the samples of each step, and two numbers of the corpus alone."""
+
+    train_set: tuple[jax.Array, jax.Array]
+    test_set: tuple[jax.Array, jax.Array]
+    order: np.ndarray
+    majority_accuracy: float
+    vocabulary_size: int
 
 
 def run(spec, streams):
@@ -31,47 +42,50 @@ def run(spec, streams):
     All grid values of a replica share its split, the order of its samples and, up to the scale of the embedding, its start.
     """
     model, solver = spec["model"], spec["solver"]
-    questions, tokenizer = _corpus(spec, streams), _tokenizer(spec)
-    axes = {**spec["grid"], "replica": spec["replicas"]}
-    shape = tuple(map(len, axes.values()))
+    everything, tokenizer = _corpus(spec, streams), _tokenizer(spec)
     epochs = np.arange(solver["epochs"] * solver["records"] + 1) / solver["records"]
-    layers = np.arange(1, model["depth"] + 1)
-    sizes = {"epoch": len(epochs), "layer": len(layers)}
-    found = {name: np.empty((*shape, *(sizes[dim] for dim in dims))) for name, dims in _DIMS.items()}
-    for r in progress(range(shape[-1]), shape[-1], spec["estimator"]):
-        replica = spec["replicas"][r]
-        split = corpus.split(questions, model["test_fraction"], streams.generator("split", replica))
-        encoded = tokens.encode(questions.questions, split.train, tokenizer, model["max_tokens"])
-        train_set, test_set = (
-            (jnp.asarray(encoded.tokens[part]), jnp.asarray(questions.labels[part]))
-            for part in (split.train, split.test)
-        )
-        order = classifier.batches(
-            len(split.train), solver["batch"], solver["epochs"], solver["records"], streams.generator("order", replica)
-        )
-        found["majority_accuracy"][..., r] = corpus.majority_accuracy(questions, split)
-        found["vocabulary_size"][..., r] = encoded.size
-        for i, j in np.ndindex(shape[:-1]):
-            architecture = classifier.Architecture(
-                **{key: model[key] for key in _FIXED}, embedding_std=axes["embedding_std"][i]
-            )
-            rng = streams.generator("start", replica)
-            start = classifier.initial_parameters(architecture, encoded.size, len(corpus.CLASSES), rng)
-            learning_rate = axes["learning_rate"][j]
-            path = classifier.train(
-                start, train_set, test_set, order, learning_rate, solver["weight_decay"], model["skip"]
-            )
-            for name in ("training_accuracy", "test_accuracy", "training_loss"):
-                found[name][i, j, r] = getattr(path, name)
-            similarities = classifier.similarity_with_last(path.attention)
-            for name, similarity in zip(("weight", "product"), similarities, strict=True):
-                found[f"{name}_similarity"][i, j, r] = similarity
-                found[f"{name}_half_time"][i, j, r] = classifier.half_time(epochs, similarity)
-    found["vocabulary_size"] = found["vocabulary_size"].astype(int)
-    return xr.Dataset(
-        {name: ((*axes, *_DIMS[name]), array) for name, array in found.items()},
-        {**axes, "epoch": epochs, "layer": layers},
+
+    @functools.cache
+    def questions_of(replica):
+        return _questions(spec, streams, everything, tokenizer, replica)
+
+    def compute(at, replica):
+        questions = questions_of(replica)
+        architecture = classifier.Architecture(**{key: model[key] for key in _FIXED}, embedding_std=at["embedding_std"])
+        generator = streams.generator("start", replica)
+        start = classifier.initial_parameters(architecture, questions.vocabulary_size, len(corpus.CLASSES), generator)
+        path = classifier.train(
+            start, questions.train_set, questions.test_set, questions.order, at["learning_rate"], solver["weight_decay"],
+            model["skip"],
+        )  # fmt: skip
+        weights, products = classifier.similarity_with_last(path.attention)
+        return {
+            "weight_similarity": weights,
+            "product_similarity": products,
+            "weight_half_time": classifier.half_time(epochs, weights),
+            "product_half_time": classifier.half_time(epochs, products),
+            "training_accuracy": np.asarray(path.training_accuracy, float),
+            "test_accuracy": np.asarray(path.test_accuracy, float),
+            "training_loss": np.asarray(path.training_loss, float),
+            "majority_accuracy": float(questions.majority_accuracy),
+            "vocabulary_size": questions.vocabulary_size,
+        }
+
+    return collect(spec, compute, _DIMS, {"epoch": epochs, "layer": np.arange(1, model["depth"] + 1)})
+
+
+def _questions(spec, streams, everything, tokenizer, replica) -> _Questions:
+    """The questions of a replica: split, encoded, and in the order of its steps."""
+    model, solver = spec["model"], spec["solver"]
+    split = corpus.split(everything, model["test_fraction"], streams.generator("split", replica))
+    encoded = tokens.encode(everything.questions, split.train, tokenizer, model["max_tokens"])
+    train_set, test_set = (
+        (jnp.asarray(encoded.tokens[part]), jnp.asarray(everything.labels[part])) for part in (split.train, split.test)
     )
+    order = classifier.batches(
+        len(split.train), solver["batch"], solver["epochs"], solver["records"], streams.generator("order", replica)
+    )
+    return _Questions(train_set, test_set, order, corpus.majority_accuracy(everything, split), encoded.size)
 
 
 def _corpus(spec, streams):

@@ -27,59 +27,14 @@ def draw(cubes):
     parts = json.loads(cube.attrs["spec"])["estimators"]
     model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
     here = onset.sel(skip=model["skip"])
-    # The published curves are for this model alone.
-    published = model["skip"] == 1.0 and model["beta"] == 1.0
     figure, (top, bottom) = new_figure(2, 1, 5.2, 5.6, sharex=True, height_ratios=(3, 2))
-    theory, informed, gamp = (
-        cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed", "gamp")
-    )
-    for layer in (2, 1):
-        color = LAYER_COLORS[layer]
-        overlap = present(theory.overlap.sel(layer=layer, layer_star=layer))
-        reached = theory.converged.sel(alpha=overlap.alpha).values
-        curve(
-            top,
-            overlap.alpha.values,
-            overlap.values,
-            color,
-            f"$Q_{{{layer}{layer}}}$, state evolution",
-            converged=reached,
-        )
-        # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
-        norm = cube.teacher_norm.sel(layer=layer, layer_star=layer)
-        relative = present(gamp.overlap.sel(layer=layer, layer_star=layer) / norm)
-        converged = gamp.converged.sel(alpha=relative.alpha)
-        points(
-            top,
-            realised_alpha(gamp, relative.alpha),
-            relative.values,
-            converged.values,
-            color,
-            f"$Q_{{{layer}{layer}}}$, GAMP $D={dimension}$",
-        )
-        mean = present(informed.overlap.sel(layer=layer, layer_star=layer)).mean("replica")
-        top.plot(
-            mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
-            alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
-        )  # fmt: skip
-    for layer in (1, 2) if published else ():
-        label = "published" if layer == 1 else None
-        top.plot(SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
-    for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
-        error = present(theory[f"error_{name}"])
-        floor = np.maximum(error.values, 1e-5)
-        curve(bottom, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution")
-    simulated = present(gamp.error_plug_in)
-    converged = gamp.converged.sel(alpha=simulated.alpha)
-    points(
-        bottom,
-        realised_alpha(gamp, simulated.alpha),
-        simulated.values,
-        converged.values,
-        ERROR_COLORS["plug_in"],
-        "plug-in error, GAMP",
-    )
-    if published:
+    _draw_overlaps(top, cube, dimension)
+    _draw_errors(bottom, cube)
+    # The published curves are for this model alone.
+    if model["skip"] == 1.0 and model["beta"] == 1.0:
+        for layer in (1, 2):
+            label = "published" if layer == 1 else None
+            top.plot(SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
         bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
     shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), (2, 1), 0.0, 1.6)
@@ -91,3 +46,38 @@ def draw(cubes):
     top.legend(loc="lower right", bbox_to_anchor=(1.01, 0.02))
     bottom.legend(loc="lower left")
     return figure
+
+
+def _draw_overlaps(axes, cube, dimension):
+    """State evolution as lines, its informed start as diamonds, GAMP as points."""
+    theory, informed, gamp = (
+        cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed", "gamp")
+    )
+    for layer in (2, 1):
+        color, name, row = LAYER_COLORS[layer], f"$Q_{{{layer}{layer}}}$", {"layer": layer, "layer_star": layer}
+        overlap = present(theory.overlap.sel(row))
+        reached = theory.converged.sel(alpha=overlap.alpha).values
+        curve(axes, overlap.alpha.values, overlap.values, color, f"{name}, state evolution", converged=reached)
+        # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
+        relative = present(gamp.overlap.sel(row) / cube.teacher_norm.sel(row))
+        converged = gamp.converged.sel(alpha=relative.alpha).values
+        alpha = realised_alpha(gamp, relative.alpha)
+        points(axes, alpha, relative.values, converged, color, f"{name}, GAMP $D={dimension}$")
+        mean = present(informed.overlap.sel(row)).mean("replica")
+        axes.plot(
+            mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
+            alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
+        )  # fmt: skip
+
+
+def _draw_errors(axes, cube):
+    """Both errors of the state evolution as lines, the plug-in error of GAMP as points."""
+    theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
+    for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
+        error = present(theory[f"error_{name}"])
+        floor = np.maximum(error.values, 1e-5)
+        curve(axes, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution")
+    simulated = present(gamp.error_plug_in)
+    converged = gamp.converged.sel(alpha=simulated.alpha).values
+    alpha = realised_alpha(gamp, simulated.alpha)
+    points(axes, alpha, simulated.values, converged, ERROR_COLORS["plug_in"], "plug-in error, GAMP")

@@ -1,1 +1,1 @@
-"""Links: how the output of a model depends on its local fields, and what it tells of them."""
+"""Links: how the output of a model depends on its local fields, and how it constrains them."""

@@ -1,4 +1,4 @@
-"""Whether a link is what it says: output, symmetry, candidates.
+"""Whether a link agrees with its declarations: output, symmetry, candidates.
 
 This looks at seeded random fields and is quick, without numba or scipy; that the channel is a density is tested statistically
 in `density`.
@@ -18,7 +18,7 @@ ACCURACY = 1e-6
 
 
 def problems_of(link: Link, count=64, seed=0) -> list[str]:
-    """What is wrong with a link: one message each, with the failing example.
+    """The problems of a link: one message each, with the failing example.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def problems_of(link: Link, count=64, seed=0) -> list[str]:
     count : int
         Number of random fields to try, a multiple of 8.
     seed : int
-        Of the random fields.
+        Seed of the random fields.
     """
     found = _attribute_problems(link)
     if found:

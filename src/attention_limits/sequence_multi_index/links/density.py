@@ -22,7 +22,7 @@ class Check:
     Attributes
     ----------
     name : str
-        What was tested.
+        The tested identity.
     passed : bool
     report : str
         The numbers.
@@ -51,7 +51,7 @@ def check_link(link: Link, outputs=1024, resolution=1.0, seed=0) -> list[Check]:
     resolution : float
         See `channel.Channel`.
     seed : int
-        Of the random outputs and nodes.
+        Seed of the random outputs and nodes.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def _threshold(comparisons):
 
 
 def _draw(link, omega, V, rng):
-    """Fields N(omega, V) and what is observed of them."""
+    """Fields N(omega, V) and their outputs."""
     h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), rng.standard_normal(omega.shape))
     return h, link.observe(h, rng.standard_normal((len(h), link.noise_dimension)))
 

@@ -1,4 +1,4 @@
-"""What links made of attention layers share: the product of the layers, and the inversion of attention over two tokens.
+"""Common parts of links made of attention layers: the product of the layers, and the inversion of attention over two tokens.
 
 The layers are those of Troiani et al. 2025 (arXiv:2502.00901), the inversion is derived here.
 """
@@ -16,7 +16,7 @@ def layer_product(h, attention, keep, gain=1.0, start=None):
     h : array (..., L, r, M)
         Local fields, r rows per layer.
     attention : function (..., r, M) -> (..., M, M)
-        Attention matrix S of what a layer reads.
+        Attention matrix S of the fields that a layer reads.
     keep, gain : float
     start : array (..., M, M) or None
         B_0^T, by default the identity.
@@ -52,7 +52,7 @@ def score_root(attention, beta):
     Parameters
     ----------
     attention : array (..., 2, 2)
-        S, or what may not be an attention matrix.
+        S, or a matrix that may not be one.
     beta : float
 
     Returns

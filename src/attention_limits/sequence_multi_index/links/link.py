@@ -1,4 +1,4 @@
-"""What a sequence multi-index model is to the solvers: its link y = g(h), and how y constrains h.
+"""Links: the output y = g(h) of a sequence multi-index model, and how y constrains h.
 
 The data are sequences x of M tokens in D dimensions; the local fields h = W x / sqrt(D), with P rows and M columns, are Gaussian
 in the limit, and the output depends on x through them alone (Troiani et al. 2025, arXiv:2502.00901). Inference needs the measure
@@ -80,7 +80,7 @@ class Link:
         raise NotImplementedError
 
     def observe(self, h, noise=None):
-        """What inference conditions on: y itself, or anything equivalent to it that is known more exactly.
+        """The observation that inference conditions on: y itself, or an equivalent of y that is known more exactly.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ def inference(link: Link) -> str:
 
 
 def require(link: Link, needs: Iterable[str]) -> None:
-    """Check that a link offers what a solver needs: POSTERIOR, DIAGONAL_OVERLAP, GRADIENT.
+    """Check that a link meets the needs of a solver: POSTERIOR, DIAGONAL_OVERLAP, GRADIENT.
 
     Raises
     ------

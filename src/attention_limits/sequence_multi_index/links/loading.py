@@ -36,7 +36,7 @@ def load_link(model: dict, project: Path) -> Link:
     ----------
     model : dict
         `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
-        `noise`: variance of Gaussian output noise, 0 or absent for none; everything else, and what is in the mapping
+        `noise`: variance of Gaussian output noise, 0 or absent for none; everything else, and the items of the mapping
         `parameters`, goes to the link as keyword arguments.
     project : Path
         Folder that relative paths start from.
@@ -93,7 +93,7 @@ def _maker(name: str, project: Path) -> Callable[..., Link]:
         return getattr(importlib.import_module(code_module(name)), PROVIDED[name].partition(":")[2])
     if not path.is_file():
         raise ValueError(f"the link {name} needs the file {path}, which does not exist")
-    # Executed each time anew: the module is nobody else's to import.
+    # Executed each time anew: no other module imports it.
     spec = importlib.util.spec_from_file_location(f"user_link_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     try:

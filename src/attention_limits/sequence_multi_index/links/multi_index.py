@@ -130,7 +130,7 @@ class SignProduct(Link):
 
 @dataclass(frozen=True)
 class SumOfSquares(Link):
-    """y = h_1^2 + ... + h_P^2, of which h is a point of a sphere.
+    """y = h_1^2 + ... + h_P^2: h is a point of a sphere.
 
     With x standard normal, h = sqrt(y) x / |x| with the weight pi^(P/2) / Gamma(P/2) y^(P/2 - 1), the surface over 2 |h|.
 

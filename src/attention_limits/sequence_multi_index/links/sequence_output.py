@@ -104,7 +104,7 @@ class SequenceOutput(Link):
         middle, _ = inverse_of_two(self._step(first) @ before)
         last, valid, _ = score_root(y @ middle - self.skip * identity, self.beta)
         parts.append(self._weighed(before, first, last, valid, False))
-        # and once what the last layer reads.
+        # and once the fields that the last layer reads.
         last = apply(self._spread(before), sampled)
         step, _ = inverse_of_two(self._step(last))
         first, valid, _ = score_root(step @ y @ inverse - self.skip * identity, self.beta)
@@ -112,7 +112,7 @@ class SequenceOutput(Link):
         return tuple(np.concatenate(part, axis=2) for part in zip(*parts, strict=True))
 
     def _spread(self, before):
-        """What the last layer reads is sampled as this matrix (..., 2, 2) times standard normal variables."""
+        """The fields that the last layer reads are sampled as this matrix (..., 2, 2) times standard normal variables."""
         return (self.skip * np.eye(2) + np.array([[0.75, 0.25], [0.25, 0.75]])) @ before
 
     def _weighed(self, before, first, last, valid, solved_first):
@@ -122,7 +122,7 @@ class SequenceOutput(Link):
         inverse_spread, log_det_spread = inverse_of_two(self._spread(before))
         _, log_det_last = inverse_of_two(self._step(last))
         h_first, h_last = apply(inverse, first), apply(inverse_middle, last)
-        # dy / d(fields), of the last layer given the one before, and of that one given what the last one reads.
+        # dy / d(fields), of the last layer given the one before, and of that one given the fields that the last one reads.
         by_first = log_normal(h_first) + log_jacobian(last, self._attention(last[..., None, :]), self.beta)
         by_first = by_first + 2.0 * _log_second_eigenvalue(middle) + log_det_middle
         by_last = log_normal(apply(inverse_spread, last)) - log_det_spread + log_det_middle + log_det_last

@@ -109,9 +109,9 @@ def loss(parameters, tokens, labels, skip):
 def batches(count, batch, epochs, records, rng):
     """Sample numbers (epochs * records, steps, batch): each epoch a new order of all samples, cut into `records` equal parts.
 
-    `count` is the number of samples, `batch` that of a step; `rng` is a numpy Generator. What does not fill a batch in every
-    part, fewer than `records * batch` samples, is left out of that epoch. Raises ValueError when there are fewer samples than
-    that.
+    `count` is the number of samples, `batch` that of a step; `rng` is a numpy Generator. Samples that do not fill a batch in
+    every part, fewer than `records * batch` of them, are left out of that epoch. Raises ValueError when there are fewer samples
+    than that.
     """
     steps = count // (batch * records)
     if not steps:

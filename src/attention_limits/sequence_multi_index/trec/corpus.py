@@ -67,7 +67,7 @@ def parse_questions(lines, source):
     lines : iterable of str
         `CLASS:fine question`, CLASS one of CLASSES.
     source : str
-        What the messages call the lines.
+        Name of the lines in the messages.
 
     Raises
     ------

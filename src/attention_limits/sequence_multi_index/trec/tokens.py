@@ -54,7 +54,7 @@ def words(text):
 def encode(questions, train, tokenizer, max_tokens):
     """Number the tokens of all questions.
 
-    Numbers belong to the tokens of the training questions, from 2 in order of appearance; what only other questions have is
+    Numbers belong to the tokens of the training questions, from 2 in order of appearance; tokens of other questions alone are
     UNKNOWN.
 
     Parameters

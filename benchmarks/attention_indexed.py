@@ -1,0 +1,299 @@
+"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, against their naive peers.
+
+The peers at the bottom are the first version that one would write: a tensor of all samples, loops over samples, iterated maps.
+"""
+
+import time
+import tracemalloc
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.integrate import dblquad, quad
+
+from attention_limits.attention_indexed import matrix_amp
+from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.gradient_descent import Descent, descend
+from attention_limits.attention_indexed.model import Sizes, attention, draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.state_evolution import solve
+from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers, contrasts
+from table import Row, Spread
+
+RATIO, TOKENS = 0.5, 2
+POINTS = 600
+
+
+def rows(quick):
+    """All rows of the family."""
+    repeats = 3 if quick else 7
+    return [
+        curve_row(repeats, naive_points=1 if quick else 4),
+        amp_row(100, 0.5, repeats),
+        amp_tensor_row(30 if quick else 40, repeats),
+        descent_row(100, 0.14, repeats),
+        descent_loop_row(100, 0.14, 2 if quick else repeats),
+        two_layer_row(2 if quick else 8, outputs=2000, repeats=repeats),
+    ]
+
+
+def seconds(function):
+    """Wall time of one call."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def curve_row(repeats, naive_points):
+    """Seconds of a softmax learning curve of 600 given alphas."""
+    channel = make_channel("softmax", TOKENS)
+    alpha = np.linspace(0.0, 0.18, POINTS)
+    ours = solve(channel, RATIO, alpha)
+    places = np.linspace(60, POINTS - 120, naive_points).astype(int)
+    our_times, naive_times, errors = [], [], []
+    for place in places:
+        start = time.perf_counter()
+        value = naive_learning_point(channel.equations, RATIO, alpha[place])
+        naive_times.append((time.perf_counter() - start) * POINTS)
+        errors.append(abs(value - ours.mmse[place]))
+    for _ in range(repeats):
+        our_times.append(seconds(partial(solve, channel, RATIO, alpha)))
+    return Row(
+        f"learning curve of extensive width, {POINTS} points",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.median(naive_times) / np.array(our_times)),
+        baseline_errors={"V": Spread.of(errors)},
+        note="softmax, ρ = 0.5; baseline: roots of the cubic, adaptive quadrature, iterated fixed point, a few points",
+    )
+
+
+def amp_row(dimension, alpha, repeats, iterations=10):
+    """Seconds per AMP iteration against its two matrix products and one eigendecomposition, in turns; memory with X."""
+    channel = make_channel("softmax", TOKENS)
+    count = round(alpha * dimension**2)
+    data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, round(RATIO * dimension)), np.random.default_rng(0))
+    tokens = data.sequences.reshape(-1, dimension)
+    whole = partial(matrix_amp.run, channel, data, iterations, tolerance=0.0)
+
+    def parts():
+        for _ in range(iterations):
+            products = tokens @ data.teacher
+            tokens.T @ products
+            np.linalg.eigh(data.teacher)
+
+    whole(), parts()
+    our_times, part_times = [], []
+    for _ in range(repeats):
+        our_times.append(seconds(whole) / iterations)
+        part_times.append(seconds(parts) / iterations)
+    tracemalloc.start()
+    whole()
+    memory = (tracemalloc.get_traced_memory()[1] + data.sequences.nbytes) / 1e6
+    tracemalloc.stop()
+    return Row(
+        f"AMP iteration of extensive width, d = {dimension}, n = {count}",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(part_times),
+        ratio=Spread.of(np.divide(part_times, our_times)),
+        memory_mb=Spread.of([memory]),
+        note=f"baseline: its own two matrix products and one eigendecomposition; X alone is {data.sequences.nbytes / 1e6:.3g} MB",
+    )
+
+
+def amp_tensor_row(dimension, repeats):
+    """Seconds of the sums over samples of an AMP iteration, and the memory of the n d^2 T^2 tensor, alpha = 1."""
+    rng = np.random.default_rng(1)
+    _, S = draw_weights(dimension, round(RATIO * dimension), rng)
+    X = draw_sequences(dimension**2, TOKENS, dimension, rng)
+    F = tensor(X)
+    G = tensor_fields(F, S)
+    our_times, naive_times = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        fields, step = matrix_amp.all_scores(X, S), matrix_amp.backward(X, G)
+        our_times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        naive_fields, naive_step = tensor_fields(F, S), tensor_backward(F, G)
+        naive_times.append(time.perf_counter() - start)
+    differences = [np.max(np.abs(naive_fields - fields)), np.max(np.abs(naive_step - step))]
+    return Row(
+        f"sums over samples of an AMP iteration, d = {dimension}, α = 1",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.divide(naive_times, our_times)),
+        our_errors={"difference": Spread.of(differences)},
+        memory_mb=Spread.of([X.nbytes / 1e6]),
+        note=f"memory: X, the only stored array; baseline: contractions of the n × d × d × T × T tensor, {F.nbytes / 1e6:.3g} MB",
+    )
+
+
+def descent_problem(dimension, alpha):
+    """(X, y, start) in double precision; one start."""
+    rng = np.random.default_rng(2)
+    _, S = draw_weights(dimension, round(RATIO * dimension), rng)
+    X = draw_sequences(round(alpha * dimension**2), TOKENS, dimension, rng)
+    return X, attention(scores(X, S)), rng.standard_normal((1, dimension, round(RATIO * dimension)))
+
+
+def timed_descent(X, y, start, repeats, steps=50):
+    """Seconds per step of our descent; compiled before."""
+    run = partial(descend, X, y, start.astype(np.float32), 1.0, Descent(steps=steps, record_every=steps))
+    run()
+    return [seconds(run) / steps for _ in range(repeats)]
+
+
+def descent_row(dimension, alpha, repeats):
+    """Seconds per step against its two products, both compiled by JAX, single precision."""
+    X, y, start = descent_problem(dimension, alpha)
+    tokens, weights = jnp.asarray(X.reshape(-1, dimension), jnp.float32), jnp.asarray(start[0], jnp.float32)
+
+    @jax.jit
+    def products(weights):
+        # Each product needs the one before, so that none is left out.
+        return jax.lax.fori_loop(0, 50, lambda _, w: tokens.T @ (tokens @ w) / len(tokens), weights)
+
+    jax.block_until_ready(products(weights))
+    our_times, product_times = [], []
+    for _ in range(repeats):
+        our_times += timed_descent(X, y, start, 1)
+        product_times.append(seconds(lambda: jax.block_until_ready(products(weights))) / 50)
+    return Row(
+        f"gradient descent step of extensive width, d = {dimension}, n = {len(X)}",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(product_times),
+        ratio=Spread.of(np.divide(product_times, our_times)),
+        note="one start, Adam included; baseline: its own two matrix products",
+    )
+
+
+def descent_loop_row(dimension, alpha, repeats):
+    """Seconds per step against a loop over samples in NumPy."""
+    X, y, start = descent_problem(dimension, alpha)
+    naive_times = [seconds(partial(naive_gradient, start[0], X, y, 1.0)) for _ in range(repeats)]
+    our_times = timed_descent(X, y, start, repeats)
+    return Row(
+        f"the same step, d = {dimension}, n = {len(X)}",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.divide(naive_times, our_times)),
+        note="baseline: gradient by a loop over samples in NumPy, double precision",
+    )
+
+
+def two_layer_row(naive_outputs, outputs, repeats):
+    """Seconds per output of the posterior of two layers, half of both known, and how far the means are apart."""
+    model, V, rng = TwoLayers(), np.array([0.5, 0.5]), np.random.default_rng(7)
+    means = rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(1.0 - V)[:, None]
+    truth = means + rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(V)[:, None]
+    a = model.observe(model.log_output(*(_fields(truth[:, layer]) for layer in range(2))))
+    z = model.posterior(a, means, V)[1]
+    our_times = [seconds(partial(model.posterior, a, means, V)) / outputs for _ in range(repeats)]
+    naive_times, errors = [], []
+    for k in range(naive_outputs):
+        start = time.perf_counter()
+        _, plain = naive_two_layer_moments(a[k], means[k], V, model.skip, model.beta)
+        naive_times.append(time.perf_counter() - start)
+        errors.append(np.abs(plain - z[k]).max())
+    return Row(
+        "posterior of one output of two layers of extensive width",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.array(naive_times) / np.median(our_times)),
+        our_errors={"posterior mean": Spread.of(errors)},
+        note="softmax, T = 2, c = β = 1, V = 1/2; baseline: adaptive quadrature to 1e-6; difference of the two in prior standard "
+        "deviations",
+    )
+
+
+def _fields(pairs):
+    """Symmetric fields (n, 2, 2) with these contrasts (n, 2), of the smallest norm."""
+    s, d = pairs[:, 0], pairs[:, 1]
+    fields = np.stack(
+        [np.stack([0.25 * s + 0.5 * d, -0.25 * s], -1), np.stack([-0.25 * s, 0.25 * s - 0.5 * d], -1)], -2
+    )
+    assert np.allclose(contrasts(fields), pairs)
+    return fields
+
+
+def tensor(sequences):
+    """F (n, d, d, T, T) with h = sum_ij F_ij S_ij: (x_ai x_bj - delta_ab delta_ij) / sqrt(d)."""
+    _, tokens, dimension = sequences.shape
+    outer = np.einsum("nai,nbj->nijab", sequences, sequences)
+    return (outer - np.einsum("ij,ab->ijab", np.eye(dimension), np.eye(tokens))) / np.sqrt(dimension)
+
+
+def tensor_fields(F, S):
+    """h (n, T, T)."""
+    return np.einsum("nijab,ij->nab", F, S, optimize=True)
+
+
+def tensor_backward(F, G):
+    """sum_mu sum_ab G_ab F_ab (d, d)."""
+    total = np.einsum("nijab,nab->ij", F, G, optimize=True)
+    return 0.5 * (total + total.T)
+
+
+def naive_gradient(weights, sequences, outputs, beta):
+    """Gradient (d, r) of sum ||softmax(beta h_W) - y||^2 / d by a loop over samples."""
+    dimension, rank = weights.shape
+    S = weights @ weights.T / np.sqrt(rank * dimension)
+    by_matrix = np.zeros_like(S)
+    for x, y in zip(sequences, outputs, strict=True):
+        h = (x @ S @ x.T - np.trace(S) * np.eye(len(x))) / np.sqrt(dimension)
+        attention = np.exp(beta * (h - h.max(axis=1, keepdims=True)))
+        attention /= attention.sum(axis=1, keepdims=True)
+        back = 2.0 * (attention - y) / dimension
+        by_score = beta * attention * (back - np.sum(back * attention, axis=1, keepdims=True))
+        by_matrix += (x.T @ by_score @ x - np.trace(by_score) * np.eye(dimension)) / np.sqrt(dimension)
+    return (by_matrix + by_matrix.T) @ weights / np.sqrt(rank * dimension)
+
+
+def naive_mmse(ratio, noise):
+    """Error of the denoiser at noise D, from roots of the cubic of the Stieltjes transform and adaptive quadrature."""
+    root = np.sqrt(ratio)
+
+    def density(value):
+        # D g^3 - (z + D sqrt(rho)) g^2 + (z sqrt(rho) + 1 - rho) g - sqrt(rho) = 0.
+        g = np.roots([noise, -(value + noise * root), value * root + 1.0 - ratio, -root])
+        return np.max(np.abs(g.imag)) / np.pi
+
+    wide = 2.0 * np.sqrt(noise) + (1.0 + root) ** 2 / root
+    cubes = quad(lambda value: density(value) ** 3, -2.0 * np.sqrt(noise) - 0.1, wide, limit=200)[0]
+    return noise - 4.0 * np.pi**2 / 3.0 * noise**2 * cubes
+
+
+def naive_learning_point(equations, ratio, alpha, tolerance=1e-6):
+    """V at one alpha, of an output of so many equations, by iterating V = naive_mmse(V / (alpha K)) from V = 1."""
+    V = 1.0
+    for _ in range(10_000):
+        new = naive_mmse(ratio, V / (alpha * equations))
+        if abs(new - V) < tolerance:
+            break
+        V = new
+    return new
+
+
+def naive_two_layer_moments(a, means, V, skip, beta, tolerance=1e-6):
+    """log Z and the posterior means (2, 2) of one output of two layers, of `TwoLayers.posterior`, by adaptive quadrature.
+
+    Over the sum and the difference u of the fields of layer 1, cut off at 6.5 prior standard deviations.
+    """
+    widths = np.sqrt([8.0, 4.0])[None, :] * np.sqrt(V)[:, None]
+
+    def weighted(u_d, u_s, power):
+        s_1, s_2 = (1.0 / (1.0 + np.exp(-0.5 * beta * u)) for u in (u_s + u_d, u_s - u_d))
+        e = skip + s_1 + s_2 - 1.0
+        v_s = a[0] / e**2
+        v_d = (a[1] / e + (s_2 - s_1) * v_s) / (skip + 1.0)
+        z = (np.array([[u_s, u_d], [v_s, v_d]]) - means) / widths
+        density = np.exp(-0.5 * np.sum(z**2)) / (abs(e) ** 3 * (skip + 1.0) * 4.0 * np.pi**2 * np.prod(widths))
+        return density * (1.0 if power is None else z[power])
+
+    low, high = means[0] - 6.5 * widths[0], means[0] + 6.5 * widths[0]
+
+    def integral(power):
+        return dblquad(weighted, low[0], high[0], low[1], high[1], args=(power,), epsabs=0.0, epsrel=tolerance)[0]
+
+    Z = integral(None)
+    return np.log(Z), np.array([[integral((layer, k)) for k in range(2)] for layer in range(2)]) / Z

@@ -1,0 +1,142 @@
+"""Published numbers are read, compared with cubes and judged as the audit describes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_limits.pipeline.audit.entries import load_published, require_readings
+from attention_limits.pipeline.audit.table import Published, Row, compare, reading
+from attention_limits.pipeline.audit.text import from_plain, full_table, number_text, plain, short_table
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.readings import value
+from toy import REPOSITORY
+
+CUBE = xr.Dataset(
+    {
+        "overlap": (
+            ("estimator", "alpha", "replica"),
+            np.array([[[0.1, 0.3], [0.5, np.nan]], [[0.0, 0.0], [1.0, 3.0]]]),
+        ),
+        "line": (("name",), [0.25]),
+        "spread": (("name",), [0.5]),
+    },
+    coords={"estimator": ["theory", "amp"], "alpha": [0.1, 0.1 + 0.2], "name": ["only"]},
+)
+
+
+def published(**changes):
+    entry = {
+        "family": "sequence_multi_index", "quantity": "Q", "published": 0.5, "precision": 0.1, "source": "Figure 1",
+        "cubes": ("curve",), "reading": "value", "arguments": {"variable": "overlap"}, "reason": "", "evidence": "true",
+    }  # fmt: skip
+    return Published(**{**entry, **changes})
+
+
+def test_a_value_is_the_mean_over_replicas_with_its_standard_error():
+    assert value(CUBE, "overlap", estimator="theory", alpha=0.1) == pytest.approx((0.2, 0.1))
+    # Rounding of the grid is forgiven, another point is not.
+    assert value(CUBE, "overlap", estimator="amp", alpha=0.3) == pytest.approx((2.0, 1.0))
+    for wrong in ({"estimator": "theory", "alpha": 0.2}, {"estimator": "none", "alpha": 0.1}):
+        with pytest.raises(KeyError):
+            value(CUBE, "overlap", **wrong)
+    with pytest.raises(ValueError, match="alpha, replica left open"):
+        value(CUBE, "overlap", estimator="theory")
+    assert value(CUBE, "line", name="only") == (0.25, 0.0)
+    assert value(CUBE, "line", error="spread", name="only") == (0.25, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("ours", "error", "reason", "distance", "verdict"),
+    [
+        (0.5, 0.0, "", 0.0, "agrees"),
+        (0.79, 0.0, "", 2.9, "agrees"),
+        (0.81, 0.0, "", 3.1, "unexplained"),
+        (0.81, 0.0, "another model", 3.1, "differs"),
+        (1.0, 0.3, "another model", 0.5 / np.hypot(0.1, 0.3), "agrees"),
+        (None, None, "another model", None, "not computed"),
+    ],
+)
+def test_verdicts(ours, error, reason, distance, verdict):
+    row = Row(published(reason=reason), ours, error)
+    assert row.distance == (None if distance is None else pytest.approx(distance))
+    assert row.verdict == verdict
+
+
+def test_points_that_are_missing_or_not_finite_are_not_computed():
+    here = {"curve": CUBE}
+    for point in ({"alpha": 0.7}, {"alpha": 0.3}):
+        arguments = {"variable": "overlap", "estimator": "theory", **point}
+        # The second has one finite replica: no error.
+        assert compare(published(arguments=arguments), here).verdict == "not computed"
+    arguments = {"variable": "overlap", "estimator": "theory", "alpha": 0.1}
+    assert compare(published(arguments=arguments), here).value == pytest.approx(0.2)
+
+
+@given(st.floats(-1e4, 1e4), st.floats(1e-6, 10.0))
+def test_numbers_are_written_with_one_or_two_digits_of_their_error(number, error):
+    text = number_text(number, error)
+    digits, _, rest = text.partition("(")
+    places = len(digits.partition(".")[2])
+    shown = int(rest.rstrip(")"))
+    assert 2 <= shown <= 20 or places == 0
+    assert abs(shown * 10.0**-places - error) <= 0.51 * 10.0**-places
+    assert abs(float(digits) - number) <= 0.51 * 10.0**-places
+
+
+def test_tables_group_by_reason_and_go_to_json_and_back():
+    rows = [
+        Row(published(quantity="a"), 0.5, 0.01),
+        Row(published(quantity="b", reason="why"), 0.9, 0.01),
+        Row(published(quantity="c", reason="why", published=2.0), 0.7, 0.02),
+        Row(published(quantity="d"), None, None),
+    ]
+    assert "| b; c | 0.5; 2 | 0.900(10); 0.70(2) | why |" in short_table(rows)
+    assert "a" not in short_table(rows).splitlines()[2]
+    full = full_table(rows)
+    assert "4 numbers: 1 agrees, 2 differs, 1 not computed." in full
+    assert "| a | 0.5 ± 0.1 | 0.500(10) | +0.0 | agrees | Figure 1 |" in full
+    assert "- b; c: why `true`" in full
+    assert from_plain(json.loads(json.dumps(plain(rows)))) == rows
+
+
+def test_of_many_numbers_with_one_reason_the_short_table_shows_three():
+    rows = [Row(published(quantity=name, reason="why", published=2.0), k, 0.1) for k, name in enumerate("uvwxy", 3)]
+    assert short_table(rows).splitlines()[2:] == [
+        "| u; w; y (and 2 more) | 2; 2; 2 | 3.00(10); 5.00(10); 7.00(10) | why |"
+    ]
+
+
+@pytest.fixture(scope="module")
+def experiments():
+    return load_project(REPOSITORY, {"scale": "laptop"}).experiments
+
+
+def test_every_reading_of_the_repository_exists(experiments):
+    entries = load_published(REPOSITORY, experiments)
+    assert len(entries) > 20
+    assert all(callable(reading(entry)) for entry in entries)
+    with pytest.raises(SpecError, match="'median': no such function"):
+        require_readings([*entries, published(reading="median")])
+
+
+def test_a_wrong_table_is_refused_with_all_its_problems(tmp_path, experiments):
+    good = "{quantity: Q, published: 1.0, precision: 0.1, source: S, cubes: [fig1_onset], reading: value, evidence: E}"
+    path = tmp_path / "config" / "sequence_multi_index" / "published.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"numbers:\n  - {good}\n  - {good.replace('fig1_onset', 'fig9')}\n")
+    with pytest.raises(SpecError) as caught:
+        load_published(tmp_path, experiments)
+    assert [problem.partition(".yaml: ")[2][:30] for problem in caught.value.problems] == [
+        "Q: stands twice",
+        "Q: cubes: 'fig9': allowed: bet",
+    ]
+    path.write_text(f"numbers:\n  - {good.replace('precision: 0.1', 'precision: 0')}\n")
+    with pytest.raises(SpecError, match=r"numbers\.0\.precision: 0"):
+        load_published(tmp_path, experiments)
+    assert load_published(Path(tmp_path), {}) == []

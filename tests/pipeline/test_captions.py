@@ -1,0 +1,59 @@
+"""Captions and the front page of the report, as Snakemake renders them: docutils finds nothing wrong."""
+
+import io
+import types
+
+import docutils.core
+import docutils.nodes
+import jinja2
+import pytest
+
+from attention_limits.pipeline.project import load_project
+from toy import REPOSITORY
+
+REPORT = REPOSITORY / "workflow" / "report"
+PROJECT = load_project(REPOSITORY, {"scale": "laptop"})
+
+
+def problems(text):
+    """Messages of docutils on reStructuredText, from hints on, and the number of its paragraphs."""
+    messages = io.StringIO()
+    tree = docutils.core.publish_doctree(text, settings_overrides={"report_level": 1, "warning_stream": messages})
+    return messages.getvalue(), len(list(tree.findall(docutils.nodes.paragraph)))
+
+
+def rendered(template, **variables):
+    text = (REPORT / template).read_text(encoding="utf-8")
+    return jinja2.Environment().from_string(text).render(snakemake=types.SimpleNamespace(**variables))
+
+
+def figure_page(caption):
+    params = types.SimpleNamespace(caption=caption)
+    return rendered("_figure.rst", input=["results/cubes/a_b/c_d.nc"], params=params)
+
+
+@pytest.mark.parametrize("name", PROJECT.figures)
+def test_a_caption(name):
+    caption = PROJECT.figures[name].caption.read_text(encoding="utf-8")
+    found, paragraphs = problems(figure_page(caption))
+    assert found == ""
+    assert paragraphs >= 3
+
+
+def test_every_caption_belongs_to_a_figure():
+    captions = set((REPOSITORY / "src" / "attention_limits").glob("*/figures/*.rst"))
+    drawn = {figure.caption for figure in PROJECT.figures.values()}
+    needed = {path for item in PROJECT.left_out for path in captions if item.family in path.parts}
+    assert captions - drawn <= needed
+
+
+def test_the_front_page():
+    found, _ = problems(rendered("_workflow.rst", config={"scale": "laptop", "seed": 0}))
+    assert found == ""
+
+
+def test_absolute_values_are_text_and_mistakes_are_found():
+    tree = docutils.core.publish_doctree(figure_page("Where |e| > |m|, ||A|| = 1."))
+    assert "Where |e| > |m|, ||A|| = 1." in tree.astext()
+    for wrong in ("Opens *emphasis and ``code.", "A reference_ to nothing.", "Title\n==\n\nText."):
+        assert problems(figure_page(wrong))[0], wrong

@@ -1,0 +1,181 @@
+"""One chunk: points that other files hold are copied, the rest is computed, and few files are opened to find out."""
+
+import json
+import shutil
+from pathlib import Path
+
+import netCDF4
+import pytest
+import xarray as xr
+
+from attention_limits.pipeline import chunks
+from attention_limits.pipeline.errors import CubeError
+from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.project import part_folder
+from toy import EXPERIMENT, Toy, imported
+from toy_data import share
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    toy = Toy(tmp_path_factory.mktemp("chunks") / "project")
+    share(toy)
+    with imported(toy):
+        yield toy
+
+
+@pytest.fixture
+def compute(project, tmp_path):
+    """Computes chunks of an estimator of the toy experiment with edits: the points that were computed, in order."""
+
+    def run(*edits, seed=0, file="growth_curve", name="growth"):
+        text = EXPERIMENT
+        for old, new in edits:
+            assert old in text
+            text = text.replace(old, new)
+        if file == "growth_curve":
+            project.experiment.write_text(text)
+        project.computed()
+        experiment = load_experiment(project.experiment.with_name(f"{file}.yaml"))
+        part = experiment.parts[name]
+        counts = []
+        for chunk in part.chunks:
+            output = Path(part_folder(str(tmp_path), part), f"{chunk.name}.nc")
+            counts.append(chunks.run_chunk(experiment, part, chunk, seed, output, str(tmp_path)))
+        points = project.computed()
+        assert sum(counts) == len(points)
+        return points
+
+    return run
+
+
+@pytest.fixture
+def growth(tmp_path):
+    return tmp_path / "chunks" / "toy" / "growth_curve" / "growth"
+
+
+def opened(folder):
+    """The index of a folder, and the names of the files that were opened for it."""
+    found, plain = [], netCDF4.Dataset
+
+    def opening(path):
+        found.append(path.name)
+        return plain(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(netCDF4, "Dataset", opening)
+        return index(folder), found
+
+
+def index(folder):
+    return chunks._index(folder, ["alpha", "replica"])
+
+
+def files(folder):
+    return sorted(path.name for path in folder.glob("[!.]*.nc"))
+
+
+MORE = ("replicas: 3", "replicas: 4")
+FINER = ("num: 4", "num: 7")
+
+
+def test_points_of_other_files_are_copied(compute, growth):
+    assert len(compute()) == 12
+    before = {path: path.read_bytes() for path in growth.glob("*.nc")}
+    assert compute(MORE) == [f"growth {alpha} 3" for alpha in ("0", "0.2", "0.4", "0.6")]
+    assert compute(MORE, FINER, ("{alpha: 2}", "{alpha: 5, replicas: 3}")) == sorted(
+        f"growth {alpha} {replica}" for alpha in (0.1, 0.3, 0.5) for replica in range(4)
+    )
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_other_seeds_and_parameters_share_no_points(compute):
+    compute()
+    assert len(compute(seed=1)) == 12
+    assert len(compute(("steps: 3", "steps: 4"))) == 12
+    assert len(compute(("gain: 2.0", "gain: 3.0"))) == 12
+
+
+def test_the_same_bytes_from_copies_and_from_scratch(compute, growth):
+    one = ("chunk: {alpha: 2}", "chunk: {}")
+    compute()
+    assert compute(one) == []
+    (joint,) = [path for path in growth.glob("*.nc") if "alpha0-0.6" in path.name]
+    copied = joint.read_bytes()
+    shutil.rmtree(growth)
+    assert len(compute(one)) == 12
+    assert joint.read_bytes() == copied
+
+
+def test_a_job_opens_only_new_files(compute, growth):
+    compute(("chunk: {alpha: 2}", "chunk: {alpha: 1, replicas: 1}"))
+    assert len(files(growth)) == 12
+    index(growth)
+    held, names = opened(growth)
+    assert names == []
+    assert sorted(held) == files(growth)
+    # A file that changes is opened again, and it alone; one that goes is forgotten.
+    first, second, third, *_ = sorted(growth.glob("[!.]*.nc"))
+    second.write_bytes(first.read_bytes())
+    third.unlink()
+    again, names = opened(growth)
+    assert names == [second.name]
+    assert again[second.name] == held[first.name]
+    assert third.name not in json.loads((growth / chunks.INDEX).read_text())
+    # A half written file is no chunk; nor is one that another job removes meanwhile.
+    (growth / ".alpha9.12.tmp.nc").write_bytes(b"begun")
+    (growth / "gone.nc").symlink_to("nowhere")
+    assert opened(growth) == (again, [])
+
+
+def test_many_files_are_found_without_an_index(compute, growth):
+    compute(("chunk: {alpha: 2}", "chunk: {alpha: 1, replicas: 1}"))
+    for text in (None, "{"):
+        (growth / chunks.INDEX).unlink() if text is None else (growth / chunks.INDEX).write_text(text)
+        assert sorted(index(growth)) == files(growth)
+    assert compute() == []
+
+
+@pytest.mark.parametrize("content", ["", "a letter\n"])
+def test_files_that_cannot_be_read_are_skipped(compute, growth, content):
+    compute()
+    first = sorted(growth.glob("[!.]*.nc"))[0]
+    first.write_text(content)
+    with netCDF4.Dataset(growth / "no_grid.nc", "w") as made:
+        made.point_digest = "points"
+    assert len(compute(("chunk: {alpha: 2}", "chunk: {}"))) == 6
+
+
+def test_a_file_with_a_wrong_number_is_not_copied(compute, growth, capsys):
+    compute()
+    first = sorted(growth.glob("[!.]*.nc"))[0]
+    with xr.open_dataset(first) as made:
+        changed = made.load()
+    changed.height[0, 0] += 1
+    changed.to_netcdf(first)
+    assert len(compute(("chunk: {alpha: 2}", "chunk: {}"))) == 6
+    assert "not reused: " in capsys.readouterr().err
+
+
+def test_a_reader_needs_its_data(compute, tmp_path):
+    with pytest.raises(CubeError) as caught:
+        compute(file="shared", name="spreads")
+    assert "drawn" in str(caught.value)
+    assert "is missing; repair: rm -f " in str(caught.value)
+    assert compute(file="shared", name="drawn") == ["drawn 0.2 0", "drawn 0.2 1", "drawn 0.4 0", "drawn 0.4 1"]
+    assert compute(file="shared", name="spreads") == ["spreads 0.4 0", "spreads 0.4 1"]
+    data = sorted((tmp_path / "data" / "toy" / "shared" / "drawn").glob("*.nc"))
+    assert len(data) == 4
+    with xr.open_dataset(data[0]) as opened:
+        assert opened.value.dims == ("alpha", "replica", "sample")
+        assert (opened.value.dtype, opened.sign.dtype) == ("float32", "int8")
+        # Raw numbers in single precision are not compressed.
+        assert opened.sign.encoding["zlib"]
+        assert not opened.value.encoding["zlib"]
+    # Data of another point, and data of another seed, are refused.
+    data[3].write_bytes(data[2].read_bytes())
+    shutil.rmtree(tmp_path / "chunks")
+    with pytest.raises(CubeError, match="spec_digest differs"):
+        compute(file="shared", name="spreads")
+    with pytest.raises(CubeError, match="point_digest differs"):
+        compute(file="shared", name="spreads", seed=1)

@@ -1,0 +1,63 @@
+"""Digests of code hold what decides bytes, and nothing else: neither messages nor YAML nor specifications."""
+
+import pytest
+
+from attention_limits.pipeline import provenance
+from attention_limits.pipeline.audit.table import audit_modules
+from attention_limits.pipeline.digests import cube_modules
+from attention_limits.pipeline.project import load_project
+from toy import REPOSITORY
+
+PROJECT = load_project(REPOSITORY, {"scale": "laptop"})
+# `errors` defines two classes and holds no text; an estimator that refuses a file imports it.
+OF_CHUNKS = {"streams.py", "files.py", "errors.py", "points.py"}
+OF_CUBES = {"layout.py", "combine.py", "files.py", "registry.py", "coordinates.py"}
+
+
+def modules(*roots):
+    """All modules of the import closure, without the empty ones of packages."""
+    found = set().union(*(provenance.closure(root) for root in roots))
+    return {str(path.relative_to(provenance.SOURCE)) for path in found if path.name != "__init__.py"}
+
+
+def inside(folder, names):
+    return {f"{folder}/{name}" for name in names}
+
+
+@pytest.mark.parametrize("family", PROJECT.experiments)
+def test_the_code_of_a_cube_beside_its_chunks(family):
+    found = modules(*cube_modules(family))
+    shared = {name for name in found if not name.startswith(f"{family}/variables")}
+    assert shared == inside("pipeline", OF_CUBES)
+    assert f"{family}/variables.py" in found
+
+
+@pytest.mark.parametrize("family", PROJECT.experiments)
+def test_the_code_of_a_chunk(family):
+    for experiment in PROJECT.experiments[family].values():
+        for part in experiment.parts.values():
+            found = modules(part.module, "attention_limits.pipeline.streams")
+            others = {name for name in found if name.split("/")[0] not in (family, "numerics")}
+            assert others <= inside("pipeline", OF_CHUNKS), part.module
+            # An edit of a description or of a caption computes nothing.
+            own = {name.removeprefix(f"{family}/") for name in found if name.startswith(f"{family}/")}
+            assert not {name for name in own if name.startswith(("specs", "variables", "figures/", "readings"))}
+
+
+def test_the_code_of_a_figure():
+    for figure in PROJECT.figures.values():
+        found = modules(figure.module)
+        assert {name.split("/")[0] for name in found} <= {
+            *(figure.family, "plotting.py", "published_curves.py", "pipeline", "numerics")
+        }
+        assert not {name for name in found if name.endswith("_kernels.py") or "/estimators/" in name}, figure.name
+
+
+def test_the_code_of_the_audit():
+    families = list(PROJECT.experiments)
+    found = modules(*audit_modules(families))
+    assert found >= inside("pipeline", {"audit/table.py", "audit/text.py", "readings.py"})
+    assert {name for name in found if name.startswith("pipeline/")} <= inside(
+        "pipeline", {"audit/table.py", "audit/text.py", "readings.py", "files.py"}
+    )
+    assert {name.split("/")[0] for name in found} <= {"pipeline", "numerics", *families}

@@ -1,0 +1,183 @@
+"""The whole project: which experiments and figures there are, where their files are, and what is wrong."""
+
+import shutil
+
+import pytest
+
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.project import load_project
+from toy import EXPERIMENT, FIGURES, Toy, imported
+from toy_data import share
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    toy = Toy(tmp_path_factory.mktemp("project") / "project")
+    share(toy)
+    toy.write("src/attention_limits/toy/figures/file.rst", "Heights of the file.\n")
+    with imported(toy):
+        yield toy
+
+
+@pytest.fixture
+def toy(code, tmp_path):
+    """The configuration of the toy, to be changed; its code is that of the module."""
+    shutil.copytree(code.folder / "config", tmp_path / "config")
+    return tmp_path
+
+
+def write(folder, name, text):
+    path = folder / "config" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def problems(folder, config=None):
+    with pytest.raises(SpecError) as caught:
+        load_project(folder, config)
+    return [line.removeprefix(f"{folder}/config/") for line in caught.value.problems]
+
+
+def test_paths_and_names(toy):
+    project = load_project(toy)
+    assert (project.scale, project.seed, project.results) == ("laptop", 0, "results")
+    assert project.names("toy", "estimators") == ["counting", "growth", "means", "spreads"]
+    assert project.names("toy", "data") == ["drawn"]
+    assert project.rule_name("toy", "growth") == "toy_growth"
+    assert project.rule_name("toy", "toy_growth") == "toy_growth"
+    assert project.cube_path("toy", "shared") == "results/cubes/toy/shared.nc"
+    assert project.figure_paths("toy_heights") == [f"results/figures/toy/toy_heights.{kind}" for kind in ("pdf", "png")]
+    assert project.figure_cubes("toy_heights") == ["results/cubes/toy/growth_curve.nc"]
+    assert project.targets() == [
+        "results/cubes/toy/growth_curve.nc",
+        "results/cubes/toy/shared.nc",
+        *project.figure_paths("toy_heights"),
+    ]
+    spreads = project.part("toy", "shared", "spreads")
+    (chunk,) = spreads.chunks
+    data = project.data_paths(spreads, chunk.name)
+    assert [path.rpartition("_")[0] for path in data] == [
+        f"results/data/toy/shared/drawn/alpha0.4_replicas{replica}" for replica in (0, 1)
+    ]
+    growth = project.part("toy", "growth_curve", "growth")
+    assert project.data_paths(growth, growth.chunks[0].name) == []
+    assert project.chunk_paths("toy", "shared")[-1] == f"results/chunks/toy/shared/spreads/{chunk.name}.nc"
+
+
+def test_scales_and_folders(toy):
+    assert load_project(toy, {"scale": "smoke", "results": "out"}).results == "out/smoke"
+    # A larger scale has all files of the smaller one.
+    laptop, paper = (load_project(toy, {"scale": scale}) for scale in ("laptop", "paper"))
+    assert (laptop.results, paper.results) == ("results", "results")
+    names = [{chunk.name for chunk in item.part("toy", "shared", "drawn").chunks} for item in (laptop, paper)]
+    assert names[0] < names[1]
+
+
+def test_what_a_cube_depends_on(toy):
+    def digests(**config):
+        return load_project(toy, config).cube_digests
+
+    plain, other = digests(), digests(seed=1)
+    assert plain == digests(results="out")
+    assert all(plain[key] != other[key] for key in plain)
+    path = toy / "config/toy/experiments/growth_curve.yaml"
+    path.write_text(EXPERIMENT.replace("title: Growth of a toy", "title: Growth"))
+    assert {key for key in plain if digests()[key] != plain[key]} == {("toy", "growth_curve")}
+
+
+def test_a_variant_by_set(toy):
+    write(toy, "toy/models.yaml", "steep: {gain: 2.0}\n")
+    path = toy / "config/toy/experiments/growth_curve.yaml"
+    path.write_text(EXPERIMENT.replace("{gain: 2.0}", "steep"))
+    plain = load_project(toy, {})
+    changed = load_project(toy, {"set": {"toy": {"steep": {"gain": 4.0}}}, "results": "variant"})
+    assert changed.part("toy", "growth_curve", "growth").model == {"gain": 4.0}
+    assert changed.results == "variant"
+    differing = {key for key, digest in plain.cube_digests.items() if changed.cube_digests[key] != digest}
+    assert differing == {("toy", "growth_curve")}
+    assert problems(toy, {"set": {"toy": {"round": {"gain": 4.0}}}})[0].startswith("set: round: not in ")
+    assert problems(toy, {"set": {"tyo": {}}}) == [f"config.yaml: set: 'tyo': no folder {toy}/config/tyo/experiments"]
+    assert problems(toy, {"set": {"toy": {"steep": 4.0}}})[0].startswith(
+        "config.yaml: set.toy.steep: 4.0: allowed: a map"
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "line"),
+    [
+        ({"scala": "paper"}, "config.yaml: scala: unknown key; allowed: families, project, results, scale, seed, set"),
+        ({"scale": "huge"}, 'config.yaml: scale: "huge": allowed: one of "laptop", "paper", "smoke"'),
+        ({"seed": -1}, "config.yaml: seed: -1: allowed: a whole number ≥ 0 (Root seed"),
+        ({"results": "out/{x}"}, 'config.yaml: results: "out/{x}": allowed: text'),
+        ({"families": ["tyo"]}, "config.yaml: families: 'tyo': no folder "),
+        ({"families": []}, "config.yaml: families"),
+        ({"families": 3}, "config.yaml: families"),
+    ],
+)
+def test_a_wrong_configuration(toy, config, line):
+    found = problems(toy, config)
+    assert found[0].startswith(line)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ("heights: {title: T, cubes: [growth]}\n", "heights.cubes: 'growth': allowed: growth_curve, shared"),
+        ("heights: {title: T, cubes: []}\n", "heights.cubes: []: allowed: a list of at least 1 items"),
+        ("heights: {cubes: [growth_curve]}\n", "heights.title: missing"),
+        ("heights: {title: T, cubes: [growth_curve], colour: x}\n", "heights.colour: unknown key"),
+        ("heights: {title: T, cubes: [growth_curve], module: 'os;x'}\n", 'heights.module: "os;x": allowed: text'),
+        ("depths: {title: T, cubes: [growth_curve]}\n", "depths"),
+        ("Heights: {title: T, cubes: [growth_curve]}\n", "Heights"),
+        (
+            "heights: {title: T, cubes: [growth_curve, shared], same_model: [slope]}\n",
+            "heights.same_model: slope: in none of the cubes",
+        ),
+    ],
+)
+def test_a_wrong_figure(toy, entry, line):
+    write(toy, "toy/figures.yaml", entry)
+    found = problems(toy)
+    assert any(item.startswith(f"toy/figures.yaml: {line}") for item in found), found
+
+
+def test_cubes_that_are_drawn_together_are_of_one_model(toy):
+    write(toy, "toy/experiments/other_curve.yaml", EXPERIMENT.replace("gain: 2.0", "gain: 3.0"))
+    write(toy, "toy/figures.yaml", "heights: {title: T, cubes: [growth_curve, other_curve], same_model: [gain]}\n")
+    message = (
+        "gain: 2.0 in growth_curve.yaml; 3.0 in other_curve.yaml: drawn together, they need one and the same value"
+    )
+    assert problems(toy) == [f"toy/figures.yaml: heights.same_model: {message}"]
+    write(toy, "toy/experiments/other_curve.yaml", EXPERIMENT)
+    assert load_project(toy).figures["toy_heights"].cubes == ("growth_curve", "other_curve")
+
+
+def test_problems_of_all_files_at_once(toy):
+    write(toy, "toy/experiments/one.yaml", EXPERIMENT.replace("steps: 3", "steps: 0"))
+    write(toy, "toy/experiments/two.yaml", EXPERIMENT.replace("gain: 2.0", "gain: -2.0"))
+    write(toy, "toy/experiments/Three.yaml", EXPERIMENT)
+    assert [line.split(": ")[0] for line in problems(toy)] == [
+        f"toy/experiments/{name}.yaml" for name in ("Three", "one", "two")
+    ]
+
+
+def test_a_required_file_that_is_missing_leaves_an_experiment_out(toy):
+    write(
+        toy, "toy/experiments/from_file.yaml", "requires: {data/heights.txt: heights.txt of somewhere}\n" + EXPERIMENT
+    )
+    write(toy, "toy/figures.yaml", FIGURES + "file: {title: T, module: heights, cubes: [from_file]}\n")
+    left = load_project(toy)
+    assert [item.name for item in left.left_out] == ["from_file"]
+    assert list(left.figures) == ["toy_heights"]
+    (note,) = left.notes()
+    assert note.endswith(
+        f"left out, with its figures: {toy}/data/heights.txt is missing: save there heights.txt of somewhere"
+    )
+    # It is validated all the same.
+    write(
+        toy,
+        "toy/experiments/from_file.yaml",
+        "requires: {data/heights.txt: x}\n" + EXPERIMENT.replace("steps: 3", "steps: 0"),
+    )
+    assert problems(toy)[0].startswith("toy/experiments/from_file.yaml: estimators.growth.solver.steps: 0")

@@ -1,0 +1,149 @@
+import ast
+
+import pytest
+
+from attention_limits.pipeline import provenance
+from attention_limits.pipeline.provenance import closure, code_digest, imported_modules
+from toy import forget_code
+
+FILES = {
+    "__init__.py": "",
+    "a/__init__.py": "",
+    "a/estimator.py": "from attention_limits.a import kernels\nimport numpy\n\n\ndef run():\n    from .late import x\n",
+    "a/kernels.py": '"""Doc."""\n\n\ndef f(x):\n    """Doc of f."""\n    return x + 1\n',
+    "a/late.py": "from ..c import y\nx = 1\n",
+    "b.py": "import attention_limits.a.kernels as k\nfrom attention_limits import c\n",
+    "c.py": "y = 1\n",
+    "pipeline/__init__.py": "",
+    "pipeline/progress.py": "z = 1\n",
+    "loud.py": "from attention_limits.pipeline.progress import z\n",
+    "circle.py": "import attention_limits.circle\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of its own to look at; returns a function that edits one of its files."""
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(provenance, "SOURCE", tmp_path)
+
+    def edit(name, old, new):
+        text = (tmp_path / name).read_text()
+        assert old in text
+        (tmp_path / name).write_text(text.replace(old, new))
+        forget_code()
+
+    forget_code()
+    yield edit
+    forget_code()
+
+
+def names(module):
+    return [str(path.relative_to(provenance.SOURCE)) for path in closure(f"attention_limits.{module}")]
+
+
+def test_closure_follows_every_form_of_import(package):
+    assert names("a.estimator") == [
+        "__init__.py",
+        "a/__init__.py",
+        "a/estimator.py",
+        "a/kernels.py",
+        "a/late.py",
+        "c.py",
+    ]
+    assert names("b") == ["__init__.py", "a/__init__.py", "a/kernels.py", "b.py", "c.py"]
+    assert names("c") == ["__init__.py", "c.py"]
+    assert names("circle") == ["__init__.py", "circle.py"]
+
+
+def test_a_missing_module_is_named(package):
+    for name in ("attention_limits.none", "numpy"):
+        with pytest.raises(ModuleNotFoundError, match=name):
+            closure(name)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("a/kernels.py", '"""Doc."""', '"""Another."""'),
+        ("a/kernels.py", '    """Doc of f."""\n', ""),
+        ("a/kernels.py", "return x + 1", "return (x  +  1)  # why"),
+        ("a/kernels.py", "\n\n\ndef", "\n# a comment\n\ndef"),
+        ("b.py", "import", "import os\nimport"),
+    ],
+)
+def test_the_digest_stays_under_edits_that_change_nothing(package, file, old, new):
+    before = code_digest("attention_limits.a.estimator")
+    package(file, old, new)
+    assert code_digest("attention_limits.a.estimator") == before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("a/kernels.py", "x + 1", "x + 2"),
+        ("a/kernels.py", "x + 1", "x - 1"),
+        ("a/kernels.py", "return x + 1", "return None"),
+        ("a/kernels.py", "def f(x)", "def f(x, y=None)"),
+        ("a/late.py", "x = 1", 'x = "1"'),
+        ("c.py", "y = 1", "y = True"),
+        ("a/__init__.py", "", "w = 1"),
+    ],
+)
+def test_the_digest_changes_with_the_code(package, file, old, new):
+    before = code_digest("attention_limits.a.estimator")
+    package(file, old, new)
+    assert code_digest("attention_limits.a.estimator") != before
+
+
+def test_progress_messages_are_no_part_of_a_number(package):
+    before = code_digest("attention_limits.loud")
+    package("pipeline/progress.py", "z = 1", "z = 2")
+    assert code_digest("attention_limits.loud") == before
+
+
+def test_what_files_outside_import_from_the_package(package, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import numpy\nfrom attention_limits.a.kernels import f\n\n\ndef g():\n    from attention_limits import c\n"
+    )
+    assert imported_modules(own) == ["attention_limits", "attention_limits.a.kernels", "attention_limits.c"]
+    own.write_text("from attention_limits import (\n")
+    assert imported_modules(own) == []
+    assert imported_modules(tmp_path / "matrix.npy") == []
+
+
+def test_further_modules_and_files_count(package, tmp_path):
+    caption = tmp_path / "caption.rst"
+    caption.write_text("one")
+    digests = {
+        code_digest("attention_limits.c"),
+        code_digest("attention_limits.c", "attention_limits.b"),
+        code_digest("attention_limits.c", extra_files=[caption]),
+    }
+    caption.write_text("two")
+    digests.add(code_digest("attention_limits.c", extra_files=[caption]))
+    assert len(digests) == 4
+
+
+def test_syntax_text_tells_apart_what_python_does():
+    expressions = ["f(*a)", "f(a)", "f(a=a)", "{**a}", "{'a': a}", "not a", "-a", "1", "1.0", "b'1'", "None"]
+    slices = ["a[1:]", "a[:1]", "a[::1]"]
+    arguments = ["x", "x=1", "*, x=1", "x, /", "*x", "**x", "*, a, b=1", "*, a=1, b"]
+    functions = [f"{kind} f({a}): pass" for kind in ("def", "async def") for a in arguments]
+    sources = [*expressions, *slices, *functions, "x: int", "x: int = None", *(f"lambda {a}: 1" for a in arguments)]
+    texts = {provenance._syntax(ast.parse(source)) for source in sources}
+    assert len(texts) == len(sources)
+
+
+def test_init_files_of_the_package_have_no_code():
+    found = []
+    for path in provenance.SOURCE.rglob("__init__.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        # A docstring is no code.
+        if len(tree.body) > (ast.get_docstring(tree) is not None):
+            found.append(path)
+    assert not found, "code in them would make every estimator depend on it"

@@ -1,0 +1,77 @@
+"""Channels, nodes and outputs that several tests of this family share."""
+
+import numpy as np
+
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.state_evolution import node_dimension
+from theory.tools import FIRST, OFFSETS, SECOND
+
+
+def channel_of(link, resolution=1.0, seed=0):
+    """The channel of a link; the seed scrambles the nodes of the methods that have any."""
+    return Channel(link, resolution, np.random.default_rng(seed))
+
+
+class Generic(Link):
+    """Another link's fibre without its type: no special channel takes it."""
+
+    def __init__(self, link):
+        self.rows, self.tokens, self.sign_symmetry = link.rows, link.tokens, link.sign_symmetry
+        self.free_rows, self.angles = link.free_rows, link.angles
+        self.forward, self.observe, self.fibre = link.forward, link.observe, link.fibre
+
+
+def node_sets(link, count, replicas, seed, dimension=None):
+    """Independent scramblings of the Gaussian nodes of state evolution."""
+    size = node_dimension(link) if dimension is None else dimension
+    return [gaussian_nodes(size, count, child) for child in np.random.default_rng(seed).spawn(replicas)]
+
+
+def draw_channels(link, V, count, seed, overlap=None):
+    """(observed, omega, h) of `count` outputs of a link, omega_a ~ N(0, overlap) (default I - V), h_a ~ N(omega_a, V)."""
+    rng = np.random.default_rng(seed)
+    size = link.rows
+    overlap = np.eye(size) - V if overlap is None else overlap
+    # Adding a tiny multiple of the identity lets a singular overlap have a Cholesky factor.
+    prior = np.linalg.cholesky(overlap + 1e-300 * np.eye(size)) if np.any(overlap) else overlap
+    omega = np.einsum("pq,nqa->npa", prior, rng.standard_normal((count, size, link.tokens)))
+    h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), rng.standard_normal((count, size, link.tokens)))
+    return link.observe(h, rng.standard_normal((count, link.noise_dimension))), omega, h
+
+
+def gradient_and_hessian(log_z, omega, V, steps):
+    """Of log Z_out in the numbers omega_pa / sqrt(V_pp), by differences along axes and pairs of axes.
+
+    Parameters
+    ----------
+    log_z : callable
+        log_z(index, omega): values (m,) at prior means (m, P, M) of the outputs number index (m,).
+    omega : array (n, P, M)
+    V : array (P, P)
+    steps : array (n,)
+        In the same units.
+
+    Returns
+    -------
+    arrays (n, d) and (n, d, d), d = P M
+    """
+    n, rows, tokens = omega.shape
+    size = rows * tokens
+    pairs = [(i, i) for i in range(size)] + [(i, j) for i in range(size) for j in range(i + 1, size)]
+    directions = np.zeros((len(pairs), size))
+    for k, (i, j) in enumerate(pairs):
+        directions[k, [i, j]] = 1.0
+    directions *= np.repeat(np.sqrt(np.diag(V)), tokens)
+    shifts = OFFSETS[:, None, None, None] * steps[:, None] * directions[:, None, :]
+    points = omega + shifts.reshape(9, len(pairs), n, rows, tokens)
+    index = np.broadcast_to(np.arange(n), (9, len(pairs), n))
+    values = log_z(index.ravel(), points.reshape(-1, rows, tokens)).reshape(index.shape)
+    gradient = np.tensordot(FIRST, values[:, :size], axes=1).T / steps[:, None]
+    second = np.tensordot(SECOND, values, axes=1) / steps**2
+    hessian = np.empty((n, size, size))
+    for k, (i, j) in enumerate(pairs):
+        mixed = second[k] if i == j else 0.5 * (second[k] - second[i] - second[j])
+        hessian[:, i, j] = hessian[:, j, i] = mixed
+    return gradient, hessian

@@ -1,0 +1,33 @@
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from smi_tools import channel_of
+
+from attention_limits.sequence_multi_index.channel import denoiser
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution import sample_outputs
+
+# The benchmarks are scripts beside the package, not part of it.
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+naive = importlib.import_module("naive_sequence_multi_index")
+
+
+@pytest.mark.parametrize(("skip", "seed"), [(1.0, 3), (0.5, 4)])
+def test_the_naive_peer_computes_the_same_quantities(skip, seed, monkeypatch):
+    # At its usual settings the truncation of the forward differences is larger than the agreement asked for here.
+    monkeypatch.setattr(naive, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(naive, "DIFFERENCE", 1e-5)
+    model = DeepAttention(skip=skip)
+    V = np.array([[0.8, -0.1], [-0.1, 0.4]])
+    omega, u = sample_outputs(model, np.eye(2) - V, V, np.random.default_rng(seed).standard_normal((1, 8)))
+    ours = channel_of(model).posterior(u, omega, V)
+    g, dg = denoiser(ours, V)
+    log_z, mean = naive.posterior_mean(model, u[0], omega[0], V)
+    naive_g, naive_dg = naive.denoiser(model, u[0], omega[0], V)
+    assert log_z == pytest.approx(ours.log_z[0], abs=1e-4)
+    np.testing.assert_allclose(mean, ours.mean[0], atol=1e-4)
+    np.testing.assert_allclose(naive_g, g[0, 0], atol=1e-4)
+    np.testing.assert_allclose(naive_dg, dg[0], atol=1e-4)

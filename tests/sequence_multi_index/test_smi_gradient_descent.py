@@ -1,0 +1,144 @@
+import importlib
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_limits.sequence_multi_index.gaussian_sequences import draw, local_fields
+from attention_limits.sequence_multi_index.gradient_descent import (
+    Block,
+    Descent,
+    attention_output,
+    batch_loss,
+    descend,
+    drawn_batches,
+)
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+naive_sgd = importlib.import_module("naive_sequence_multi_index")
+
+
+def problem(link, dimension, samples, sets=1, seed=0):
+    """Sequences, outputs, teachers and starts of some data sets."""
+    generator = np.random.default_rng(seed)
+    drawn = [draw(link.rows, link.tokens, dimension, samples, generator) for _ in range(sets)]
+    sequences, teachers = (np.stack(part) for part in zip(*drawn, strict=True))
+    outputs = np.stack([link.forward(local_fields(*pair)) for pair in zip(sequences, teachers, strict=True)])
+    return sequences, outputs, teachers, 0.9 * generator.standard_normal(teachers.shape)
+
+
+@settings(max_examples=12)
+@given(
+    st.integers(1, 4),
+    st.integers(2, 5),
+    st.floats(0, 4),
+    st.floats(0.1, 3),
+    st.sampled_from(["softmax", "linear"]),
+    st.integers(0, 9),
+)
+def test_the_forward_pass_is_that_of_the_link(depth, tokens, skip, beta, activation, seed):
+    link = DeepAttention(skip=skip, beta=beta, depth=depth, tokens=tokens, activation=activation)
+    h = np.random.default_rng(seed).standard_normal((3, depth, tokens))
+    expected = link.forward(h)
+    with jax.enable_x64(True):
+        found = np.asarray(attention_output(link, jax.numpy.asarray(h)))
+    assert found.dtype == float
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+    with pytest.raises(ValueError, match="depth, tokens"):
+        attention_output(link, h[:, :, 1:])
+
+
+def test_the_gradient_is_that_of_a_loop_over_the_sequences():
+    link = DeepAttention(skip=0.7, beta=1.3)
+    (sequences,), (outputs,), _, (start,) = problem(link, 30, 20)
+    with jax.enable_x64(True):
+        found = jax.grad(batch_loss, argnums=1)(link, start, sequences.astype(float), outputs)
+    np.testing.assert_allclose(found, naive_sgd.gradient(link, start, sequences, outputs), rtol=1e-10, atol=1e-13)
+
+
+def test_single_precision_follows_the_naive_descent_in_double_precision():
+    link = DeepAttention(skip=1.0)
+    sequences, outputs, teachers, starts = problem(link, 60, 400, sets=2)
+    order = np.stack([drawn_batches(400, 20, 40, np.random.default_rng(set_)) for set_ in range(2)])
+    descent = Descent(learning_rate=5.0, decay=0.07 / 60, reuse=3)
+    block = Block(sequences, outputs.astype(np.float32), order)
+    found = descend(link, [block], starts, teachers, descent)
+    for index in range(2):
+        naive = naive_sgd.descend(link, starts[index], sequences[index], outputs[index], order[index], descent)
+        # 120 steps of rounding at 6e-8 each, on weights of size one.
+        np.testing.assert_allclose(found.weights[index], naive, atol=1e-4)
+        sizes = np.linalg.norm(naive, axis=1)
+        cosine = np.sum(naive * teachers[index], axis=1) / (sizes * np.linalg.norm(teachers[index], axis=1))
+        np.testing.assert_allclose(found.cosine[index, -1], cosine, atol=1e-4)
+        np.testing.assert_allclose(found.norm[index, -1], sizes / np.sqrt(60), atol=1e-4)
+    assert found.loss[:, -1].max() < np.sum(outputs**2, axis=(2, 3)).mean()
+
+
+def test_neither_the_blocks_nor_the_company_change_a_number():
+    link = DeepAttention(skip=1.0, depth=3)
+    sequences, outputs, teachers, starts = problem(link, 40, 100, sets=3)
+    outputs = outputs.astype(np.float32)
+    order = np.stack([drawn_batches(100, 10, 12, np.random.default_rng(set_)) for set_ in range(3)])
+    descent = Descent(learning_rate=2.0)
+    together = descend(link, [Block(sequences, outputs, order)], starts, teachers, descent)
+    for index in range(3):
+        one = slice(index, index + 1)
+        cut = [Block(sequences[one], outputs[one], order[one, first : first + 4]) for first in (0, 4, 8)]
+        alone = descend(link, cut, starts[one], teachers[one], descent)
+        np.testing.assert_array_equal(alone.weights[0], together.weights[index])
+        assert alone.batches.tolist() == [0, 4, 8, 12]
+        np.testing.assert_array_equal(alone.cosine[0, -1], together.cosine[index, -1])
+        np.testing.assert_allclose(alone.loss[0, 1:].mean(), together.loss[index, 1], rtol=1e-5)
+
+
+def test_the_recorded_loss_is_the_mean_over_sequences():
+    link = DeepAttention(skip=1.0)
+    sequences, outputs, teachers, starts = problem(link, 30, 20)
+    # A rate so small that the weights stay where they are.
+    found = descend(
+        link, [Block(sequences, outputs, drawn_batches(20, 5, 4, np.random.default_rng(0))[None])], starts, teachers,
+        Descent(learning_rate=1e-9),
+    )  # fmt: skip
+    errors = np.sum((link.forward(local_fields(sequences[0], starts[0])) - outputs[0]) ** 2, axis=(1, 2))
+    assert np.isnan(found.loss[0, 0])
+    np.testing.assert_allclose(found.loss[0, 1], errors.mean(), rtol=1e-5)
+
+
+def test_diverged_weights_are_kept_as_nan():
+    link = DeepAttention(skip=1.0, activation="linear")
+    sequences, outputs, teachers, starts = problem(link, 30, 20)
+    order = drawn_batches(20, 5, 40, np.random.default_rng(0))[None]
+    found = descend(link, [Block(sequences, outputs, order)], starts, teachers, Descent(learning_rate=1e4))
+    assert np.isfinite(found.cosine[0, 0]).all()
+    assert np.isnan(found.cosine[0, -1]).all()
+
+
+@given(st.integers(1, 40), st.data())
+def test_a_pass_uses_no_sequence_twice(samples, data):
+    batch, batches = data.draw(st.integers(1, samples)), data.draw(st.integers(1, 20))
+    drawn = drawn_batches(samples, batch, batches, np.random.default_rng(0))
+    assert drawn.shape == (batches, batch)
+    whole = samples // batch
+    for first in range(0, batches, whole):
+        used = drawn[first : first + whole].ravel()
+        assert len(set(used.tolist())) == len(used)
+        assert set(used.tolist()) <= set(range(samples))
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.0, 1), (1.0, -1.0, 1), (1.0, 0.0, 0), (np.nan, 0.0, 1)])
+def test_wrong_parameters_are_refused(values):
+    with pytest.raises(ValueError, match="need learning_rate > 0"):
+        Descent(*values)
+
+
+def test_wrong_sizes_are_refused():
+    for batch in (0, 11):
+        with pytest.raises(ValueError, match="from 1 to the number of samples 10"):
+            drawn_batches(10, batch, 1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="at least one"):
+        draw(2, 2, 0, 1, np.random.default_rng(0))

@@ -1,0 +1,32 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+from attention_limits.sequence_multi_index.readings import threshold_of_layer
+
+
+def staircase_cube(direction, threshold, error):
+    """A cube of two layers: directions (replica, step, 2) on the diagonal, thresholds and own errors (replica, step)."""
+    direction = np.einsum("rsl,lm->rslm", np.asarray(direction, dtype=float), np.eye(2))
+    dims = ("replica", "step")
+    return xr.Dataset(
+        {
+            "direction": ((*dims, "layer", "layer_star"), direction),
+            "threshold": (dims, np.asarray(threshold)),
+            "threshold_error": (dims, np.asarray(error)),
+        },
+        {"layer": [1, 2], "layer_star": [1, 2]},
+    )
+
+
+def test_error_of_a_threshold_is_at_least_that_of_its_nodes():
+    """Two replicas that agree by chance; the second step has no error of its own, and a spread of 0.1."""
+    own = [[0.03, np.nan], [0.04, np.nan]]
+    cube = staircase_cube([[[0, 1], [1, 0]]] * 2, [[0.2, 0.7], [0.2, 0.9]], own)
+    assert threshold_of_layer(cube, 2) == pytest.approx((0.2, 0.025))
+    assert threshold_of_layer(cube, 1) == pytest.approx((0.8, 0.1))
+
+
+def test_layers_that_are_learnt_in_one_step_share_its_threshold():
+    cube = staircase_cube([[[0.5, 0.5]]] * 2, [[0.6], [0.8]], [[0.01], [0.01]])
+    assert threshold_of_layer(cube, 1) == threshold_of_layer(cube, 2) == pytest.approx((0.7, 0.1))

@@ -1,0 +1,45 @@
+"""Numbers that the family reads off its cubes."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from attention_limits.sequence_single_index.readings import equal_curvatures, gain_exponent
+
+
+def test_crossing_of_curvatures_beside_runs_with_more_replicas():
+    omega = np.array([0.0, 0.3, 0.5, 1.0])
+    # Two replicas with theory, crossing at 0.4 and 0.6, three more with runs alone; no theory at 0.3.
+    position = np.full((4, 5), np.nan)
+    position[:, 0], position[:, 1] = 0.4 - omega, 0.6 - omega
+    position[1] = np.nan
+    cube = xr.Dataset(
+        {
+            "curvature_position": (("omega", "replica"), position),
+            "curvature_semantic": (("omega", "replica"), np.zeros((4, 5))),
+        },
+        {"omega": omega},
+    )
+    assert equal_curvatures(cube) == pytest.approx((0.5, 0.1))
+    with pytest.raises(KeyError):
+        equal_curvatures(cube.isel(omega=slice(2)))
+
+
+def test_gain_exponent_of_a_power_law():
+    """Escape steps 100 L^2 of untied and 100 of tied weights, with a spread of one per cent."""
+    tokens = np.array([1, 2, 4])
+    spread = np.array([0.99, 1.01])
+    untied = xr.Dataset(
+        {
+            "escape_step": (("tokens", "replica"), 100.0 * tokens[:, None] ** 2 * spread),
+            "escaped": (("tokens", "replica"), np.ones((3, 2), bool)),
+        },
+        {"tokens": tokens},
+    )
+    tied = untied.assign(escape_step=(("tokens", "replica"), 100.0 * np.ones((3, 1)) * spread))
+    tied = tied.expand_dims({"learning_rate_exponent": [1.0]}, axis=1).transpose(
+        "tokens", "learning_rate_exponent", "replica"
+    )
+    exponent, error = gain_exponent(tied, untied, 1.0)
+    assert exponent == pytest.approx(2.0)
+    assert 0 < error < 0.02

@@ -1,0 +1,84 @@
+"""The rules: their names are the physics, their graph is the way of the data, and options of Snakemake take those names."""
+
+import re
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+from toy import REPOSITORY
+from toy_data import share
+
+pytestmark = pytest.mark.slow
+
+CHAINS = [
+    ("potts_samples", "potts_factored_attention", "potts_cube", "potts_fig2"),
+    ("smi_gaussian_sequences", "smi_gamp", "smi_cube", "smi_fig2"),
+    ("smi_state_evolution", "smi_cube", "smi_fig1_left"),
+    ("aim_matrix_amp", "aim_cube", "aim_fig2_left"),
+    ("ssi_tied_sgd", "ssi_cube", "ssi_fig3_left"),
+    ("smi_cube", "audit", "all"),
+    ("potts_cube", "all"),
+]
+
+
+@pytest.fixture(scope="module")
+def edges():
+    """Pairs of rules of the whole project, the second of which reads files of the first."""
+    command = [sys.executable, "-m", "snakemake", "--rulegraph", "--config", "scale=smoke"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    names = dict(re.findall(r'(\d+)\[label = "(\w+)"', done.stdout))
+    return {(names[a], names[b]) for a, b in re.findall(r"(\d+) -> (\d+)", done.stdout)}
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids=" ".join)
+def test_the_way_of_the_data(edges, chain):
+    for first, second in pairwise(chain):
+        assert (first, second) in edges
+
+
+def test_every_rule_belongs_to_a_family_or_to_all(edges):
+    names = {name for edge in edges for name in edge}
+    assert len(names) > 50
+    assert {name.split("_")[0] for name in names} == {"smi", "aim", "ssi", "potts", "audit", "all"}
+
+
+def test_every_rule_that_computes_names_the_environment_and_calls_the_one_line():
+    """The line of all rules has a command made by shlex.join, and a log in quotes."""
+    files = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "workflow" / "rules").glob("*.smk")}
+    rules = "".join(files.values())
+    shells = rules.count("shell:\n")
+    assert shells == 5
+    for section, value in (("shell", "SHELL"), ("conda", "ENVIRONMENT")):
+        assert len(re.findall(rf"^\s+{section}:\n\s+{value}\n", rules, re.MULTILINE)) == shells
+    for section in ("log", "benchmark", "threads", "message"):
+        assert len(re.findall(rf"^\s+{section}:", rules, re.MULTILINE)) == shells
+    line = re.search(r"^SHELL = (.*)$", files["common.smk"], re.MULTILINE)[1]
+    assert set(re.findall(r"(?<!{){([^{}]+)}", line)) == {"params.command", "log:q"}
+    assert "shlex.join" in files["common.smk"]
+
+
+DRAWN, MEANS, SPREADS = (f"toy/shared: {name}" for name in ("drawn", "means", "spreads"))
+CUBES = ("results/cubes/toy/growth_curve.nc", "results/cubes/toy/shared.nc")
+
+
+def test_options_take_the_names_of_rules(toy):
+    share(toy)
+    # Until the data, and no further.
+    done = toy.snakemake("--cores", "2", *CUBES, "--until", "toy_drawn")
+    assert done.returncode == 0, done.stderr
+    assert toy.computed() == ["drawn 0.2 0", "drawn 0.2 1", "drawn 0.4 0", "drawn 0.4 1"]
+    assert toy.chunks() == []
+    planned = toy.snakemake("-n", "--cores", "4", *CUBES, "--set-threads", "toy_growth=2")
+    assert planned.returncode == 0, planned.stderr
+    threads = dict(re.findall(r"--estimator (\w+) .*--threads (\d+)", planned.stdout + planned.stderr))
+    assert threads == {"growth": "2", "counting": "1", "means": "1", "spreads": "1"}
+    done = toy.snakemake("--cores", "2", *CUBES)
+    assert done.returncode == 0, done.stderr
+    # One estimator and all that depends on it once more: those of other experiments, and the data, stay.
+    assert toy.planned("-R", "toy_growth", "--", *CUBES) == ["toy/growth_curve: growth"] * 2 + [
+        "toy/growth_curve: merge"
+    ]
+    assert toy.planned("-R", "toy_drawn", "--", CUBES[1]) == [*[DRAWN] * 4, *[MEANS] * 2, "toy/shared: merge", SPREADS]
