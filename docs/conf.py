@@ -3,6 +3,8 @@
 import os
 import re
 
+from pygments.lexers.special import TextLexer
+
 # numba then leaves functions as they are written, so that autodoc finds their arguments.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 
@@ -101,6 +103,8 @@ def escaped(text):
 
 
 def setup(app):
+    # GitHub draws these graphs; these pages show their text.
+    app.add_lexer("mermaid", TextLexer)
     app.connect("source-read", page)
     app.connect("autodoc-skip-member", skipped)
     # Before napoleon, which makes markup out of the sections.

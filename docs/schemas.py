@@ -40,12 +40,12 @@ def resolved(schema, node):
 
 
 def axis(node):
-    """How a file writes the axis of a grid key: a range, or a list of values."""
+    """How a file writes the axis of a grid key: a range, a list of values, or the value of the model."""
     node = next((item for item in node.get("anyOf", ()) if item.get("type") == "array"), node)
     description = node["items"].get("description", "")
     return {
         "description": description,
-        "anyOf": [json_schema(Range), {**closed({"values": node}), "required": ["values"]}],
+        "anyOf": [json_schema(Range), {**closed({"values": node}), "required": ["values"]}, {"const": "model"}],
     }
 
 

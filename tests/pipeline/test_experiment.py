@@ -124,6 +124,18 @@ def test_wrong_models(load, toy, model, line):
     assert len(found) == 1
 
 
+def test_an_axis_of_the_value_of_the_model_follows_its_changes(load):
+    axis = "grid: {alpha: {values: [0.2, 0.4]}}"
+    edits = [("model: {gain: 2.0}", "model: steep"), (axis, "grid: {alpha: {values: [0.2]}, gain: model}")]
+    changes = {"toy": {"steep": {"gain": 7.0}}}
+    assert [load(*edits, settings=given).estimators["counting"].grid["gain"] for given in ({}, changes)] == [
+        [3.0],
+        [7.0],
+    ]
+    (found,) = problems(load, (axis, "grid: {alpha: model}"))
+    assert "estimators.counting.grid.alpha: 'model': allowed: {start, stop, num}" in found
+
+
 def test_a_file_of_models_is_a_mapping_of_mappings(load, toy):
     toy.write("config/toy/models.yaml", "steep: 3\n")
     try:

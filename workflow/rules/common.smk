@@ -2,6 +2,7 @@
 import functools
 import json
 
+from snakemake.settings.types import DeploymentMethod
 from snakemake_interface_executor_plugins.executors.real import RealExecutor
 
 from attention_limits.pipeline import provenance
@@ -15,7 +16,9 @@ SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2
 
 # The jobs run this checkout, with the Python that runs Snakemake or, under `--sdm conda`, with that of their environment.
 _SOURCE, _BIN = (shlex.quote(str(path)) for path in (provenance.SOURCE.parent, Path(sys.executable).parent))
-_PREFIX = f'export PATH={_BIN}:"$PATH" PYTHONPATH={_SOURCE} PYTHONNOUSERSITE=1; '
+# Snakemake activates the environment before this line, which then must not put another Python first.
+_PATH = "" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else f'PATH={_BIN}:"$PATH" '
+_PREFIX = f"export {_PATH}PYTHONPATH={_SOURCE} PYTHONNOUSERSITE=1; "
 shell.prefix(_PREFIX.replace("{", "{{").replace("}", "}}"))
 
 

@@ -242,10 +242,11 @@ def _validated(
     grid, blocks = written.get("grid", {}), written.get("chunk", {})
     axes, found = {}, []
     for key, axis in grid.items() if isinstance(grid, dict) else ():
-        axes[key], wrong = _axis(axis)
+        of_model = axis == "model" and key in model
+        axes[key], wrong = _axis({"values": [model[key]]} if of_model else axis)
         found += [(("grid", key, *keys), text) for keys, text in wrong]
         # An axis takes the place of a key of a named model, never of a key that the file itself gives.
-        if key in fixed:
+        if key in fixed and not of_model:
             found.append((("grid", key), "is in model too; a key is either fixed or scanned"))
     cuttable = [*axes, "replicas"]
     unknown = [key for key in blocks if key not in cuttable] if isinstance(blocks, dict) else []

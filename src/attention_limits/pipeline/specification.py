@@ -64,7 +64,8 @@ class Values(Section):
     ]
 
 
-# The axis of a grid key. A file writes a Range or Values; `pipeline.experiment` expands them before a class sees the list.
+# The axis of a grid key. A file writes a Range, or Values, or the word model: the one value that the model gives to the key.
+# `pipeline.experiment` expands it before a class sees the list.
 Axis = list
 
 

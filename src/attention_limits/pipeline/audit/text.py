@@ -1,4 +1,4 @@
-"""The audit as text: a full table for the docs, a short one for the README, and plain data."""
+"""The audit as text: a full table for the docs, a short one for docs/accuracy.md, and plain data."""
 
 import math
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from dataclasses import asdict
 from attention_limits.pipeline.audit.table import Published, Row
 
 NOTE = """\
-Each published number that can be checked against a cube, in the notation of the README. Ours is the mean over replicas with its
-standard error in brackets, in units of the last digits; no brackets: a number without randomness. The distance is in units of
+Each published number that can be checked against a cube, in the notation of docs/notation.md. Ours is the mean over replicas with
+its standard error in brackets, in units of the last digits; no brackets: a number without randomness. The distance is in units of
 both errors together, where the error of a published number is its stated one, else half of its last digit. Two numbers
 *agree* up to three of them."""
 
