@@ -211,8 +211,16 @@ class Staircase(OfNodes, Specification):
     """Linear stability determines all thresholds of weak recovery, one after the other."""
 
     model: LinkModel = LinkModel()
-    grid: LinkGrid = LinkGrid()
+    grid: LinkGrid
     solver: StaircaseSolver = StaircaseSolver()
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """At least one key is scanned, and the checks of the link."""
+        if not estimator.grid:
+            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(LinkGrid.model_fields)}"
+        else:
+            yield from super().cross_checks(estimator)
 
 
 class Gamp(OfDataSets, Specification):

@@ -26,6 +26,7 @@ def draw(cubes):
     cube, onset = cubes["fig1_learning_curve"], cubes["fig1_onset"]
     parts = json.loads(cube.attrs["spec"])["estimators"]
     model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
+    here = onset.sel(skip=model["skip"])
     figure, (top, bottom) = new_figure(2, 1, 5.2, 5.6, sharex=True, height_ratios=(3, 2))
     _draw_overlaps(top, cube, dimension)
     _draw_errors(bottom, cube)
@@ -35,7 +36,7 @@ def draw(cubes):
             label = "published" if layer == 1 else None
             top.plot(SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
         bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
-    boundaries = [float(layer_threshold(onset, layer).mean()) for layer in (2, 1)]
+    boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
     shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), (2, 1), 0.0, 1.6)
     shade_phases(bottom, boundaries, ("", "", ""), (2, 1), 0.0, 1.6)
     top.set(ylabel=r"overlap with the teacher $Q$", ylim=(-0.03, 1.08), xlim=(0, 1.6))
