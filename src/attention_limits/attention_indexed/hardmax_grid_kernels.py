@@ -33,7 +33,7 @@ _X, WEIGHTS, ABOVE = _panel()
 
 @njit
 def deviation(a, b):
-    """Standard deviation of h_ab about omega_ab in units of sqrt(V)."""
+    """Standard deviation of h_ab about omega_ab in units of sqrt(V), which is sqrt(2) on the diagonal, a = b."""
     return _SQRT2 if a == b else 1.0
 
 
@@ -70,7 +70,7 @@ def nearest(best, omega, h):
 
 
 class Output(NamedTuple):
-    """One output with its k values: `rows` and `columns` (k,) of the values, the parent of each, `parents` (k,), or -1, and the
+    """One output `best` (T,) at omega (T, T) with its k values: `rows` and `columns` (k,) of the values, the parent of each, `parents` (k,), or -1, and the
     `value` (T,) of each row."""
 
     best: np.ndarray
@@ -82,7 +82,7 @@ class Output(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Quadrature in one variable: `nodes` (n,), panel widths `sizes` (n / order,), first and last panel of each value, (k,) and
+    """Quadrature in one variable: `nodes` (n,), panel widths `sizes` (n / order,), panels begin to end of each value, (k,) and
     (k,), and `below` and `pull` (T, T, n) of `_bounds`."""
 
     nodes: np.ndarray

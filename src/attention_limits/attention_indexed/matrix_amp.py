@@ -60,7 +60,7 @@ class Dataset:
 
 
 def draw_dataset(channel: Posterior, size: Sizes, generator) -> Dataset:
-    """A teacher and its data, from a numpy.random.Generator.
+    """A teacher and its data, from the numpy.random.Generator `generator`.
 
     Raises ValueError if the channel has no posterior mean, or a size is below one.
     """

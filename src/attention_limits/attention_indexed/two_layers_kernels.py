@@ -70,7 +70,7 @@ def _raw(s_1, s_2, skip, a_s, a_d):
 
 
 class Output(NamedTuple):
-    """One output and its prior: a_s and a_d, means (m_s, m_d, n_s, n_d), and 1 / variances of the same four."""
+    """One output and its prior: a_s, a_d; mean (m_s, m_d, n_s, n_d); precision, 1 / variances of these; skip c and beta."""
 
     a_s: float
     a_d: float
@@ -81,7 +81,7 @@ class Output(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """Points u_1, u_2 and attention weights s_1, s_2 along both directions, (size,), and the log of the density (size, size)."""
+    """Points u_1, u_2 and attention weights s_1, s_2 along both directions, (size,), and log_weight, the log of the density (size, size)."""
 
     u_1: np.ndarray
     s_1: np.ndarray

@@ -11,7 +11,7 @@ from attention_limits.pipeline.streams import Streams
 def training_set(streams: Streams, data: xr.Dataset, replica: int, at: Mapping[str, float], count: int) -> np.ndarray:
     """`count` training sequences of `data`, drawn without repetition; a larger set contains the smaller ones.
 
-    `at` holds the grid values of the learner: sets at different distances are independent.
+    `streams` draws them for a `replica`. `at` holds the grid values of the learner: sets at different distances are independent.
     """
     kept = {key: value for key, value in at.items() if key == "distance"}
     order = streams.generator("subset", replica, **kept).permutation(len(data.training_states))

@@ -35,7 +35,7 @@ WORK_ROWS = 10
 
 
 class Mixture(NamedTuple):
-    """The proposals of one output: K of them, with 2 F variables; as in `fibre_sampling.Proposals`."""
+    """K proposals of one output in 2 F variables: centre, spread, its inverse, log_volume, as in `fibre_sampling.Proposals`."""
 
     centre: np.ndarray
     spread: np.ndarray
@@ -44,7 +44,7 @@ class Mixture(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Prior of the fields (as in `fibre_sampling.Prior`, precision of the last layer given the others), skip c and beta."""
+    """Prior of the fields: whitening, regression as in `fibre_sampling.Prior`, precision of the last layer given the others; skip, beta."""
 
     whitening: np.ndarray
     regression: np.ndarray

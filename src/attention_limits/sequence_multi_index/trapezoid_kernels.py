@@ -57,7 +57,7 @@ P_11, P_12, P_22 = range(3)
 
 
 class Output(NamedTuple):
-    """One output: score root (u_s, u_d), prior means omega (4,), V (v11, v12, v22) and its inverse, skip c and beta."""
+    """One output: score root (u_s, u_d), prior means omega (4,), V (v11, v12, v22), its inverse precision, skip c and beta."""
 
     u_s: float
     u_d: float
@@ -69,7 +69,7 @@ class Output(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """Nodes in s from s_first on, and in t = asinh(d / scale) from t_first on; rows and cols count the cells."""
+    """Nodes in s from s_first by s_step, in t = asinh(d / scale) from t_first by t_step; rows and cols count the cells."""
 
     rows: int
     cols: int
