@@ -33,7 +33,7 @@ _X, WEIGHTS, ABOVE = _panel()
 
 @njit
 def deviation(a, b):
-    """Standard deviation of h_ab about omega_ab in units of sqrt(V), which is sqrt(2) on the diagonal, a = b."""
+    """Standard deviation of h_ab about omega_ab in units of sqrt(V): sqrt(2) where `a` equals b, else 1."""
     return _SQRT2 if a == b else 1.0
 
 
@@ -70,8 +70,8 @@ def nearest(best, omega, h):
 
 
 class Output(NamedTuple):
-    """One output `best` (T,) at omega (T, T) with its k values: `rows` and `columns` (k,) of the values, the parent of each, `parents` (k,), or -1, and the
-    `value` (T,) of each row."""
+    """One output `best` (T,) at omega (T, T) with its k values: `rows` and `columns` (k,) of the values, the parent of each,
+    `parents` (k,), or -1, and the `value` (T,) of each row."""
 
     best: np.ndarray
     omega: np.ndarray

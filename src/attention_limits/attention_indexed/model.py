@@ -44,7 +44,10 @@ def sizes(alpha: float, ratio: float, dimension: int) -> Sizes:
 
 
 def width(ratio: float, dimension: int) -> int:
-    """The width r nearest to rho d, at least one. Raises ValueError unless 0 < rho = `ratio` < infinity and d = `dimension` >= 1."""
+    """The width r nearest to rho d, at least one; rho = `ratio`, d = `dimension`.
+
+    Raises ValueError unless 0 < rho < infinity and d >= 1.
+    """
     if not (0 < ratio < math.inf and dimension >= 1):
         raise ValueError(f"need 0 < rho < infinity and d >= 1, got {ratio} and {dimension}")
     return max(1, round(ratio * dimension))
@@ -56,10 +59,10 @@ def samples(alpha: float, dimension: int) -> int:
 
 
 def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0) -> int:
-    """Memory of an algorithm in megabytes: 300, and 8 bytes for each of 3 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers, with n, d, r of `size`.
+    """Memory of an algorithm in megabytes: 300, and 8 bytes for each of 3 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
 
-    `tokens` is T. d counts `layers` times, because each layer has matrices of its own. Each of `starts` runs of gradient descent
-    adds 2 d^2 and 4 r d numbers: its error, its weights and the averages of Adam.
+    `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has matrices of its own.
+    Each of `starts` runs of gradient descent adds 2 d^2 and 4 r d numbers: its error, its weights and the averages of Adam.
     """
     d = layers * size.dimension
     numbers = COPIES * size.count * tokens * d + SCORES * size.count * tokens**2 + MATRICES * d**2

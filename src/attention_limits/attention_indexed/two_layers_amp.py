@@ -41,7 +41,10 @@ class Dataset:
 
 
 def draw_dataset(model: TwoLayers, size: Sizes, generator) -> Dataset:
-    """Two teachers of `model` and their data, from the numpy.random.Generator `generator`. Raises ValueError if a size is below one."""
+    """Two teachers of `model` and their data, from the numpy.random.Generator `generator`.
+
+    Raises ValueError if a size is below one.
+    """
     teachers = np.stack([draw_weights(size.dimension, size.rank, generator)[1] for _ in range(2)])
     sequences = draw_sequences(size.count, 2, size.dimension, generator)
     log_y = model.log_output(*(all_scores(sequences, traceless(S)) for S in teachers))

@@ -81,7 +81,7 @@ class Output(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """Points u_1, u_2 and attention weights s_1, s_2 along both directions, (size,), and log_weight, the log of the density (size, size)."""
+    """Points u_1, u_2 and attention weights s_1, s_2 along both directions, (size,); log_weight (size, size), the log-density."""
 
     u_1: np.ndarray
     s_1: np.ndarray

@@ -9,7 +9,8 @@ from attention_limits.potts_mlm.potts import Potts, color_couplings, read_matrix
 def make_model(model: dict, project: Path | str, root_seed: int, family: str) -> Potts:
     """The Potts model of a specification; an instance of one number is the same in every experiment.
 
-    Files are relative to `project`. `root_seed` and `family` name the random streams. Raises ValueError when a file holds no symmetric matrix of the right size.
+    Files are relative to `project`. `root_seed` and `family` name the random streams.
+    Raises ValueError when a file holds no symmetric matrix of the right size.
     """
     streams = Streams(root_seed, family, "instances")
 

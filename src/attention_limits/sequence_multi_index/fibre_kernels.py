@@ -44,7 +44,7 @@ class Mixture(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Prior of the fields: whitening, regression as in `fibre_sampling.Prior`, precision of the last layer given the others; skip, beta."""
+    """Prior: whitening, regression as in `fibre_sampling.Prior`, precision of the last layer given the others; skip, beta."""
 
     whitening: np.ndarray
     regression: np.ndarray

@@ -22,7 +22,7 @@ from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, req
 
 
 def attention_output(link: Link, h):
-    """`forward` of the deep attention `link` in JAX: outputs (..., M, M) of fields h (..., P, M). Raises ValueError for other shapes."""
+    """`forward` of deep attention `link` in JAX: outputs (..., M, M) of h (..., P, M). Raises ValueError for other shapes."""
     if h.shape[-2:] != (link.depth, link.tokens):
         raise ValueError(f"h must end in (depth, tokens) = {(link.depth, link.tokens)}, got shape {h.shape}")
     fields = h
