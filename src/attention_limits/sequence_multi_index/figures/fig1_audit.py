@@ -1,7 +1,7 @@
 """The published learning curve of two-layer attention beside the model itself and a regularised channel."""
 
 from attention_limits.plotting import LAYER_COLORS, PUBLISHED, curve, house_style, new_figure
-from attention_limits.published_curves import SMI_FIG1_OVERLAPS
+from attention_limits.sequence_multi_index.figures.published import SMI_FIG1_OVERLAPS
 
 
 @house_style

@@ -16,7 +16,7 @@ from attention_limits.plotting import (
     realised_alpha,
     shade_phases,
 )
-from attention_limits.published_curves import SMI_FIG1_ERRORS, SMI_FIG1_OVERLAPS
+from attention_limits.sequence_multi_index.figures.published import SMI_FIG1_ERRORS, SMI_FIG1_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.plotting import LAYER_COLORS, PHASE_COLORS, PUBLISHED, house_style, new_figure
-from attention_limits.published_curves import SMI_FIG1_THRESHOLDS
+from attention_limits.sequence_multi_index.figures.published import SMI_FIG1_THRESHOLDS
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 # End of the axis: room for the legend above the thresholds.
