@@ -68,7 +68,7 @@ lint: $(STAMP)
 	.venv/bin/ruff check --quiet
 	.venv/bin/ruff format --check --quiet
 	.venv/bin/snakefmt --check --quiet Snakefile workflow
-	.venv/bin/lint-imports --no-cache > .lint-imports.log || { cat .lint-imports.log; exit 1; }
+	@found=$$(.venv/bin/lint-imports --no-cache 2>&1) || { echo "$$found"; exit 1; }
 	.venv/bin/snakemake --lint --config scale=smoke
 
 bench: $(STAMP)

@@ -1,7 +1,7 @@
 """The published learning curve of two-layer attention beside the model itself and a regularised channel."""
 
 from attention_limits.plotting import LAYER_COLORS, PUBLISHED, curve, house_style, new_figure
-from attention_limits.sequence_multi_index.figures.published import SMI_FIG1_OVERLAPS
+from attention_limits.sequence_multi_index.figures.published import FIG1_OVERLAPS
 
 
 @house_style
@@ -19,9 +19,7 @@ def draw(cubes):
         ):
             values = overlap.sel(layer=layer, layer_star=layer).dropna("alpha", how="all")
             curve(axes, values.alpha, values.values, color, label, style)
-        axes.plot(
-            SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 1 else None
-        )
+        axes.plot(FIG1_OVERLAPS[:, 0], FIG1_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 1 else None)
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/D$",
         ylabel=r"overlap with the teacher $Q$",

@@ -16,7 +16,7 @@ from attention_limits.plotting import (
     realised_alpha,
     shade_phases,
 )
-from attention_limits.sequence_multi_index.figures.published import SMI_FIG1_ERRORS, SMI_FIG1_OVERLAPS
+from attention_limits.sequence_multi_index.figures.published import FIG1_ERRORS, FIG1_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
 
 
@@ -34,8 +34,8 @@ def draw(cubes):
     if model["skip"] == 1.0 and model["beta"] == 1.0:
         for layer in (1, 2):
             label = "published" if layer == 1 else None
-            top.plot(SMI_FIG1_OVERLAPS[:, 0], SMI_FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
-        bottom.plot(*SMI_FIG1_ERRORS.T, **PUBLISHED, label="published")
+            top.plot(FIG1_OVERLAPS[:, 0], FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
+        bottom.plot(*FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
     shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), (2, 1), 0.0, 1.6)
     shade_phases(bottom, boundaries, ("", "", ""), (2, 1), 0.0, 1.6)

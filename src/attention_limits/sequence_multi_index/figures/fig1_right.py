@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.plotting import LAYER_COLORS, PHASE_COLORS, PUBLISHED, house_style, new_figure
-from attention_limits.sequence_multi_index.figures.published import SMI_FIG1_THRESHOLDS
+from attention_limits.sequence_multi_index.figures.published import FIG1_THRESHOLDS
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 # End of the axis: room for the legend above the thresholds.
@@ -29,8 +29,8 @@ def draw(cubes):
             label=rf"$\alpha_{layer}$: layer {layer} becomes learnable",
         )  # fmt: skip
         axes.plot(
-            SMI_FIG1_THRESHOLDS[:, 0],
-            SMI_FIG1_THRESHOLDS[:, layer],
+            FIG1_THRESHOLDS[:, 0],
+            FIG1_THRESHOLDS[:, layer],
             **{**PUBLISHED, "color": LAYER_COLORS[layer], "marker": PUBLISHED_MARKERS[layer], "markersize": 5},
             label=rf"published $\alpha_{layer}$",
         )

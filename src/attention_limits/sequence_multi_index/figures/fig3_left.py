@@ -13,7 +13,7 @@ from attention_limits.plotting import (
     realised_alpha,
     shade_phases,
 )
-from attention_limits.sequence_multi_index.figures.published import SMI_FIG3_OVERLAPS
+from attention_limits.sequence_multi_index.figures.published import FIG3_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
 
 
@@ -42,9 +42,7 @@ def draw(cubes):
             color,
             f"{name}, GAMP $D={dimension}$",
         )
-        axes.plot(
-            SMI_FIG3_OVERLAPS[:, 0], SMI_FIG3_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 2 else None
-        )
+        axes.plot(FIG3_OVERLAPS[:, 0], FIG3_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 2 else None)
     order = (3, 1, 2)
     boundaries = [float(layer_threshold(onset, layer).mean()) for layer in order]
     names = ("nothing", "layer 3 learnt", "and layer 1", "all three")
