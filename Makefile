@@ -67,7 +67,7 @@ golden: $(STAMP)
 lint: $(STAMP)
 	.venv/bin/ruff check --quiet
 	.venv/bin/ruff format --check --quiet
-	.venv/bin/snakefmt --check --quiet Snakefile workflow
+	@found=$$(.venv/bin/snakefmt --check Snakefile workflow 2>&1) || { echo "$$found"; exit 1; }
 	@found=$$(.venv/bin/lint-imports --no-cache 2>&1) || { echo "$$found"; exit 1; }
 	.venv/bin/snakemake --lint --config scale=smoke
 
