@@ -1,4 +1,4 @@
-"""Specifications of the sequence multi-index family over the whole range of its schemas, and checks of their overlaps."""
+"""Specifications of the sequence multi-index family over the whole range of its classes, and checks of their overlaps."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ SIZES = {"depth": (1, 3), "tokens": (2, 4), "heads": (1, 3), "rows": (1, 16)}
 
 
 def link_key(key, sizes=SIZES):
-    """Every value that the schema allows for a key of a link, sizes in the ranges `sizes` where it has them."""
+    """Every value that the specification allows for a key of a link, sizes in the ranges `sizes` where it has them."""
     schema = node(FAMILY, "state_evolution", "model", key)
     if key == "exponents":
         return st.lists(whole_range(schema["items"]), min_size=1, max_size=3)
@@ -56,13 +56,13 @@ def models(*names, sizes=SIZES):
 alphas = whole_range(node(FAMILY, "state_evolution", "grid", "alpha"))
 
 
-def computed(kind, model, grid, solver, replicas=1, seed=0):
+def computed(estimator, model, grid, solver, replicas=1, seed=0):
     """The dataset of one grid point, or None when the specification is refused."""
-    found = compute(FAMILY, document(kind, model, grid, solver, replicas), seed)
+    found = compute(FAMILY, document(estimator, model, grid, solver, replicas), seed)
     if isinstance(found, Refused):
         assert all(problem.count(": ") >= 2 for problem in found.problems), found.problems
         return None
-    return found[kind].isel(dict.fromkeys(grid, 0), drop=True)
+    return found[estimator].isel(dict.fromkeys(grid, 0), drop=True)
 
 
 def assert_overlap(overlap, flagged):

@@ -128,7 +128,7 @@ def test_state_evolution_denoiser_of_noisy_and_discrete_links_is_brute_force(mod
 @pytest.mark.parametrize("beta", [1.0, 50.0])
 @pytest.mark.parametrize("skip", [0.0, 1.0])
 @pytest.mark.parametrize("q", [0.9, 0.99])
-def test_state_evolution_channel_is_as_accurate_as_its_schema_says(beta, skip, q):
+def test_state_evolution_channel_is_as_accurate_as_its_key_says(beta, skip, q):
     """Root mean square error of posterior means over resolved outputs, in units of their prior spread."""
     rng, link = np.random.default_rng(37), load_link({"link": "deep_attention", "skip": skip, "beta": beta}, Path())
     omega = np.sqrt(q) * rng.standard_normal((200, 2, 2))

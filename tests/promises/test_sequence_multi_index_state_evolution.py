@@ -45,20 +45,23 @@ def test_state_evolution_is_a_fixed_point_of_own_averages(model, alpha):
 def test_state_evolution_is_that_of_gauss_hermite(alpha):
     """Phase retrieval, within the spread of sixteen scramblings, from both starts: there is no gap."""
     wanted = slow.sign_overlap(alpha)
-    for kind in ("state_evolution", "state_evolution_informed"):
-        found = computed(kind, {"link": "phase_retrieval"}, {"alpha": alpha}, SMOKE | {"nodes": 512}, replicas=16)
+    for estimator in ("state_evolution", "state_evolution_informed"):
+        found = computed(estimator, {"link": "phase_retrieval"}, {"alpha": alpha}, SMOKE | {"nodes": 512}, replicas=16)
         overlap = found.overlap.values.reshape(-1)
         error = overlap.std(ddof=1) / 4.0
         assert found.converged.all()
         # Convergence to a relative 1e-3 a step leaves up to 5e-3 near the threshold.
-        assert abs(overlap.mean() - wanted) <= SIGMAS * error + 5e-3, (kind, overlap.mean(), error, wanted)
+        assert abs(overlap.mean() - wanted) <= SIGMAS * error + 5e-3, (estimator, overlap.mean(), error, wanted)
 
 
 @settings(max_examples=2)
 @given(model=models("deep_attention", "rescaled_attention", "committee_depth", "large_depth"), alpha=alphas)
 @example(model={"link": "deep_attention", "skip": 100.0, "beta": 1.0, "tokens": 2, "depth": 2}, alpha=5.0)
 def test_state_evolution_informed_is_never_below_the_uninformed(model, alpha):
-    found = [computed(kind, model, {"alpha": alpha}, SMOKE) for kind in ("state_evolution", "state_evolution_informed")]
+    found = [
+        computed(estimator, model, {"alpha": alpha}, SMOKE)
+        for estimator in ("state_evolution", "state_evolution_informed")
+    ]
     if found[0] is None:
         assert found[1] is None
         return

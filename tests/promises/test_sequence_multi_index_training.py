@@ -16,17 +16,17 @@ from specifications import Refused, compute, document, section
 from attention_limits.pipeline.streams import Streams
 
 
-def _descent_document(kind, model, alpha, dimension, solver):
+def _descent_document(estimator, model, alpha, dimension, solver):
     data = {"gaussian_sequences": {"grid": {"alpha": {"values": [alpha]}}, "solver": {"dimension": dimension}}}
-    return document(kind, model, {"alpha": alpha}, solver, reads="gaussian_sequences") | {"data": data}
+    return document(estimator, model, {"alpha": alpha}, solver, reads="gaussian_sequences") | {"data": data}
 
 
-def _descent(kind, model, alpha, dimension, solver):
-    found = compute(FAMILY, _descent_document(kind, model, alpha, dimension, solver))
-    return found if isinstance(found, Refused) else found[kind].isel(alpha=0, replica=0)
+def _descent(estimator, model, alpha, dimension, solver):
+    found = compute(FAMILY, _descent_document(estimator, model, alpha, dimension, solver))
+    return found if isinstance(found, Refused) else found[estimator].isel(alpha=0, replica=0)
 
 
-def _own_descent(kind, model, alpha, dimension, solver):
+def _own_descent(estimator, model, alpha, dimension, solver):
     """The same from the streams of the run, in double precision and with finite differences."""
     streams, depth, tokens = Streams(0, FAMILY, "promise"), model["depth"], model["tokens"]
     count = max(1, round(alpha * dimension))
@@ -34,7 +34,7 @@ def _own_descent(kind, model, alpha, dimension, solver):
     teacher = rng.standard_normal((depth, dimension))
     x = rng.standard_normal((count, tokens, dimension), dtype=np.float32)
     weights = solver["initial_std"] * streams.generator("start", 0, alpha=alpha).standard_normal(teacher.shape)
-    if kind == "online_sgd":
+    if estimator == "online_sgd":
         fresh = streams.generator("fresh sequences", 0, alpha=alpha)
         shape = (solver["batch"], tokens, dimension)
         batches = [fresh.standard_normal(shape, dtype=np.float32) for _ in range(solver["batches"])]
@@ -67,10 +67,10 @@ DESCENT = {
 }
 
 
-def _assert_descent(kind, model, solver):
-    found = _descent(kind, model, 1.3, 10, solver)
+def _assert_descent(estimator, model, solver):
+    found = _descent(estimator, model, 1.3, 10, solver)
     assert found.realised_alpha.item() == 1.3
-    cosine, norm, losses = _own_descent(kind, model, 1.3, 10, solver)
+    cosine, norm, losses = _own_descent(estimator, model, 1.3, 10, solver)
     np.testing.assert_allclose(found.cosine_by_batch.values[-1], cosine, atol=2e-3)
     np.testing.assert_allclose(found.norm_by_batch.values[-1], norm, rtol=2e-3)
     np.testing.assert_allclose(found.loss_by_batch.values[1:], losses, rtol=5e-3, atol=1e-6)
@@ -110,8 +110,8 @@ def test_online_sgd_is_plain_gradient_descent_on_fresh_batches(model):
 )
 @example(model={"skip": 100.0, "beta": 10.0, "depth": 8, "tokens": 2}, solver=DESCENT | {"learning_rate": 1000.0})
 def test_batch_reuse_sgd_is_finite_or_flagged(model, solver):
-    for kind in ("batch_reuse_sgd", "online_sgd"):
-        found = _descent(kind, model, 1.0, 10, solver)
+    for estimator in ("batch_reuse_sgd", "online_sgd"):
+        found = _descent(estimator, model, 1.0, 10, solver)
         cosine = found.cosine_by_batch.values
         assert found.finite.item() == np.isfinite(cosine[-1]).all()
         assert np.all(np.abs(cosine[np.isfinite(cosine)]) <= 1.0 + 1e-5)

@@ -1,4 +1,4 @@
-"""Channels of every kind of link: Nishimori identities, exact formulas, the two estimates of quasi-Monte Carlo.
+"""Channels of every kind of link: Nishimori identities, exact formulas, the two estimates of importance sampling.
 
 Averages over outputs and over scramblings of the nodes: each replica has its own of both, false-alarm rate 1e-4 per call of
 `assert_mean`. A mean of importance sampling is a ratio of sums, biased by about one over the effective sample size in posterior

@@ -1,4 +1,4 @@
-"""The kind as a whole, small: what it returns, and that a point does not depend on its block."""
+"""The estimator as a whole, small: its variables, and that a point does not depend on its block."""
 
 import shutil
 

@@ -185,7 +185,7 @@ def test_likelihoods_that_lie_are_found():
     assert any("sign of all fields" in problem for problem in problems_of(odd()))
 
 
-def test_links_of_one_s_own_are_loaded_with_their_parameters(tmp_path):
+def test_links_of_the_user_are_loaded_with_their_parameters(tmp_path):
     (tmp_path / "mine.py").write_text(
         "from attention_limits.sequence_multi_index.links.multi_index import Monomial\n\n\n"
         "def power(order=2):\n    return Monomial((order,))\n"

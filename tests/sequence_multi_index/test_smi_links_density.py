@@ -109,11 +109,11 @@ def test_one_head_is_one_layer_of_deep_attention():
     assert_same_posterior(MultiHeadAttention(heads=1, beta=1.3), DeepAttention(depth=1, beta=1.3))
 
 
-def test_one_layer_tells_the_same_by_its_sequence_as_by_its_attention():
+def test_one_layer_has_the_same_posterior_by_its_sequence_as_by_its_attention():
     assert_same_posterior(SequenceOutput(depth=1, skip=0.4, beta=0.8), DeepAttention(depth=1, beta=0.8))
 
 
-def test_the_limit_of_many_layers_tells_what_one_layer_tells():
+def test_the_limit_of_many_layers_has_the_posterior_of_one_layer():
     # The average transfer is invertible: y gives h up to its sign, whatever kappa is.
     assert_same_posterior(LargeDepth(ratio=1.5), DeepAttention(depth=1))
 

@@ -1,4 +1,4 @@
-"""Errors of the first threshold: exact values lie within them, zero is told from noise, equal eigenvalues are one step."""
+"""Errors of the first threshold: exact values lie within them, zero is separated from noise, equal eigenvalues are one step."""
 
 import numpy as np
 import pytest
