@@ -150,7 +150,7 @@ def test_dates_in_the_future(finished, sound):
 
 
 def test_a_working_directory_with_any_name(tmp_path, sound):
-    odd = Toy(tmp_path / 'it\'s a $(touch PWNED) "project"; {of} mine')
+    odd = Toy(tmp_path / 'it\'s a $(touch PWNED) "project"; mine')
     done = odd.snakemake("--cores", "2")
     assert done.returncode == 0, done.stderr
     assert cube(odd) == cube(sound)
