@@ -3,11 +3,18 @@ import shutil
 import pytest
 from hypothesis import settings
 
+from attention_limits import __main__ as program
 from toy import Toy
 
 # Cores are shared with other tests, so one slow example says nothing; the same examples each time.
 settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def threads_stay():
+    """Numba starts its threads once: a command that runs in the process of the tests must not set their number."""
+    program._THREAD_VARIABLES = ()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Sequences of a small Potts model, and the datasets of its readers, for the promises of the Potts family."""
 
-from specifications import Refused, compute
-from specifications import _config as configuration
+from specifications import Refused, compute, project
 
 from attention_limits.pipeline.errors import SpecError
 
@@ -45,7 +44,7 @@ def training(found, samples):
     from attention_limits.potts_mlm.estimators import potts_samples
     from attention_limits.potts_mlm.sequences import training_set
 
-    path = configuration() / FAMILY / "experiments" / "promise.yaml"
+    path = project() / "config" / FAMILY / "experiments" / "promise.yaml"
     part = next(iter(load_experiment(path).estimators.values())).reads
     streams = Streams(0, FAMILY, "promise")
     distance = found["equilibrium"].distance.values.tolist()

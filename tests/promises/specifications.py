@@ -115,7 +115,7 @@ def document(estimator: str, model: dict, grid: dict, solver: dict | None = None
 
 def compute(family: str, written: dict, seed: int = 0) -> dict[str, xr.Dataset] | Refused:
     """The dataset of each estimator of an experiment file, from the whole pipeline up to `run`, or its refusal."""
-    path = _project() / "config" / family / "experiments" / "promise.yaml"
+    path = project() / "config" / family / "experiments" / "promise.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(written, sort_keys=False), encoding="utf-8")
     try:
@@ -127,7 +127,8 @@ def compute(family: str, written: dict, seed: int = 0) -> dict[str, xr.Dataset] 
 
 
 @functools.cache
-def _project() -> Path:
+def project() -> Path:
+    """The folder that holds `config/` of the drawn experiments."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     return Path(folder.name)

@@ -9,8 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sampled_potts_mlm import FAMILY, POTTS, SAMPLING, one, sampled
 from slow_potts_mlm import conditional_losses, enumerated, mean_distance
-from specifications import Refused, compute, node, whole_range
-from specifications import _config as configuration
+from specifications import Refused, compute, node, project, whole_range
 
 SIZES = {"sites": st.integers(2, 4), "colors": st.integers(2, 4)}
 COUPLINGS = st.sampled_from(
@@ -99,7 +98,7 @@ def test_alignment_is_read_and_split_without_loss(data, alphabet, fraction):
         f">s{k}\n" + "".join(f"{row[start : start + width]}\n" for start in range(0, length, width))
         for k, row in enumerate(rows)
     )
-    (configuration().parent / "promise.fasta").write_text(text, encoding="utf-8")
+    (project() / "promise.fasta").write_text(text, encoding="utf-8")
     model = {"alignment": "promise.fasta", "alphabet": alphabet}
     reader = {"reads": "alignment", "grid": {"samples": {"values": [1]}, "ridge": {"values": [1.0]}}, "replicas": 1}
     written = {
@@ -131,7 +130,7 @@ def compute_data(written):
     from attention_limits.pipeline.streams import Streams
     from attention_limits.potts_mlm.estimators import alignment
 
-    path = configuration() / FAMILY / "experiments" / "promise.yaml"
+    path = project() / "config" / FAMILY / "experiments" / "promise.yaml"
     refused = compute(FAMILY, written)
     if isinstance(refused, Refused):
         return refused

@@ -52,7 +52,7 @@ def test_held_overlap_holds_one_layer_and_solves_the_others(model, grid):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7, 1.0, 100.0])
-def test_phases_of_phase_retrieval_are_those_of_quadrature(alpha):
+def test_phase_comparison_of_phase_retrieval_are_those_of_quadrature(alpha):
     """One continuous transition at 1/2: impossible below, easy above; the free entropies are those of both fixed points."""
     found = computed("phase_comparison", {"link": "phase_retrieval"}, {"alpha": alpha}, {"nodes": 1024}).isel(replica=0)
     assert found.converged_by_start.all()
@@ -69,7 +69,7 @@ def test_phases_of_phase_retrieval_are_those_of_quadrature(alpha):
 @settings(max_examples=2)
 @given(model=models("committee_depth", "sum_of_squares", "committee"), alpha=alphas)
 @example(model={"link": "rescaled_attention", "ratio": 1.4, "beta": 0.01, "tokens": 2, "depth": 3}, alpha=100.0)
-def test_phases_are_flagged_where_they_are_not_decided(model, alpha):
+def test_phase_comparison_are_flagged_where_they_are_not_decided(model, alpha):
     found = computed("phase_comparison", model, {"alpha": alpha}, SMOKE)
     if found is None:
         return

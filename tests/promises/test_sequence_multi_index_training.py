@@ -146,7 +146,7 @@ LAMBDA_ERROR = 4e-3
 @example(model={"beta": 1.0, "tokens": 2}, grid={"ratio": 1.0, "depth": 2000})
 @example(model={"beta": 1.0, "tokens": 16}, grid={"ratio": 1.0, "depth": 40})
 @example(model={"beta": 1.0, "tokens": 64}, grid={"ratio": 1.0, "depth": 3})
-def test_depth_limit_is_that_of_explicit_layers(model, grid):
+def test_depth_scaling_is_that_of_explicit_layers(model, grid):
     """The root mean square of a difference of outputs moves by no more than the outputs do with the error of lambda."""
     # Grid values have 12 significant digits, by which the streams are named.
     grid = grid | {"ratio": float(f"{grid['ratio']:.12g}")}
@@ -171,7 +171,7 @@ def test_depth_limit_is_that_of_explicit_layers(model, grid):
     assert abs(np.sqrt(found.large_depth_error.item()) - wanted) <= slack + 1e-9
 
 
-def test_depth_limit_refuses_fields_beyond_the_memory():
+def test_depth_scaling_refuses_fields_beyond_the_memory():
     model, grid = {"beta": 1.0, "tokens": 64}, {"ratio": 1.0, "depth": 10000}
     assert computed("depth_scaling", model, grid, {"samples": 1000000}) is None
 
