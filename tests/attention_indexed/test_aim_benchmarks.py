@@ -14,6 +14,8 @@ from attention_limits.attention_indexed.gradient_descent import training_loss
 from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.two_layers import TwoLayers
 
+pytestmark = pytest.mark.slow
+
 # The benchmarks are scripts beside the package, not part of it.
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 benchmark = importlib.import_module("attention_indexed")

@@ -12,6 +12,8 @@ from agreement import assert_mean
 from attention_limits.attention_indexed import hardmax
 from attention_limits.attention_indexed.channel import make_channel
 
+pytestmark = pytest.mark.slow
+
 CHANNELS = {
     "linear, T = 3": ("linear", 3, 1.0),
     "softmax, T = 2": ("softmax", 2, 1.0),

@@ -6,6 +6,8 @@ from aim_tools import FAMILY, GRADIENT_DESCENT, ONE_LAYER, TWO_LAYERS, computed,
 
 from attention_limits.pipeline.cubes import annotate
 
+pytestmark = pytest.mark.slow
+
 
 def test_theory_and_amp_of_one_layer(tmp_path):
     parts = load(tmp_path, ONE_LAYER).estimators

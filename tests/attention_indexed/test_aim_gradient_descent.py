@@ -15,6 +15,8 @@ from attention_limits.attention_indexed.gradient_descent import (
 )
 from attention_limits.attention_indexed.model import attention, attention_matrix, draw_sequences, draw_weights, scores
 
+pytestmark = pytest.mark.slow
+
 
 def problem(tokens=2, dimension=12, rank=5, count=40, starts=3, seed=0):
     """(sequences, outputs, teacher S, starts), double precision."""

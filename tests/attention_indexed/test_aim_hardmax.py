@@ -15,6 +15,8 @@ from attention_limits.attention_indexed.hardmax_many import ManyHardmax, tie_inf
 from attention_limits.attention_indexed.hardmax_outputs import outputs
 from attention_limits.attention_indexed.state_evolution import small_width, solve, tail, weak_recovery
 
+pytestmark = pytest.mark.slow
+
 
 def symmetric(rng, count, tokens, variance):
     z = rng.standard_normal((count, tokens, tokens))

@@ -11,6 +11,8 @@ from attention_limits.attention_indexed.channel import Linear, make_channel
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, megabytes, samples, scores
 from attention_limits.attention_indexed.state_evolution import exact_recovery, solve
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 6
 # Errors exceed the limit by corrections of order 1/d: at d = 100 by .010 to .021 on average over the settled points of the
 # experiments; times d, linear scores at alpha = .08 have 1.8(4), .5(5) and 1.4(16) at d = 50, 100, 200. Added to three standard

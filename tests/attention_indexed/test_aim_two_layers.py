@@ -22,6 +22,8 @@ from attention_limits.attention_indexed.two_layers import (
 from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run, traceless
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
+pytestmark = pytest.mark.slow
+
 MODELS = (TwoLayers(), TwoLayers(skip=2.5, beta=0.6))
 VARIANCES = ([1.0, 1.0], [0.7, 0.2], [0.02, 0.5], [1e-3, 1e-3])
 

@@ -9,6 +9,8 @@ import pytest
 
 from attention_limits.potts_mlm.factored_attention import objective
 
+pytestmark = pytest.mark.slow
+
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 benchmark = importlib.import_module("potts_mlm")
 

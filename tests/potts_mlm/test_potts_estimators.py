@@ -6,6 +6,8 @@ from potts_tools import ALIGNED, SMALL, computed, edited, write
 
 from attention_limits.pipeline.errors import SpecError
 
+pytestmark = pytest.mark.slow
+
 
 def test_learners_see_the_samples_of_their_point(tmp_path):
     path = write(tmp_path, SMALL)

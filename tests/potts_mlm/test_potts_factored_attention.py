@@ -19,6 +19,8 @@ from attention_limits.potts_mlm.factored_attention import (
 from attention_limits.potts_mlm.gibbs import Ladder, compare
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 
+pytestmark = pytest.mark.slow
+
 
 @given(st.integers(2, 7), st.integers(2, 6), st.integers(0, 1000))
 def test_loss_is_the_asymmetric_pseudo_likelihood(sites, colors, seed):

@@ -13,6 +13,8 @@ from agreement import FALSE_ALARM
 from attention_limits.potts_mlm import gibbs_kernels
 from attention_limits.potts_mlm.gibbs import Ladder, color_counts, compare, cross_distance, hamming_distance
 
+pytestmark = pytest.mark.slow
+
 
 def assert_distribution(model, beta, states):
     """Chi-squared of sampled against enumerated states; rare states are pooled to an expectation of at least 5."""

@@ -7,6 +7,8 @@ from potts_tools import random_weights
 from attention_limits.potts_mlm import mixed_attention
 from attention_limits.potts_mlm.factored_attention import losses
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("softmax", [False, True])
 def test_mixed_attention_at_zero_is_factored(softmax):

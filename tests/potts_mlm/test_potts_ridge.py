@@ -1,10 +1,13 @@
 """Simulated ridge regression against the replica theory."""
 
 import numpy as np
+import pytest
 
 from agreement import assert_mean
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
 from attention_limits.potts_mlm.ridge import draw_instance, draw_sequences, errors
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_matrix_that_is_no_precision_matrix_is_none():

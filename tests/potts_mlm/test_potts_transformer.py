@@ -18,6 +18,8 @@ from attention_limits.potts_mlm.transformer import (
     train,
 )
 
+pytestmark = pytest.mark.slow
+
 SHAPE = Shape(sites=6, colors=3, layers=1, width=12, hidden=16)
 
 

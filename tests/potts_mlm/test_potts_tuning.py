@@ -7,6 +7,8 @@ from potts_tools import random_model
 from attention_limits.potts_mlm.potts import Potts, site_couplings
 from attention_limits.potts_mlm.tuning import Search, UnreachableError, spaced, tune
 
+pytestmark = pytest.mark.slow
+
 
 def test_ladder_is_cut_evenly_in_the_barrier():
     """Rejection 0.2 per step below beta = 0.5 and 0.1 above add up to 1.5: a swap rate of 0.625 cuts it into four."""

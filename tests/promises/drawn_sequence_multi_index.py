@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
-from specifications import Refused, compute, document, node, whole_range
+from specifications import Refused, compute, compute_data, document, node, whole_range
 
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
@@ -57,12 +57,20 @@ alphas = whole_range(node(FAMILY, "state_evolution", "grid", "alpha"))
 
 
 def computed(estimator, model, grid, solver, replicas=1, seed=0):
-    """The dataset of one grid point, or None when the specification is refused."""
-    found = compute(FAMILY, document(estimator, model, grid, solver, replicas), seed)
+    """The dataset of one grid point, of an estimator or of data, or None when the specification is refused."""
+    if estimator == "gaussian_sequences":
+        # Data stand beside an estimator that reads them.
+        written = document("gamp", model, grid, {"max_iterations": 1}, replicas, reads=estimator)
+        axes = document(estimator, model, grid)["estimators"][estimator]["grid"]
+        written["data"] = {estimator: {"grid": axes, "replicas": replicas, "solver": solver}}
+        found = compute_data(FAMILY, written, estimator, seed)
+    else:
+        found = compute(FAMILY, document(estimator, model, grid, solver, replicas), seed)
     if isinstance(found, Refused):
         assert all(problem.count(": ") >= 2 for problem in found.problems), found.problems
         return None
-    return found[estimator].isel(dict.fromkeys(grid, 0), drop=True)
+    dataset = found if estimator == "gaussian_sequences" else found[estimator]
+    return dataset.isel(dict.fromkeys(grid, 0), drop=True)
 
 
 def assert_overlap(overlap, flagged):

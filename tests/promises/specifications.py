@@ -115,15 +115,29 @@ def document(estimator: str, model: dict, grid: dict, solver: dict | None = None
 
 def compute(family: str, written: dict, seed: int = 0) -> dict[str, xr.Dataset] | Refused:
     """The dataset of each estimator of an experiment file, from the whole pipeline up to `run`, or its refusal."""
+    experiment = _loaded(family, written)
+    if isinstance(experiment, Refused):
+        return experiment
+    streams = Streams(seed, family, "promise")
+    return {name: _run(part, streams) for name, part in experiment.estimators.items()}
+
+
+def compute_data(family: str, written: dict, name: str, seed: int = 0) -> xr.Dataset | Refused:
+    """The dataset of one kind of data of an experiment file, or the refusal of the file."""
+    experiment = _loaded(family, written)
+    return (
+        experiment if isinstance(experiment, Refused) else _run(experiment.data[name], Streams(seed, family, "promise"))
+    )
+
+
+def _loaded(family: str, written: dict):
     path = project() / "config" / family / "experiments" / "promise.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(written, sort_keys=False), encoding="utf-8")
     try:
-        experiment = load_experiment(path)
+        return load_experiment(path)
     except SpecError as error:
         return Refused(tuple(error.problems))
-    streams = Streams(seed, family, "promise")
-    return {name: _run(part, streams) for name, part in experiment.estimators.items()}
 
 
 @functools.cache

@@ -14,6 +14,8 @@ from attention_limits.attention_indexed.model import Sizes, scores
 from attention_limits.attention_indexed.state_evolution import solve
 from attention_limits.pipeline.streams import Streams
 
+pytestmark = pytest.mark.slow
+
 # Plain AMP at fixed damping settles there; over the whole range the theory is the judge.
 PLAIN = [("softmax", 1000.0, 0.5, 0.5), ("softmax", 0.001, 1.0, 0.4), ("linear", 1.0, 0.7, 0.5)]
 

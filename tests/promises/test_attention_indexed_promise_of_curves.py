@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from slow_attention_indexed import sampled_information
 from specifications import section
 
+pytestmark = pytest.mark.slow
+
 
 def assert_curve(channel, tokens, ratio, alpha, error):
     """V = mmse(D) at 1/D = alpha information(V), in decimal arithmetic; zero from exact recovery on, at V < 1e-10."""

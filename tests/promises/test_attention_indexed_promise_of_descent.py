@@ -1,6 +1,7 @@
 """Promises of gradient descent in the attention-indexed family: what is stored is the descent, up to its rounding."""
 
 import numpy as np
+import pytest
 from attention_indexed_promises import FAMILY, computed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -9,6 +10,8 @@ from specifications import section
 
 from attention_limits.attention_indexed.model import attention, attention_matrix, draw_sequences, draw_weights, scores
 from attention_limits.pipeline.streams import Streams
+
+pytestmark = pytest.mark.slow
 
 # Rounded paths, and the root mean squares of their deviations within which the stored numbers are: Student's t of eight degrees
 # leaves 5e-5 beyond.

@@ -1,11 +1,14 @@
 """Promises of two layers in the attention-indexed family."""
 
 import numpy as np
+import pytest
 from attention_indexed_promises import FAMILY, computed, slow_mmse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from slow_attention_indexed import two_layer_information
 from specifications import section
+
+pytestmark = pytest.mark.slow
 
 
 @settings(max_examples=1)

@@ -12,6 +12,8 @@ from attention_limits.potts_mlm import mixed_attention
 from attention_limits.potts_mlm.descent import AGREEMENT
 from attention_limits.potts_mlm.factored_attention import fit, losses
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=3)
 @given(

@@ -11,6 +11,8 @@ from sampled_potts_mlm import FAMILY, POTTS, SAMPLING, one, sampled
 from slow_potts_mlm import conditional_losses, enumerated, mean_distance
 from specifications import Refused, compute, node, project, whole_range
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"sites": st.integers(2, 4), "colors": st.integers(2, 4)}
 COUPLINGS = st.sampled_from(
     [

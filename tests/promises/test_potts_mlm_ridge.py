@@ -8,6 +8,8 @@ from sampled_potts_mlm import FAMILY
 from slow_potts_mlm import replica_errors
 from specifications import Refused, compute, document, node, whole_range
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=12)
 @given(

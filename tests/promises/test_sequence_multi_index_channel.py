@@ -17,6 +17,8 @@ from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.cross_checks import MAX_SAMPLED_ROWS
 from attention_limits.sequence_multi_index.links.loading import load_link
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=20)
 @given(model=models(*(name for name in KEYS if name != "large_depth"), sizes={}))

@@ -20,6 +20,8 @@ from drawn_sequence_multi_index import (
 from hypothesis import example, given, settings
 from specifications import section
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=3)
 @given(

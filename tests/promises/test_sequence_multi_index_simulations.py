@@ -14,6 +14,8 @@ from specifications import node, section, whole_range
 
 from attention_limits.pipeline.streams import Streams
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=8)
 @given(

@@ -19,6 +19,8 @@ from drawn_sequence_multi_index import (
 )
 from hypothesis import example, given, settings
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=2)
 @given(model=models(*KEYS), alpha=alphas)

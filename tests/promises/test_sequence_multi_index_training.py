@@ -15,6 +15,8 @@ from specifications import Refused, compute, document, section
 
 from attention_limits.pipeline.streams import Streams
 
+pytestmark = pytest.mark.slow
+
 
 def _descent_document(estimator, model, alpha, dimension, solver):
     data = {"gaussian_sequences": {"grid": {"alpha": {"values": [alpha]}}, "solver": {"dimension": dimension}}}
@@ -121,7 +123,7 @@ def test_batch_reuse_sgd_refuses_batches_larger_than_the_data():
     model = {"depth": 1, "tokens": 2, "skip": 1.0, "beta": 1.0}
     refused = _descent("batch_reuse_sgd", model, 1.0, 10, DESCENT | {"batch": 11})
     assert isinstance(refused, Refused)
-    assert "allowed: up to 10" in refused.problems[0]
+    assert "allowed: ≤ 10" in refused.problems[0]
 
 
 def test_online_sgd_refuses_batches_beyond_the_memory():

@@ -7,6 +7,8 @@ from hypothesis import example, given, settings
 from scipy import stats
 from specifications import compute, document, node, section, whole_range
 
+pytestmark = pytest.mark.slow
+
 FAMILY = "sequence_single_index"
 
 

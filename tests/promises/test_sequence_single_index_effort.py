@@ -11,6 +11,8 @@ from attention_limits.sequence_single_index import attention_exit, expansion, ph
 from attention_limits.sequence_single_index.information_exponent import target_exponent
 from attention_limits.sequence_single_index.links import Link
 
+pytestmark = pytest.mark.slow
+
 FAMILY = "sequence_single_index"
 TARGETS = {
     "half space": lambda z: (z[:, 0] > 0.8886592325684699) * 1.0,

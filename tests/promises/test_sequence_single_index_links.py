@@ -7,6 +7,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from specifications import Refused, compute, document, node, whole_range
 
+pytestmark = pytest.mark.slow
+
 FAMILY = "sequence_single_index"
 
 

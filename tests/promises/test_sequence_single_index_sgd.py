@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from specifications import Refused, compute, document, node, section, whole_range
 
+pytestmark = pytest.mark.slow
+
 FAMILY = "sequence_single_index"
 RUNS = 150
 

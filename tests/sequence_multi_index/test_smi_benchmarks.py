@@ -10,6 +10,8 @@ from attention_limits.sequence_multi_index.channel import denoiser
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 
+pytestmark = pytest.mark.slow
+
 # The benchmarks are scripts beside the package, not part of it.
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 naive = importlib.import_module("naive_sequence_multi_index")

@@ -12,6 +12,8 @@ from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, SMALLE
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 
+pytestmark = pytest.mark.slow
+
 MODEL = DeepAttention(1.0)
 CHANNEL = channel_of(MODEL)
 

@@ -7,6 +7,8 @@ from smi_tools import channel_of, draw_channels, gradient_and_hessian
 from attention_limits.sequence_multi_index.channel import denoiser
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
+pytestmark = pytest.mark.slow
+
 COVARIANCES = [
     np.array([[0.6, 0.15], [0.15, 0.3]]),
     np.array([[0.9, -0.05], [-0.05, 0.05]]),

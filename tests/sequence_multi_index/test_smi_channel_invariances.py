@@ -8,6 +8,8 @@ from smi_tools import channel_of, draw_channels
 
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
+pytestmark = pytest.mark.slow
+
 # Symmetries move the nodes onto each other, except at the ends of the range of 6.5 prior standard deviations, where the
 # density is exp(-21) = 7e-10 of its maximum; second moments weigh it by up to 6.5^2.
 RESOLUTION = 1.5

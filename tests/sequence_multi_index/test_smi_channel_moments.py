@@ -9,6 +9,8 @@ from smi_tools import channel_of, draw_channels
 from agreement import t_threshold
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
+pytestmark = pytest.mark.slow
+
 ROWS, COLUMNS = np.triu_indices(4)
 
 

@@ -12,6 +12,8 @@ from agreement import assert_mean
 from attention_limits.sequence_multi_index.channel import denoiser
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     (1.0, np.array([[0.0, 0.0], [0.0, 0.5]])),
     (1.0, np.array([[0.4, 0.1], [0.1, 0.8]])),

@@ -17,6 +17,8 @@ from attention_limits.sequence_multi_index.links.deep_attention import DeepAtten
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from attention_limits.sequence_multi_index.links.multi_index import SumOfSquares, phase_retrieval
 
+pytestmark = pytest.mark.slow
+
 REPLICAS = 16
 # (link, method, outputs per replica)
 LINKS = {

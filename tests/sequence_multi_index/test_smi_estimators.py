@@ -6,6 +6,8 @@ import pytest
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.estimators import batch_reuse_sgd, gamp, gaussian_sequences, online_sgd
 
+pytestmark = pytest.mark.slow
+
 MODEL = {"link": "deep_attention", "depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0}
 STREAMS = Streams(0, "sequence_multi_index", "test")
 SGD = {

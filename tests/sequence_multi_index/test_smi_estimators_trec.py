@@ -14,6 +14,8 @@ from attention_limits.sequence_multi_index.estimators.trec import run
 from attention_limits.sequence_multi_index.trec.grammar import generate_questions
 from toy import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 MODEL = {
     "corpus": "generated", "questions": 300, "vocabulary": "words", "max_tokens": 32, "test_fraction": 0.2, "depth": 2,
     "embedding": 12, "hidden": 6, "skip": 1.0, "initial_std": 0.1,

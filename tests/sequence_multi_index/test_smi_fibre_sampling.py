@@ -14,6 +14,8 @@ from attention_limits.sequence_multi_index.fibre_kernels import PASS
 from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments, own_proposals, shared_proposal
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
+pytestmark = pytest.mark.slow
+
 REPLICAS = 16
 
 

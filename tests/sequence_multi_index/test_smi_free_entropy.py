@@ -9,6 +9,8 @@ from attention_limits.sequence_multi_index.free_entropy import free_entropy, pri
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
 
+pytestmark = pytest.mark.slow
+
 DIRECTIONS = {
     "first layer": np.diag([1.0, 0.0]),
     "second layer": np.diag([0.0, 1.0]),

@@ -7,6 +7,8 @@ from smi_tools import channel_of
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
+pytestmark = pytest.mark.slow
+
 MODEL = DeepAttention(1.0)
 CHANNEL = channel_of(MODEL)
 

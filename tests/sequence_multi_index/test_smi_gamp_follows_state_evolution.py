@@ -13,6 +13,8 @@ from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.state_evolution import channel_averages, overlap_from_precision
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 24
 ITERATIONS = 4
 

@@ -19,6 +19,8 @@ from attention_limits.sequence_multi_index.gradient_descent import (
 )
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
+pytestmark = pytest.mark.slow
+
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 naive_sgd = importlib.import_module("naive_sequence_multi_index")
 

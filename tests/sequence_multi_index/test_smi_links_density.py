@@ -16,6 +16,8 @@ from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", LINKS)
 def test_density_and_nishimori_identity(name):

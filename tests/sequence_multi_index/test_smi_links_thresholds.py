@@ -20,6 +20,8 @@ from attention_limits.sequence_multi_index.links.multi_index import (
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
+pytestmark = pytest.mark.slow
+
 
 def thresholds(link, nodes=1024, replicas=8):
     found = []

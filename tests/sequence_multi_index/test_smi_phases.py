@@ -10,6 +10,8 @@ from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.phases import EASY, HARD, IMPOSSIBLE, compare
 from attention_limits.sequence_multi_index.state_evolution import Settings, node_dimension, solve
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings(tolerance=1e-3, max_iterations=300)
 
 

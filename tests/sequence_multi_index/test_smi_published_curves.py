@@ -15,6 +15,8 @@ from attention_limits.sequence_multi_index.generalization import bayes_error, pl
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import Settings, solve
 
+pytestmark = pytest.mark.slow
+
 MODEL = DeepAttention(1.0)
 
 

@@ -16,6 +16,8 @@ from attention_limits.sequence_multi_index.links.deep_attention import DeepAtten
 from attention_limits.sequence_multi_index.staircase import branch_point, staircase
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
 
+pytestmark = pytest.mark.slow
+
 # skip: (own value, its error)
 SECOND_LAYER = {
     0.0: (0.2759, 0.0012),

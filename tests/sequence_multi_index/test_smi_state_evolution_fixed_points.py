@@ -13,6 +13,8 @@ from attention_limits.sequence_multi_index.state_evolution import (
     symmetrized,
 )
 
+pytestmark = pytest.mark.slow
+
 CHANNEL = channel_of(DeepAttention(1.0))
 NODES = node_sets(CHANNEL.link, 128, 1, seed=51)[0]
 

@@ -7,6 +7,8 @@ import pytest
 
 from attention_limits.__main__ import main
 
+pytestmark = pytest.mark.slow
+
 
 def test_phase_retrieval(capsys):
     assert main(["threshold", "--link", "phase_retrieval", "--nodes", "1024"]) == 0

@@ -7,6 +7,8 @@ import pytest
 from attention_limits.sequence_multi_index.trec import classifier
 from attention_limits.sequence_multi_index.trec.tokens import PADDING
 
+pytestmark = pytest.mark.slow
+
 SKIP = 0.7
 ARCHITECTURE = classifier.Architecture(depth=2, embedding=6, hidden=4, skip=SKIP, initial_std=0.5, embedding_std=1.0)
 TOKENS = np.array([[2, 5, 3, 5], [4, 2, PADDING, PADDING], [7, 6, 1, PADDING]], np.int32)

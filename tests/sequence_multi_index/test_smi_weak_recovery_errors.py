@@ -13,6 +13,8 @@ from attention_limits.sequence_multi_index.links.multi_index import SignProduct,
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
+pytestmark = pytest.mark.slow
+
 # 1 / (1 + E t^2), t = |y| K_1(|y|) / K_0(|y|) - 1 with y of density K_0(|y|) / pi: see test_links_thresholds.
 PRODUCT = 1.0 / (1.0 + quad(lambda y: 2.0 / np.pi * k0(y) * (y * k1(y) / k0(y) - 1.0) ** 2, 0.0, 60.0)[0])
 # Exact value, its own error, nodes, resolution of the channel. Attention: c -> infinity gives 1/6 to a relative 6/c^2, and

@@ -18,6 +18,8 @@ from attention_limits.sequence_multi_index.staircase import branch_point, stairc
 from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, sample_outputs, solve
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
+pytestmark = pytest.mark.slow
+
 REPLICAS = 16
 
 

@@ -11,6 +11,8 @@ from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
+pytestmark = pytest.mark.slow
+
 
 def semantic_theory(omega, loss, rate, d, threshold=0.5, a=1.0, seeds=4):
     """P(semantic) of the exit and the flow, and its standard error over scramblings."""

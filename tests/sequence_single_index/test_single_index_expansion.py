@@ -9,6 +9,8 @@ from agreement import assert_mean
 from attention_limits.sequence_single_index.expansion import expand, grid_expansion, sobol_expansion
 from attention_limits.sequence_single_index.links import Link, relu_sum, trace_attention
 
+pytestmark = pytest.mark.slow
+
 TRACE = trace_attention(2)
 
 

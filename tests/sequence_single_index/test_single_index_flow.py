@@ -10,6 +10,8 @@ from agreement import assert_mean
 from attention_limits.sequence_single_index import flow, reduced_sgd
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("tokens", [1, 4])
 def test_tied_drift_is_the_mean_step(tokens):

@@ -16,6 +16,8 @@ from attention_limits.sequence_single_index.information_exponent import (
 from attention_limits.sequence_single_index.links import Link, full_attention, hermite_sum, relu_sum, trace_attention
 from attention_limits.sequence_single_index.population_loss import PopulationLoss
 
+pytestmark = pytest.mark.slow
+
 TRACE = trace_attention(2)
 
 

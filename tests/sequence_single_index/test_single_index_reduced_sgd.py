@@ -12,6 +12,8 @@ from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
+pytestmark = pytest.mark.slow
+
 DIMENSION = 50
 
 

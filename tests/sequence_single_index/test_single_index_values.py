@@ -19,6 +19,8 @@ from attention_limits.sequence_single_index.phase_diagram import phase_grid, pha
 from attention_limits.sequence_single_index.population_loss import PopulationLoss
 from attention_limits.sequence_single_index.reduced_sgd import Schedule, overlapped_start
 
+pytestmark = pytest.mark.slow
+
 
 def test_constants_of_the_positional_semantic_model():
     found = line_constants()
