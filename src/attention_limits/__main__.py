@@ -20,7 +20,7 @@ _THREAD_VARIABLES = (
 )
 
 
-# What a disk says that takes no more; a traceback would add nothing.
+# Errors of a disk that accepts no more; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 _MODULES = {
@@ -171,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
         threads = options.pop("threads")
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
         if threads == 1:
-            # JAX takes all cores unless told not to; it cannot be told another number.
+            # JAX takes all cores unless this flag forbids it; it accepts no other number.
             flags = os.environ.get("XLA_FLAGS", "")
             os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
     command = options.pop("command").replace("-", "_")

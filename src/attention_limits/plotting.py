@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from attention_limits.numerics.statistics import mean_and_error
 
-# Okabe and Ito's palette: told apart by readers with any colour vision. One colour per layer, everywhere.
+# Okabe and Ito's palette, which readers with any colour vision distinguish. One colour per layer, everywhere.
 LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73"}
 ERROR_COLORS = {"plug_in": "#000000", "bayes": "#CC79A7"}
 PUBLISHED = {

@@ -1,4 +1,4 @@
-# What all rules share: the line of the shell, what decides the numbers, resources, damaged files.
+# Shared by all rules: the line of the shell, the params that decide the numbers, resources, damaged files.
 import functools
 import json
 

@@ -15,7 +15,7 @@ from attention_limits.pipeline.files import digest
 from attention_limits.pipeline.layout import data_digest, described, load
 from attention_limits.pipeline.registry import registry
 
-# What each reason of a Misfit means.
+# The message of each reason of a Misfit.
 _MISFITS = {
     "names": "these variables are in some parts and not in others: {}",
     "kind": "{}: has other dimensions or another type in some parts",

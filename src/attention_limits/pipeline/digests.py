@@ -1,4 +1,4 @@
-"""What each file of the results depends on: digests by which Snakemake, and a reader, see whether it is current.
+"""Digests of everything that a file of the results depends on. By them Snakemake, and a reader, see whether it is current.
 
 Nothing here imports numpy: the workflow computes all digests at each start.
 """
@@ -28,17 +28,17 @@ def chunk_attributes(part: Estimator, chunk: Chunk, points: str) -> dict[str, st
 
 
 def point_digest(part: Estimator, seed: int) -> str:
-    """What decides the numbers of an estimator at a point. It is the same for all chunks, so it is asked for once."""
+    """Digest of everything that decides the numbers of an estimator at a point; the same for all chunks."""
     return part.point_digest(seed, chunk_code(part))
 
 
 def figure_digest(module: str, cubes: dict[str, str]) -> str:
-    """What decides the files of a figure: the code that draws it, and the digests of its cubes by their names."""
+    """Digest of a figure: the code that draws it, and the digests of its cubes by their names."""
     return digest([code_digest(module), cubes])
 
 
 def cube_digest(experiment: Experiment, seed: int) -> str:
-    """What decides the bytes of a cube: its specification, texts, seed, the code of its chunks and that of the layout."""
+    """Digest of a cube: its specification, texts, seed, the code of its chunks and that of the layout."""
     codes = [chunk_code(part) for part in experiment.estimators.values()]
     layout = code_digest(*cube_modules(experiment.family))
     return digest([experiment.effective(), experiment.title, experiment.description, seed, codes, layout])

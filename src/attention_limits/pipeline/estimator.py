@@ -84,7 +84,7 @@ class Estimator:
         return plain if self.reads is None else {**plain, "reads": copy.deepcopy(self.reads._identity())}
 
     def point_digest(self, seed: int, code: str) -> str:
-        """What decides the numbers at one grid value and replica: points that agree in it are the same points."""
+        """Digest of everything that decides the numbers at one grid value and replica: equal digests, equal points."""
         shared = [self.family, self.experiment, self.name, self.model, list(self.grid), self.solver, seed, code]
         return digest(shared if self.reads is None else [*shared, self.reads._identity()])
 

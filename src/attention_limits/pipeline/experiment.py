@@ -74,7 +74,7 @@ class File(Section):
 
 @dataclass(frozen=True)
 class Family:
-    """What `specs.py` of a family says: the prefix of its rules and figures, and its classes by name."""
+    """A family by its `specs.py`: the prefix of its rules and figures, and its classes by name."""
 
     name: str
     prefix: str
@@ -116,7 +116,7 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
         chosen, wrong = _scaled(document, which)
         if not wrong:
             experiments[which], wrong = _expand(path, which, chosen, family)
-        # What is wrong with the file itself is wrong at every scale; the rest stands below its scale.
+        # A problem of the file itself appears at every scale and is reported once; others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
     if found:

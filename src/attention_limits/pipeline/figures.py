@@ -73,7 +73,7 @@ def load_figures(
 
 
 def _differing(key: str, experiments: list[Experiment]) -> list[str]:
-    """What is wrong if a key of the model has not one and the same value in all estimators that have it."""
+    """A message if a key of the model has different values in the estimators that have it."""
     values = {}
     for experiment in experiments:
         for part in experiment.estimators.values():

@@ -17,7 +17,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix stays, because writers choose the format by it; the leading dot tells it from finished files.
+    # The suffix stays, because writers choose the format by it; the leading dot distinguishes it from finished files.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary
@@ -26,11 +26,6 @@ def replacing(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def half_written(path: Path) -> list[Path]:
-    """What killed writers of `path` have left in its folder."""
-    return sorted(path.parent.glob(f".{path.stem}.*.tmp{path.suffix}"))
 
 
 def _sync(path: Path) -> None:

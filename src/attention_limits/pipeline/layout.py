@@ -1,4 +1,4 @@
-"""What decides the bytes of a cube, given its chunks: how they are joined, described and written.
+"""The bytes of a cube, given its chunks: this module joins, describes and writes them.
 
 The digest of a cube holds the code of this module and of what it imports. So it imports no messages, no YAML and no schema.
 What refuses, asks or explains stands elsewhere: `cubes` reads and checks, `merge` finds the chunks.

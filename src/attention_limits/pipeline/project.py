@@ -30,7 +30,7 @@ _Path = Annotated[
 
 
 class Run(Section):
-    """What one run of the workflow computes. Never a parameter of an experiment."""
+    """The options of one run of the workflow. No parameter of an experiment is among them."""
 
     scale: Annotated[
         Literal["laptop", "paper", "smoke"],

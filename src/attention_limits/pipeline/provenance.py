@@ -91,7 +91,7 @@ def _imports(module: str) -> list[str]:
 
 
 def _named(tree: ast.Module, here: list[str]) -> set[str]:
-    """What the imports of a module in the package `here` may name: modules, and things in them."""
+    """Modules, and things in modules, that the imports of a module in the package `here` may name."""
     named = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""What is known about every variable and coordinate of the cubes, and where it is looked up."""
+"""Names, symbols, normalisations and sources of all variables and coordinates of the cubes."""
 
 import importlib
 from dataclasses import dataclass

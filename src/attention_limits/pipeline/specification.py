@@ -1,4 +1,4 @@
-"""What an experiment may say: the pydantic classes that the `specs.py` of every family is made of, and their messages.
+"""Base classes of the specifications in the `specs.py` of every family, and the messages of their errors.
 
 One class describes one estimator, or one kind of data: its sections `model`, `grid` and `solver` are classes of their own.
 A field has a range, perhaps a default, and a description with the normalisation:
@@ -74,7 +74,7 @@ class Nothing(Section):
 
 
 class Resources(Section):
-    """What one job asks of the machine. It never changes a number."""
+    """Threads, memory and time of one job. They never change a number."""
 
     threads: Annotated[Whole, Field(ge=1, le=1024, description="Cores of one job.")] = 1
     memory: Annotated[Whole, Field(ge=100, description="Memory of one job in megabytes.")] = 1000
@@ -94,7 +94,7 @@ class DataSpecification(Section):
 
     @classmethod
     def cross_checks(cls, estimator) -> Iterable[Problem]:
-        """What is wrong beyond single keys with an expanded `experiment.Estimator` that passed all ranges.
+        """Problems beyond single keys of an expanded `experiment.Estimator` that passed all ranges.
 
         Keys that begin with `model` are those of the file, all others are below the estimator.
         """
@@ -228,7 +228,7 @@ _SIZES = {
 
 
 def describe(node: dict) -> str:
-    """What a node of a JSON Schema allows, in words: type, range, then its description."""
+    """The values that a node of a JSON Schema allows, in words: type, range, description."""
     words = []
     if "const" in node:
         words.append(f"exactly {json.dumps(node['const'])}")

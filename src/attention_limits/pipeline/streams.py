@@ -21,7 +21,7 @@ class Streams:
     def seed_sequence(self, purpose: str, replica: int, **point: float) -> np.random.SeedSequence:
         """The seed of one stream.
 
-        `purpose` tells apart the streams a point needs (`"data"`, `"start"`); `point` holds the exact values
+        `purpose` names one of the streams that a point needs (`"data"`, `"start"`); `point` holds the exact values
         the stream shall depend on. Leaving a grid key out gives all its values the same random numbers.
         """
         exact = {key: float(value).hex() for key, value in point.items()}

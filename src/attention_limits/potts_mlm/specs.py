@@ -1,4 +1,4 @@
-"""What an experiment on Potts sequences or masked Gaussian sequences may say."""
+"""Keys of the experiments on Potts sequences and on masked Gaussian sequences."""
 
 from typing import Annotated, ClassVar, Literal
 
