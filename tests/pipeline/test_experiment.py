@@ -124,6 +124,16 @@ def test_wrong_models(load, toy, model, line):
     assert len(found) == 1
 
 
+def test_an_overlay_does_not_fix_a_key_that_the_grid_scans(load, toy):
+    """An axis takes the place of a key of a named model, not of a key that the file gives at that scale."""
+    scanned = ("grid: {alpha: {values: [0.2, 0.4]}}", "grid: {alpha: {values: [0.2, 0.4]}, gain: {values: [1.0, 2.0]}}")
+    overlay = "  paper: {model: {gain: 5.0}, estimators: {growth: {replicas: 5}}}"
+    named = ("model: {gain: 2.0}", "model: steep")
+    assert load(named, scanned).estimators["counting"].grid["gain"] == [1.0, 2.0]
+    (found,) = problems(load, named, scanned, ("  paper: {estimators: {growth: {replicas: 5}}}", overlay))
+    assert found.startswith(f"{toy.experiment}: scales.paper.estimators.counting.grid.gain: is in model too")
+
+
 def test_an_axis_of_the_value_of_the_model_follows_its_changes(load):
     axis = "grid: {alpha: {values: [0.2, 0.4]}}"
     edits = [("model: {gain: 2.0}", "model: steep"), (axis, "grid: {alpha: {values: [0.2]}, gain: model}")]

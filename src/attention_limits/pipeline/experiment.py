@@ -110,12 +110,14 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
     _, found = validated(File, document)
     if not found:
         models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))
-        document, found = _with_model(document, models)
+        document, own, found = _with_model(document, models)
     experiments = {}
     for which in SCALES if not found else ():
-        chosen, wrong = _scaled(document, which)
+        overlay = document.get("scales", {}).get(which, {})
+        wrong = _unknown_names(document, overlay)
         if not wrong:
-            experiments[which], wrong = _expand(path, which, chosen, family)
+            fixed = {*own, *overlay.get("model", {})}
+            experiments[which], wrong = _expand(path, which, _overlaid(document, overlay), fixed, family)
         # A problem of the file itself appears at every scale and is reported once; others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
@@ -135,26 +137,24 @@ def load_models(path: Path, changes: Mapping) -> dict[str, dict]:
     return {name: {**model, **changes.get(name, {})} for name, model in models.items()}
 
 
-def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[Problem]]:
-    """The document with the name of a model replaced by its keys, and in `own` the keys that the file itself gives."""
+def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[str], list[Problem]]:
+    """The document with the name of a model replaced by its keys, and the keys that the file itself gives."""
     model = document.get("model", {})
     model = {"base": model} if isinstance(model, str) else dict(model)
     base = model.pop("base", None)
     if base is None or (isinstance(base, str) and base in models):
-        return {**document, "model": {**models.get(base, {}), **model}, "own": list(model)}, []
-    return document, [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
+        return {**document, "model": {**models.get(base, {}), **model}}, list(model), []
+    return document, [], [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
 
 
-def _scaled(document: dict, scale: str) -> tuple[dict, list[Problem]]:
-    """The document of one scale, and the names that only its overlay has."""
-    overlay = document.get("scales", {}).get(scale, {})
-    unknown = [
+def _unknown_names(document: dict, overlay: Mapping) -> list[Problem]:
+    """The estimators and data that only an overlay has."""
+    return [
         ((section, name), f"unknown key; allowed: {', '.join(document.get(section, {})) or 'none'}")
         for section in SECTIONS
         for name in overlay.get(section, {})
         if name not in document.get(section, {})
     ]
-    return _overlaid(document, overlay), unknown
 
 
 def _overlaid(base: dict, overlay: Mapping) -> dict:
@@ -170,8 +170,10 @@ def _overlaid(base: dict, overlay: Mapping) -> dict:
     return merged
 
 
-def _expand(path: Path, scale: str, document: dict, family: Family) -> tuple[Experiment | None, list[Problem]]:
-    """The experiment of one scale, or None and all that is wrong with it."""
+def _expand(
+    path: Path, scale: str, document: dict, fixed: set[str], family: Family
+) -> tuple[Experiment | None, list[Problem]]:
+    """The experiment of one scale, or None and all its problems; `fixed` are the keys of the model that the file itself gives."""
     model, data, found = document["model"], document.get("data", {}), []
     parts: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
     read = set()
@@ -185,7 +187,7 @@ def _expand(path: Path, scale: str, document: dict, family: Family) -> tuple[Exp
         read |= fields(classes[name], "model")
         if "model" in written:
             found.append(((section, name, "model"), "unknown key; the model of the file is that of all estimators"))
-        part, wrong = _validated(classes[name], written, model, document["own"])
+        part, wrong = _validated(classes[name], written, model, fixed)
         if part is not None and (reads := getattr(part, "reads", None)) and reads not in data:
             wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
         found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
@@ -236,7 +238,7 @@ def _estimator(
 
 
 def _validated(
-    cls: type[DataSpecification], written: dict, model: dict, fixed: list[str]
+    cls: type[DataSpecification], written: dict, model: dict, fixed: set[str]
 ) -> tuple[DataSpecification | None, list[Problem]]:
     """One part of a file as an instance of its class, the axes expanded. A key of the model that it scans has its first value."""
     grid, blocks = written.get("grid", {}), written.get("chunk", {})
