@@ -48,7 +48,6 @@ rule all:
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/data.smk"
 include: "workflow/rules/estimators.smk"
 include: "workflow/rules/cubes.smk"
 include: "workflow/rules/figures.smk"

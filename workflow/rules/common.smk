@@ -7,7 +7,9 @@ from snakemake_interface_executor_plugins.executors.real import RealExecutor
 
 from attention_limits.pipeline import provenance
 from attention_limits.pipeline.damage import aside_lines, set_aside
+from attention_limits.pipeline.experiment import SECTIONS
 from attention_limits.pipeline.files import canonical_json
+from attention_limits.pipeline.project import FOLDERS
 
 RESULTS = PROJECT.results
 ENVIRONMENT = "../../envs/attention-limits.yaml"
@@ -56,10 +58,10 @@ class Jobs:
     """
 
     def __init__(self, family, section, name):
-        self.family, self.section, self.name = family, section, name
+        self.family, self.name = family, name
         self.rule = PROJECT.rule_name(family, name)
         self.message = f"{family}/{{wildcards.experiment}}: {name} {{wildcards.chunk}}"
-        self.path = f"{'data' if section == 'data' else 'chunks'}/{family}/{{experiment}}/{name}/{{chunk}}"
+        self.path = f"{FOLDERS[section]}/{family}/{{experiment}}/{name}/{{chunk}}"
 
     def part(self, wildcards):
         return PROJECT.part(self.family, wildcards.experiment, self.name)
@@ -91,9 +93,14 @@ class Jobs:
         return self.part(wildcards).resources["minutes"] * 2 ** (attempt - 1)
 
 
-def jobs(section):
-    """One entry for each rule: all estimators, or all kinds of data, that the selected experiments use."""
-    return [Jobs(family, section, name) for family in PROJECT.experiments for name in PROJECT.names(family, section)]
+def jobs():
+    """One entry for each rule: all kinds of data, then all estimators, that the selected experiments use."""
+    return [
+        Jobs(family, section, name)
+        for section in SECTIONS
+        for family in PROJECT.experiments
+        for name in PROJECT.names(family, section)
+    ]
 
 
 def audit_command(wildcards, output):

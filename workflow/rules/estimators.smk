@@ -1,5 +1,7 @@
-# One rule for each estimator, such as smi_gamp: a job computes a chunk of its grid and replicas.
-for made in jobs("estimators"):
+# One rule for each kind of data, such as potts_samples, and for each estimator, such as smi_gamp. A job computes one file: of data
+# one point, which the estimators of an experiment share; of an estimator one chunk of its grid and replicas.
+# Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
+for made in jobs():
 
     rule:
         name:

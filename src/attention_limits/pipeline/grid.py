@@ -3,7 +3,6 @@
 import functools
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attention_limits.pipeline.files import digest
@@ -35,10 +34,6 @@ class Chunk:
     def size(self) -> int:
         """The number of points: grid values times replicas."""
         return math.prod(len(values) for values in self.grid.values()) * len(self.replicas)
-
-    def points(self) -> Iterator[tuple[float, ...]]:
-        """All points, each as its grid values and then its replica."""
-        return itertools.product(*self.grid.values(), self.replicas)
 
 
 def axis_values(axis: dict) -> list[float]:

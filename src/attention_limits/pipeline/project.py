@@ -19,6 +19,8 @@ from attention_limits.pipeline.specification import NAME, Name, Section, Whole, 
 from attention_limits.pipeline.yaml_reader import read_yaml, typed
 
 RESULTS = "results"
+# The folder of the files of each section of an experiment, below that of a scale's results.
+FOLDERS = {"data": "data", "estimators": "chunks"}
 # A path that is written into targets and wildcards of Snakemake.
 _Path = Annotated[
     str,
@@ -168,8 +170,8 @@ def results_folder(base: str, scale: str) -> str:
 
 def part_folder(results: str, part: Estimator) -> str:
     """The folder, below that of a scale's results, of the files of an estimator or of data."""
-    section = "data" if part.is_data else "chunks"
-    return f"{results}/{section}/{part.family}/{part.experiment}/{part.name}"
+    section = "data" if part.is_data else "estimators"
+    return f"{results}/{FOLDERS[section]}/{part.family}/{part.experiment}/{part.name}"
 
 
 def load_project(root: Path, config: dict | None = None) -> Project:

@@ -8,9 +8,6 @@ from pathlib import Path
 
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 
-# Keys of a grid that are no parameters of a link.
-NOT_OF_THE_LINK = frozenset({"alpha", "held"})
-
 # Module below this package, and name in it. Imported by name only, so that an edit to one link touches nothing else.
 PROVIDED = {
     "deep_attention": "deep_attention:DeepAttention",
