@@ -16,7 +16,7 @@ def channel_of(point: Mapping) -> Channel:
 def collect_curves(spec: dict, key: str, names: tuple[str, ...], compute: Callable[[dict], Mapping]) -> xr.Dataset:
     """The dataset of `compute(point) -> {variable: array (n,)}` along the n values of `key`, with the variables `names`.
 
-    `point` holds the parameters of the model except `key`.
+    `spec` is the specification that `run` gets; `point` holds the parameters of the model except `key`.
     """
     others = {name: values for name, values in spec["grid"].items() if name != key}
     found = collect(

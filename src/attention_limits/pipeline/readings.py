@@ -1,4 +1,6 @@
-"""One number and its error from a cube."""
+"""Single numbers with their errors, and specifications, read off a cube."""
+
+import json
 
 from attention_limits.numerics.statistics import mean_and_error
 
@@ -46,3 +48,9 @@ def at(array, **point):
     exact = {key: wanted for key, wanted in point.items() if isinstance(wanted, str)}
     near = {key: wanted for key, wanted in point.items() if key not in exact}
     return array.sel(exact).sel(near, method="nearest", tolerance=1e-9) if near else array.sel(exact)
+
+
+def specifications(cube) -> dict[str, dict]:
+    """Model, grid, replicas and solver of each estimator of a cube, then of each kind of data, by name."""
+    spec = json.loads(cube.attrs["spec"])
+    return {**spec["estimators"], **spec.get("data", {})}

@@ -1,4 +1,4 @@
-"""The link of a grid point, with the channel and the nodes of a replica."""
+"""The link of a grid point, with the channel and the nodes of a replica; `spec` is the specification that `run` gets."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,19 +17,19 @@ NOT_OF_THE_LINK = frozenset({"alpha", "held"})
 
 
 def link_at(spec: dict, at: Mapping | None = None) -> Link:
-    """The link at the grid values `at`, by default those of the first point."""
+    """The link of `spec` at the grid values `at`, by default those of the first point."""
     at = points(spec)[0][0] if at is None else at
     scanned = {key: value for key, value in at.items() if key not in NOT_OF_THE_LINK}
     return load_link({**spec["model"], **scanned}, Path(spec["project"]))
 
 
 def channel_at(spec: dict, streams, at: Mapping, replica: int) -> tuple[Channel, GaussianNodes]:
-    """The channel and the nodes of a replica, which all points share."""
+    """The channel of `spec` at the grid values `at`, and the nodes of a `replica` from `streams`, which all points share."""
     link, solver = link_at(spec, at), spec["solver"]
     channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
     return channel, gaussian_nodes(node_dimension(link), solver["nodes"], streams.generator("nodes", replica))
 
 
 def rows_from_one(spec: dict) -> np.ndarray:
-    """The rows of W, 1 ... P."""
+    """The rows of W of the link of `spec`, 1 ... P."""
     return np.arange(1, link_at(spec).rows + 1)

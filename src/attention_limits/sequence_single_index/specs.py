@@ -7,7 +7,7 @@ from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
-from attention_limits.sequence_single_index.parameters import (
+from attention_limits.sequence_single_index.specs_keys import (
     MOST_COEFFICIENTS,
     AttentionModel,
     ExponentGrid,

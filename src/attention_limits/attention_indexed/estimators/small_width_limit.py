@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.estimators.curves import channel_of, collect_curves
+from attention_limits.attention_indexed.curves import channel_of, collect_curves
 from attention_limits.attention_indexed.state_evolution import error_bound, small_width, solve, weak_recovery
 
 _NAMES = ("mmse", "mmse_error", "weak_threshold")

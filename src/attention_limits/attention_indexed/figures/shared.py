@@ -1,10 +1,9 @@
 """Parts that the figures of the attention-indexed family share."""
 
-import json
-
 import matplotlib as mpl
 import numpy as np
 
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import points, realised_alpha
 
 # The ratio is a scale, and so are its colours: a value has the same colour in every figure.
@@ -23,12 +22,12 @@ def ratio_color(ratio):
 
 def setting(cube, estimator, key):
     """A value of the solver of one estimator of a cube."""
-    return json.loads(cube.attrs["spec"])["estimators"][estimator]["solver"][key]
+    return specifications(cube)[estimator]["solver"][key]
 
 
 def model(cube, key):
     """A parameter of the model, which all estimators of a cube share."""
-    return next(iter(json.loads(cube.attrs["spec"])["estimators"].values()))["model"][key]
+    return next(iter(specifications(cube).values()))["model"][key]
 
 
 def theory(cube, ratio=None):

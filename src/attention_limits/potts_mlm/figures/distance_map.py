@@ -1,7 +1,7 @@
 """Error of the couplings and excess loss against the mean Hamming distance of the data."""
 
 from attention_limits.plotting import house_style, new_figure, points
-from attention_limits.potts_mlm.figures.parts import DISTANCE_LABEL, of_chosen, settled
+from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, of_chosen, settled
 
 _LOOKS = {
     "distance_map_gaussian": ("#0072B2", "o", "Gaussian J"),

@@ -1,9 +1,15 @@
 """Masked-token learning of Potts data: losses by epoch, by number of sequences, and between factored and position-free."""
 
-import json
-
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.potts_mlm.figures.parts import LEARNER_COLORS, equilibrium_note, level, of_chosen, series, settled
+from attention_limits.potts_mlm.figures.shared import (
+    LEARNER_COLORS,
+    equilibrium_note,
+    level,
+    of_chosen,
+    series,
+    settled,
+)
 
 _OPTIMIZERS = {"sgd": (":", "SGD"), "adam": ("-", "Adam")}
 
@@ -12,7 +18,7 @@ _OPTIMIZERS = {"sgd": (":", "SGD"), "adam": ("-", "Adam")}
 def draw(cubes):
     """One row per distance from the cube fig2."""
     cube = cubes["fig2"]
-    solver = json.loads(cube.attrs["spec"])["estimators"]["mixed_attention"]["solver"]
+    solver = specifications(cube)["mixed_attention"]["solver"]
     largest = int(cube.transformer_test_loss.dropna("samples", how="all").samples.max())
     figure, rows = new_figure(len(cube.distance), 3, 10.0, 2.9 * len(cube.distance) + 0.8, squeeze=False)
     for distance, (left, middle, right) in zip(cube.distance.values, rows, strict=True):

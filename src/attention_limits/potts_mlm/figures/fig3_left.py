@@ -1,11 +1,10 @@
 """Errors of ridge regression on masked Gaussian sequences: replica theory and simulation."""
 
-import json
-
 import numpy as np
 
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure, points, realised_alpha
-from attention_limits.potts_mlm.figures.parts import RIDGE_COLORS
+from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS
 
 # Squared errors below this are rounding errors.
 ROUNDING = 1e-12
@@ -15,7 +14,7 @@ ROUNDING = 1e-12
 def draw(cubes):
     """One column per gamma from the cube fig3_left: generalisation (top) and training error (bottom)."""
     cube = cubes["fig3_left"]
-    sites = json.loads(cube.attrs["spec"])["estimators"]["ridge_simulation"]["solver"]["sites"]
+    sites = specifications(cube)["ridge_simulation"]["solver"]["sites"]
     figure, rows = new_figure(2, len(cube.gamma), 3.2 * len(cube.gamma), 5.4, sharex=True, sharey="row", squeeze=False)
     for gamma, column in zip(cube.gamma.values, rows.T, strict=True):
         part = cube.sel(gamma=gamma)

@@ -1,7 +1,7 @@
 """Losses of factored attention against the number of sequences at small ridges."""
 
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.potts_mlm.figures.parts import RIDGE_COLORS, equilibrium_note, level, of_chosen, series, settled
+from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS, equilibrium_note, level, of_chosen, series, settled
 
 
 @house_style

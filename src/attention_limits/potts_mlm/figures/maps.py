@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.potts_mlm.figures.parts import equilibrium_note, of_chosen
+from attention_limits.potts_mlm.figures.shared import equilibrium_note, of_chosen
 
 
 @house_style

@@ -5,8 +5,8 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index import gamp
+from attention_limits.sequence_multi_index.at_point import link_at, rows_from_one
 from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.estimators.at_point import link_at, rows_from_one
 from attention_limits.sequence_multi_index.gaussian_sequences import local_fields, sample_count
 from attention_limits.sequence_multi_index.generalization import plug_in_error
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.estimators.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
 
 

@@ -5,7 +5,7 @@ the uninformed start reaches it. One replica is one scrambling of the nodes.
 """
 
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.estimators.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
 from attention_limits.sequence_multi_index.phases import compare
 from attention_limits.sequence_multi_index.state_evolution import Settings
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.estimators.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.estimators.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve

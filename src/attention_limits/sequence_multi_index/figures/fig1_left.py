@@ -1,9 +1,8 @@
 """Learning curve of two-layer attention: overlaps and error against samples per dimension."""
 
-import json
-
 import numpy as np
 
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import (
     ERROR_COLORS,
     LAYER_COLORS,
@@ -24,7 +23,7 @@ from attention_limits.sequence_multi_index.readings import layer_threshold
 def draw(cubes):
     """Overlaps of both layers (top) and generalisation errors (bottom) from the cubes fig1_learning_curve and fig1_onset."""
     cube, onset = cubes["fig1_learning_curve"], cubes["fig1_onset"]
-    parts = json.loads(cube.attrs["spec"])["estimators"]
+    parts = specifications(cube)
     model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
     here = onset.sel(skip=model["skip"])
     figure, (top, bottom) = new_figure(2, 1, 5.2, 5.6, sharex=True, height_ratios=(3, 2))

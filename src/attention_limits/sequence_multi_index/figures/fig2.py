@@ -1,10 +1,9 @@
 """How the layers are learnt: GAMP by iteration, gradient descent by batch, and both on the same data sets."""
 
-import json
-
 import numpy as np
 from matplotlib.lines import Line2D
 
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
 
 _STYLES = {
@@ -42,16 +41,12 @@ def gamp_cosines(cube, layer):
     return cosine
 
 
-def _specification(cube, name):
-    return json.loads(cube.attrs["spec"])[name]
-
-
 def _settings(cube, estimator):
-    return _specification(cube, "estimators")[estimator]["solver"]
+    return specifications(cube)[estimator]["solver"]
 
 
 def _dimension_of_data(cube):
-    return _specification(cube, "data")["gaussian_sequences"]["solver"]["dimension"]
+    return specifications(cube)["gaussian_sequences"]["solver"]["dimension"]
 
 
 def _gamp_panel(axes, cube):

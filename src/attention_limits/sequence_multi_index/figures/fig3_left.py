@@ -1,7 +1,6 @@
 """Learning curve of three-layer attention: overlaps against samples per dimension."""
 
-import json
-
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import (
     LAYER_COLORS,
     PUBLISHED,
@@ -21,7 +20,7 @@ from attention_limits.sequence_multi_index.readings import layer_threshold
 def draw(cubes):
     """Overlaps of the three layers from the cube fig3_three_layers, thresholds from fig3_staircase."""
     cube, onset = cubes["fig3_three_layers"], cubes["fig3_staircase"]
-    model = json.loads(cube.attrs["spec"])["estimators"]["gamp"]
+    model = specifications(cube)["gamp"]
     dimension = model["solver"]["dimension"]
     figure, axes = new_figure(1, 1, 5.6, 4.0)
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))

@@ -1,12 +1,12 @@
 """Which attention layer of a question classifier settles first: similarity with the end, and accuracy, by epoch."""
 
 import itertools
-import json
 
 import numpy as np
 from matplotlib.ticker import NullLocator
 
 from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
 
 _TRAIN, _TEST = "0.55", "black"
@@ -16,7 +16,7 @@ _TRAIN, _TEST = "0.55", "black"
 def draw(cubes):
     """Similarities (top) and accuracies (bottom) from the one cube given; a column for each scale of the embedding and rate."""
     (cube,) = cubes.values()
-    model = json.loads(cube.attrs["spec"])["estimators"]["trec"]["model"]
+    model = specifications(cube)["trec"]["model"]
     columns = list(itertools.product(cube.embedding_std.values, cube.learning_rate.values))
     figure, axes = new_figure(
         2, len(columns), 2.3 * len(columns) + 0.7, 4.9,

@@ -1,9 +1,8 @@
 """Overlap of one attention layer while the other is held at a fixed overlap."""
 
-import json
-
 import numpy as np
 
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
 
 
@@ -21,7 +20,7 @@ def draw(cubes):
             axes, 1.0 - cube.held.values, part.layer_overlap.sel(layer=free).values, LAYER_COLORS[free], label,
             converged=part.held_converged.values,
         )  # fmt: skip
-    skip = json.loads(cube.attrs["spec"])["estimators"]["held_overlap"]["model"]["skip"]
+    skip = specifications(cube)["held_overlap"]["model"]["skip"]
     axes.set(
         xlabel=r"$1 - Q$ of the other layer, held", ylabel="overlap of the free layer", xscale="log", xlim=(1.0, 1e-3),
         ylim=(-0.03, 1.05),

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.numerics.scaling import fit_power_law, median_and_range
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.sequence_single_index.figures.style import power_text
+from attention_limits.sequence_single_index.figures.shared import power_text
 
 # Colour, law of the escape time and how it reads.
 LAWS = {

@@ -1,7 +1,7 @@
 """Population loss of attention's trace on two targets, without and with positional encoding."""
 
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.sequence_single_index.figures.style import (
+from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
     NEUTRAL,
     exponent_text,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.sequence_single_index.figures.style import (
+from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
     NEUTRAL,
     exponent_text,

@@ -1,10 +1,9 @@
 """Overlap against SGD steps of tied and untied feed-forward students."""
 
-import json
-
 import matplotlib as mpl
 import numpy as np
 
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure
 
 
@@ -14,7 +13,7 @@ def draw(cubes):
     figure, axes = new_figure(1, 1, 5.6, 3.8)
     tokens = cubes["fig3_tied_paths"].tokens.values
     colors = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(tokens)))
-    model = json.loads(cubes["fig3_tied_paths"].attrs["spec"])["estimators"]["tied_sgd"]["model"]
+    model = specifications(cubes["fig3_tied_paths"])["tied_sgd"]["model"]
     for student, style in (("tied", "-"), ("untied", "--")):
         cube = cubes[f"fig3_{student}_paths"]
         cube = cube.isel(learning_rate_exponent=0) if student == "tied" else cube

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from scipy.interpolate import RegularGridInterpolator
 
 from attention_limits.plotting import house_style
-from attention_limits.sequence_single_index.figures.style import POSITIONAL, SEMANTIC, loss_contours
+from attention_limits.sequence_single_index.figures.shared import POSITIONAL, SEMANTIC, loss_contours
 
 
 @house_style

@@ -1,13 +1,13 @@
 """Probability that attention learns the semantic direction, against the weight of the positional part."""
 
-import json
 from contextlib import suppress
 
 import numpy as np
 
 from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.sequence_single_index.figures.style import ACCENT, NEUTRAL, SEMANTIC
+from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
 LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"$\frac{1}{2}\|T - S\|_F^2$")}
@@ -42,7 +42,7 @@ def draw(cubes):
                 label=rf"equal curvatures, {name}, $\omega = {omega:.3f}$",
             )
     short = cubes["fig5_short"]
-    steps = json.loads(short.attrs["spec"])["estimators"]["attention_sgd"]["solver"]["steps"]
+    steps = specifications(short)["attention_sgd"]["solver"]["steps"]
     _points(axes, short.semantic, short.escaped, ACCENT, f"{name_of(steps)} steps only, {LOSSES['frobenius'][1]}", "s")
     axes.axhline(0.5, color="0.8", linewidth=0.6, zorder=0)
     axes.set(
