@@ -1,10 +1,17 @@
+import os
 import shutil
 
 import pytest
 from hypothesis import settings
 
 from attention_limits import __main__ as program
+from compiled import compile_once
 from toy import Toy
+
+# As in the jobs of the workflow: two processes with two threads each on two cores spend most of their time on waiting in the
+# loops of the linear algebra. Numpy, numba and JAX read this when they are imported, which nothing above does.
+os.environ.update(dict.fromkeys(program._THREAD_VARIABLES, "1"), XLA_FLAGS="--xla_cpu_multi_thread_eigen=false")
+compile_once()
 
 # Cores are shared with other tests, so one slow example says nothing; the same examples each time.
 settings.register_profile("house", deadline=None, derandomize=True)
