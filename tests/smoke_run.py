@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 from attention_limits import __main__ as program
-from compiled import compile_once
 from toy import REPOSITORY
 
 
@@ -46,7 +45,6 @@ def run(folder: Path, commands: list[list[str]]) -> None:
 
 
 def main() -> None:
-    compile_once()
     # Numba starts its threads once: no line may set their number.
     program._THREAD_VARIABLES = ()
     for command in json.load(sys.stdin):
