@@ -95,7 +95,7 @@ def compute(
 
 
 def open(path: str | Path) -> xr.Dataset:
-    """A cube of the workflow, in memory. Raises CubeError when the file is missing, damaged or foreign."""
+    """The cube in the file `path`, in memory. Raises CubeError when the file is missing, damaged or foreign."""
     return cubes.read(Path(path), cubes.remake(Path(path)))
 
 
