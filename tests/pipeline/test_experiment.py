@@ -131,7 +131,7 @@ def test_an_overlay_does_not_fix_a_key_that_the_grid_scans(load, toy):
     named = ("model: {gain: 2.0}", "model: steep")
     assert load(named, scanned).estimators["counting"].grid["gain"] == [1.0, 2.0]
     (found,) = problems(load, named, scanned, ("  paper: {estimators: {growth: {replicas: 5}}}", overlay))
-    assert found.startswith(f"{toy.experiment}: scales.paper.estimators.counting.grid.gain: is in model too")
+    assert found.startswith(f"{toy.experiment}: scales.paper.estimators.counting.grid.gain: is also in model")
 
 
 def test_an_axis_of_the_value_of_the_model_follows_its_changes(load):

@@ -36,16 +36,20 @@ class Run(Section):
 
     scale: Annotated[
         Literal["laptop", "paper", "smoke"],
-        Field(description="How large: laptop, the papers' replica numbers, or a quick test."),
+        Field(
+            description="Replicas and sizes. paper extends the results of laptop; smoke is a quick test below <results>/smoke."
+        ),
     ] = "laptop"
     seed: Annotated[Whole, Field(ge=0, description="Root seed of all random streams.")] = 0
-    results: Annotated[_Path, Field(description="Folder of all results.")] = RESULTS
-    project: Annotated[_Path, Field(description="Folder that holds config/, when it is not that of the Snakefile.")] = (
+    results: Annotated[
+        _Path, Field(description="Folder of all results, relative to the working directory or absolute.")
+    ] = RESULTS
+    project: Annotated[_Path, Field(description="Folder that holds config/. Default: the folder of the Snakefile.")] = (
         "."
     )
     families: Annotated[
         Literal["all"] | Annotated[list[Name], Field(min_length=1)],
-        Field(description="all, or a list of folders of config/."),
+        Field(description="Families to compute: all, or a list of folders of config/."),
     ] = "all"
     set: Annotated[
         dict[Name, dict[Name, dict]],

@@ -19,15 +19,16 @@ class Entry(Section):
 
     quantity: Annotated[_Text, Field(description="Symbol and conditions, one line.")]
     published: Annotated[float, Field(description="The number as published.")]
-    precision: Annotated[float, Field(gt=0, description="Its stated error, else half of its last digit.")]
+    precision: Annotated[float, Field(gt=0, description="Its stated error, or half of its last digit.")]
     source: Annotated[_Text, Field(description="Paper and place, or file of published code.")]
     cubes: Annotated[
-        list[_Text], Field(min_length=1, description="Experiments of the family, in the order of the reading.")
+        list[_Text],
+        Field(min_length=1, description="Experiments of the family, in the order of the reading's arguments."),
     ]
     reading: Annotated[_Text, Field(description="Function of readings.py of the family, or of pipeline/readings.py.")]
     arguments: Annotated[dict, Field(description="Keyword arguments of the reading.")] = {}
     reason: Annotated[str, Field(description="Why the numbers differ; empty where they agree.")] = ""
-    evidence: Annotated[_Text, Field(description="A command that shows it.")]
+    evidence: Annotated[_Text, Field(description="A command that shows the agreement or the reason.")]
 
 
 class Table(Section):
