@@ -206,7 +206,7 @@ def test_an_effective_specification_is_a_copy(load):
         (("replicas: 5", "replicas: 5.5"), "scales.paper.estimators.growth.replicas", ["5.5:"]),
         (("paper: {estimators: {growth", "paper: {estimators: {grown"), "scales.paper.estimators.grown", ["unknown"]),
         (("paper: {est", "paper: {solver: {}, est"), "scales.paper.solver", ["unknown key"]),
-        (("title: Growth", "title: x\ntitle: Growth"), "line 2, column 1", ["'title' is there twice"]),
+        (("title: Growth", "title: x\ntitle: Growth"), "line 2, column 1", ["'title' is written twice"]),
         (("gain: 2.0", "gain: &a 2.0, slope: *a"), "line 4", ["aliases"]),
         (("gain: 2.0", "1: 2.0"), "line 4", ["not text"]),
         (("gain: 2.0}", "gain: 2.0"), "line ", ["expected"]),

@@ -40,7 +40,7 @@ class Table(Section):
 def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
     """The published numbers of all families in `cubes` (family -> experiments), in the order of the files.
 
-    Raises SpecError with all problems of all files: keys, cubes that do not exist, quantities that stand twice.
+    Raises SpecError with all problems of all files: keys, cubes that do not exist, repeated quantities.
     """
     entries: list[Published] = []
     found = []
@@ -53,7 +53,7 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
         for entry in table.numbers if table else ():
             name = entry.quantity
             if any(name == other.quantity for other in entries):
-                found.append(f"{source}: {name}: stands twice")
+                found.append(f"{source}: {name}: this quantity has two entries")
             known = ", ".join(cubes[family]) or "none"
             found += [
                 f"{source}: {name}: cubes: {cube!r}: allowed: {known}"
@@ -67,7 +67,7 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
 
 
 def require_readings(entries: Iterable[Published]) -> None:
-    """Raise SpecError with every number whose reading does not exist; this imports the readings."""
+    """Raise SpecError for all numbers whose reading does not exist. This function imports the readings."""
     wrong = [entry for entry in entries if reading(entry) is None]
     if wrong:
         raise SpecError(
