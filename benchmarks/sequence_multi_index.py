@@ -27,7 +27,7 @@ from table import Growth, Row, Spread, growth
 
 # (skip, Q_11, Q_22): before learning, one layer learnt, the onset of the other layer, no skip connection.
 CASES = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.5), (1.0, 0.3, 0.985), (0.0, 0.0, 0.5))
-# The resolution of the experiments, the default of the library, and one at which all errors are below those of the naive denoiser.
+# Resolutions: of the experiments, the default, and one at which all errors are below those of the naive denoiser.
 RESOLUTIONS = (0.75, 1.0, 2.0)
 REFERENCE_RESOLUTION = 3.0
 # The kernel works in blocks of 64 outputs per thread: one call with a full block is its normal use.
@@ -351,7 +351,7 @@ def _timed_gamp(dimension, seed, iterations):
     # With tolerance 0 small changes do not stop the run: all iterations are measured.
     outcome = gamp.run(channel, data, generator, gamp.Settings(max_iterations=iterations, tolerance=0.0, **settings))
     seconds = time.perf_counter() - start
-    # Linux gives the peak in KiB, including interpreter, libraries and compiler. getrusage would include the memory of the parent.
+    # The peak in KiB, including interpreter, libraries and compiler. getrusage would include the memory of the parent.
     peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]) / 1024
     return seconds, len(outcome.overlap), np.abs(np.diag(outcome.overlap[-1])), peak
 
