@@ -31,12 +31,12 @@ def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, re
 
     Raises SpecError for a link that its quick check refuses, and for a number of nodes that is no power of two.
     """
+    if nodes & (nodes - 1):
+        raise SpecError([f"--nodes must be a power of two, got {nodes}"])
     model = _sound(link, parameters, seed)
     try:
         streams = Streams(seed, "sequence_multi_index", "threshold")
         channels = [Channel(model, resolution, streams.generator("channel", r)) for r in range(replicas)]
-        if nodes < 1 or nodes & (nodes - 1):
-            raise ValueError(f"--nodes must be a power of two, got {nodes}")
     except ValueError as error:
         raise SpecError([str(error)]) from None
     written = ", ".join(f"{key} {value}" for key, value in parameters.items())
