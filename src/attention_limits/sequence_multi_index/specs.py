@@ -236,7 +236,7 @@ class Gamp(OfDataSets, Specification):
 
     @classmethod
     def cross_checks(cls, estimator):
-        """The dimension stands in one place, and the checks of the link."""
+        """The dimension is given exactly once; then the checks of the link."""
         found = list(cross_checks.one_dimension(estimator))
         yield from found or super().cross_checks(estimator)
 
