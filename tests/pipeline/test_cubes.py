@@ -112,7 +112,7 @@ def test_a_missing_file_is_named_with_its_repair(tmp_path):
 def test_foreign_and_outdated_files(tmp_path):
     path = tmp_path / "cube.nc"
     path.write_text("hello")
-    with pytest.raises(CubeError, match=r"no readable netCDF file .*repair: make it"):
+    with pytest.raises(CubeError, match=r"not a readable netCDF file .*repair: make it"):
         cubes.read(path, "make it")
     example().to_netcdf(path)
     with pytest.raises(CubeError, match="not written by attention-limits"):

@@ -187,7 +187,7 @@ def test_an_effective_specification_is_a_copy(load):
         (("[0.2, 0.4]", "0.2"), "estimators.counting.grid.alpha.values", ["a list"]),
         (("{values: [0.2, 0.4]}", "0.2"), "estimators.counting.grid.alpha", ["{values: [...]}"]),
         (("{alpha: {values", "{beta: {values"), "estimators.counting.grid.beta", ["unknown key; allowed: alpha, gain"]),
-        (("{alpha: {values", "{gain: {values"), "estimators.counting.grid.gain", ["in model too"]),
+        (("{alpha: {values", "{gain: {values"), "estimators.counting.grid.gain", ["also in model"]),
         (("chunk: {alpha: 2}", "chunk: {beta: 2}"), "estimators.growth.chunk.beta", ["allowed: alpha, replicas"]),
         (("replicas: 3", "replicas: 0"), "estimators.growth.replicas", ["whole number ≥ 1"]),
         (("  counting:", "  guessing:"), "estimators.guessing", ["no such estimator; allowed: growth, counting"]),
@@ -198,7 +198,7 @@ def test_an_effective_specification_is_a_copy(load):
         (
             ("    replicas: 3\n", "    model: {gain: 9}\n"),
             "estimators.growth.model",
-            ["unknown key; the model of the file"],
+            ["unknown key; write model once"],
         ),
         (("scales:", "requires: {/abs: x}\nscales:"), "requires./abs", ["unknown key; allowed: names matching"]),
         (("    solver: {steps: 3}", "    solver: 3"), "estimators.growth.solver", ["3: allowed: a mapping"]),

@@ -53,7 +53,7 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
         for entry in table.numbers if table else ():
             name = entry.quantity
             if any(name == other.quantity for other in entries):
-                found.append(f"{source}: {name}: this quantity has two entries")
+                found.append(f"{source}: {name}: has two entries")
             known = ", ".join(cubes[family]) or "none"
             found += [
                 f"{source}: {name}: cubes: {cube!r}: allowed: {known}"
