@@ -91,6 +91,38 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="summarise a cube as text")
     show.add_argument("cube", type=Path, metavar="CUBE")
     show.set_defaults(function="cli.reports:show_command")
+    compute = commands.add_parser(
+        "compute",
+        help="run one estimator without an experiment file",
+        epilog="Keys of model, grid and solver follow by name: --skip 1 --alpha 0:1.6:17 (start:stop:num) or --alpha 0.5,1.",
+    )
+    compute.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
+    compute.add_argument("--replicas", type=whole(1), default=1, help="independent repetitions (default: 1)")
+    compute.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
+    compute.add_argument("--workers", type=whole(1), default=1, help="processes that share the points (default: 1)")
+    compute.add_argument("--results", type=Path, help="folder that keeps the points (default: nothing is kept)")
+    compute.add_argument("--output", "-o", type=Path, metavar="CUBE.nc", help="the cube")
+    compute.add_argument("--csv", type=Path, metavar="TABLE.csv", help="one row per point and replica")
+    compute.add_argument("--plot", type=Path, metavar="CURVE.pdf", help="picture of the variable --y")
+    compute.add_argument("--y", metavar="VARIABLE", help="variable of the picture")
+    compute.add_argument("--color", metavar="DIMENSION", help="dimension that the colours of the picture show")
+    compute.set_defaults(parameters={}, function="cli.ask:compute_command")
+
+    export = commands.add_parser("export", help="write a cube as CSV")
+    export.add_argument("cube", type=Path, metavar="CUBE")
+    export.add_argument("--output", "-o", type=Path, metavar="TABLE.csv", help="default: the screen")
+    export.add_argument(
+        "--aggregate", action="store_true", help="mean, standard error and number of replicas per point"
+    )
+    export.set_defaults(function="cli.ask:export_command")
+
+    names = commands.add_parser("estimators", help="list the estimators of all families")
+    names.set_defaults(function="cli.ask:estimators_command")
+
+    describe = commands.add_parser("describe", help="list the keys of an estimator: allowed values, default, meaning")
+    describe.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
+    describe.set_defaults(function="cli.ask:describe_command")
+
     for file in sorted(SOURCE.glob("*/commands.py")):
         import_module(f"{PACKAGE}.{file.parent.name}.commands").add(commands)
     return parser

@@ -61,6 +61,15 @@ def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, 
     return computed
 
 
+def is_current(path: Path, part: Estimator, chunk: Chunk, points: str) -> bool:
+    """Whether `path` is a sound file of a chunk; `points` is the digest of its points."""
+    try:
+        cubes.read(path, cubes.remake(path), chunk_attributes(part, chunk, points))
+    except CubeError:
+        return False
+    return True
+
+
 class DataFiles:
     """The data that one estimator reads, opened point by point. An instance is `spec["data"]` of its `run`."""
 
