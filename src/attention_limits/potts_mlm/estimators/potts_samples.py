@@ -70,12 +70,9 @@ def _tuned(spec, model, distance, rng) -> Tuning:
 
 def _two_runs(model, betas, rng, solver) -> list[Sampled]:
     """Two independent runs of the same length, after their warm-up."""
-    count, runs = max(solver["samples"], solver["test_samples"]), []
-    for number, child in enumerate(rng.spawn(2), 1):
-        ladder = Ladder(model, betas, child, random_sites=solver["sweep"] == "random")
-        ladder.sample(solver["warm_up"], solver["gap"])
-        runs.append(ladder.sample(count, solver["gap"], f"run {number}"))
-    return runs
+    ladder = Ladder(model, betas, rng, runs=2, random_sites=solver["sweep"] == "random")
+    ladder.sample(solver["warm_up"], solver["gap"])
+    return ladder.sample(max(solver["samples"], solver["test_samples"]), solver["gap"], "two runs")
 
 
 def _described(model, tuned, runs, distance, solver) -> dict:
