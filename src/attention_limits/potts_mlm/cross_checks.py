@@ -1,6 +1,5 @@
 """Checks of a specification beyond single keys: files, distances that exist, sequences that exist."""
 
-import functools
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -53,37 +52,6 @@ def distances(estimator) -> Iterable[Problem]:
             yield ("grid", "distance"), f"{value:g}: allowed: below {largest:g}, that of {colors} colours at random"
 
 
-def letters_that_differ(alphabet: str) -> str:
-    """An alphabet of different letters without > and spaces. Raises ValueError for another."""
-    bad = sorted({letter for letter in alphabet if alphabet.count(letter) > 1 or letter.isspace() or letter == ">"})
-    if bad:
-        raise ValueError(f"{alphabet!r}: allowed: letters that differ, without > and spaces; found {bad}")
-    return alphabet
-
-
-def alignment(estimator) -> Iterable[Problem]:
-    """An alignment that cannot be read."""
-    path = estimator.project / estimator.model["alignment"]
-    try:
-        _alignment_length(estimator)
-    except OSError as error:
-        yield ("model", "alignment"), f"{path}: cannot be read: {error.strerror}"
-    except ValueError as error:
-        yield ("model", "alignment"), str(error)
-
-
-def alignment_counts(data) -> dict[str, int]:
-    """Number of training and test sequences of an alignment; empty when it cannot be read, which `alignment` reports."""
-    from attention_limits.potts_mlm.alignment import held_out
-
-    try:
-        length = _alignment_length(data)
-    except (OSError, ValueError):
-        return {}
-    test = held_out(length, data.solver["test_fraction"])
-    return {"training": length - test, "test": test}
-
-
 def enough_sequences(estimator, asks: Mapping[tuple[str, str], str]) -> Iterable[Problem]:
     """More sequences than the data have. `asks` maps keys of the estimator to the set, training or test, they count."""
     data = estimator.reads
@@ -110,18 +78,3 @@ def sequences_fit_into_memory(estimator) -> Iterable[Problem]:
     if alpha > most:
         text = f"{alpha:g}: allowed: ≤ {most:g} for {sites} sites; the sequences must fit into memory"
         yield ("grid", "alpha"), text
-
-
-def _alignment_length(data) -> int:
-    """Number of sequences of an alignment. Raises OSError or ValueError when it cannot be read."""
-    path = data.project / data.model["alignment"]
-    status = path.stat()
-    return _length(path, data.model["alphabet"], status.st_mtime_ns, status.st_size)
-
-
-@functools.lru_cache(maxsize=16)
-def _length(path: Path, alphabet: str, *stamp: int) -> int:
-    # Every scale and every learner asks again; the stamp notices an edited file.
-    from attention_limits.potts_mlm.alignment import read_alignment
-
-    return len(read_alignment(path, alphabet).states)

@@ -82,7 +82,7 @@ def fit(
     found = descend(lambda flat: objective(flat, sequences, colors, attention, ridge), start, max_iterations, tolerance)
     weights, transposed = _unpacked(found.parameters, sites, colors)
     return Fit(
-        attention=_attention(weights, attention),
+        attention=attention_of(weights, attention),
         values=transposed.T.copy(),
         loss=float(found.objective - 0.5 * ridge * found.parameters @ found.parameters),
         objective=found.objective,
@@ -110,12 +110,12 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float) 
     """
     sites = sequences.shape[1]
     weights, values = _unpacked(parameters, sites, colors)
-    matrix = _attention(weights, attention)
+    matrix = attention_of(weights, attention)
     gradient = np.empty_like(parameters)
     d_weights, d_values = _unpacked(gradient, sites, colors)
     loss = factored_kernels.loss_and_gradient(matrix, values, sequences, d_weights, d_values)
     if attention == "softmax":
-        d_weights[:] = _softmax_pull_back(weights, d_weights)
+        d_weights[:] = softmax_pull_back(weights, d_weights)
     gradient += ridge * parameters
     return loss + 0.5 * ridge * float(parameters @ parameters), gradient
 
@@ -167,7 +167,8 @@ def _unpacked(parameters, sites, colors):
     return parameters[: sites**2].reshape(sites, sites), parameters[sites**2 :].reshape(colors, colors)
 
 
-def _attention(weights, kind):
+def attention_of(weights, kind: str) -> np.ndarray:
+    """A (L, L) from the parameters W (L, L): W itself, or for softmax the softmax of its rows, then without the diagonal."""
     if kind == "raw":
         return weights
     matrix = _softmax(weights)
@@ -180,8 +181,8 @@ def _softmax(weights):
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 
-def _softmax_pull_back(weights, gradient):
-    """Gradient with respect to W from that with respect to A, whose diagonal is zero."""
+def softmax_pull_back(weights, gradient) -> np.ndarray:
+    """The gradient in W (L, L) from that in A = softmax of the rows of W = `weights`, whose diagonal is left out."""
     matrix = _softmax(weights)
     return matrix * (gradient - np.sum(matrix * gradient, axis=1, keepdims=True))
 

@@ -1,11 +1,13 @@
 """Keys of the experiments on Potts sequences and on masked Gaussian sequences."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
+from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
 from attention_limits.potts_mlm import cross_checks as check
+from attention_limits.potts_mlm import specs_proteins
+from attention_limits.potts_mlm.specs_keys import Attention, Learner, Samples, Sequences, Tolerance
 
 PREFIX = "potts"
 
@@ -21,13 +23,9 @@ class DistanceGrid(Section):
     distance: Axis[Distance]
 
 
-Samples = Annotated[
-    Whole, Field(ge=1, le=10**7, description="Number M of training sequences, the first M of a random order.")
-]
 Ridge = Annotated[
     float, Field(ge=0, le=1000, description="Weight lambda; objective: loss per site + (lambda / 2) |parameters|^2.")
 ]
-Tolerance = Annotated[float, Field(gt=0, le=0.1)]
 
 
 class Gaussian(Section):
@@ -61,15 +59,6 @@ class FromFile(Section):
 
     kind: Literal["file"]
     file: str = Field(min_length=1, description="NumPy or NetCDF file, relative to the project folder.")
-
-
-class Sequences(DataSpecification):
-    """Training and test sequences."""
-
-    @classmethod
-    def counts(cls, data) -> dict[str, int]:
-        """Number of `training` and of `test` sequences of expanded data; empty when the file cannot be read."""
-        raise NotImplementedError
 
 
 class PottsSamples(Sequences):
@@ -118,55 +107,11 @@ class PottsSamples(Sequences):
         return {"training": data.solver["samples"], "test": data.solver["test_samples"]}
 
 
-class Alignment(Sequences):
-    """A random split divides a multiple-sequence alignment into training and test sequences."""
-
-    class Model(Section):
-        alignment: str = Field(min_length=1, description="FASTA file, relative to the project folder.")
-        alphabet: Annotated[str, AfterValidator(check.letters_that_differ)] = Field(
-            "-ACDEFGHIKLMNPQRSTVWY", min_length=2, max_length=127, description="Letters and gap, in the order of the colours."
-        )  # fmt: skip
-
-    class Solver(Section):
-        test_fraction: float = Field(0.2, gt=0, lt=1, description="Fraction of the sequences in the test set.")
-
-    model: Model
-    solver: Solver = Solver()
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        return check.alignment(estimator)
-
-    @classmethod
-    def code_files(cls, estimator):
-        return [estimator.project / estimator.model["alignment"]]
-
-    @classmethod
-    def counts(cls, data):
-        return check.alignment_counts(data)
-
-
 class Equilibrium(Specification):
     """This estimator keeps the couplings, the temperature and the diagnostics of the samples."""
 
     grid: DistanceGrid
     reads: Literal["potts_samples"] = Field(description="Samples to describe.")
-
-
-class Learner(Specification):
-    """A model learns from sequences that all learners share."""
-
-    # Keys that ask for a number of sequences, and the set to which the sequences belong.
-    asks: ClassVar[dict[tuple[str, str], str]]
-
-    reads: Literal["potts_samples", "alignment"] = Field(description="Sequences to learn from.")
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        return check.enough_sequences(estimator, cls.asks)
-
-
-Attention = Annotated[Literal["raw", "softmax"], Field(description="A itself, or the softmax of its rows.")]
 
 
 class Descent(Section):
@@ -275,7 +220,7 @@ class RidgeSimulation(Specification):
         return check.sequences_fit_into_memory(estimator)
 
 
-DATA = {"potts_samples": PottsSamples, "alignment": Alignment}
+DATA = {"potts_samples": PottsSamples, **specs_proteins.DATA}
 ESTIMATORS = {
     "equilibrium": Equilibrium,
     "factored_attention": FactoredAttention,
@@ -283,4 +228,5 @@ ESTIMATORS = {
     "transformer": Transformer,
     "replica": Replica,
     "ridge_simulation": RidgeSimulation,
+    **specs_proteins.ESTIMATORS,
 }

@@ -1,6 +1,7 @@
 """Variables of the Potts and masked-language-modelling family."""
 
 from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.potts_mlm import variables_proteins
 
 SOURCE = (
     "Rende, Gerace, Laio, Goldt 2024, Mapping of attention mechanisms to a generalized Potts model, Phys. Rev. Research 6, "
@@ -30,6 +31,7 @@ COORDINATES = (
     Coordinate("site_other", "other site", "j", "position in the sequence, from 1"),
     Coordinate("color", "colour", "a", "number, from 0"),
     Coordinate("color_other", "colour of the other site", "b", "number, from 0"),
+    *variables_proteins.COORDINATES,
 )
 
 _MODEL = "H = -1/2 sum_(i != j) J_ij U[s_i, s_j], P = exp(-beta H) / Z"
@@ -164,4 +166,4 @@ _GAUSSIAN = (
     ("simulated_training_error", (), "training error, simulated", "e_t", "squared error of a masked site", "mean (y - X v)^2"),
 )  # fmt: skip
 
-VARIABLES = tuple(Variable(*fields) for fields in (*_DATA, *_LEARNING, *_GAUSSIAN))
+VARIABLES = tuple(Variable(*fields) for fields in (*_DATA, *_LEARNING, *_GAUSSIAN, *variables_proteins.FIELDS))
