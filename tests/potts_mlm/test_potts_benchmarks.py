@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from attention_limits.potts_mlm.factored_attention import objective
+from attention_limits.potts_mlm.potts import Potts
 
 pytestmark = pytest.mark.slow
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-benchmark = importlib.import_module("potts_mlm")
+benchmark = importlib.import_module("naive_potts_mlm")
 
 
 def test_naive_gradient_is_ours():
@@ -27,16 +28,32 @@ def test_naive_gradient_is_ours():
     np.testing.assert_allclose(naive[2].T.ravel(), gradient[16:], atol=1e-12)
 
 
-def test_naive_sweeps_have_the_same_stationary_distribution():
-    """Mean energy of 2 spins of 2 colours over 20 000 sweeps against enumeration; the autocorrelation at this beta is below 0.1,
+def _naive(potts, beta, state, rng):
+    benchmark.naive_sweep(potts, beta, state[0], rng)
+
+
+def _incremental(potts, beta, state, rng):
+    benchmark.incremental_sweeps(rng, potts.J, potts.U, beta, state[0], potts.fields(state)[0], 1)
+
+
+def _adabmdca(potts, beta, state, rng):
+    couplings = np.einsum("ij,ab->iajb", potts.J, potts.U).astype(np.float32)
+    onehot = np.eye(2, dtype=np.float32)[state]
+    benchmark.adabmdca_sweep(couplings, beta, onehot, rng)
+    state[:] = onehot.argmax(axis=2)
+
+
+@pytest.mark.parametrize("sweep", [_naive, _incremental, _adabmdca])
+def test_sweeps_of_the_peers_have_the_same_stationary_distribution(sweep):
+    """Mean energy of 2 spins of 2 colours over 10 000 sweeps against enumeration; the autocorrelation at this beta is below 0.1,
     so that 6 standard errors of independent samples are far beyond a false-alarm rate of 1e-4."""
-    potts = benchmark.Potts([[0.0, 1.0], [1.0, 0.0]], [[0.5, -0.2], [-0.2, 0.1]])
+    potts = Potts([[0.0, 1.0], [1.0, 0.0]], [[0.5, -0.2], [-0.2, 0.1]])
     states, probability = potts.enumerate(0.8)
     energies = potts.energy(states)
     expected = probability @ energies
-    state, rng, found = np.zeros(2, dtype=int), np.random.default_rng(2), []
-    for _ in range(20_000):
-        benchmark.naive_sweep(potts, 0.8, state, rng)
-        found.append(state.copy())
+    state, rng, found = np.zeros((1, 2), dtype=np.int64), np.random.default_rng(2), []
+    for _ in range(10_000):
+        sweep(potts, 0.8, state, rng)
+        found.append(state[0].copy())
     spread = np.sqrt(probability @ (energies - expected) ** 2 / len(found))
     assert potts.energy(np.array(found)).mean() == pytest.approx(expected, abs=6 * spread)

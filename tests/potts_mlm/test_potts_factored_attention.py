@@ -10,14 +10,13 @@ from scipy.optimize import approx_fprime
 from agreement import assert_mean
 from attention_limits.potts_mlm.factored_attention import (
     fit,
-    full_error,
     independent_losses,
     losses,
     objective,
-    site_error,
 )
 from attention_limits.potts_mlm.gibbs import Ladder, compare
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
+from attention_limits.potts_mlm.recovery import full_error, site_error
 
 pytestmark = pytest.mark.slow
 

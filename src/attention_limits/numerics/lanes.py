@@ -1,7 +1,8 @@
 """Sixteen numbers in single precision that a compiled loop handles as one: `Lanes`.
 
 LLVM seldom vectorises a loop of sixteen steps inside other loops. A value of the numba type `LANES` is a vector of LLVM, which
-the compiler keeps in registers and splits where the processor has shorter ones. Lanes add, subtract and multiply like numbers.
+the compiler keeps in registers and splits where the processor has shorter ones. Lanes add, subtract, multiply and divide like
+numbers.
 """
 
 import operator
@@ -45,6 +46,7 @@ def _binary(generate):
 _add = _binary(lambda builder, x, y: builder.fadd(x, y, flags=_FLAGS))
 _subtract = _binary(lambda builder, x, y: builder.fsub(x, y, flags=_FLAGS))
 _multiply = _binary(lambda builder, x, y: builder.fmul(x, y, flags=_FLAGS))
+_divide = _binary(lambda builder, x, y: builder.fdiv(x, y))
 # The larger of two lanes, element by element.
 maximum = _binary(lambda builder, x, y: builder.select(builder.fcmp_ordered(">", x, y), x, y))
 
@@ -56,7 +58,8 @@ def _operator(function, implementation):
             return lambda x, y: implementation(x, y)
 
 
-for _function, _implementation in ((operator.add, _add), (operator.sub, _subtract), (operator.mul, _multiply)):
+_OPERATORS = {operator.add: _add, operator.sub: _subtract, operator.mul: _multiply, operator.truediv: _divide}
+for _function, _implementation in _OPERATORS.items():
     _operator(_function, _implementation)
 
 
@@ -98,6 +101,17 @@ def store(typingctx, array, row, lanes):
         return context.get_dummy_value()
 
     return types.void(array, types.intp, LANES), generate
+
+
+@intrinsic
+def sqrt(typingctx, x):
+    """Square root of lanes, element by element."""
+
+    def generate(context, builder, signature, arguments):
+        kind = ir.FunctionType(_FLOATS, [_FLOATS])
+        return builder.call(builder.module.declare_intrinsic(f"llvm.sqrt.v{WIDTH}f32", fnty=kind), arguments)
+
+    return LANES(LANES), generate
 
 
 @intrinsic
