@@ -4,10 +4,12 @@ import time
 
 import numpy as np
 
+from attention_limits.potts_mlm import transformer_kernels
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
+from attention_limits.potts_mlm.transformer import Shape, initial, positions
 from naive_potts_mlm import adabmdca_sweep, incremental_sweeps, naive_objective
 from table import Row, Spread, growth
 
@@ -20,7 +22,8 @@ def rows(quick):
     """All rows; the two sides of each run in turns."""
     repeats = 2 if quick else 5
     gibbs = [gibbs_row(beta, peer, repeats) for beta in BETAS for peer in ("incremental", "adabmDCA")]
-    return [*gibbs, gradient_row(repeats), replica_row(repeats)]
+    training = [training_row(layers, repeats) for layers in (1, 3)]
+    return [*gibbs, gradient_row(repeats), *training, replica_row(repeats)]
 
 
 def growths(quick):
@@ -84,6 +87,39 @@ def gradient_row(repeats, count=3000):
         (lambda: naive_objective(attention, values, sequences), count),
         repeats,
         f"{count} sequences; baseline: numpy einsum with one-hot arrays",
+    )
+
+
+def training_row(layers, repeats, count=1000, batch=100):
+    """Time per step of training an encoder: an epoch of ours, and as many steps of the same encoder in JAX."""
+    rng = np.random.default_rng(4)
+    shape = Shape(SITES, COLORS, layers)
+    sequences = rng.integers(0, COLORS, (count, SITES))
+    steps = count // batch
+    orders, masked = rng.permutation(count).reshape(steps, batch), rng.integers(0, SITES, (steps, batch))
+    theta, waves = initial(shape, rng), positions(SITES, shape.width).astype(np.float32)
+    moments, rates = np.zeros((2, len(theta)), dtype=np.float32), np.full(steps, 0.01)
+    tokens = sequences.astype(np.int32)
+
+    def ours():
+        transformer_kernels.epoch(theta, moments, shape.sizes, waves, sequences, orders, masked, rates, False, 0)
+
+    def peer():
+        import jax_transformer as jax_peer
+
+        # The peer gives its parameters away, so that each epoch begins with a copy.
+        parameters = jax_peer.jnp.asarray(theta.copy())
+        state = jax_peer.METHODS["sgd"].init(parameters)
+        for order, sites in zip(orders, masked, strict=True):
+            parameters, state, loss = jax_peer.step(parameters, state, tokens[order], sites, 0.01, shape, "sgd")
+        loss.block_until_ready()
+
+    return _row(
+        f"step of training a transformer, {layers} layer{'s' if layers > 1 else ''}, C = L = d = {SITES}, batch {batch}",
+        (ours, steps),
+        (peer, steps),
+        repeats,
+        "baseline: JAX, one compiled step at a time",
     )
 
 

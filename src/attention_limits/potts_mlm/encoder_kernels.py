@@ -192,3 +192,17 @@ def add(out, x, rows):
     """Add the first `rows` rows of x to those of out."""
     for row in range(rows):
         store(out, row, load(out, row) + load(x, row))
+
+
+@njit
+def copy(x, out, rows):
+    """Copy the first `rows` rows of x to out."""
+    for row in range(rows):
+        store(out, row, load(x, row))
+
+
+@njit
+def clear(out, rows):
+    """Set the first `rows` rows of out to zero."""
+    for row in range(rows):
+        store(out, row, full(np.float32(0.0)))

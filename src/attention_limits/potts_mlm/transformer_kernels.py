@@ -55,13 +55,13 @@ def forward(theta, sizes, waves, tokens, masked, kept, logits):
         last = depth == layers - 1
         asked = 1 if last else sites
         if depth > 0:
-            own[INPUT, : sites * width] = kept[depth - 1, OUTPUT, : sites * width]
+            blocks.copy(kept[depth - 1, OUTPUT], own[INPUT], sites * width)
         if last:
             for k in range(WIDTH):
                 for c in range(width):
                     own[ASKING, c, k] = own[INPUT, masked[k] * width + c, k]
         else:
-            own[ASKING, : sites * width] = own[INPUT, : sites * width]
+            blocks.copy(own[INPUT], own[ASKING], sites * width)
         at = blocks.dense(theta, at, width, width, own[ASKING], own[QUERY], asked)
         at = blocks.dense(theta, at, width, width, own[INPUT], own[KEY], sites)
         at = blocks.dense(theta, at, width, width, own[INPUT], own[VALUE], sites)
@@ -90,7 +90,7 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
     size = layer_size(width, hidden)
     end = (colors + 1) * width + layers * size
     # slopes[OUTPUT] holds the gradient in the output of the layer at hand.
-    slopes[OUTPUT, :width] = np.float32(0.0)
+    blocks.clear(slopes[OUTPUT], width)
     blocks.dense_back(theta, end, width, colors, kept[layers - 1, OUTPUT], d_logits, slopes[OUTPUT], d_theta, 1)
     for depth in range(layers - 1, -1, -1):
         own = kept[depth]
@@ -105,7 +105,7 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
         blocks.norm_back(
             theta, norms + 2 * width, width, own[HAT_2], own[ROOT_2], slopes[OUTPUT], slopes[MIDDLE], d_theta, asked
         )
-        slopes[HIDDEN, : asked * hidden] = np.float32(0.0)
+        blocks.clear(slopes[HIDDEN], asked * hidden)
         blocks.dense_back(theta, down, hidden, width, own[HIDDEN], slopes[MIDDLE], slopes[HIDDEN], d_theta, asked)
         for row in range(asked * hidden):
             closed = lanes.nonnegative(full(np.float32(0.0)) - load(own[HIDDEN], row))
@@ -113,7 +113,7 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
             store(slopes[HIDDEN], row, slope - closed * slope)
         blocks.dense_back(theta, up, width, hidden, own[MIDDLE], slopes[HIDDEN], slopes[MIDDLE], d_theta, asked)
         blocks.norm_back(theta, norms, width, own[HAT_1], own[ROOT_1], slopes[MIDDLE], slopes[ASKING], d_theta, asked)
-        slopes[SEEN, : asked * width] = np.float32(0.0)
+        blocks.clear(slopes[SEEN], asked * width)
         blocks.dense_back(
             theta, query + 3 * square, width, width, own[SEEN], slopes[ASKING], slopes[SEEN], d_theta, asked
         )
@@ -123,7 +123,7 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
         )  # fmt: skip
         blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, asked)
         # INPUT: gradient in the input of the layer, through keys, values and the asking tokens.
-        slopes[INPUT, : sites * width] = np.float32(0.0)
+        blocks.clear(slopes[INPUT], sites * width)
         blocks.dense_back(theta, query + square, width, width, own[INPUT], slopes[KEY], slopes[INPUT], d_theta, sites)
         blocks.dense_back(
             theta, query + 2 * square, width, width, own[INPUT], slopes[VALUE], slopes[INPUT], d_theta, sites
@@ -134,7 +134,7 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
                     slopes[INPUT, masked[k] * width + c, k] += slopes[ASKING, c, k]
         else:
             blocks.add(slopes[INPUT], slopes[ASKING], sites * width)
-        slopes[OUTPUT, : sites * width] = slopes[INPUT, : sites * width]
+        blocks.copy(slopes[INPUT], slopes[OUTPUT], sites * width)
     for i in range(sites):
         for k in range(WIDTH):
             row = (colors if masked[k] == i else tokens[i, k]) * width
