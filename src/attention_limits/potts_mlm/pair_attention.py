@@ -205,7 +205,7 @@ def composed(parameters, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     if shape.full:
         return fields, rest[0]
     sites, colors, heads = shape.sites, shape.colors, shape.heads
-    flat = _attention(rest, shape).reshape(heads, -1).T @ rest[-1].reshape(heads, -1)
+    flat = _attention(rest, shape).reshape(heads, sites**2).T @ rest[-1].reshape(heads, colors**2)
     return fields, flat.reshape(sites, sites, colors, colors)
 
 
@@ -243,8 +243,8 @@ def _pull_back(rest, d_couplings, d_rest, shape):
     """The gradient in A, or in Q and K, and V from that in J (L, L, C, C), into `d_rest`."""
     heads, sites, values = shape.heads, shape.sites, rest[-1]
     flat = d_couplings.reshape(sites**2, -1)
-    d_attention = (values.reshape(heads, -1) @ flat.T).reshape(heads, sites, sites)
-    d_rest[-1][:] = (_attention(rest, shape).reshape(heads, -1) @ flat).reshape(values.shape)
+    d_attention = (values.reshape(heads, shape.colors**2) @ flat.T).reshape(heads, sites, sites)
+    d_rest[-1][:] = (_attention(rest, shape).reshape(heads, sites**2) @ flat).reshape(values.shape)
     scores = rest[0] if shape.rank is None else rest[0] @ rest[1].swapaxes(1, 2)
     if shape.attention == "softmax":
         for head in range(heads):
