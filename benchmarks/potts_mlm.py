@@ -6,6 +6,8 @@ import numpy as np
 
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
+from attention_limits.potts_mlm.pair_attention import Ridge, Shape
+from attention_limits.potts_mlm.pair_attention import objective as pair_objective
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
 from table import Row, Spread, growth
@@ -18,7 +20,11 @@ BETAS = (0.45, 0.8)
 def rows(quick):
     """All rows; the two sides of each run in turns."""
     repeats = 2 if quick else 5
-    return [gibbs_row(beta, repeats) for beta in BETAS] + [gradient_row(repeats), replica_row(repeats)]
+    return [gibbs_row(beta, repeats) for beta in BETAS] + [
+        gradient_row(repeats),
+        pseudo_likelihood_row(repeats, *((30, 500) if quick else (100, 3000))),
+        replica_row(repeats),
+    ]
 
 
 def growths(quick):
@@ -100,6 +106,34 @@ def gradient_row(repeats, count=3000):
         (lambda: naive_objective(attention, values, sequences), count),
         repeats,
         f"{count} sequences; baseline: numpy einsum with one-hot arrays",
+    )
+
+
+def one_hot(sequences, colors):
+    """Sequences (M, L) as rows of zeros and ones (M, L C)."""
+    return (sequences[:, :, None] == np.arange(colors)).reshape(len(sequences), -1).astype(float)
+
+
+def one_hot_products(inputs, matrix, residual):
+    """The two matrix products of a gradient of full pseudo-likelihood: logits from J (L C, L C), and R^T X."""
+    return inputs @ matrix, residual.T @ inputs
+
+
+def pseudo_likelihood_row(repeats, sites, count, colors=21):
+    """Time per sequence of loss and gradient of full pseudo-likelihood, beside its matrix products alone."""
+    rng = np.random.default_rng(4)
+    sequences, weights = rng.integers(0, colors, (count, sites)).astype(np.int8), np.ones(count)
+    shape = Shape(sites, colors, 0, full=True)
+    parameters = 0.1 * rng.standard_normal(shape.size)
+    shape.split(parameters)[1][range(sites), range(sites)] = 0.0
+    inputs, matrix = one_hot(sequences, colors), rng.standard_normal((sites * colors, sites * colors))
+    residual = rng.standard_normal(inputs.shape)
+    return _row(
+        f"loss and gradient of full pseudo-likelihood, per sequence, L = {sites}, C = {colors}",
+        (lambda: pair_objective(parameters, shape, sequences, weights, Ridge()), count),
+        (lambda: one_hot_products(inputs, matrix, residual), count),
+        repeats,
+        f"{count} sequences; baseline: the two matrix products with one-hot sequences alone",
     )
 
 

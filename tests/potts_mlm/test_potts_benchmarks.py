@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from attention_limits.potts_mlm.factored_attention import objective
+from attention_limits.potts_mlm.pair_attention import Ridge, Shape
+from attention_limits.potts_mlm.pair_attention import objective as pair_objective
 
 pytestmark = pytest.mark.slow
 
@@ -25,6 +27,25 @@ def test_naive_gradient_is_ours():
     assert naive[0] == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(naive[1].ravel(), gradient[:16], atol=1e-12)
     np.testing.assert_allclose(naive[2].T.ravel(), gradient[16:], atol=1e-12)
+
+
+def test_the_matrix_products_are_those_of_the_pseudo_likelihood():
+    """Softmax between the two products gives our loss and gradient."""
+    rng = np.random.default_rng(3)
+    sequences, shape = rng.integers(0, 3, (40, 4)).astype(np.int8), Shape(4, 3, 0, full=True)
+    parameters = rng.standard_normal(shape.size)
+    fields, couplings = shape.split(parameters)
+    couplings[range(4), range(4)] = 0.0
+    inputs = benchmark.one_hot(sequences, 3)
+    matrix = couplings.transpose(1, 2, 0, 3).reshape(12, 12)
+    logits = (benchmark.one_hot_products(inputs, matrix, inputs)[0]).reshape(40, 4, 3) + fields
+    probability = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    residual = (probability - inputs.reshape(40, 4, 3)).reshape(40, 12) / 160
+    product = benchmark.one_hot_products(inputs, matrix, residual)[1].reshape(4, 3, 4, 3).transpose(0, 2, 3, 1)
+    loss, gradient = pair_objective(parameters, shape, sequences, np.ones(40), Ridge())
+    assert loss == pytest.approx(-np.mean(np.log(probability.reshape(40, 12)[inputs == 1.0])), rel=1e-12)
+    product[range(4), range(4)] = 0.0
+    np.testing.assert_allclose(shape.split(gradient)[1], product, atol=1e-13)
 
 
 def test_naive_sweeps_have_the_same_stationary_distribution():
