@@ -6,8 +6,8 @@ import numpy as np
 
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
-from attention_limits.potts_mlm.pair_attention import Ridge, Shape
 from attention_limits.potts_mlm.pair_attention import objective as pair_objective
+from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
 from table import Row, Spread, growth

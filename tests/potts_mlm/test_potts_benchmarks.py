@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from attention_limits.potts_mlm.factored_attention import objective
-from attention_limits.potts_mlm.pair_attention import Ridge, Shape
 from attention_limits.potts_mlm.pair_attention import objective as pair_objective
+from attention_limits.potts_mlm.pair_model import Ridge, Shape
 
 pytestmark = pytest.mark.slow
 

@@ -6,15 +6,8 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from attention_limits.potts_mlm import factored_attention
-from attention_limits.potts_mlm.pair_attention import (
-    Ridge,
-    Shape,
-    composed,
-    fit,
-    losses,
-    objective,
-    site_frequencies,
-)
+from attention_limits.potts_mlm.pair_attention import fit, losses, objective, site_frequencies
+from attention_limits.potts_mlm.pair_model import Ridge, Shape, composed
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.potts_mlm.families import sequence_weights
-from attention_limits.potts_mlm.pair_attention import PairFit, Ridge, Shape, fit
+from attention_limits.potts_mlm.pair_attention import PairFit, fit
+from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.sequences import training_set
 
 
