@@ -1,4 +1,7 @@
-"""Parameters of attention with fields and heads, the couplings that they compose, and their ridges."""
+"""Parameters of attention with fields and heads, the couplings that they compose, and their ridges.
+
+The model is that of `pair_attention`; its gradient is derived here.
+"""
 
 import functools
 from dataclasses import dataclass
@@ -81,7 +84,7 @@ class Ridge:
 
 
 def composed(parameters, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Fields (L, C) and couplings (L, L, C, C) of flat `parameters`; J_ij(a, b) at [i, j, b, a]."""
+    """Fields (L, C) and couplings (L, L, C, C) of flat `parameters` of `shape`; J_ij(a, b) at [i, j, b, a]."""
     fields, *rest = shape.split(parameters)
     if shape.full:
         return fields, rest[0]
