@@ -7,9 +7,12 @@ import numpy as np
 from attention_limits.potts_mlm import transformer_kernels
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
+from attention_limits.potts_mlm.pair_attention import objective as pair_objective
+from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
-from attention_limits.potts_mlm.transformer import Shape, initial, positions
+from attention_limits.potts_mlm.transformer import Shape as Encoder
+from attention_limits.potts_mlm.transformer import initial, positions
 from naive_potts_mlm import adabmdca_sweep, incremental_sweeps, naive_objective
 from table import Row, Spread, growth
 
@@ -22,8 +25,9 @@ def rows(quick):
     """All rows; the two sides of each run in turns."""
     repeats = 2 if quick else 5
     gibbs = [gibbs_row(beta, peer, repeats) for beta in BETAS for peer in ("incremental", "adabmDCA")]
+    full = pseudo_likelihood_row(repeats, *((30, 500) if quick else (100, 3000)))
     training = [training_row(layers, repeats) for layers in (1, 3)]
-    return [*gibbs, gradient_row(repeats), *training, replica_row(repeats)]
+    return [*gibbs, gradient_row(repeats), full, *training, replica_row(repeats)]
 
 
 def growths(quick):
@@ -93,7 +97,7 @@ def gradient_row(repeats, count=3000):
 def training_row(layers, repeats, count=1000, batch=100):
     """Time per step of training an encoder: an epoch of ours, and as many steps of the same encoder in JAX."""
     rng = np.random.default_rng(4)
-    shape = Shape(SITES, COLORS, layers)
+    shape = Encoder(SITES, COLORS, layers)
     sequences = rng.integers(0, COLORS, (count, SITES))
     steps = count // batch
     orders, masked = rng.permutation(count).reshape(steps, batch), rng.integers(0, SITES, (steps, batch))
@@ -120,6 +124,34 @@ def training_row(layers, repeats, count=1000, batch=100):
         (peer, steps),
         repeats,
         "baseline: JAX, one compiled step at a time",
+    )
+
+
+def one_hot(sequences, colors):
+    """Sequences (M, L) as rows of zeros and ones (M, L C)."""
+    return (sequences[:, :, None] == np.arange(colors)).reshape(len(sequences), -1).astype(float)
+
+
+def one_hot_products(inputs, matrix, residual):
+    """The two matrix products of a gradient of full pseudo-likelihood: logits from J (L C, L C), and R^T X."""
+    return inputs @ matrix, residual.T @ inputs
+
+
+def pseudo_likelihood_row(repeats, sites, count, colors=21):
+    """Time per sequence of loss and gradient of full pseudo-likelihood, beside its matrix products alone."""
+    rng = np.random.default_rng(4)
+    sequences, weights = rng.integers(0, colors, (count, sites)).astype(np.int8), np.ones(count)
+    shape = Shape(sites, colors, 0, full=True)
+    parameters = 0.1 * rng.standard_normal(shape.size)
+    shape.split(parameters)[1][range(sites), range(sites)] = 0.0
+    inputs, matrix = one_hot(sequences, colors), rng.standard_normal((sites * colors, sites * colors))
+    residual = rng.standard_normal(inputs.shape)
+    return _row(
+        f"loss and gradient of full pseudo-likelihood, per sequence, L = {sites}, C = {colors}",
+        (lambda: pair_objective(parameters, shape, sequences, weights, Ridge()), count),
+        (lambda: one_hot_products(inputs, matrix, residual), count),
+        repeats,
+        f"{count} sequences; baseline: the two matrix products with one-hot sequences alone",
     )
 
 

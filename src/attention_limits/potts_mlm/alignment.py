@@ -8,6 +8,8 @@ import numpy as np
 from attention_limits.potts_mlm.alignment_text import read_rows
 
 ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
+# Letters that an alphabet reads as another one.
+SAME = {"rna": {"T": "U"}, "dna": {"U": "T"}}
 GAP = "-"
 
 
@@ -77,8 +79,8 @@ class Alignment:
 def read_alignment(path: Path, reading: Reading) -> Alignment:
     """Read the file `path` by the rules `reading`.
 
-    T is read as U where the alphabet has U and no T, and the other way round. Every other letter outside of the alphabet (X, B,
-    Z, J, O, U, * in proteins) is ruled by `other_letters`.
+    RNA reads T as U, DNA reads U as T. Every other letter outside of the alphabet (X, B, Z, J, O, U, * in proteins) is ruled by
+    `other_letters`.
 
     Raises ValueError as `alignment_text.read_rows`, for a character that is no letter, `*`, `-` or `.`, with line and column, and
     when fewer than two columns or two sequences pass the filters.
@@ -87,39 +89,33 @@ def read_alignment(path: Path, reading: Reading) -> Alignment:
     # Beyond the colours: a letter outside of the alphabet.
     unknown = len(letters)
     code = {letter: index for index, letter in enumerate(letters)}
-    for one, other in (("T", "U"), ("U", "T")):
-        if one not in code and other in code and unknown < 20:
-            code[one] = code[other]
+    code |= {letter: code[same] for letter, same in SAME.get(reading.alphabet, {}).items()}
     states = np.array([_coded(path, row, code, unknown) for row in rows], dtype=np.int8)
     is_other = states == unknown
-    dropped_letters = is_other.any(axis=1) & (reading.other_letters == "drop")
-    states[is_other] = gap
-    states, names = (
-        states[~dropped_letters],
-        [row.name for row, out in zip(rows, dropped_letters, strict=True) if not out],
-    )
-    gaps = states == gap
-    column = np.flatnonzero(gaps.mean(axis=0) <= reading.max_column_gaps) if len(states) else np.arange(0)
-    if len(states) and len(column) < 2:
+    dropped = is_other.any(axis=1) & (reading.other_letters == "drop")
+    gaps = (is_other | (states == gap))[~dropped]
+    column = np.flatnonzero(gaps.sum(axis=0) <= reading.max_column_gaps * len(gaps))
+    if len(column) < 2:
         raise ValueError(
             f"{path}: {len(column)} of {gaps.shape[1]} columns have at most {reading.max_column_gaps:g} gaps "
             "(solver.max_column_gaps); at least 2 are needed"
         )
-    kept = np.flatnonzero(gaps[:, column].mean(axis=1) <= reading.max_sequence_gaps) if len(states) else np.arange(0)
+    sparse = gaps[:, column].mean(axis=1) > reading.max_sequence_gaps
+    kept = np.flatnonzero(~dropped)[~sparse]
     if len(kept) < 2:
         raise ValueError(
-            f"{path}: {len(kept)} of {len(rows)} sequences are left; {int(dropped_letters.sum())} have other letters, "
-            f"{len(states) - len(kept)} more than {reading.max_sequence_gaps:g} gaps (solver.max_sequence_gaps); "
-            "at least 2 are needed"
+            f"{path}: {len(kept)} of {len(rows)} sequences are left; {int(dropped.sum())} have other letters, "
+            f"{int(sparse.sum())} more than {reading.max_sequence_gaps:g} gaps (solver.max_sequence_gaps); at least 2 are needed"
         )
+    states[is_other] = gap
     return Alignment(
-        names=tuple(names[k] for k in kept),
+        names=tuple(rows[k].name for k in kept),
         states=np.ascontiguousarray(states[np.ix_(kept, column)]),
         columns=column + 1,
         columns_read=gaps.shape[1],
         sequences_read=len(rows),
-        sequences_dropped_letters=int(dropped_letters.sum()),
-        sequences_dropped_gaps=len(states) - len(kept),
+        sequences_dropped_letters=int(dropped.sum()),
+        sequences_dropped_gaps=int(sparse.sum()),
         other_letters=int(is_other.sum()),
         insertions=sum(row.insertions for row in rows),
     )

@@ -1,5 +1,7 @@
 """Ridge regression of one masked site of an alignment on all others: replica theory for the measured spectrum, and simulation.
 
+The setting is derived here from that of Rende et al. 2024 (arXiv:2304.07235).
+
 The alignment itself is the population: training sequences are drawn from it with replacement, with probabilities p_n
 proportional to the sequence weights, so that covariance, teacher and generalisation error are exact. Inputs x are the one-hot
 vectors of the other sites and outputs y those of the masked site, both without their means. The theory supposes Gaussian inputs

@@ -15,9 +15,18 @@ _NO_REFERENCE = "-.~ "
 
 @dataclass
 class Row:
-    """One sequence as it stands in its file; `lines` and `columns` are the places of its letters, from 1.
+    """One sequence as it stands in its file.
 
-    `insertions` is the number of letters that were dropped as insertions.
+    Attributes
+    ----------
+    name : str
+    line : int
+        Of the name, from 1.
+    letters : list of str
+    lines, columns : lists of int
+        Places of the letters, from 1.
+    insertions : int
+        Letters that were dropped as insertions.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Contacts of a protein from couplings: gauge, symmetric model, Frobenius norms, average product correction, precision."""
+"""Contacts of a protein from couplings: gauge, symmetric model, Frobenius norms, average product correction, precision.
+
+The scores are those of plmDCA (Ekeberg et al. 2013, Phys. Rev. E 87, 012707).
+"""
 
 from pathlib import Path
 

@@ -6,7 +6,6 @@ plmDCA (Ekeberg, Hartonen, Aurell 2014, J. Comput. Phys. 276, 341), and the fit 
 heads for proteins: Bhattacharya et al. 2022 (Pac. Symp. Biocomput. 27, 34) and Caredda, Pagnani 2025 (BMC Bioinform. 26, 41).
 """
 
-import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,83 +14,11 @@ import numpy as np
 
 from attention_limits.potts_mlm import pair_kernels
 from attention_limits.potts_mlm.descent import MEMORY, START, Descent, descend
-from attention_limits.potts_mlm.factored_attention import attention_of, softmax_pull_back
+from attention_limits.potts_mlm.pair_model import Ridge, Shape, composed, penalty, pull_back
 
-# Numbers that L-BFGS keeps of each kind, steps and changes of the gradient: 80 megabytes.
-KEPT = 10**7
+# Numbers that L-BFGS keeps of each kind, steps and changes of the gradient: more would not stay in the cache.
+KEPT = 3 * 10**6
 FEWEST_PAIRS = 8
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Sizes of a model, and the place of its parameters in one flat array.
-
-    The order is: fields h (L, C); then J (L, L, C, C) of a full model, or A (heads, L, L), respectively its factors Q and K
-    (heads, L, rank) each with A = Q K^T, and V (heads, C, C). J_ij(a, b) stands at [i, j, b, a], V^h_ab at [h, b, a].
-
-    Attributes
-    ----------
-    sites, colors : int
-        L and C.
-    heads : int
-        0 are independent sites.
-    rank : int or None
-        Rank of A before its diagonal is left out; None for a free A.
-    attention : "raw" or "softmax"
-        A itself, or the softmax of its rows as in `factored_attention.fit`.
-    full : bool
-        J itself is the parameter; `heads`, `rank` and `attention` are not used.
-    """
-
-    sites: int
-    colors: int
-    heads: int
-    rank: int | None = None
-    attention: str = "raw"
-    full: bool = False
-
-    @property
-    def convex(self) -> bool:
-        """Whether the loss is a convex function of the parameters."""
-        return self.full or self.heads == 0
-
-    @functools.cached_property
-    def parts(self) -> tuple[tuple[int, ...], ...]:
-        """The shapes of the arrays in the order of the parameters."""
-        sites, colors, heads = self.sites, self.colors, self.heads
-        if self.full:
-            return (sites, colors), (sites, sites, colors, colors)
-        attention = ((heads, sites, sites),) if self.rank is None else ((heads, sites, self.rank),) * 2
-        return (sites, colors), *attention, (heads, colors, colors)
-
-    @property
-    def size(self) -> int:
-        """Number of parameters."""
-        return sum(int(np.prod(part)) for part in self.parts)
-
-    def split(self, flat) -> list[np.ndarray]:
-        """Views of the arrays in `flat` (size,)."""
-        ends = np.cumsum([int(np.prod(part)) for part in self.parts])
-        return [piece.reshape(part) for piece, part in zip(np.split(flat, ends[:-1]), self.parts, strict=True)]
-
-
-@dataclass(frozen=True)
-class Ridge:
-    """Weights of half the squared norms that are added to the loss per site.
-
-    Attributes
-    ----------
-    fields : float >= 0
-        Of h.
-    couplings : float >= 0
-        Of J, whatever its heads.
-    weights : float >= 0
-        Of A, or of Q and K, and of V.
-    """
-
-    fields: float = 0.0
-    couplings: float = 0.0
-    weights: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -152,14 +79,18 @@ def fit(
         rest[0][:] = 0.0
     elif shape.rank is None and shape.attention == "raw":
         rest[0][:, range(shape.sites), range(shape.sites)] = 0.0
+    # Equal sequences are one sequence with their weights together.
     distinct, places = np.unique(sequences, axis=0, return_inverse=True)
     together = np.bincount(places.ravel(), weights)
-    found = descend(
-        lambda flat: objective(flat, shape, distinct, together, ridge), start, max_iterations, tolerance,
-        memory=int(np.clip(KEPT // shape.size, FEWEST_PAIRS, MEMORY)),
-    )  # fmt: skip
+    if shape.full:
+        found = _descend_by_site(start, shape, distinct, together, ridge, max_iterations, tolerance)
+    else:
+        memory = int(np.clip(KEPT // shape.size, FEWEST_PAIRS, MEMORY))
+        found = descend(
+            lambda flat: objective(flat, shape, distinct, together, ridge), start, max_iterations, tolerance, memory
+        )
     fields, couplings = composed(found.parameters, shape)
-    return PairFit(fields, couplings, found.objective - _penalty(found.parameters, couplings, shape, ridge), found)
+    return PairFit(fields, couplings, found.objective - penalty(found.parameters, couplings, shape, ridge), found)
 
 
 def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge) -> tuple[float, np.ndarray]:
@@ -193,20 +124,44 @@ def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge) -> tup
     if shape.full:
         d_rest[0][:] = d_couplings
     else:
-        _pull_back(shape.split(parameters)[1:], d_couplings, d_rest, shape)
+        pull_back(shape.split(parameters)[1:], d_couplings, d_rest, shape)
         for part, d_part in zip(shape.split(parameters)[1:], d_rest, strict=True):
             d_part += ridge.weights * part
-    return loss + _penalty(parameters, couplings, shape, ridge), gradient
+    return loss + penalty(parameters, couplings, shape, ridge), gradient
 
 
-def composed(parameters, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Fields (L, C) and couplings (L, L, C, C) of flat `parameters`; J_ij(a, b) at [i, j, b, a]."""
-    fields, *rest = shape.split(parameters)
-    if shape.full:
-        return fields, rest[0]
-    sites, colors, heads = shape.sites, shape.colors, shape.heads
-    flat = _attention(rest, shape).reshape(heads, -1).T @ rest[-1].reshape(heads, -1)
-    return fields, flat.reshape(sites, sites, colors, colors)
+def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, tolerance):
+    """The minimum of a full model. No parameter belongs to two sites, so each site descends by itself, in the cache."""
+    sites, colors = shape.sites, shape.colors
+    scale = 1.0 / (weights.sum() * sites)
+
+    def of_site(i):
+        def function(flat):
+            h, J = flat[:colors], flat[colors:].reshape(sites, colors, colors)
+            gradient, d_padded = np.empty_like(flat), pair_kernels.padded(J)
+            loss = pair_kernels.loss_and_gradient(
+                i, d_padded.copy(), h, sequences, weights, d_padded, gradient[:colors]
+            )
+            gradient[:colors] = scale * gradient[:colors] + ridge.fields * h
+            gradient[colors:] = (scale * d_padded[..., :colors] + ridge.couplings * J).ravel()
+            return scale * loss + 0.5 * (ridge.fields * h @ h + ridge.couplings * np.vdot(J, J)), gradient
+
+        first = np.concatenate([part[i].ravel() for part in shape.split(start)])
+        memory = int(np.clip(KEPT // first.size, FEWEST_PAIRS, MEMORY))
+        return descend(function, first, max_iterations, tolerance, memory)
+
+    found = _over_sites(of_site, sites)
+    together = np.empty(shape.size)
+    fields, couplings = shape.split(together)
+    for i, item in enumerate(found):
+        fields[i], couplings[i] = item.parameters[:colors], item.parameters[colors:].reshape(sites, colors, colors)
+    return Descent(
+        together,
+        sum(item.objective for item in found),
+        max(item.gradient_norm for item in found),
+        max(item.iterations for item in found),
+        all(item.converged for item in found),
+    )
 
 
 def losses(fields, couplings, sequences) -> np.ndarray:
@@ -227,41 +182,6 @@ def site_frequencies(sequences, weights, colors: int, pseudo_count: float) -> np
     """
     counts = np.stack([weights @ (sequences == color) for color in range(colors)], axis=1)
     return (counts + pseudo_count / colors) / (np.sum(weights) + pseudo_count)
-
-
-def _attention(rest, shape):
-    """A (heads, L, L), zero diagonals."""
-    scores = rest[0] if shape.rank is None else rest[0] @ rest[1].swapaxes(1, 2)
-    if shape.attention == "raw":
-        hollow = scores.copy()
-        hollow[:, range(shape.sites), range(shape.sites)] = 0.0
-        return hollow
-    return np.stack([attention_of(head, shape.attention) for head in scores]) if shape.heads else scores
-
-
-def _pull_back(rest, d_couplings, d_rest, shape):
-    """The gradient in A, or in Q and K, and V from that in J (L, L, C, C), into `d_rest`."""
-    heads, sites, values = shape.heads, shape.sites, rest[-1]
-    flat = d_couplings.reshape(sites**2, -1)
-    d_attention = (values.reshape(heads, -1) @ flat.T).reshape(heads, sites, sites)
-    d_rest[-1][:] = (_attention(rest, shape).reshape(heads, -1) @ flat).reshape(values.shape)
-    scores = rest[0] if shape.rank is None else rest[0] @ rest[1].swapaxes(1, 2)
-    if shape.attention == "softmax":
-        for head in range(heads):
-            d_attention[head] = softmax_pull_back(scores[head], d_attention[head])
-    if shape.rank is None:
-        d_rest[0][:] = d_attention
-    else:
-        d_rest[0][:] = d_attention @ rest[1]
-        d_rest[1][:] = d_attention.swapaxes(1, 2) @ rest[0]
-
-
-def _penalty(parameters, couplings, shape, ridge):
-    fields, *rest = shape.split(parameters)
-    total = ridge.fields * np.vdot(fields, fields) + ridge.couplings * np.vdot(couplings, couplings)
-    if not shape.full:
-        total += ridge.weights * sum(np.vdot(part, part) for part in rest)
-    return 0.5 * float(total)
 
 
 def _over_sites(function, sites):

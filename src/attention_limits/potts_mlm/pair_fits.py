@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.potts_mlm.families import sequence_weights
-from attention_limits.potts_mlm.pair_attention import PairFit, Ridge, Shape, fit
+from attention_limits.potts_mlm.pair_attention import PairFit, fit
+from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.sequences import training_set
 
 
@@ -32,7 +33,10 @@ class Fits:
 
 
 def shape_of(sites: int, colors: int, heads: int, solver: dict) -> Shape:
-    """The model of a number of heads; from C^2 free heads without a ridge of their own on, J itself is the parameter."""
+    """The model of `sites` L, `colors` C and a number of `heads` under the keys of a `solver`.
+
+    From C^2 free heads without a ridge of their own on, J itself is the parameter.
+    """
     rank, attention = solver.get("rank"), solver["attention"]
     full = heads >= colors**2 and rank is None and attention == "raw" and solver["weight_ridge"] == 0.0
     return Shape(sites, colors, heads, rank, attention, full)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
-from attention_limits.potts_mlm import protein_checks
+from attention_limits.potts_mlm import cross_checks_proteins as check
 from attention_limits.potts_mlm.specs_keys import Attention, Learner, Samples, Sequences, Tolerance
 
 _Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -21,7 +21,7 @@ class Alignment(Sequences):
         alignment: str = Field(
             min_length=1, description="FASTA, A2M, A3M or Stockholm file, relative to the project folder."
         )
-        alphabet: Annotated[str, AfterValidator(protein_checks.alphabet)] = Field(
+        alphabet: Annotated[str, AfterValidator(check.alphabet)] = Field(
             "protein", min_length=2, max_length=127,
             description="protein, rna, dna, or the letters and the gap -, in the order of the colours.",
         )  # fmt: skip
@@ -44,7 +44,7 @@ class Alignment(Sequences):
 
     @classmethod
     def cross_checks(cls, estimator):
-        return protein_checks.alignment(estimator)
+        return check.alignment(estimator)
 
     @classmethod
     def code_files(cls, estimator):
@@ -52,7 +52,7 @@ class Alignment(Sequences):
 
     @classmethod
     def counts(cls, data):
-        return protein_checks.alignment_counts(data)
+        return check.alignment_counts(data)
 
 
 Distances = Annotated[
@@ -79,7 +79,7 @@ class OfAlignment(Specification):
 
     @classmethod
     def code_files(cls, estimator):
-        return protein_checks.distance_files(estimator)
+        return check.distance_files(estimator)
 
 
 class AlignmentSummary(OfAlignment):
@@ -96,7 +96,7 @@ class AlignmentSummary(OfAlignment):
 
     @classmethod
     def cross_checks(cls, estimator):
-        return protein_checks.distances(estimator)
+        return check.distances(estimator)
 
 
 Heads = Annotated[
@@ -114,8 +114,10 @@ class Fitting(Section):
     rank: (
         Annotated[Whole, Field(ge=1, le=1000, description="Rank of each attention matrix; without it free.")] | None
     ) = None
-    field_ridge: float = Field(4e-4, ge=0, le=1000, description="Ridge of the fields h.")
-    coupling_ridge: float = Field(4e-4, ge=0, le=1000, description="Ridge of the couplings J, whatever their heads.")
+    field_ridge: float = Field(1e-5, ge=0, le=1000, description="Ridge of the fields h.")
+    coupling_ridge: float = Field(
+        4e-4, ge=0, le=1000, description="Ridge of the couplings J, whatever their heads; 0.02 / L as in plmDCA."
+    )
     weight_ridge: float = Field(
         0.0, ge=0, le=1000, description="Ridge of the attention and value matrices of the heads."
     )
@@ -155,7 +157,7 @@ class MultiheadAttention(Learner, OfAlignment):
     @classmethod
     def cross_checks(cls, estimator):
         yield from super().cross_checks(estimator)
-        yield from protein_checks.distances(estimator)
+        yield from check.distances(estimator)
 
 
 class GeneratedSequences(Learner):
@@ -187,7 +189,7 @@ class AlignmentRidge(OfAlignment):
 
     @classmethod
     def cross_checks(cls, estimator):
-        return protein_checks.masked_sites(estimator)
+        return check.masked_sites(estimator)
 
 
 DATA = {"alignment": Alignment}

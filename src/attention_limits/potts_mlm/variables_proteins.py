@@ -70,6 +70,10 @@ FIELDS = (
         "precision", ("rank",), "fraction of contacts among the pairs of highest score",
         "", "pairs of known distance, separation as in the specification", "contacts / k",
     ),
+    (
+        "training_frequency", ("site", "color"), "weighted frequency of a colour in the training sequences",
+        "f_i(a)", "adds up to 1", "sum_m w_m [s_mi = a] / W",
+    ),
     ("generated_frequency", ("site", "color"), "frequency of a colour in generated sequences", "", "adds up to 1", "count / n"),
     (
         "pair_histogram", ("bin", "bin_other"), "pairs of sites and colours by their correlation in alignment and model",

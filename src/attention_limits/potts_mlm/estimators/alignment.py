@@ -5,7 +5,6 @@ from pathlib import Path
 from attention_limits.pipeline.points import collect
 from attention_limits.potts_mlm.alignment import Reading, held_out, read_alignment
 from attention_limits.potts_mlm.gibbs import color_counts
-from attention_limits.potts_mlm.protein_checks import RULES
 from attention_limits.potts_mlm.sequences import sites_from_one
 
 _DIMS = {
@@ -20,7 +19,7 @@ COUNTS = (
 def run(spec, streams):
     """Training and test sequences, frequencies of the training sequences, and the counts of the reader (see `variables`)."""
     model, solver = spec["model"], spec["solver"]
-    reading = Reading(model["alphabet"], **{key: solver[key] for key in RULES})
+    reading = Reading(model["alphabet"], **{key: value for key, value in solver.items() if key != "test_fraction"})
     found = read_alignment(Path(spec["project"]) / model["alignment"], reading)
     test = held_out(len(found.states), solver["test_fraction"])
 

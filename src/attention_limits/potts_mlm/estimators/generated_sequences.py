@@ -13,7 +13,7 @@ from attention_limits.potts_mlm.sequences import sites_from_one
 EDGES = np.linspace(-0.1, 0.2, 61)
 _CENTRES = 0.5 * (EDGES[1:] + EDGES[:-1])
 _DIMS = {
-    "weighted_frequency": ("site", "color"), "generated_frequency": ("site", "color"), "pair_histogram": ("bin", "bin_other"),
+    "training_frequency": ("site", "color"), "generated_frequency": ("site", "color"), "pair_histogram": ("bin", "bin_other"),
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def run(spec, streams):
                 correlation, slope = agreement(of_alignment[k], other[k])
                 statistics |= {f"{name}_{sites}_correlation": correlation, f"{name}_{sites}_slope": slope}
         return {
-            "weighted_frequency": of_alignment[0],
+            "training_frequency": of_alignment[0],
             "generated_frequency": of_model[0],
             "pair_histogram": np.histogram2d(*pairs, bins=(EDGES, EDGES))[0],
             **statistics,

@@ -4,7 +4,8 @@ import numpy as np
 
 from attention_limits.pipeline.points import collect
 from attention_limits.potts_mlm.contacts import contact_scores, joint_model
-from attention_limits.potts_mlm.pair_attention import Ridge, Shape, fit, losses
+from attention_limits.potts_mlm.pair_attention import fit, losses
+from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.recovery import contact_precision
 from attention_limits.potts_mlm.sequences import training_set, true_couplings
 

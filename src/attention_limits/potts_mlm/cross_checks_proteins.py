@@ -83,12 +83,8 @@ def _sizes(data) -> tuple[int, int, int]:
     """Kept sequences, kept columns and match columns of an alignment. Raises OSError or ValueError when it cannot be read."""
     path = data.project / data.model["alignment"]
     status = path.stat()
-    rules = {key: data.solver[key] for key in RULES}
+    rules = {key: value for key, value in data.solver.items() if key != "test_fraction"}
     return _read(path, data.model["alphabet"], tuple(rules.items()), status.st_mtime_ns, status.st_size)
-
-
-# The keys of solver by which an alignment is read.
-RULES = ("format", "other_letters", "max_column_gaps", "max_sequence_gaps")
 
 
 @functools.lru_cache(maxsize=16)
