@@ -35,29 +35,19 @@ def run_command(
         raise SpecError(["--output: names the file of one chunk; give --chunk too"])
     _require_parts(experiment)
 
-    from attention_limits.pipeline.chunks import run_chunk
-    from attention_limits.pipeline.digests import chunk_attributes, point_digest
+    from attention_limits.pipeline.chunks import is_current, run_chunk
+    from attention_limits.pipeline.digests import point_digest
 
     folder = results_folder(results, scale)
     # The workflow names the chunk and knows what is current.
     points = point_digest(part, seed) if chunk is None else None
     for item in chosen:
         path = output or Path(part_folder(folder, part), f"{item.name}.nc")
-        if points and _is_current(path, chunk_attributes(part, item, points)):
+        if points and is_current(path, part, item, points):
             print(f"{path}: exists")
             continue
         computed = run_chunk(experiment, part, item, seed, path, folder)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
-
-
-def _is_current(path: Path, expect: dict[str, str]) -> bool:
-    from attention_limits.pipeline.cubes import read, remake
-
-    try:
-        read(path, remake(path), expect)
-    except CubeError:
-        return False
-    return True
 
 
 def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str, settings: dict) -> None:

@@ -34,7 +34,7 @@ def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, 
     """
     attributes = chunk_attributes(part, chunk, point_digest(part, seed))
     spec = part.effective(chunk)
-    pieces, missing = _existing(spec, attributes["point_digest"], output)
+    pieces, missing = _existing(spec, attributes["point_digest"], _other_files(part, output))
     computed = int(missing.sum())
     if computed:
         run = importlib.import_module(part.module).run
@@ -59,6 +59,15 @@ def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, 
     }
     write_atomic(dataset, output)
     return computed
+
+
+def is_current(path: Path, part: Estimator, chunk: Chunk, points: str) -> bool:
+    """Whether `path` is a sound file of a chunk; `points` is the digest of its points."""
+    try:
+        cubes.read(path, cubes.remake(path), chunk_attributes(part, chunk, points))
+    except CubeError:
+        return False
+    return True
 
 
 class DataFiles:
@@ -98,15 +107,21 @@ def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:
             yield (index, *rest)
 
 
-def _existing(spec: dict, points: str, output: Path) -> tuple[list[xr.Dataset], np.ndarray]:
-    """The wanted points other files of the folder hold, as datasets, and which points none holds."""
+def _other_files(part: Estimator, output: Path) -> list[Path]:
+    """The chunk files beside `output` that are no chunks of the present cut, which share no point with each other."""
+    there = [path for path in sorted(output.parent.glob("[!.]*.nc")) if path.name != output.name]
+    planned = {chunk.name for chunk in part.chunks} if there else ()
+    return [path for path in there if path.stem not in planned]
+
+
+def _existing(spec: dict, points: str, files: list[Path]) -> tuple[list[xr.Dataset], np.ndarray]:
+    """The wanted points that `files` hold, as datasets, and which points none holds."""
     axes = {**spec["grid"], "replica": spec["replicas"]}
     missing = np.ones([len(values) for values in axes.values()], dtype=bool)
     position = [{value: i for i, value in enumerate(values)} for values in axes.values()]
     pieces = []
-    for name, (made_by, held) in _index(output.parent, list(axes)).items():
-        path = output.parent / name
-        if path == output or made_by != points:
+    for path, (made_by, held) in _index(files, list(axes)).items():
+        if made_by != points:
             continue
         shared = [[at[value] for value in values if value in at] for values, at in zip(held, position, strict=True)]
         found = np.zeros_like(missing)
@@ -126,20 +141,22 @@ def _existing(spec: dict, points: str, output: Path) -> tuple[list[xr.Dataset], 
     return pieces, missing
 
 
-def _index(folder: Path, axes: list[str]) -> dict[str, tuple[str, list[list[float]]]]:
-    """By name of file: the digest of its points, and its values of each axis.
+def _index(files: list[Path], axes: list[str]) -> dict[Path, tuple[str, list[list[float]]]]:
+    """By file: the digest of its points, and its values of each axis.
 
-    A file of the folder keeps the index, so that each job opens only the files that are new since the last one.
+    A file of the folder keeps the index, so that a job opens only the files that are new since the last one.
     """
     import netCDF4
 
-    path = folder / INDEX
+    if not files:
+        return {}
+    path = files[0].parent / INDEX
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         known = {}
     found, changed = {}, False
-    for file in sorted(folder.glob("[!.]*.nc")):
+    for file in files:
         try:
             status = file.stat()
         except FileNotFoundError:
@@ -153,10 +170,10 @@ def _index(folder: Path, axes: list[str]) -> dict[str, tuple[str, list[list[floa
             except UNREADABLE:
                 held = ["", []]
             known[file.name], changed = [stamp, *held], True
-        found[file.name] = known[file.name][1:]
+        found[file] = known[file.name][1:]
     if changed:
         with replacing(path) as temporary:
-            temporary.write_text(json.dumps({name: known[name] for name in found}), encoding="utf-8")
+            temporary.write_text(json.dumps({file.name: known[file.name] for file in found}), encoding="utf-8")
     return found
 
 

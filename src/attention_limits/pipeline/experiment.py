@@ -101,12 +101,16 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
     path = Path(path)
     if scale not in SCALES:
         raise SpecError([f"{path}: scale: {scale!r}: allowed: {', '.join(SCALES)}"])
+    return experiment_of(path, read_yaml(path), scale, settings)
+
+
+def experiment_of(path: Path, document: dict, scale: str = "laptop", settings: Mapping | None = None) -> Experiment:
+    """The experiment whose file is `path`, or would be, with the content `document`; everything else as `load_experiment`."""
     name = path.absolute().parents[1].name
     try:
         family = load_family(name)
     except ModuleNotFoundError as error:
         raise SpecError([f"{path}: the folder {name} is no family: {error}"]) from None
-    document = read_yaml(path)
     _, found = validated(File, document)
     if not found:
         models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))

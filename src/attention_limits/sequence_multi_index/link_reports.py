@@ -1,4 +1,8 @@
-"""Commands about one link, without an experiment file: threshold, check-link."""
+"""Reports on one link, without an experiment file: the commands threshold and check-link.
+
+`link` is the name of a provided link or FILE.py:NAME, `parameters` its keyword arguments, `resolution` the accuracy of the
+channel, `seed` the root seed.
+"""
 
 import sys
 import time
@@ -23,13 +27,16 @@ MOSTLY = 0.95
 
 
 def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, resolution: float, seed: int) -> None:
-    """Print the staircase of weak recovery of a link, with errors over independent scramblings of the nodes."""
+    """Print the staircase of weak recovery of a link, with errors over `replicas` scramblings of `nodes` nodes.
+
+    Raises SpecError for a link that its quick check refuses, and for a number of nodes that is no power of two.
+    """
+    if nodes & (nodes - 1):
+        raise SpecError([f"--nodes must be a power of two, got {nodes}"])
     model = _sound(link, parameters, seed)
     try:
         streams = Streams(seed, "sequence_multi_index", "threshold")
         channels = [Channel(model, resolution, streams.generator("channel", r)) for r in range(replicas)]
-        if nodes < 1 or nodes & (nodes - 1):
-            raise ValueError(f"--nodes must be a power of two, got {nodes}")
     except ValueError as error:
         raise SpecError([str(error)]) from None
     written = ", ".join(f"{key} {value}" for key, value in parameters.items())
@@ -52,7 +59,7 @@ def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, re
 
 
 def check_link_command(link: str, parameters: dict, outputs: int, resolution: float, seed: int) -> None:
-    """Print what a link is and that it passed every check; SpecError with all problems otherwise."""
+    """Print the sizes of a link, and each check that it passed on `outputs` outputs. Raises SpecError with all that it failed."""
     model = _sound(link, parameters, seed)
     print(f"{link}: {model.rows} rows, {model.tokens} tokens, sign symmetry {model.sign_symmetry}")
     try:
