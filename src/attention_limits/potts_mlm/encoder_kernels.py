@@ -90,13 +90,47 @@ def dense(theta, at, inputs, outputs, x, out, count):
 
 
 @njit
+def _outer(x, inputs, d_out, outputs, d_theta, at, count):
+    """Add sum_i x[i, e] d_out[i, c] over `count` tokens to entry (e, c) of the matrix that begins at row `at` of d_theta."""
+    pairs, whole = inputs - inputs % 2, outputs - outputs % 4
+    for e in range(0, pairs, 2):
+        upper, lower = at + e * outputs, at + (e + 1) * outputs
+        for c in range(0, whole, 4):
+            first, second = load(d_theta, upper + c), load(d_theta, upper + c + 1)
+            third, fourth = load(d_theta, upper + c + 2), load(d_theta, upper + c + 3)
+            fifth, sixth = load(d_theta, lower + c), load(d_theta, lower + c + 1)
+            seventh, eighth = load(d_theta, lower + c + 2), load(d_theta, lower + c + 3)
+            for i in range(count):
+                left, right, place = load(x, i * inputs + e), load(x, i * inputs + e + 1), i * outputs + c
+                slope = load(d_out, place)
+                first, fifth = first + left * slope, fifth + right * slope
+                slope = load(d_out, place + 1)
+                second, sixth = second + left * slope, sixth + right * slope
+                slope = load(d_out, place + 2)
+                third, seventh = third + left * slope, seventh + right * slope
+                slope = load(d_out, place + 3)
+                fourth, eighth = fourth + left * slope, eighth + right * slope
+            store(d_theta, upper + c, first)
+            store(d_theta, upper + c + 1, second)
+            store(d_theta, upper + c + 2, third)
+            store(d_theta, upper + c + 3, fourth)
+            store(d_theta, lower + c, fifth)
+            store(d_theta, lower + c + 1, sixth)
+            store(d_theta, lower + c + 2, seventh)
+            store(d_theta, lower + c + 3, eighth)
+        for row, feature in ((upper, e), (lower, e + 1)):
+            _combine(x, feature, inputs, d_out, whole, outputs, 1, count, d_theta, row + whole, outputs - whole, True)
+    if pairs < inputs:
+        _combine(x, pairs, inputs, d_out, 0, outputs, 1, count, d_theta, at + pairs * outputs, outputs, True)
+
+
+@njit
 def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
     """Add the gradient of `dense` in x to d_x, and that in W and b to d_theta."""
     bias = at + inputs * outputs
     for i in range(count):
         _mix(theta, at, 1, outputs, -1, d_out, i * outputs, outputs, d_x, i * inputs, inputs)
-    for e in range(inputs):
-        _combine(x, e, inputs, d_out, 0, outputs, 1, count, d_theta, at + e * outputs, outputs, True)
+    _outer(x, inputs, d_out, outputs, d_theta, at, count)
     for c in range(outputs):
         total = load(d_theta, bias + c)
         for i in range(count):
