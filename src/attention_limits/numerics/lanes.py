@@ -2,7 +2,7 @@
 
 LLVM seldom vectorises a loop of sixteen steps inside other loops. A value of the numba type `LANES` is a vector of LLVM, which
 the compiler keeps in registers and splits where the processor has shorter ones. Lanes add, subtract, multiply and divide like
-numbers.
+numbers. `typingctx` is an argument that numba fills in.
 """
 
 import operator
@@ -105,7 +105,7 @@ def store(typingctx, array, row, lanes):
 
 @intrinsic
 def sqrt(typingctx, x):
-    """Square root of lanes, element by element."""
+    """Square root of the lanes x, element by element."""
 
     def generate(context, builder, signature, arguments):
         kind = ir.FunctionType(_FLOATS, [_FLOATS])

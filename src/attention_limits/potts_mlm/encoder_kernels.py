@@ -1,6 +1,15 @@
 """Blocks of an encoder, forward and backward, for sixteen sequences side by side; see `transformer_kernels` for the arrays.
 
-The gradients are those of the chain rule. A backward function takes the gradient in the output of its forward function.
+The formulas are those of the encoder of Rende et al. 2024 (arXiv:2304.07235), and the gradients those of the chain rule. A
+backward function takes the gradient in the output of its forward function. Every function takes some of these arguments:
+
+theta : float32 (parameters,), all parameters; those of the block begin at the entry `at`.
+x, out : activations of `count` tokens, rows of WIDTH lanes; `inputs` and `outputs` are their features, `width` where they agree.
+d_x, d_out, d_theta : gradients in them; d_theta has one column per lane.
+hat, root : normalised activations, and inverse standard deviations, of a layer norm.
+query, key, value : activations of all `sites`, queries of the `asked` tokens only; d_query, d_key, d_value are their gradients.
+looks, seen : attention (asked sites rows), and the values that it adds up; d_looks and d_seen are their gradients.
+rows, scale : number of rows, and a factor.
 """
 
 import math

@@ -104,7 +104,10 @@ def _sweep(rng, J, U, beta, places, energies, states, random_sites, weights, fie
 
 @njit
 def total_energies(J, U, places, energies):
-    """H of each replica into energies (blocks, WIDTH), in double precision; J (L, L) has a zero diagonal."""
+    """H of each replica into energies (blocks, WIDTH), in double precision.
+
+    J (L, L) has a zero diagonal, U is (C, C); places (blocks, L, WIDTH) as in `temper`.
+    """
     blocks, sites, width = places.shape
     for block in range(blocks):
         for k in range(width):

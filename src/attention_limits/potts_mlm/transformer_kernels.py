@@ -22,7 +22,7 @@ SLOTS = 14
 
 @njit
 def layer_size(width, hidden):
-    """Number of parameters of a layer."""
+    """Number of parameters of a layer of the given `width` with `hidden` units in its feed-forward block."""
     return 4 * (width + 1) * width + (width + 1) * hidden + (hidden + 1) * width + 4 * width
 
 
@@ -192,7 +192,7 @@ def _probability(logits, k, color):
 def gradient(theta, sizes, waves, sequences, rows, masked, d_theta):
     """The mean of -log p of the colours at the masked sites (n,) of sequences rows[n].
 
-    Its gradient is written into d_theta (parameters,). Other arguments as in `losses`.
+    Its gradient is written into d_theta (parameters,). The others, `theta`, `sizes` and `waves` too, are as in `losses`.
     """
     sites, colors, width, hidden, layers = sizes
     kept = np.empty((layers, SLOTS, sites * max(sites, width, hidden), WIDTH), dtype=np.float32)

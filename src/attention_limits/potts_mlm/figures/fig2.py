@@ -8,6 +8,7 @@ from attention_limits.potts_mlm.figures.shared import (
     couplings_name,
     equilibrium_note,
     layers_name,
+    layers_of,
     level,
     of_chosen,
     rows_of,
@@ -23,7 +24,7 @@ def draw(cubes):
     figure, rows = new_figure(len(parts), 3, 10.5, 2.9 * len(parts) + 0.8, squeeze=False)
     for (cube, distance), (left, middle, right) in zip(parts, rows, strict=True):
         part = cube.sel(distance=distance).isel(ridge=0)
-        largest = int(part.transformer_test_loss.dropna("samples", how="all").samples.max())
+        largest = int(part.factored_test_loss.dropna("samples", how="all").samples.max())
         _by_epoch(left, part.sel(samples=largest))
         _by_samples(middle, part)
         _by_mixing(right, part)
@@ -59,7 +60,7 @@ def _by_epoch(axes, part):
         )
         series(axes, excess, None, "epoch", LEARNER_COLORS["factored", str(kind)], f"factored, {kind}")
     excess = part.transformer_test_loss - part.transformer_optimal_loss
-    for layers in part.layers.values:
+    for layers in layers_of(part):
         for optimizer, (style, name) in OPTIMIZER_LOOKS.items():
             one = excess.sel(layers=layers, optimizer=optimizer).transpose("epoch", "replica")
             color = LEARNER_COLORS["transformer", int(layers)]
@@ -74,10 +75,10 @@ def _by_samples(axes, part):
         series(axes, one, fitted.sel(attention=kind), "samples", color, f"factored, {kind}")
     full = (part.pseudo_likelihood_loss - part.optimal_loss).transpose("samples", "replica")
     series(axes, full, part.pseudo_likelihood_converged, "samples", "#009E73", "full pseudo-likelihood", linestyle="--")
-    last = part.transformer_test_loss.dropna("epoch", how="all").isel(epoch=-1) - part.transformer_optimal_loss
-    for layers in part.layers.values:
+    excess = part.transformer_test_loss.dropna("epoch", how="all") - part.transformer_optimal_loss
+    for layers in layers_of(part):
         for optimizer, (style, name) in OPTIMIZER_LOOKS.items():
-            one = last.sel(layers=layers, optimizer=optimizer).transpose("samples", "replica")
+            one = excess.isel(epoch=-1).sel(layers=layers, optimizer=optimizer).transpose("samples", "replica")
             color = LEARNER_COLORS["transformer", int(layers)]
             series(axes, one, None, "samples", color, f"{layers_name(layers)}, {name}", linestyle=style)
 

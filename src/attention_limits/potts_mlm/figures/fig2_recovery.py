@@ -9,6 +9,7 @@ from attention_limits.potts_mlm.figures.shared import (
     couplings_name,
     equilibrium_note,
     layers_name,
+    layers_of,
     level,
     of_chosen,
     rows_of,
@@ -25,7 +26,7 @@ def draw(cubes):
     figure, rows = new_figure(len(parts), 3, 10.5, 2.9 * len(parts) + 0.8, squeeze=False)
     for (cube, distance), (left, middle, right) in zip(parts, rows, strict=True):
         part = cube.sel(distance=distance).isel(ridge=0)
-        largest = int(part.transformer_test_loss.dropna("samples", how="all").samples.max())
+        largest = int(part.factored_test_loss.dropna("samples", how="all").samples.max())
         _by_epoch(left, part.sel(samples=largest), "site_error")
         _by_samples(middle, part)
         J = part.couplings.transpose("replica", ...).values
@@ -49,7 +50,7 @@ def _by_epoch(axes, part, name):
     for kind in part.attention.values:
         one = part[f"factored_{name}"].sel(attention=kind).transpose("epoch", "replica")
         series(axes, one, None, "epoch", LEARNER_COLORS["factored", str(kind)], f"factored, {kind}")
-    for layers in part.layers.values:
+    for layers in layers_of(part):
         for optimizer, (style, label) in OPTIMIZER_LOOKS.items():
             one = part[f"transformer_{name}"].sel(layers=layers, optimizer=optimizer).transpose("epoch", "replica")
             color = LEARNER_COLORS["transformer", int(layers)]
@@ -62,9 +63,9 @@ def _by_samples(axes, part):
         one = error.sel(attention=kind).transpose("samples", "replica")
         color = LEARNER_COLORS["factored", str(kind)]
         series(axes, one, fitted.sel(attention=kind), "samples", color, f"factored, {kind}")
-    last = part.transformer_site_error.dropna("epoch", how="all").isel(epoch=-1)
-    for layers in part.layers.values:
+    by_epoch = part.transformer_site_error.dropna("epoch", how="all")
+    for layers in layers_of(part):
         for optimizer, (style, label) in OPTIMIZER_LOOKS.items():
-            one = last.sel(layers=layers, optimizer=optimizer).transpose("samples", "replica")
+            one = by_epoch.isel(epoch=-1).sel(layers=layers, optimizer=optimizer).transpose("samples", "replica")
             color = LEARNER_COLORS["transformer", int(layers)]
             series(axes, one, None, "samples", color, f"{layers_name(layers)}, {label}", linestyle=style)

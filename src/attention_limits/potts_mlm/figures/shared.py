@@ -32,6 +32,11 @@ def layers_name(layers):
     return f"{layers:g} layer{'s' if layers > 1 else ''}"
 
 
+def layers_of(part):
+    """Numbers of layers of the transformers in a part of a cube; none where nothing was trained."""
+    return () if bool(part.transformer_test_loss.isnull().all()) else part.layers.values
+
+
 def rows_of(cubes):
     """Pairs of cube and distance, all distances of one cube after the other."""
     return [(cube, distance) for cube in cubes.values() for distance in cube.distance.values]
