@@ -1,4 +1,4 @@
-"""The command line: what the rules of the workflow call, and what a person can call."""
+"""The command line, for the rules of the workflow and for the user."""
 
 import argparse
 import errno
@@ -21,7 +21,7 @@ _THREAD_VARIABLES = (
 )
 
 
-# Errors of a disk that accepts no more; a traceback would add nothing.
+# Errors of a full or read-only disk; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -48,8 +48,8 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
     run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml")
-    run.add_argument("--estimator", required=True, help="an estimator of the experiment, or data it reads")
-    run.add_argument("--chunk", help="name of one chunk (default: all that are not there, or not current)")
+    run.add_argument("--estimator", required=True, help="an estimator of the experiment, or its data")
+    run.add_argument("--chunk", help="name of one chunk (default: all chunks that are missing or not current)")
     run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
     run.add_argument("--threads", type=whole(1), default=1, help="threads of BLAS and numba (default: 1)")
     run.set_defaults(function="cli.jobs:run_command")
@@ -73,11 +73,11 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("list", parents=[scaled], help="list experiments, cubes and figures with their state")
     listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
-    listing.add_argument("--stale", action="store_true", help="print only chunk files nothing needs any more")
+    listing.add_argument("--stale", action="store_true", help="print only the chunk files that are not needed any more")
     listing.set_defaults(function="cli.reports:list_command")
 
     summary = commands.add_parser(
-        "summary", parents=[scaled], help="what a run has made, and which points did not converge"
+        "summary", parents=[scaled], help="print the results of a run and the points that did not converge"
     )
     summary.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
     summary.set_defaults(function="cli.reports:summary_command")
@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)
         if module == "cli.jobs":
-            # Goes into the log of a job: what it costs, whatever else the machine does meanwhile.
+            # For the log of a job: its cost, independent of the load of the machine.
             print(f"{time.process_time():.1f} s of CPU")
     except (SpecError, CubeError) as error:
         for problem in error.problems:
@@ -161,7 +161,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            # The reader of a pipe, such as `head`, has seen enough.
+            # The reader of a pipe, such as `head`, has closed it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         if error.errno not in _REFUSED:

@@ -144,7 +144,7 @@ def test_every_tutorial_is_listed():
     assert all(f"(tutorials/{path.name})" in listed for path in TUTORIALS.glob("*.md"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/configuration.md", "docs/tutorials/change_a_parameter.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/configuration.md"])
 def test_the_line_that_changes_a_model_changes_all_that_is_drawn_together(page):
     target, line, folder = re.search(
         r"snakemake (\w+) --config set='(.*)' results=(\S+)", (ROOT / page).read_text()
