@@ -1,45 +1,150 @@
+"""Readers of alignments: formats, insertions, letters, filters, and the line of every mistake."""
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.potts_mlm.alignment import held_out, read_alignment
+from attention_limits.potts_mlm.alignment import ALPHABETS, Reading, held_out, read_alignment
+from attention_limits.potts_mlm.alignment_text import read_rows
 
-ALPHABET = "-ACGT"
+DNA = Reading("dna")
 
 
-@given(st.lists(st.text(ALPHABET, min_size=4, max_size=4), min_size=2, max_size=8), st.integers(1, 4), st.booleans())
-def test_alignments_are_read_as_they_were_written(tmp_path_factory, rows, width, windows):
-    path = tmp_path_factory.mktemp("alignment") / "a.fasta"
-    newline = "\r\n" if windows else "\n"
-    lines = []
-    for number, row in enumerate(rows):
-        lines += [f">s{number} text", *(row[k : k + width] for k in range(0, 4, width)), ""]
-    path.write_bytes(newline.join(lines).encode())
-    found = read_alignment(path, ALPHABET)
-    assert ["".join(ALPHABET[code] for code in row) for row in found.states] == rows
-    assert found.names == tuple(f"s{number} text" for number in range(len(rows)))
+def text_of(found, letters):
+    return ["".join(letters[code] for code in row) for row in found.states]
+
+
+@given(
+    # A `-` in each column would else be needed for a column of dots.
+    st.lists(st.text("-ACGT", min_size=4, max_size=4), min_size=2, max_size=8),
+    st.lists(st.text("acgt", max_size=3), min_size=5, max_size=5),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_all_formats_of_an_alignment_are_one_alignment(tmp_path_factory, rows, inserts, width, windows):
+    """FASTA, A2M with dots, A3M and Stockholm with and without a reference line; the first row has the insertions."""
+    folder, newline = tmp_path_factory.mktemp("alignment"), "\r\n" if windows else "\n"
+
+    def with_inserts(row, inserted):
+        return "".join(a + b for a, b in zip([*inserted], [*row, ""], strict=True))
+
+    dots = ["." * len(item) for item in inserts]
+    wide = [with_inserts(row, inserts if k == 0 else dots) for k, row in enumerate(rows)]
+    ragged = [text.replace(".", "") for text in wide]
+    reference = with_inserts("xxxx", dots)
+
+    def fasta(texts):
+        lines = []
+        for number, row in enumerate(texts):
+            lines += [f">s{number} text", *(row[k : k + width] for k in range(0, len(row), width)), ""]
+        return newline.join(lines)
+
+    def stockholm(*extra):
+        return newline.join(["# STOCKHOLM 1.0", *(f"s{k} {row}" for k, row in enumerate(wide)), *extra, "//", ""])
+
+    files = {
+        "plain.fasta": fasta(rows),
+        "dots.a2m": fasta(wide),
+        "ragged.a3m": fasta(ragged),
+        "own.sto": stockholm(),
+        "reference.sto": stockholm(f"#=GC RF {reference}"),
+    }
+    for name, text in files.items():
+        (folder / name).write_bytes(text.encode())
+        found = read_alignment(folder / name, DNA)
+        assert text_of(found, ALPHABETS["dna"]) == rows, name
+        assert len(set(found.names)) == len(rows)
+        assert found.insertions == (0 if name.startswith("plain") else sum(map(len, inserts)))
+        assert found.columns.tolist() == [1, 2, 3, 4]
+
+
+def test_blocks_of_stockholm_are_joined(tmp_path):
+    path = tmp_path / "a.sto"
+    path.write_text("# STOCKHOLM 1.0\n#=GF ID x\na AC\nb A-\n\na GT\nb G.\n//\n")
+    assert text_of(read_alignment(path, DNA), ALPHABETS["dna"]) == ["ACGT", "A-G-"]
+
+
+def test_other_letters_follow_the_rule_and_are_counted(tmp_path):
+    path = tmp_path / "a.fasta"
+    path.write_text(">a\nACDX\n>b\nABDE\n>c\nACDE\n>d\nAC*E\n>e\n-CDE\n")
+    gap, drop = (read_alignment(path, Reading(other_letters=rule)) for rule in ("gap", "drop"))
+    assert text_of(gap, ALPHABETS["protein"]) == ["ACD-", "A-DE", "ACDE", "AC-E", "-CDE"]
+    assert text_of(drop, ALPHABETS["protein"]) == ["ACDE", "-CDE"]
+    assert drop.names == ("c", "e")
+    assert (gap.other_letters, gap.sequences_dropped_letters) == (3, 0)
+    assert (drop.other_letters, drop.sequences_dropped_letters, drop.sequences_read) == (3, 3, 5)
+
+
+def test_rna_reads_t_as_u_and_lower_case_alone(tmp_path):
+    path = tmp_path / "a.fasta"
+    path.write_text(">a\nacgu\n>b\nactn\n")
+    assert text_of(read_alignment(path, Reading("rna")), ALPHABETS["rna"]) == ["ACGU", "ACU-"]
+
+
+def test_filters_drop_columns_first(tmp_path):
+    """Column 3 has three gaps of four and goes; then only d has more gaps than half of its columns."""
+    path = tmp_path / "a.fasta"
+    path.write_text(">a\nACGT\n>b\nAC-T\n>c\nA--T\n>d\n-C--\n")
+    found = read_alignment(path, Reading("dna", max_column_gaps=0.5, max_sequence_gaps=0.5))
+    assert found.columns.tolist() == [1, 2, 4]
+    assert text_of(found, ALPHABETS["dna"]) == ["ACT", "ACT", "A-T"]
+    assert (found.sequences_dropped_gaps, found.columns_read) == (1, 4)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        (">a\nAC\n>b\nAXC\n", "line 4, column 2: unknown letter 'X'; allowed: -ACGT"),
-        (">a\nACG\n>b\nAC\n", "line 3: the sequence 'b' has 2 letters, the first one 3"),
-        (">a\nACG\n>b\n>c\nACG\n", "line 3: the sequence 'b' has 0 letters"),
-        ("ACG\n", "line 1: a header"),
-        (">a\nACG\n", "1 sequences; at least 2"),
-        ("", "0 sequences; at least 2"),
-        (">a\nA\n>b\nC\n", "length 1; at least 2"),
-        (">a\nacg\n>b\nACG\n", "line 2, column 1: unknown letter 'a'"),
+        ("a.fasta", "", "0 sequences; at least 2"),
+        ("a.fasta", ">a\nACG\n", "1 sequences; at least 2"),
+        ("a.fasta", "ACG\n", "line 1: a header"),
+        ("a.fasta", ">a\nACG\n>b\nAC\n", "line 3: the sequence 'b' has 2 letters, the first one 3"),
+        ("a.fasta", ">a\nACG\n>b\n>c\nACG\n", "line 3: the sequence 'b' has no letters"),
+        ("a.fasta", ">a\nACG\n>b\nACG\n>a\nACT\n", "line 5: the name 'a' is that of line 1 too"),
+        ("a.fasta", ">a\nAC1\n>b\nACG\n", "line 2, column 3: '1' is no letter"),
+        ("a.fasta", ">a\nA\n>b\nC\n", "1 match columns"),
+        ("a.a3m", ">a\nacgACG\n>b\nACaG\n>c\nAC\n", "line 5: the sequence 'c' has 2 letters"),
+        ("a.fasta", ">a\nAc-\n>b\nA-g\n", "have two readings; say solver.format"),
+        ("a.sto", "# STOCKHOLM 1.0\na AC\nb ACG\n//\n", "line 3: the sequence 'b' has 3 letters"),
+        ("a.sto", "# STOCKHOLM 1.0\na AC\na AC\n//\n", "line 3: the name 'a' stands twice"),
+        ("a.sto", "# STOCKHOLM 1.0\na AC\nb AC x\n//\n", "line 3: a name and a sequence are expected"),
+        ("a.sto", "# STOCKHOLM 1.0\na AC\nb AC\n", "line 3: the file ends without the line //"),
+        ("a.sto", "# STOCKHOLM 1.0\na AC\nb AC\n#=GC RF xxx\n//\n", "RF has 3 characters, the sequences have 2"),
     ],
 )
-def test_bad_alignments_are_named(tmp_path, text, message):
-    path = tmp_path / "a.fasta"
+def test_bad_alignments_are_named(tmp_path, name, text, message):
+    path = tmp_path / name
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
-        read_alignment(path, ALPHABET)
+        read_alignment(path, DNA)
+
+
+@pytest.mark.parametrize(
+    ("reading", "message"),
+    [
+        (Reading("dna", max_column_gaps=0.0), r"0 of 3 columns have at most 0 gaps \(solver.max_column_gaps\)"),
+        (Reading("dna", max_sequence_gaps=0.0), "0 of 3 sequences are left; 0 have other letters, 3 more than 0 gaps"),
+    ],
+)
+def test_filters_that_leave_nothing_are_named(tmp_path, reading, message):
+    path = tmp_path / "a.fasta"
+    path.write_text(">a\n-AC\n>b\nA-C\n>c\nAC-\n")
+    with pytest.raises(ValueError, match=message):
+        read_alignment(path, reading)
+
+
+def test_a_format_that_is_said_is_used(tmp_path):
+    path = tmp_path / "a.fasta"
+    path.write_text(">a\nAc-\n>b\nA-g\n")
+    assert [row.letters for row in read_rows(path, "fasta")] == [["A", "C", "-"], ["A", "-", "G"]]
+    assert [row.letters for row in read_rows(path, "a3m")] == [["A", "-"], ["A", "-"]]
 
 
 @pytest.mark.parametrize(("fraction", "expected"), [(1e-9, 1), (0.25, 2), (0.999, 7)])
 def test_a_split_leaves_a_sequence_on_either_side(fraction, expected):
     assert held_out(8, fraction) == expected
+
+
+def test_gap_of_an_alphabet():
+    assert Reading("AC-").gap == 2
+    assert np.array_equal([Reading(name).gap for name in ALPHABETS], [0, 0, 0])

@@ -20,7 +20,7 @@ from toy import REPOSITORY
         (("model", "colors"), 1, "model.colors: 1: allowed: a whole number ≥ 2"),
         (("model", "couplings", "rank"), 2, "model.couplings.rank: unknown key; allowed: kind"),
         (("model", "couplings", "kind"), "contact", "model.couplings.density: missing; allowed: a number ≥ 0"),
-        (("model", "couplings", "kind"), "ising", 'model.couplings.kind: "ising": allowed: contact, file, gaussian, low_rank'),
+        (("model", "couplings", "kind"), "ising", 'model.couplings.kind: "ising": allowed: contact, distances, file, gaussian, low_rank'),
         (("model", "couplings"), {"kind": "file", "file": "no.npy"}, "model.couplings.file: .*no.npy: cannot be read"),
         (("model", "couplings"), {"kind": "file", "file": "odd.npy"}, r"odd.npy: entry \[0, 1\] = 1: .* must be symmetric"),
         (("model", "couplings"), {"kind": "file", "file": "big.npy"}, "big.npy: 5 rows; the model has 4"),
@@ -44,10 +44,14 @@ def test_bad_specifications_are_refused(tmp_path, keys, value, message):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(">a\nAX\n>b\nAC\n", "model.alignment: .*line 2, column 2: unknown letter 'X'"), (None, "cannot be read")],
+    [
+        (">a\nA1\n>b\nAC\n", "model.alignment: .*line 2, column 2: '1' is no letter"),
+        ("", "model.alignment: .*family.fasta: 0 sequences; at least 2"),
+        (None, "model.alignment: .*cannot be read"),
+    ],
 )
 def test_bad_alignments_are_refused(tmp_path, text, message):
-    if text:
+    if text is not None:
         (tmp_path / "family.fasta").write_text(text)
     with pytest.raises(SpecError, match=message):
         load_experiment(write(tmp_path, ALIGNED))
@@ -63,8 +67,9 @@ def test_gamma_at_the_edge_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
-        (("model", "alphabet"), "AAB", r"model.alphabet: 'AAB': allowed: letters that differ"),
-        (("model", "alphabet"), "AB>", r"model.alphabet: 'AB>': allowed: letters that differ"),
+        (("model", "alphabet"), "-AAB", r"model.alphabet: '-AAB': allowed: protein, rna, dna, or a text of '-'"),
+        (("model", "alphabet"), "ABC", r"model.alphabet: 'ABC': allowed: protein, rna, dna, or a text of '-'"),
+        (("data", "alignment", "solver", "max_column_gaps"), 0.0, "model.alignment: .*0 of 4 columns have at most 0 gaps"),
         (("data", "alignment", "solver", "test_fraction"), 1.0, "test_fraction: 1.0: allowed: a number > 0 and < 1"),
         (
             ("estimators", "factored_attention", "grid", "samples", "values"), [4],
@@ -73,11 +78,37 @@ def test_gamma_at_the_edge_is_refused(tmp_path):
     ],
 )  # fmt: skip
 def test_bad_readings_of_an_alignment_are_refused(tmp_path, keys, value, message):
-    (tmp_path / "family.fasta").write_text("".join(f">s{k}\nACDE\n" for k in range(4)))
+    rows = ("-ACD", "A-CD", "AC-D", "ACD-")
+    (tmp_path / "family.fasta").write_text("".join(f">s{k}\n{row}\n" for k, row in enumerate(rows)))
     document = edited(ALIGNED, ("estimators", "factored_attention", "grid", "samples", "values"), [3])
     load_experiment(write(tmp_path, document))
     with pytest.raises(SpecError, match=message):
         load_experiment(write(tmp_path, edited(document, keys, value)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "1 2 3.0\n3 5 1.0\n",
+            "model.distances: .*d.txt: line 2: columns 3 and 5: expected: 1 ≤ i < j ≤ 4, the match columns",
+        ),
+        ("1 2\n", "model.distances: .*d.txt: line 1: '1 2': expected: i j distance"),
+        (None, "model.distances: .*d.txt: cannot be read"),
+    ],
+)
+def test_bad_distances_are_refused(tmp_path, text, message):
+    (tmp_path / "family.fasta").write_text("".join(f">s{k}\nACDE\n" for k in range(4)))
+    if text is not None:
+        (tmp_path / "d.txt").write_text(text)
+    part = {"reads": "alignment", "grid": {"samples": {"values": [3]}, "heads": {"values": [1]}}}
+    document = {
+        **ALIGNED,
+        "model": {**ALIGNED["model"], "distances": "d.txt"},
+        "estimators": {"multihead_attention": part},
+    }
+    with pytest.raises(SpecError, match=message):
+        load_experiment(write(tmp_path, document))
 
 
 def test_simulated_sequences_must_fit_into_memory(tmp_path):

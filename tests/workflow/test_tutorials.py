@@ -89,6 +89,26 @@ def test_the_scale_of_the_tutorial_is_good(project):
     assert "laptop 14 points in 2 chunks, paper 112 points in 2 chunks" in done.stdout
 
 
+def test_contacts_of_a_protein_family(project):
+    """On the first 300 sequences of the shipped alignment."""
+    data = Path("config/potts_mlm/data")
+    data.mkdir(parents=True)
+    shutil.copy(ROOT / data / "PF00014_distances.txt", data)
+    entries = (ROOT / data / "PF00014.a3m").read_text().split(">")[1:301]
+    (data / "PF00014.a3m").write_text("".join(f">{entry}" for entry in entries))
+    text = next(text for language, text in blocks("protein_contacts.md") if language == "yaml")
+    experiment = Path("config/potts_mlm/experiments/family.yaml")
+    experiment.parent.mkdir()
+    experiment.write_text(text.replace("[1000]", "[200]").replace("max_iterations: 200", "max_iterations: 10"))
+    follow("protein_contacts.md")
+    seen = {}
+    execute("protein_contacts.md", seen)
+    assert int(seen["cube"].sequences_read) == 300
+    assert 0.0 <= float(seen["full"].precision.sel(rank=10)) <= 1.0
+    assert dict(seen["cube"].contact_score.sizes) == {"heads": 2, "site": 53, "site_other": 53}
+    assert "PF00014" not in experiment.read_text()
+
+
 def test_questions_in_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

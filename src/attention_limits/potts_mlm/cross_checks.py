@@ -1,6 +1,5 @@
 """Checks of a specification beyond single keys: files, distances that exist, sequences that exist."""
 
-import functools
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,13 +22,20 @@ def each_once(values: list[str]) -> list[str]:
 def matrix_files(estimator) -> list[Path]:
     """The files of the matrices that the model names."""
     model = estimator.model
-    return [estimator.project / model[key]["file"] for key in _SIZES if model[key]["kind"] == "file"]
+    return [estimator.project / model[key]["file"] for key in _SIZES if "file" in model[key]]
 
 
 def matrices(estimator) -> Iterable[Problem]:
     """Files of matrices that are missing, not symmetric, or of another size than the model."""
     for key, size in _SIZES.items():
         options = estimator.model[key]
+        if options["kind"] == "distances":
+            from attention_limits.potts_mlm.contacts import contact_map
+
+            try:
+                contact_map(estimator.project / options["file"], estimator.model[size], options["contact"])
+            except (OSError, ValueError) as error:
+                yield ("model", key, "file"), str(error)
         if options["kind"] != "file":
             continue
         # A file is rare and worth the import.
@@ -44,6 +50,16 @@ def matrices(estimator) -> Iterable[Problem]:
             yield ("model", key, "file"), str(error)
 
 
+def instances(estimator) -> Iterable[Problem]:
+    """Fewer instances than replicas."""
+    instance = estimator.model["instance"]
+    if isinstance(instance, list) and len(instance) < estimator.replicas:
+        yield (
+            ("model", "instance"),
+            f"{len(instance)} instances: allowed: one for each of {estimator.replicas} replicas",
+        )
+
+
 def distances(estimator) -> Iterable[Problem]:
     """Distances at or above that of random colours, 1 - 1/C."""
     colors = estimator.model["colors"]
@@ -51,37 +67,6 @@ def distances(estimator) -> Iterable[Problem]:
     for value in estimator.grid["distance"]:
         if value >= largest:
             yield ("grid", "distance"), f"{value:g}: allowed: below {largest:g}, that of {colors} colours at random"
-
-
-def letters_that_differ(alphabet: str) -> str:
-    """An alphabet of different letters without > and spaces. Raises ValueError for another."""
-    bad = sorted({letter for letter in alphabet if alphabet.count(letter) > 1 or letter.isspace() or letter == ">"})
-    if bad:
-        raise ValueError(f"{alphabet!r}: allowed: letters that differ, without > and spaces; found {bad}")
-    return alphabet
-
-
-def alignment(estimator) -> Iterable[Problem]:
-    """An alignment that cannot be read."""
-    path = estimator.project / estimator.model["alignment"]
-    try:
-        _alignment_length(estimator)
-    except OSError as error:
-        yield ("model", "alignment"), f"{path}: cannot be read: {error.strerror}"
-    except ValueError as error:
-        yield ("model", "alignment"), str(error)
-
-
-def alignment_counts(data) -> dict[str, int]:
-    """Number of training and test sequences of an alignment; empty when it cannot be read, which `alignment` reports."""
-    from attention_limits.potts_mlm.alignment import held_out
-
-    try:
-        length = _alignment_length(data)
-    except (OSError, ValueError):
-        return {}
-    test = held_out(length, data.solver["test_fraction"])
-    return {"training": length - test, "test": test}
 
 
 def enough_sequences(estimator, asks: Mapping[tuple[str, str], str]) -> Iterable[Problem]:
@@ -110,18 +95,3 @@ def sequences_fit_into_memory(estimator) -> Iterable[Problem]:
     if alpha > most:
         text = f"{alpha:g}: allowed: ≤ {most:g} for {sites} sites; the sequences must fit into memory"
         yield ("grid", "alpha"), text
-
-
-def _alignment_length(data) -> int:
-    """Number of sequences of an alignment. Raises OSError or ValueError when it cannot be read."""
-    path = data.project / data.model["alignment"]
-    status = path.stat()
-    return _length(path, data.model["alphabet"], status.st_mtime_ns, status.st_size)
-
-
-@functools.lru_cache(maxsize=16)
-def _length(path: Path, alphabet: str, *stamp: int) -> int:
-    # Every scale and every learner asks again; the stamp notices an edited file.
-    from attention_limits.potts_mlm.alignment import read_alignment
-
-    return len(read_alignment(path, alphabet).states)

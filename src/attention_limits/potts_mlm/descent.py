@@ -41,15 +41,15 @@ class Descent:
     converged: bool
 
 
-def descend(function: Callable, start, max_iterations: int, tolerance: float) -> Descent:
+def descend(function: Callable, start, max_iterations: int, tolerance: float, memory: int = MEMORY) -> Descent:
     """Minimise `function(parameters) -> (value, gradient)` from `start` (n,) by at most `max_iterations` iterations of L-BFGS.
 
-    Ends earlier when no component of the gradient exceeds `tolerance`.
+    Ends earlier when no component of the gradient exceeds `tolerance`. L-BFGS keeps `memory` pairs of steps and gradient changes.
     """
     outcome = minimize(
         function, start, jac=True, method="L-BFGS-B",
         options={
-            "maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": tolerance, "ftol": 0.0, "maxcor": MEMORY,
+            "maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": tolerance, "ftol": 0.0, "maxcor": memory,
         },
     )  # fmt: skip
     # After a failed line search scipy returns the gradient of the last trial point, which is not the best one.

@@ -82,7 +82,7 @@ def fit(
     found = descend(lambda flat: objective(flat, sequences, colors, attention, ridge), start, max_iterations, tolerance)
     weights, transposed = _unpacked(found.parameters, sites, colors)
     return Fit(
-        attention=_attention(weights, attention),
+        attention=attention_of(weights, attention),
         values=transposed.T.copy(),
         loss=float(found.objective - 0.5 * ridge * found.parameters @ found.parameters),
         objective=found.objective,
@@ -110,12 +110,12 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float) 
     """
     sites = sequences.shape[1]
     weights, values = _unpacked(parameters, sites, colors)
-    matrix = _attention(weights, attention)
+    matrix = attention_of(weights, attention)
     gradient = np.empty_like(parameters)
     d_weights, d_values = _unpacked(gradient, sites, colors)
     loss = factored_kernels.loss_and_gradient(matrix, values, sequences, d_weights, d_values)
     if attention == "softmax":
-        d_weights[:] = _softmax_pull_back(weights, d_weights)
+        d_weights[:] = softmax_pull_back(weights, d_weights)
     gradient += ridge * parameters
     return loss + 0.5 * ridge * float(parameters @ parameters), gradient
 
@@ -145,29 +145,12 @@ def independent_losses(training, test, colors: int) -> np.ndarray:
     return -np.log(frequency[np.arange(test.shape[1]), test])
 
 
-def site_error(attention, J) -> float:
-    """err_J = sqrt(1 - cos^2(A, J)) of `attention` A and J, both (L, L): 0 for A proportional to J, 1 for orthogonal."""
-    cosine = np.sum(attention * J) / (np.linalg.norm(attention) * np.linalg.norm(J))
-    return float(np.sqrt(max(0.0, 1.0 - cosine**2)))
-
-
-def full_error(attention, values, J, U, beta: float) -> float:
-    """err_full = ||A x V_c - beta J x U_c|| / ||beta J x U_c||, where V_c is V minus the mean of each of its columns.
-
-    `attention` is A and J is (L, L); `values` is V and U is (C, C); x is the outer product.
-    """
-    V, U = values - values.mean(axis=0), U - U.mean(axis=0)
-    truth = beta**2 * np.sum(J**2) * np.sum(U**2)
-    product = beta * np.sum(attention * J) * np.sum(V * U)
-    square = np.sum(attention**2) * np.sum(V**2)
-    return float(np.sqrt(max(0.0, (square - 2.0 * product + truth) / truth)))
-
-
 def _unpacked(parameters, sites, colors):
     return parameters[: sites**2].reshape(sites, sites), parameters[sites**2 :].reshape(colors, colors)
 
 
-def _attention(weights, kind):
+def attention_of(weights, kind: str) -> np.ndarray:
+    """A (L, L) from W = `weights` (L, L): W itself for the `kind` raw, else the softmax of its rows without the diagonal."""
     if kind == "raw":
         return weights
     matrix = _softmax(weights)
@@ -180,8 +163,8 @@ def _softmax(weights):
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 
-def _softmax_pull_back(weights, gradient):
-    """Gradient with respect to W from that with respect to A, whose diagonal is zero."""
+def softmax_pull_back(weights, gradient) -> np.ndarray:
+    """The gradient in W (L, L) = `weights` from the `gradient` in A, the softmax of its rows without the diagonal."""
     matrix = _softmax(weights)
     return matrix * (gradient - np.sum(matrix * gradient, axis=1, keepdims=True))
 

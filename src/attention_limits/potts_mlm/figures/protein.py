@@ -1,0 +1,130 @@
+"""Contacts, losses and generated sequences of a protein family."""
+
+import numpy as np
+from matplotlib.colors import LogNorm
+
+from attention_limits.pipeline.readings import specifications
+from attention_limits.plotting import house_style, new_figure, points
+from attention_limits.potts_mlm.figures.shared import level, of_chosen, settled
+
+# One colour per number of heads, the last one for full pseudo-likelihood.
+_COLORS = ("#E69F00", "#D55E00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7", "#000000")
+
+
+@house_style
+def draw(cubes):
+    """From the cube protein: contact map, precision by rank and by M, test loss, one- and two-site statistics."""
+    cube = cubes["protein"]
+    structure = specifications(cube)["multihead_attention"]["model"]
+    largest = float(cube.samples.max())
+    heads = [int(value) for value in cube.heads.values]
+    names = {value: _name(value, cube.sizes["color"]) for value in heads}
+    colors = dict(zip(heads, (*_COLORS[: len(heads) - 1], _COLORS[-1]), strict=True))
+    figure, rows = new_figure(2, 3, 11.0, 7.0)
+    (maps, by_rank, by_samples), (losses, sites, pairs) = rows
+    _map(maps, cube.sel(samples=largest), structure, heads, names)
+    for value in heads:
+        part = cube.sel(heads=value)
+        curve = part.precision.sel(samples=largest).mean("replica").dropna("rank")
+        by_rank.plot(curve["rank"], curve, color=colors[value], label=names[value])
+        fitted = settled(part, "pair_").transpose("samples", "replica").values
+        length = min(cube.sizes["site"], int(cube["rank"].max()))
+        for axes, array in (
+            (by_samples, part.precision.sel(rank=length)),
+            (losses, of_chosen(part, "pair_test_loss", "pair_chosen")),
+        ):
+            array = array.transpose("samples", "replica")
+            axes.plot(array.samples, array.mean("replica"), color=colors[value], linewidth=1.0)
+            points(axes, array.samples.values, array.values, fitted, colors[value], names[value])
+    chance = _chance(cube, structure)
+    for axes in (by_rank, by_samples):
+        level(axes, chance, "chance", linestyle=":")
+        axes.set(ylim=(0, 1.02), ylabel="fraction of contacts")
+    independent = cube.independent_test_loss.sel(heads=heads[0]).transpose("samples", "replica")
+    losses.plot(
+        independent.samples, independent.mean("replica"), color="0.4", linestyle="-.", label="independent sites"
+    )
+    by_rank.axvline(cube.sizes["site"], color="0.8", linewidth=0.8, zorder=0)
+    by_rank.set(xlabel="pairs of highest score $k$")
+    by_samples.set(xscale="log", xlabel="training sequences $M$")
+    by_samples.set_title(f"first $k = L = {length}$ pairs", loc="left")
+    losses.set(xscale="log", xlabel="training sequences $M$", ylabel="test loss per site (nats)")
+    losses.legend()
+    by_rank.legend()
+    _statistics(sites, pairs, figure, cube)
+    return figure
+
+
+def _name(heads, colors):
+    if heads >= colors**2:
+        return "full (plmDCA)"
+    return "fields alone" if heads == 0 else f"{heads} head{'s' if heads > 1 else ''}"
+
+
+def _counted(cube, structure):
+    """Pairs i < j of known distance and sufficient separation: truth array (site, site_other)."""
+    column = _one(cube.column)
+    apart = column[None, :] - column[:, None] >= structure["separation"]
+    return apart & np.isfinite(_one(cube.pair_distance))
+
+
+def _chance(cube, structure):
+    distance, counted = _one(cube.pair_distance), _counted(cube, structure)
+    return float(np.mean(distance[counted] < structure["contact"])) if counted.any() else np.nan
+
+
+def _one(array):
+    """The values of the first replica; the reader gives all replicas the same."""
+    return array.isel(replica=0).values
+
+
+def _map(axes, cube, structure, heads, names):
+    """Known contacts, and the first L pairs of two models: the largest above, the smallest with heads below the diagonal."""
+    distance, counted = _one(cube.pair_distance), _counted(cube, structure)
+    number, size = np.arange(1, len(distance) + 1), len(distance)
+    known = np.where(np.isfinite(distance), distance < structure["contact"], np.nan)
+    edges = (0.5, size + 0.5)
+    axes.imshow(known, cmap="Greys", vmin=0, vmax=3, extent=(*edges, *edges[::-1]))
+    shown = (max(heads), min(value for value in heads if value > 0))
+    for value, above in zip(shown, (True, False), strict=True):
+        scores = np.where(counted, _one(cube.contact_score.sel(heads=value)), -np.inf)
+        order = np.argsort(-scores, axis=None, kind="stable")[: min(size, int(counted.sum()))]
+        i, j = np.unravel_index(order, scores.shape)
+        right = distance[i, j] < structure["contact"]
+        for chosen, color in ((right, "#0072B2"), (~right, "#D55E00")):
+            x, y = number[j][chosen], number[i][chosen]
+            axes.plot(*((x, y) if above else (y, x)), ".", color=color, markersize=4)
+    axes.plot(edges, edges, color="0.6", linewidth=0.6)
+    axes.set(xlabel="site $j$", ylabel="site $i$", xlim=edges, ylim=edges[::-1])
+    axes.set_title(f"above: {names[shown[0]]}; below: {names[shown[1]]}", loc="left")
+
+
+def _statistics(sites, pairs, figure, cube):
+    part = cube.isel(replica=0).dropna("samples", how="all", subset=["pair_histogram"])
+    part = part.dropna("heads", how="all", subset=["pair_histogram"]).isel(samples=-1, heads=-1)
+    flagged = "" if float(part.generated_converged) == 1 and float(part.fit_converged) == 1 else ", not converged"
+    sites.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+    sites.plot(
+        part.training_frequency.values.ravel(), part.generated_frequency.values.ravel(), ".", color="k", markersize=3
+    )
+    sites.set(xlabel="site frequency, alignment", ylabel="site frequency, generated")
+    sites.set_title(f"$r = {float(part.generated_site_correlation):.3f}${flagged}", loc="left")
+    histogram = part.pair_histogram.values
+    bins = part.bin.values
+    edge = 0.5 * (bins[1] - bins[0])
+    limits = (bins[0] - edge, bins[-1] + edge)
+    image = pairs.imshow(
+        np.where(histogram > 0, histogram, np.nan).T,
+        norm=LogNorm(),
+        origin="lower",
+        extent=(*limits, *limits),
+        cmap="viridis",
+    )
+    pairs.plot(limits, limits, color="0.7", linewidth=0.8)
+    pairs.set(xlabel="two-site correlation, alignment", ylabel="two-site correlation, generated")
+    slope, expected = float(part.generated_pair_slope), float(part.held_out_pair_correlation)
+    pairs.set_title(
+        f"$r = {float(part.generated_pair_correlation):.2f}$, slope {slope:.2f}; held out $r = {expected:.2f}$",
+        loc="left",
+    )
+    figure.colorbar(image, ax=pairs, label="pairs of sites and colours", shrink=0.85)

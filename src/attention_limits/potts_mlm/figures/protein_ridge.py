@@ -1,0 +1,34 @@
+"""Ridge regression of masked sites of an alignment: replica theory for the measured spectrum beside simulation."""
+
+import numpy as np
+
+from attention_limits.plotting import house_style, new_figure, points
+from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS, level
+
+
+@house_style
+def draw(cubes):
+    """From the cube protein_ridge: generalisation (top) and training error (bottom), one column per masked site."""
+    cube = cubes["protein_ridge"]
+    figure, rows = new_figure(
+        2, len(cube.masked), 4.2 * len(cube.masked), 5.8, sharex=True, sharey="row", squeeze=False
+    )
+    for masked, column in zip(cube.masked.values, rows.T, strict=True):
+        part = cube.sel(masked=masked)
+        for axes, kind in zip(column, ("generalization", "training"), strict=True):
+            for ridge, color in zip(part.ridge.values, RIDGE_COLORS, strict=False):
+                one = part.sel(ridge=ridge)
+                theory = one[f"spectrum_{kind}_error"].mean("replica")
+                axes.plot(theory.samples, theory, color=color, label=rf"$\lambda = {ridge:g}$")
+                measured = one[f"alignment_{kind}_error"].transpose("samples", "replica").values
+                points(axes, one.samples.values, measured, np.ones(measured.shape), color, None)
+        flat = part.isel(ridge=0, samples=0, replica=0)
+        level(column[0], float(flat.masked_variance), "variance of the site", linestyle=":")
+        level(column[0], float(flat.masked_noise), "best linear prediction", linestyle="--")
+        column[0].axvline(float(flat.directions), color="0.85", linewidth=0.8, zorder=0)
+        column[0].set_title(f"masked site {masked:g}, $p = {float(flat.inputs):g}$ inputs", loc="left")
+        column[1].set(xlabel="training sequences $M$", xscale="log")
+    rows[0][0].set(ylabel="generalisation error", yscale="log")
+    rows[1][0].set(ylabel="training error")
+    rows[0][0].legend()
+    return figure

@@ -1,0 +1,202 @@
+"""Attention with site fields and several heads, fitted to weighted sequences: from independent sites to full pseudo-likelihood.
+
+logits_ia = h_i(a) + sum_{j != i} J_ij(a, s_j) with J_ij(a, b) = sum_h A^h_ij V^h_ab. One head without fields is the factored
+attention of Rende et al. 2024 (arXiv:2304.07235). C^2 heads can be any J: the loss is then the asymmetric pseudo-likelihood of
+plmDCA (Ekeberg, Hartonen, Aurell 2014, J. Comput. Phys. 276, 341), and the fit is that of J itself, which is convex. Several
+heads for proteins: Bhattacharya et al. 2022 (Pac. Symp. Biocomput. 27, 34) and Caredda, Pagnani 2025 (BMC Bioinform. 26, 41).
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from attention_limits.potts_mlm import pair_kernels
+from attention_limits.potts_mlm.descent import MEMORY, START, Descent, descend
+from attention_limits.potts_mlm.pair_model import Ridge, Shape, composed, penalty, pull_back
+
+# Numbers that L-BFGS keeps of each kind, steps and changes of the gradient: more would not stay in the cache.
+KEPT = 3 * 10**6
+FEWEST_PAIRS = 8
+
+
+@dataclass(frozen=True)
+class PairFit:
+    """The end point of a descent.
+
+    Attributes
+    ----------
+    fields : array (L, C)
+    couplings : array (L, L, C, C)
+        J_ij(a, b) at [i, j, b, a]; zero for i = j. J_ij and J_ji are different conditionals: see `contacts.joint_model`.
+    loss : float
+        Weighted training loss per site in nats, without ridges.
+    descent : Descent
+        Objective with the ridges, largest component of the gradient, iterations, whether it has converged.
+    """
+
+    fields: np.ndarray
+    couplings: np.ndarray
+    loss: float
+    descent: Descent
+
+
+def fit(
+    sequences, weights, shape: Shape, ridge: Ridge, rng: np.random.Generator, *, pseudo_count: float = 1.0,
+    max_iterations: int = 1000, tolerance: float = 1e-5,
+) -> PairFit:  # fmt: skip
+    """Minimise (1 / (W L)) sum_mi w_m (-log p(s_mi | s_m,-i)) plus ridges by L-BFGS, W = sum_m w_m.
+
+    Parameters
+    ----------
+    sequences : int8 array (M, L), colours 0 to C - 1
+    weights : array (M,)
+        Positive.
+    shape : Shape
+    ridge : Ridge
+    rng : numpy.random.Generator
+        Draws A, or Q and K, and V at the start: normal numbers of standard deviation START. J of a full model starts at zero.
+    pseudo_count : float > 0
+        Of the site frequencies whose logarithms are the fields at the start.
+    max_iterations : int
+    tolerance : float
+        Largest component of the gradient, nats per site, at which the fit has converged.
+
+    Raises
+    ------
+    ValueError
+        When the sequences do not fit the shape, or there is not one weight for each.
+    """
+    sequences, weights = _checked(sequences, shape), np.asarray(weights, dtype=float)
+    if weights.shape != (len(sequences),) or not np.all(weights > 0.0):
+        raise ValueError(f"weights of shape {weights.shape}: must be ({len(sequences)},) and positive")
+    start = START * rng.standard_normal(shape.size)
+    fields, *rest = shape.split(start)
+    fields[:] = np.log(site_frequencies(sequences, weights, shape.colors, pseudo_count))
+    fields -= fields.mean(axis=1, keepdims=True)
+    if shape.full:
+        rest[0][:] = 0.0
+    elif shape.rank is None and shape.attention == "raw":
+        rest[0][:, range(shape.sites), range(shape.sites)] = 0.0
+    # Equal sequences are one sequence with their weights together.
+    distinct, places = np.unique(sequences, axis=0, return_inverse=True)
+    together = np.bincount(places.ravel(), weights)
+    if shape.full:
+        found = _descend_by_site(start, shape, distinct, together, ridge, max_iterations, tolerance)
+    else:
+        memory = int(np.clip(KEPT // shape.size, FEWEST_PAIRS, MEMORY))
+        found = descend(
+            lambda flat: objective(flat, shape, distinct, together, ridge), start, max_iterations, tolerance, memory
+        )
+    fields, couplings = composed(found.parameters, shape)
+    return PairFit(fields, couplings, found.objective - penalty(found.parameters, couplings, shape, ridge), found)
+
+
+def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge) -> tuple[float, np.ndarray]:
+    """The objective of `fit` and its gradient, in nats per site; arguments are not checked here.
+
+    Parameters
+    ----------
+    parameters : array (shape.size,)
+    shape, ridge
+        As in `fit`.
+    sequences : int8 array (M, L), weights : array (M,)
+
+    Returns
+    -------
+    float, array (shape.size,)
+    """
+    fields, couplings = composed(parameters, shape)
+    gradient = np.empty_like(parameters)
+    d_fields, *d_rest = shape.split(gradient)
+    padded = pair_kernels.padded(couplings)
+    d_padded = np.empty_like(padded)
+
+    def of_site(i):
+        return pair_kernels.loss_and_gradient(i, padded[i], fields[i], sequences, weights, d_padded[i], d_fields[i])
+
+    scale = 1.0 / (weights.sum() * shape.sites)
+    loss = scale * sum(_over_sites(of_site, shape.sites))
+    d_couplings = scale * d_padded[..., : shape.colors] + ridge.couplings * couplings
+    d_fields *= scale
+    d_fields += ridge.fields * fields
+    if shape.full:
+        d_rest[0][:] = d_couplings
+    else:
+        pull_back(shape.split(parameters)[1:], d_couplings, d_rest, shape)
+        for part, d_part in zip(shape.split(parameters)[1:], d_rest, strict=True):
+            d_part += ridge.weights * part
+    return loss + penalty(parameters, couplings, shape, ridge), gradient
+
+
+def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, tolerance):
+    """The minimum of a full model. No parameter belongs to two sites, so each site descends by itself, in the cache."""
+    sites, colors = shape.sites, shape.colors
+    scale = 1.0 / (weights.sum() * sites)
+
+    def of_site(i):
+        def function(flat):
+            h, J = flat[:colors], flat[colors:].reshape(sites, colors, colors)
+            gradient, d_padded = np.empty_like(flat), pair_kernels.padded(J)
+            loss = pair_kernels.loss_and_gradient(
+                i, d_padded.copy(), h, sequences, weights, d_padded, gradient[:colors]
+            )
+            gradient[:colors] = scale * gradient[:colors] + ridge.fields * h
+            gradient[colors:] = (scale * d_padded[..., :colors] + ridge.couplings * J).ravel()
+            return scale * loss + 0.5 * (ridge.fields * h @ h + ridge.couplings * np.vdot(J, J)), gradient
+
+        first = np.concatenate([part[i].ravel() for part in shape.split(start)])
+        memory = int(np.clip(KEPT // first.size, FEWEST_PAIRS, MEMORY))
+        return descend(function, first, max_iterations, tolerance, memory)
+
+    found = _over_sites(of_site, sites)
+    together = np.empty(shape.size)
+    fields, couplings = shape.split(together)
+    for i, item in enumerate(found):
+        fields[i], couplings[i] = item.parameters[:colors], item.parameters[colors:].reshape(sites, colors, colors)
+    return Descent(
+        together,
+        sum(item.objective for item in found),
+        max(item.gradient_norm for item in found),
+        max(item.iterations for item in found),
+        all(item.converged for item in found),
+    )
+
+
+def losses(fields, couplings, sequences) -> np.ndarray:
+    """-log p(s_i | s_-i) of sequences (n, L) at every site, in nats: array (n, L).
+
+    `fields` is h (L, C), `couplings` is J (L, L, C, C) as in `PairFit`.
+    """
+    sequences, padded = np.ascontiguousarray(sequences, dtype=np.int8), pair_kernels.padded(couplings)
+    out = np.empty(sequences.shape[::-1])
+    _over_sites(lambda i: pair_kernels.losses(i, padded[i], fields[i], sequences, out[i]), len(fields))
+    return out.T
+
+
+def site_frequencies(sequences, weights, colors: int, pseudo_count: float) -> np.ndarray:
+    """f_i(a) = (sum_m w_m [s_mi = a] + pseudo_count / C) / (W + pseudo_count): array (L, C).
+
+    `sequences` is (M, L) with `colors` C, `weights` is (M,).
+    """
+    counts = np.stack([weights @ (sequences == color) for color in range(colors)], axis=1)
+    return (counts + pseudo_count / colors) / (np.sum(weights) + pseudo_count)
+
+
+def _over_sites(function, sites):
+    """[function(0), function(1), ...], on as many threads as numba may use; the result does not depend on their number."""
+    threads = numba.get_num_threads()
+    if threads == 1:
+        return [function(i) for i in range(sites)]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, range(sites)))
+
+
+def _checked(sequences, shape):
+    sequences = np.asarray(sequences)
+    if sequences.ndim != 2 or len(sequences) < 1 or sequences.shape[1] != shape.sites:
+        raise ValueError(f"sequences of shape {sequences.shape}: must be (M, {shape.sites}) with M >= 1")
+    if sequences.min() < 0 or sequences.max() >= shape.colors:
+        raise ValueError(f"colours {sequences.min()} to {sequences.max()}: allowed: 0 to {shape.colors - 1}")
+    return np.ascontiguousarray(sequences, dtype=np.int8)

@@ -1,0 +1,59 @@
+"""Fits at one point of an experiment on an alignment, shared by the estimators that need one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.potts_mlm.families import sequence_weights
+from attention_limits.potts_mlm.pair_attention import PairFit, fit
+from attention_limits.potts_mlm.pair_model import Ridge, Shape
+from attention_limits.potts_mlm.sequences import training_set
+
+
+@dataclass(frozen=True)
+class Fits:
+    """All starts at one point.
+
+    Attributes
+    ----------
+    sequences : int8 array (M, L)
+    weights : array (M,)
+    shape : Shape
+    starts : list of PairFit
+        A convex fit stands for all its starts.
+    chosen : int
+        The start with the smallest objective.
+    """
+
+    sequences: np.ndarray
+    weights: np.ndarray
+    shape: Shape
+    starts: list[PairFit]
+    chosen: int
+
+
+def shape_of(sites: int, colors: int, heads: int, solver: dict) -> Shape:
+    """The model of `sites` L, `colors` C and a number of `heads` under the keys of a `solver`.
+
+    From C^2 free heads without a ridge of their own on, J itself is the parameter.
+    """
+    rank, attention = solver.get("rank"), solver["attention"]
+    full = heads >= colors**2 and rank is None and attention == "raw" and solver["weight_ridge"] == 0.0
+    return Shape(sites, colors, heads, rank, attention, full)
+
+
+def fit_point(spec, streams, data, at, replica) -> Fits:
+    """All fits of a point `at` of an experiment, to the training sequences of `data` and `replica` and their weights.
+
+    `spec` and `streams` are those of the estimator; its solver holds the keys of `specs_proteins.Fitting`.
+    """
+    solver = spec["solver"]
+    sequences = training_set(streams, data, replica, at, int(at["samples"]))
+    weights = sequence_weights(sequences, solver["identity"])
+    shape = shape_of(sequences.shape[1], data.sizes["color"], int(at["heads"]), solver)
+    ridge = Ridge(solver["field_ridge"], solver["coupling_ridge"], solver["weight_ridge"])
+    rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver["starts"])
+    keys = ("pseudo_count", "max_iterations", "tolerance")
+    found = [fit(sequences, weights, shape, ridge, rng, **{key: solver[key] for key in keys}) for rng in rngs]
+    starts = found * solver["starts"] if shape.convex else found
+    return Fits(sequences, weights, shape, starts, int(np.argmin([item.descent.objective for item in starts])))
