@@ -168,7 +168,7 @@ def _unpacked(parameters, sites, colors):
 
 
 def attention_of(weights, kind: str) -> np.ndarray:
-    """A (L, L) from W (L, L) = `weights`: W itself for the `kind` raw, for softmax the softmax of its rows without the diagonal."""
+    """A (L, L) from W (L, L) = `weights`: itself for the `kind` raw, for softmax the softmax of its rows without the diagonal."""
     if kind == "raw":
         return weights
     matrix = _softmax(weights)
