@@ -20,7 +20,7 @@ class Fits:
     weights : array (M,)
     shape : Shape
     starts : list of PairFit
-        A convex fit stands for all its starts.
+        A convex fit stands for all its starts. The first start of free raw heads is the spectral one, the others are random.
     chosen : int
         The start with the smallest objective.
     """
@@ -54,6 +54,11 @@ def fit_point(spec, streams, data, at, replica) -> Fits:
     ridge = Ridge(solver["field_ridge"], solver["coupling_ridge"], solver["weight_ridge"])
     rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver["starts"])
     keys = ("pseudo_count", "max_iterations", "tolerance")
-    found = [fit(sequences, weights, shape, ridge, rng, **{key: solver[key] for key in keys}) for rng in rngs]
+    # Singular values have no meaning for products of factors and for softmax attention.
+    free = shape.rank is None and shape.attention == "raw" and not shape.convex
+    found = [
+        fit(sequences, weights, shape, ridge, rng, spectral=free and start == 0, **{key: solver[key] for key in keys})
+        for start, rng in enumerate(rngs)
+    ]
     starts = found * solver["starts"] if shape.convex else found
     return Fits(sequences, weights, shape, starts, int(np.argmin([item.descent.objective for item in starts])))
