@@ -17,7 +17,7 @@ def letters_of(text, alphabet):
 def weights_of(rows, identity):
     """1 / number of rows with at least `identity` of the letters equal, by counting pair by pair."""
     sites = len(rows[0])
-    needed = np.ceil(identity * sites - 1e-6)
+    needed = np.ceil(identity * sites - 1e-9)
     return np.array([1.0 / sum(sum(a == b for a, b in zip(s, t, strict=True)) >= needed for t in rows) for s in rows])
 
 

@@ -19,6 +19,10 @@ from attention_limits.potts_mlm.pair_model import Ridge, Shape, composed, penalt
 # Numbers that L-BFGS keeps of each kind, steps and changes of the gradient: more would not stay in the cache.
 KEPT = 3 * 10**6
 FEWEST_PAIRS = 8
+# Tolerance of the fit whose singular values are a start.
+ROUGH = 1e-4
+# One site has so many couplings that more pairs cost more than the gradient.
+SITE_PAIRS = 10
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class PairFit:
 
 def fit(
     sequences, weights, shape: Shape, ridge: Ridge, rng: np.random.Generator, *, pseudo_count: float = 1.0,
-    max_iterations: int = 1000, tolerance: float = 1e-5,
+    max_iterations: int = 1000, tolerance: float = 1e-5, spectral: bool = False,
 ) -> PairFit:  # fmt: skip
     """Minimise (1 / (W L)) sum_mi w_m (-log p(s_mi | s_m,-i)) plus ridges by L-BFGS, W = sum_m w_m.
 
@@ -62,6 +66,8 @@ def fit(
     max_iterations : int
     tolerance : float
         Largest component of the gradient, nats per site, at which the fit has converged.
+    spectral : bool
+        Start free raw heads at the largest singular values of J (L^2, C^2), of a rough fit of the full model, instead.
 
     Raises
     ------
@@ -82,6 +88,11 @@ def fit(
     # Equal sequences are one sequence with their weights together.
     distinct, places = np.unique(sequences, axis=0, return_inverse=True)
     together = np.bincount(places.ravel(), weights)
+    if spectral:
+        full = Shape(shape.sites, shape.colors, 0, full=True)
+        rough = np.concatenate([fields.ravel(), np.zeros(full.size - fields.size)])
+        rough = _descend_by_site(rough, full, distinct, together, ridge, max_iterations, ROUGH).parameters
+        _to_singular_values(full.split(rough)[1], *rest)
     if shape.full:
         found = _descend_by_site(start, shape, distinct, together, ridge, max_iterations, tolerance)
     else:
@@ -130,6 +141,17 @@ def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge) -> tup
     return loss + penalty(parameters, couplings, shape, ridge), gradient
 
 
+def _to_singular_values(couplings, attention, values):
+    """Write A (heads, L, L) and V (heads, C, C) of the best approximation of J; heads beyond its rank C^2 stay as they are."""
+    colors = values.shape[-1]
+    flat = couplings.reshape(-1, colors**2)
+    squares, vectors = np.linalg.eigh(flat.T @ flat)
+    chosen = np.argsort(-squares)[: len(values)]
+    roots = np.maximum(squares[chosen], np.finfo(float).tiny) ** 0.25
+    values[: len(chosen)] = (vectors[:, chosen] * roots).T.reshape(-1, colors, colors)
+    attention[: len(chosen)] = (flat @ (vectors[:, chosen] / roots)).T.reshape(-1, *attention.shape[1:])
+
+
 def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, tolerance):
     """The minimum of a full model. No parameter belongs to two sites, so each site descends by itself, in the cache."""
     sites, colors = shape.sites, shape.colors
@@ -147,8 +169,7 @@ def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, to
             return scale * loss + 0.5 * (ridge.fields * h @ h + ridge.couplings * np.vdot(J, J)), gradient
 
         first = np.concatenate([part[i].ravel() for part in shape.split(start)])
-        memory = int(np.clip(KEPT // first.size, FEWEST_PAIRS, MEMORY))
-        return descend(function, first, max_iterations, tolerance, memory)
+        return descend(function, first, max_iterations, tolerance, SITE_PAIRS)
 
     found = _over_sites(of_site, sites)
     together = np.empty(shape.size)

@@ -9,6 +9,9 @@ from attention_limits.potts_mlm.pair_attention import PairFit, fit
 from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.sequences import training_set
 
+# The tolerance of a full model in units of that of heads: the gradient of a head sums over many couplings.
+FULL = 0.1
+
 
 @dataclass(frozen=True)
 class Fits:
@@ -20,7 +23,7 @@ class Fits:
     weights : array (M,)
     shape : Shape
     starts : list of PairFit
-        A convex fit stands for all its starts.
+        A convex fit stands for all its starts. The first start of free raw heads is the spectral one, the others are random.
     chosen : int
         The start with the smallest objective.
     """
@@ -53,7 +56,13 @@ def fit_point(spec, streams, data, at, replica) -> Fits:
     shape = shape_of(sequences.shape[1], data.sizes["color"], int(at["heads"]), solver)
     ridge = Ridge(solver["field_ridge"], solver["coupling_ridge"], solver["weight_ridge"])
     rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver["starts"])
-    keys = ("pseudo_count", "max_iterations", "tolerance")
-    found = [fit(sequences, weights, shape, ridge, rng, **{key: solver[key] for key in keys}) for rng in rngs]
+    options = {key: solver[key] for key in ("pseudo_count", "max_iterations")}
+    tolerance = solver["tolerance"] * (FULL if shape.full else 1.0)
+    # Singular values have no meaning for products of factors and for softmax attention.
+    free = shape.rank is None and shape.attention == "raw" and not shape.convex
+    found = [
+        fit(sequences, weights, shape, ridge, rng, spectral=free and start == 0, tolerance=tolerance, **options)
+        for start, rng in enumerate(rngs)
+    ]
     starts = found * solver["starts"] if shape.convex else found
     return Fits(sequences, weights, shape, starts, int(np.argmin([item.descent.objective for item in starts])))

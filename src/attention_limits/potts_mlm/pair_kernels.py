@@ -131,9 +131,10 @@ def sweep(rng, couplings, fields, states, sweeps):
     """
     sites, colors = fields.shape
     logits = np.zeros(couplings.shape[3])
-    for chain in range(len(states)):
-        for _ in range(sweeps):
-            for i in range(sites):
+    # The couplings of one site stay in the cache for all chains.
+    for _ in range(sweeps):
+        for i in range(sites):
+            for chain in range(len(states)):
                 for a in range(colors):
                     logits[a] = fields[i, a]
                 for j in range(sites):

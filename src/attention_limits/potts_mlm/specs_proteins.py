@@ -131,7 +131,8 @@ class Fitting(Section):
     starts: Whole = Field(2, ge=1, le=1000, description="Random starts; convex fits have one, which stands for all.")
     max_iterations: Whole = Field(1000, ge=1, le=10**5, description="Largest number of L-BFGS iterations per start.")
     tolerance: Tolerance = Field(
-        1e-5, description="Largest component of the gradient, in nats per site, at which a fit has converged."
+        1e-5,
+        description="Largest component of the gradient, in nats per site, of a converged fit; a tenth if J is free.",
     )
 
 

@@ -47,7 +47,7 @@ def draw(cubes):
     by_rank.axvline(cube.sizes["site"], color="0.8", linewidth=0.8, zorder=0)
     by_rank.set(xlabel="pairs of highest score $k$")
     by_samples.set(xscale="log", xlabel="training sequences $M$")
-    by_samples.set_title(f"first $k = L = {length}$ pairs", loc="left")
+    by_samples.set_title(f"first $k = {length}$ pairs", loc="left")
     losses.set(xscale="log", xlabel="training sequences $M$", ylabel="test loss per site (nats)")
     losses.legend()
     by_rank.legend()
