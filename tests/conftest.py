@@ -1,19 +1,36 @@
+import os
 import shutil
 
 import pytest
 from hypothesis import settings
 
 from attention_limits import __main__ as program
-from toy import Toy
+from toy import REPOSITORY, Toy
+
+# As in the jobs of the workflow: two processes with two threads each on two cores spend most of their time on waiting in the
+# loops of the linear algebra. Numpy, numba and JAX read this when they are imported, which nothing above does.
+os.environ.update(dict.fromkeys(program._THREAD_VARIABLES, "1"), XLA_FLAGS="--xla_cpu_multi_thread_eigen=false")
 
 # Cores are shared with other tests, so one slow example says nothing; the same examples each time.
 settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile("house")
 
 
+LONGEST = ("test_smoke.py", "test_determinism.py", "test_tutorials.py")
+FAMILIES = [path.parent.name for path in (REPOSITORY / "config").glob("*/experiments")]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The tests of the workflow come first: the longest ones at the end would leave one core idle."""
-    items.sort(key=lambda item: "workflow" not in item.path.parts)
+    """One process runs all tests of a family, so that each of its kernels compiles once; other tests fill up either process.
+
+    The longest of them come first: at the end they would leave one core idle.
+    """
+    for item in items:
+        for family in FAMILIES:
+            if item.path.parent.name == family or item.path.name.startswith(f"test_{family}_"):
+                item.add_marker(pytest.mark.xdist_group(family))
+    items.sort(key=lambda item: ("workflow" not in item.path.parts, item.path.name not in LONGEST))
 
 
 @pytest.fixture(autouse=True, scope="session")

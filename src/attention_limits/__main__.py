@@ -1,15 +1,16 @@
-"""The command line: what the rules of the workflow call, and what a person can call."""
+"""The command line, for the rules of the workflow and for the user."""
 
 import argparse
 import errno
-import json
 import os
 import sys
 import time
 from importlib import import_module
 from pathlib import Path
 
+from attention_limits.pipeline.arguments import mapping, named, whole
 from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.provenance import PACKAGE, SOURCE
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -20,59 +21,8 @@ _THREAD_VARIABLES = (
 )
 
 
-# Errors of a disk that accepts no more; a traceback would add nothing.
+# Errors of a full or read-only disk; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
-
-_MODULES = {
-    **dict.fromkeys(("run", "merge", "draw"), "jobs"),
-    **dict.fromkeys(("check", "list", "show", "summary"), "reports"),
-    **dict.fromkeys(("threshold", "check_link"), "links"),
-    "audit": "audit",
-}
-
-
-def _whole(minimum: int):
-    def number(text: str) -> int:
-        value = int(text)
-        if value < minimum:
-            raise ValueError
-        return value
-
-    number.__name__ = f"whole number ≥ {minimum}"
-    return number
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise ValueError
-    return value
-
-
-_positive.__name__ = "number > 0"
-
-
-def _mapping(text: str) -> dict:
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError
-    return value
-
-
-_mapping.__name__ = "JSON mapping"
-
-
-def _link_parameters(parser: argparse.ArgumentParser, rest: list[str]) -> dict:
-    """Arguments `--name value` that no option took, as parameters of a link; numbers are read as such."""
-    if len(rest) % 2 or not all(name.startswith("--") for name in rest[::2]):
-        parser.error(f"parameters of a link are written --name value, got: {' '.join(rest)}")
-    parameters = {}
-    for name, text in zip(rest[::2], rest[1::2], strict=True):
-        try:
-            parameters[name[2:]] = json.loads(text)
-        except ValueError:
-            parameters[name[2:]] = text
-    return parameters
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,11 +35,11 @@ def _parser() -> argparse.ArgumentParser:
 
     scaled = argparse.ArgumentParser(add_help=False)
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
-    scaled.add_argument("--seed", type=_whole(0), default=0, help="root seed of all random streams (default: 0)")
+    scaled.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
     scaled.add_argument(
         "--set",
         dest="settings",
-        type=_mapping,
+        type=mapping,
         default={},
         metavar="JSON",
         help="changes of models: family, model, key",
@@ -98,14 +48,16 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
     run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml")
-    run.add_argument("--estimator", required=True, help="an estimator of the experiment, or data it reads")
-    run.add_argument("--chunk", help="name of one chunk (default: all that are not there, or not current)")
+    run.add_argument("--estimator", required=True, help="an estimator of the experiment, or its data")
+    run.add_argument("--chunk", help="name of one chunk (default: all chunks that are missing or not current)")
     run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
-    run.add_argument("--threads", type=_whole(1), default=1, help="threads of BLAS and numba (default: 1)")
+    run.add_argument("--threads", type=whole(1), default=1, help="threads of BLAS and numba (default: 1)")
+    run.set_defaults(function="cli.jobs:run_command")
 
     merge = commands.add_parser("merge", parents=[scaled], help="join all chunks of an experiment into its cube")
     merge.add_argument("spec", type=Path, metavar="SPEC", help="experiment file")
     merge.add_argument("--output", type=Path, help="file of the cube (default: below results/cubes)")
+    merge.set_defaults(function="cli.jobs:merge_command")
 
     draw = commands.add_parser("draw", help="draw a figure from cubes, as PDF and PNG")
     draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
@@ -113,47 +65,66 @@ def _parser() -> argparse.ArgumentParser:
         "cubes", type=Path, nargs="+", metavar="CUBE", help="cubes; the figure gets each by its file name"
     )
     draw.add_argument("--output", type=Path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
+    draw.set_defaults(function="cli.jobs:draw_command")
 
     check = commands.add_parser("check", help="validate experiment files at every scale")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")
+    check.set_defaults(function="cli.reports:check_command")
 
     listing = commands.add_parser("list", parents=[scaled], help="list experiments, cubes and figures with their state")
     listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
-    listing.add_argument("--stale", action="store_true", help="print only chunk files nothing needs any more")
+    listing.add_argument("--stale", action="store_true", help="print only the chunk files that are not needed any more")
+    listing.set_defaults(function="cli.reports:list_command")
 
     summary = commands.add_parser(
-        "summary", parents=[scaled], help="what a run has made, and which points did not converge"
+        "summary", parents=[scaled], help="print the results of a run and the points that did not converge"
     )
     summary.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+    summary.set_defaults(function="cli.reports:summary_command")
 
     audit = commands.add_parser("audit", parents=[scaled], help="compare published numbers with the cubes")
     audit.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
     audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
-
-    threshold = commands.add_parser(
-        "threshold",
-        help="thresholds of weak recovery of a link, with errors",
-        epilog="Parameters of the link follow by name: --skip 1 --depth 2.",
-    )
-    threshold.add_argument("--link", default="deep_attention", help="name of a link, or FILE.py:NAME")
-    threshold.add_argument("--replicas", type=_whole(2), default=4, help="scramblings of the nodes (default: 4)")
-    threshold.add_argument("--nodes", type=_whole(16), default=1024, help="nodes per replica, a power of two")
-    threshold.add_argument("--resolution", type=_positive, default=0.75, help="accuracy of the channel (default: 0.75)")
-    threshold.add_argument("--seed", type=_whole(0), default=0, help="root seed of the nodes (default: 0)")
-
-    link = commands.add_parser(
-        "check-link",
-        help="whether a link is what it says, on random fields",
-        epilog="Parameters of the link follow by name: --skip 1 --depth 2.",
-    )
-    link.add_argument("link", metavar="FILE.py:NAME", help="a link of your own, or the name of a provided one")
-    link.add_argument("--outputs", type=_whole(64), default=1024, help="outputs of each test (default: 1024)")
-    link.add_argument("--resolution", type=_positive, default=0.75, help="accuracy of the channel (default: 0.75)")
-    link.add_argument("--seed", type=_whole(0), default=0, help="seed of the fields (default: 0)")
+    audit.set_defaults(function="cli.audit:audit_command")
 
     show = commands.add_parser("show", help="summarise a cube as text")
     show.add_argument("cube", type=Path, metavar="CUBE")
+    show.set_defaults(function="cli.reports:show_command")
+    compute = commands.add_parser(
+        "compute",
+        help="run one estimator without an experiment file",
+        epilog="Keys of model, grid and solver follow by name: --skip 1 --alpha 0:1.6:17 (start:stop:num) or --alpha 0.5,1.",
+    )
+    compute.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
+    compute.add_argument("--replicas", type=whole(1), default=1, help="independent repetitions (default: 1)")
+    compute.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
+    compute.add_argument("--workers", type=whole(1), default=1, help="processes that share the points (default: 1)")
+    compute.add_argument("--results", type=Path, help="folder that keeps the points (default: nothing is kept)")
+    compute.add_argument("--output", "-o", type=Path, metavar="CUBE.nc", help="the cube")
+    compute.add_argument("--csv", type=Path, metavar="TABLE.csv", help="one row per point and replica")
+    compute.add_argument("--plot", type=Path, metavar="CURVE.pdf", help="picture of the variable --y")
+    compute.add_argument("--y", metavar="VARIABLE", help="variable of the picture")
+    compute.add_argument("--color", metavar="DIMENSION", help="dimension that the colours of the picture show")
+    compute.set_defaults(parameters={}, function="cli.ask:compute_command")
+
+    export = commands.add_parser("export", help="write a cube as CSV")
+    export.add_argument("cube", type=Path, metavar="CUBE")
+    export.add_argument("--output", "-o", type=Path, metavar="TABLE.csv", help="default: the screen")
+    export.add_argument(
+        "--aggregate", action="store_true", help="mean, standard error and number of replicas per point"
+    )
+    export.set_defaults(function="cli.ask:export_command")
+
+    names = commands.add_parser("estimators", help="list the estimators of all families")
+    names.set_defaults(function="cli.ask:estimators_command")
+
+    describe = commands.add_parser("describe", help="list the keys of an estimator: allowed values, default, meaning")
+    describe.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
+    describe.set_defaults(function="cli.ask:describe_command")
+
+    for file in sorted(SOURCE.glob("*/commands.py")):
+        import_module(f"{PACKAGE}.{file.parent.name}.commands").add(commands)
     return parser
 
 
@@ -162,8 +133,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     known, rest = parser.parse_known_args(arguments)
     options = vars(known)
-    if options["command"] in ("threshold", "check-link"):
-        options["parameters"] = _link_parameters(parser, rest)
+    if "parameters" in options:
+        try:
+            options["parameters"] = named(rest)
+        except ValueError as error:
+            parser.error(str(error))
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if "threads" in options:
@@ -174,12 +148,12 @@ def main(arguments: list[str] | None = None) -> int:
             # JAX takes all cores unless this flag forbids it; it accepts no other number.
             flags = os.environ.get("XLA_FLAGS", "")
             os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
-    command = options.pop("command").replace("-", "_")
-    module = _MODULES[command]
+    del options["command"]
+    module, _, function = options.pop("function").partition(":")
     try:
-        getattr(import_module(f"attention_limits.cli.{module}"), f"{command}_command")(**options)
-        if module == "jobs":
-            # Goes into the log of a job: what it costs, whatever else the machine does meanwhile.
+        getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)
+        if module == "cli.jobs":
+            # For the log of a job: its cost, independent of the load of the machine.
             print(f"{time.process_time():.1f} s of CPU")
     except (SpecError, CubeError) as error:
         for problem in error.problems:
@@ -187,7 +161,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            # The reader of a pipe, such as `head`, has seen enough.
+            # The reader of a pipe, such as `head`, has closed it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         if error.errno not in _REFUSED:

@@ -11,7 +11,8 @@ from faults import started, wait_for_files
 from toy import Toy
 from toy_data import share
 
-pytestmark = pytest.mark.slow
+# What all of them begin with is made once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("data")]
 
 CUBE = "results/cubes/toy/shared.nc"
 SPEC = "config/toy/experiments/shared.yaml"

@@ -1,4 +1,4 @@
-"""The real experiments at smoke scale: equal data on one core and on two, in any order, and after interruption."""
+"""The real experiments at smoke scale: equal data from one process and from jobs in any order, killed and resumed."""
 
 import os
 import random
@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import smoke_run
 from attention_limits.pipeline.project import load_project
 from golden import golden
 from toy import REPOSITORY
@@ -35,17 +36,17 @@ def digests(folder):
 
 
 def compare(tmp_path, chosen, interruptions, longest):
-    """A plain run on two cores, and one on one core, jobs in random order, killed a few times."""
+    """All lines in one process, and jobs of Snakemake on two cores in random order, killed a few times."""
     project = load_project(REPOSITORY, {"scale": "smoke"})
     cubes = [project.cube_path(family, name) for family, names in chosen.items() for name in names]
     chunks = [path for family, names in chosen.items() for name in names for path in project.chunk_paths(family, name)]
     plain, other = tmp_path / "plain", tmp_path / "other"
     for folder in (plain, other):
         folder.mkdir()
-    assert snakemake(plain, "--cores", "2", *cubes).wait(3000) == 0
+    smoke_run.run(plain, smoke_run.lines(smoke_run.snakemake(plain, "-n", "--config", "scale=smoke", "--", *cubes)))
 
     random_ = random.Random(5)
-    arguments = ["--cores", "1", *cubes]
+    arguments = ["--cores", "2", *cubes]
     for _ in range(interruptions):
         first = random_.sample(chunks, len(chunks) // 2)
         running = snakemake(other, *arguments, "--prioritize", *first)

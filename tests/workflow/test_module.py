@@ -72,15 +72,6 @@ def test_a_module_without_configuration_has_that_of_its_folder(toy, outer):
     assert "results/cubes/toy/growth_curve.nc" in done.stdout
 
 
-def test_a_working_directory_elsewhere(toy, tmp_path):
-    done = toy.snakemake("--cores", "2", "--directory", str(tmp_path / "else where"))
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "else where/results" / CUBE).exists()
-    assert not (toy.folder / "results").exists()
-    again = toy.snakemake("-n", "--directory", str(tmp_path / "else where"))
-    assert "Nothing to be done" in again.stdout + again.stderr
-
-
 def test_a_project_in_another_folder_with_the_estimators_of_this_one(toy, tmp_path):
     """Experiments in a folder that has a config/ and nothing else."""
     mine = tmp_path / "mine"

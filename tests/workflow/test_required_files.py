@@ -2,7 +2,8 @@
 
 import pytest
 
-from toy import EXPERIMENT, FIGURES
+from attention_limits.__main__ import main
+from toy import EXPERIMENT, FIGURES, imported
 
 pytestmark = pytest.mark.slow
 
@@ -21,16 +22,23 @@ def project(toy):
     )
     toy.write("src/attention_limits/toy/figures/file.rst", "Heights of the file.\n")
     toy.edit("src/attention_limits/toy/figures/heights.py", 'cubes["growth_curve"]', "next(iter(cubes.values()))")
-    return toy
+    with imported(toy):
+        yield toy
 
 
-def state_of_the_file(project):
-    """The states that `list` gives the cube and the figure of the file."""
-    lines = [line.split() for line in project.program("list").stdout.splitlines()]
-    return [words[1] for words in lines if "from_file" in words[2] or "toy_file" in words[2]]
+def test_left_out_while_missing_and_current_afterwards(project, monkeypatch, capsys):
+    monkeypatch.chdir(project.folder)
 
+    def program(*arguments):
+        """Exit code, output and errors of a command, in this process."""
+        code = main([*arguments])
+        return code, *capsys.readouterr()
 
-def test_left_out_while_missing_and_current_afterwards(project):
+    def state_of_the_file():
+        """The states that `list` gives the cube and the figure of the file."""
+        lines = [line.split() for line in program("list")[1].splitlines()]
+        return [words[1] for words in lines if "from_file" in words[2] or "toy_file" in words[2]]
+
     dry = project.snakemake("-n")
     (note,) = [line for line in dry.stderr.splitlines() if "left out" in line]
     assert note == (
@@ -40,22 +48,22 @@ def test_left_out_while_missing_and_current_afterwards(project):
     assert "growth_curve" in dry.stdout
     assert "from_file" not in dry.stdout
     assert "toy_file" not in dry.stdout
-    assert state_of_the_file(project) == []
-    assert "left out" in project.program("list").stderr
-    checked = project.program("check", SPEC)
-    assert checked.returncode == 0
-    assert "heights.txt is missing: save there" in checked.stdout
+    assert state_of_the_file() == []
+    assert "left out" in program("list")[2]
+    code, text, _ = program("check", SPEC)
+    assert code == 0
+    assert "heights.txt is missing: save there" in text
     for command in (["run", SPEC, "--estimator", "growth"], ["merge", SPEC]):
-        refused = project.program(*command)
-        assert (refused.returncode, refused.stdout) == (2, "")
-        assert f"{SPEC}: requires: {project.folder / FILE} is missing" in refused.stderr
+        code, text, errors = program(*command)
+        assert (code, text) == (2, "")
+        assert f"{SPEC}: requires: {project.folder / FILE} is missing" in errors
 
     project.write(FILE, "1 2 3\n")
-    assert state_of_the_file(project) == ["absent", "absent"]
+    assert state_of_the_file() == ["absent", "absent"]
     done = project.snakemake("toy_file")
     assert done.returncode == 0, done.stderr
     assert "left out" not in done.stderr
-    assert state_of_the_file(project) == ["complete", "complete"]
+    assert state_of_the_file() == ["complete", "complete"]
 
     project.write(FILE, "1 2 4\n")
     assert project.planned("toy_file") == [
@@ -64,8 +72,8 @@ def test_left_out_while_missing_and_current_afterwards(project):
         *["toy/from_file: growth"] * 2,
         "toy/from_file: merge",
     ]
-    assert state_of_the_file(project) == ["stale", "stale"]
+    assert state_of_the_file() == ["stale", "stale"]
 
     (project.folder / FILE).unlink()
-    assert state_of_the_file(project) == []
-    assert project.program("list", "--stale").stdout == ""
+    assert state_of_the_file() == []
+    assert program("list", "--stale")[1] == ""

@@ -11,7 +11,7 @@ import yaml
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.yaml_reader import read_yaml
-from toy import REPOSITORY, imported
+from toy import REPOSITORY, Toy, imported
 
 SPEC = "config/toy/experiments/growth_curve.yaml"
 PAYLOADS = (
@@ -140,23 +140,23 @@ def toy_project(toy, config=None):
     return []
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.parametrize("key", ["scale", "seed", "families", "results", "project"])
-def test_every_key_of_the_run(toy, key, payload):
-    value = [payload] if key == "families" else payload
-    found = toy_project(toy, {"scale": "laptop", key: value})
-    folder = key in ("results", "project")
-    if folder and not set(payload) & set("{}\n") and not payload.startswith("-"):
-        # A folder may have any other name; a project without config/ is reported.
-        assert found == [] or "no such folder" in found[0] or key == "results"
-        return
-    assert found
-    assert all(f": {key}" in line for line in found)
+def test_every_key_of_the_run(toy, key):
+    for payload in PAYLOADS:
+        found = toy_project(toy, {"scale": "laptop", key: [payload] if key == "families" else payload})
+        folder = key in ("results", "project")
+        if folder and not set(payload) & set("{}\n") and not payload.startswith("-"):
+            # A folder may have any other name; a project without config/ is reported.
+            assert found == [] or "no such folder" in found[0] or key == "results", payload
+        else:
+            assert found, payload
+            assert all(f": {key}" in line for line in found), payload
 
 
 @pytest.mark.slow
-def test_free_texts_run_as_they_are(toy):
-    """Everything that may be anything holds every payload at once; so do the results' folder and a file's name."""
+def test_free_texts_run_as_they_are(tmp_path):
+    """Everything that may be anything holds every payload at once; so do the folders of the project and of the results."""
+    toy = Toy(tmp_path / 'it\'s a $(touch PWNED) "project"; mine')
     everything = " ".join(payload.replace("\n", " ") for payload in PAYLOADS)
     document = {**read_yaml(toy.folder / SPEC), "title": everything, "description": everything}
     document["requires"] = {"README.md": everything}
@@ -174,7 +174,6 @@ def test_free_texts_run_as_they_are(toy):
         assert cube.attrs["title"] == everything
     report = toy.snakemake("--config", f"results={results}", "--report", "report.html")
     assert report.returncode == 0, report.stderr
-    assert list(toy.folder.rglob("PWNED")) == []
     # The command that a message offers is as safe.
     chunk = next((toy.folder / results).glob("chunks/toy/growth_curve/growth/*.nc"))
     chunk.unlink()
@@ -182,7 +181,7 @@ def test_free_texts_run_as_they_are(toy):
     assert refused.returncode == 2
     repair = refused.stderr.partition("repair: ")[2].strip()
     subprocess.run(["bash", "-c", repair.replace("&& snakemake", "&& true")], cwd=toy.folder, check=True)
-    assert list(toy.folder.rglob("PWNED")) == []
+    assert list(tmp_path.rglob("PWNED")) == []
 
 
 @pytest.mark.parametrize("name", ["a; touch PWNED", "$(touch PWNED)", "two words", "-x", "{chunk}", "Über"])

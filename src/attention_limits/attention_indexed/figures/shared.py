@@ -31,7 +31,7 @@ def model(cube, key):
 
 
 def theory(cube, ratio=None):
-    """Error of the state evolution at the alpha of its own grid."""
+    """Error of the state evolution at the alphas of its grid."""
     return _part(cube, "state_evolution", ratio).mmse.isel(replica=0, drop=True).dropna("alpha")
 
 
@@ -47,14 +47,28 @@ def threshold(cube, ratio=None):
 
 
 def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o"):
-    """Errors of matrix AMP with standard errors over data sets, hollow where most have not converged; x is `scale` times the
-    realised alpha of the data."""
+    """Errors of matrix AMP at `scale` times the realised alpha of the data, as `data_sets` draws them."""
     part = _part(cube, "matrix_amp", ratio)
     error = part.mmse.transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
     if error.size:
-        settled = part.converged.sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica")
-        x = scale * realised_alpha(part, error.alpha)
-        points(axes, x, np.maximum(error.values, FLOOR), settled.values, color, label, marker)
+        converged = part.converged.sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica").values
+        data_sets(axes, scale * realised_alpha(part, error.alpha), error.values, converged, color, label, marker)
+
+
+def data_sets(axes, x, errors, converged, color, label, marker="o"):
+    """A filled marker is the mean over the data sets on which AMP converged, with its standard error.
+
+    A small hollow marker is the error on one data set on which it did not. `errors` and `converged` have the shape (n, replicas).
+    """
+    settled, errors = converged == 1, np.maximum(errors, FLOOR)
+    some = settled.any(axis=1)
+    only, flags = (np.where(settled, array, np.nan)[some] for array in (errors, 1.0))
+    points(axes, x[some], only, flags, color, label, marker)
+    for replica, stuck in zip(errors.T, ~settled.T, strict=True):
+        axes.plot(
+            x[stuck], replica[stuck], marker, color=color, markerfacecolor="white", markersize=2.5, markeredgewidth=0.8,
+            zorder=2.9,
+        )  # fmt: skip
 
 
 def mark_thresholds(axes, positions, colors):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.attention_indexed.figures.shared import data_sets
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present, realised_alpha
 
 
 @house_style
@@ -24,7 +25,7 @@ def draw(cubes):
         flags = settled.transpose("alpha", "replica").values
         curve(axes, theory.alpha.values, values, color, f"layer {layer}, state evolution", converged=flags)
         values = actual.sel(layer=layer).transpose("alpha", "replica").values
-        points(axes, sampled, values, converged.values, color, f"layer {layer}, AMP")
+        data_sets(axes, sampled, values, converged.values, color, f"layer {layer}, AMP")
         expected = predicted.sel(layer=layer).mean("replica")
         axes.plot(
             sampled,

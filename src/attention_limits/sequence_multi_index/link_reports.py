@@ -1,4 +1,8 @@
-"""Commands about one link, without an experiment file: threshold, check-link."""
+"""Reports on one link, without an experiment file: the commands threshold and check-link.
+
+`link` is the name of a provided link or FILE.py:NAME, `parameters` its keyword arguments, `resolution` the accuracy of the
+channel, `seed` the root seed.
+"""
 
 import sys
 import time
@@ -23,13 +27,16 @@ MOSTLY = 0.95
 
 
 def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, resolution: float, seed: int) -> None:
-    """Print the staircase of weak recovery of a link, with errors over independent scramblings of the nodes."""
+    """Print the staircase of weak recovery of a link, with errors over `replicas` scramblings of `nodes` nodes.
+
+    Raises SpecError for a link that its quick check refuses, and for a number of nodes that is no power of two.
+    """
+    if nodes & (nodes - 1):
+        raise SpecError([f"--nodes must be a power of two, got {nodes}"])
     model = _sound(link, parameters, seed)
     try:
         streams = Streams(seed, "sequence_multi_index", "threshold")
         channels = [Channel(model, resolution, streams.generator("channel", r)) for r in range(replicas)]
-        if nodes < 1 or nodes & (nodes - 1):
-            raise ValueError(f"--nodes must be a power of two, got {nodes}")
     except ValueError as error:
         raise SpecError([str(error)]) from None
     written = ", ".join(f"{key} {value}" for key, value in parameters.items())
@@ -52,7 +59,7 @@ def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, re
 
 
 def check_link_command(link: str, parameters: dict, outputs: int, resolution: float, seed: int) -> None:
-    """Print what a link is and that it passed every check; SpecError with all problems otherwise."""
+    """Print the sizes of a link and its checks on `outputs` outputs. Raises SpecError with all checks that fail."""
     model = _sound(link, parameters, seed)
     print(f"{link}: {model.rows} rows, {model.tokens} tokens, sign symmetry {model.sign_symmetry}")
     try:
@@ -93,15 +100,15 @@ def _report(replica, replicas, start):
 
 
 def _line(number, steps, replicas):
-    """One threshold as text: value with error, what is learnt, what was learnt before."""
+    """One threshold as text: value with error, rows that become learnable, overlaps of the rows learnt before."""
     alpha, spread = mean_and_error([step.alpha for step in steps])
     if not np.isfinite(alpha) and np.isfinite(steps[0].bound):
         # Independent replicas: their mean bound is as safe as each.
         return f"{number}. no weak recovery below alpha = {np.mean([step.bound for step in steps]):.4g}"
     if not np.isfinite(alpha):
-        return f"{number}. nothing more is learnt before what was learnt is recovered exactly"
+        return f"{number}. no further row is learnt before the learnt rows are recovered exactly"
     found = [step for step in steps if np.isfinite(step.alpha)]
-    # Few replicas may agree by chance: the errors that their nodes show themselves are a floor, known for the first step.
+    # Few replicas may agree by chance. The error estimated from the nodes of each replica, known for the first step, is a floor.
     own = np.sqrt(np.sum([step.error**2 for step in found])) / len(found)
     error = np.fmax(spread, own)
     text = f"{number}. alpha = {alpha:.4f}" + (f" ± {error:.4f}" if np.isfinite(error) else "")

@@ -1,0 +1,59 @@
+"""The real workflow at smoke scale without a process for each job: Snakemake plans, one process runs all its command lines.
+
+The lines are those that Snakemake prints for its jobs, in its order. Python starts once, not for each of some 200 jobs, and each
+kernel compiles once. The tests of the toy project and `test_determinism.py` show that Snakemake runs such lines.
+
+Numba keeps no compiled code on the disk for this: code that it reads back differs in the last bits from code that it has compiled
+(smoke cube of two layers).
+"""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from attention_limits import __main__ as program
+from toy import REPOSITORY
+
+
+def snakemake(folder: Path, *arguments: str) -> str:
+    """What Snakemake prints for the repository's workflow in a working directory; it must succeed."""
+    command = [sys.executable, "-m", "snakemake", "-s", str(REPOSITORY / "Snakefile")]
+    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def lines(planned: str) -> list[list[str]]:
+    """Arguments of `attention-limits` in the command lines of a dry run, in its order."""
+    found = re.findall(r"^Shell command: python -m attention_limits (.*) > \S+ 2>&1 \|\|", planned, re.MULTILINE)
+    assert len(found) == len(re.findall(r"^Job \d+: ", planned, re.MULTILINE))
+    return [shlex.split(line) for line in found]
+
+
+def run(folder: Path, commands: list[list[str]]) -> None:
+    """Run command lines one after the other in one new process."""
+    done = subprocess.run(
+        [sys.executable, __file__],
+        cwd=folder,
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def main() -> None:
+    # Numba starts its threads once: no line may set their number.
+    program._THREAD_VARIABLES = ()
+    for command in json.load(sys.stdin):
+        if status := program.main(command):
+            sys.exit(f"exit status {status}: {shlex.join(command)}")
+
+
+if __name__ == "__main__":
+    main()
