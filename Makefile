@@ -37,11 +37,11 @@ rerun: $(STAMP)
 	$(SNAKEMAKE) -R $(RULE)
 
 test: lint
-	.venv/bin/pytest -n 2 --dist loadgroup
+	.venv/bin/pytest -n 2
 
 # The quick tests: no subprocess, and compilation only of the tested code.
 test-fast: $(STAMP)
-	.venv/bin/pytest -n 2 --dist loadgroup -m "not cluster and not soak and not slow"
+	.venv/bin/pytest -n 2 -m "not cluster and not soak and not slow"
 
 # Snakemake's plugin for a queue, for the login node.
 slurm cluster-generic: $(STAMP)

@@ -4,12 +4,16 @@ import time
 
 import numpy as np
 
+from attention_limits.potts_mlm import transformer_kernels
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
 from attention_limits.potts_mlm.pair_attention import objective as pair_objective
 from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
+from attention_limits.potts_mlm.transformer import Shape as Encoder
+from attention_limits.potts_mlm.transformer import initial, positions
+from naive_potts_mlm import adabmdca_sweep, incremental_sweeps, naive_objective
 from table import Row, Spread, growth
 
 SITES = COLORS = 20
@@ -20,11 +24,10 @@ BETAS = (0.45, 0.8)
 def rows(quick):
     """All rows; the two programs of each row run alternately."""
     repeats = 2 if quick else 5
-    return [gibbs_row(beta, repeats) for beta in BETAS] + [
-        gradient_row(repeats),
-        pseudo_likelihood_row(repeats, *((30, 500) if quick else (100, 3000))),
-        replica_row(repeats),
-    ]
+    gibbs = [gibbs_row(beta, peer, repeats) for beta in BETAS for peer in ("incremental", "adabmDCA")]
+    full = pseudo_likelihood_row(repeats, *((30, 500) if quick else (100, 3000)))
+    training = [training_row(layers, repeats) for layers in (1, 3)]
+    return [*gibbs, gradient_row(repeats), full, *training, replica_row(repeats)]
 
 
 def growths(quick):
@@ -36,28 +39,6 @@ def model(seed=1):
     """A Gaussian instance at the size of the experiments."""
     rng = np.random.default_rng(seed)
     return Potts(site_couplings("gaussian", SITES, rng), color_couplings("gaussian", COLORS, rng))
-
-
-def naive_sweep(potts, beta, state, rng):
-    """One cyclic sweep in plain numpy: the field of a site from all others, then a colour from its softmax. Changes `state`."""
-    for i in range(len(state)):
-        field = potts.J[i] @ potts.U[state]
-        weights = np.exp(beta * (field - field.max()))
-        state[i] = rng.choice(len(field), p=weights / weights.sum())
-
-
-def naive_objective(attention, values, sequences):
-    """Loss and gradients (dA, dV) with one-hot arrays and einsum."""
-    onehot = np.eye(len(values))[sequences]
-    received = np.einsum("ab,mjb->mja", values, onehot)
-    logits = np.einsum("ij,mja->mia", attention, received)
-    weights = np.exp(logits - logits.max(axis=2, keepdims=True))
-    probability = weights / weights.sum(axis=2, keepdims=True)
-    residual = (probability - onehot) / (len(sequences) * len(attention))
-    d_attention = np.einsum("mia,mja->ij", residual, received)
-    np.fill_diagonal(d_attention, 0.0)
-    d_values = np.einsum("mia,ij,mjb->ab", residual, attention, onehot, optimize=True)
-    return -np.mean(np.log(np.sum(probability * onehot, axis=2))), d_attention, d_values
 
 
 def _timed(function, units):
@@ -78,19 +59,23 @@ def _row(what, ours, baseline, repeats, note):
     )  # fmt: skip
 
 
-def gibbs_row(beta, repeats):
-    """Time per site update in equilibrium."""
+def gibbs_row(beta, peer, repeats):
+    """Time per site update in equilibrium, of sixteen replicas."""
     potts, rng = model(), np.random.default_rng(2)
-    ladder = Ladder(potts, [beta], rng)
-    state = ladder.sample(1, 1000).states[0, 0].astype(int)
-    gap, naive_sweeps = 20_000, 20
-    return _row(
-        f"Gibbs update of a site, C = L = {COLORS}, β = {beta:g}",
-        (lambda: ladder.sample(1, gap), gap * SITES),
-        (lambda: [naive_sweep(potts, beta, state, rng) for _ in range(naive_sweeps)], naive_sweeps * SITES),
-        repeats,
-        "baseline: numpy, the field anew",
-    )
+    ladder = Ladder(potts, [beta], rng, runs=16)
+    state = ladder.sample(1, 1000)[0].states[0, 0].astype(np.int64)
+    gap, sweeps = 2000, 500
+    if peer == "incremental":
+        fields = potts.fields(state)[0]
+        note = "baseline: one replica, double precision, fields of all sites kept up to date"
+        baseline = (lambda: incremental_sweeps(rng, potts.J, potts.U, beta, state, fields, 20_000), 20_000 * SITES)
+    else:
+        couplings = np.einsum("ij,ab->iajb", potts.J, potts.U).astype(np.float32)
+        onehot = np.tile(np.eye(COLORS, dtype=np.float32)[state], (16, 1, 1))
+        note = "baseline: the step of adabmDCA in numpy, sixteen chains"
+        baseline = (lambda: [adabmdca_sweep(couplings, beta, onehot, rng) for _ in range(sweeps)], sweeps * SITES * 16)
+    what = f"Gibbs update of a site, C = L = {COLORS}, β = {beta:g}, against {peer}"
+    return _row(what, (lambda: ladder.sample(1, gap), gap * SITES * 16), baseline, repeats, note)
 
 
 def gradient_row(repeats, count=3000):
@@ -106,6 +91,39 @@ def gradient_row(repeats, count=3000):
         (lambda: naive_objective(attention, values, sequences), count),
         repeats,
         f"{count} sequences; baseline: numpy einsum with one-hot arrays",
+    )
+
+
+def training_row(layers, repeats, count=1000, batch=100):
+    """Time per step of training an encoder: an epoch of ours, and as many steps of the same encoder in JAX."""
+    rng = np.random.default_rng(4)
+    shape = Encoder(SITES, COLORS, layers)
+    sequences = rng.integers(0, COLORS, (count, SITES))
+    steps = count // batch
+    orders, masked = rng.permutation(count).reshape(steps, batch), rng.integers(0, SITES, (steps, batch))
+    theta, waves = initial(shape, rng), positions(SITES, shape.width).astype(np.float32)
+    moments, rates = np.zeros((2, len(theta)), dtype=np.float32), np.full(steps, 0.01)
+    tokens = sequences.astype(np.int32)
+
+    def ours():
+        transformer_kernels.epoch(theta, moments, shape.sizes, waves, sequences, orders, masked, rates, False, 0)
+
+    def peer():
+        import jax_transformer as jax_peer
+
+        # The peer gives its parameters away, so that each epoch begins with a copy.
+        parameters = jax_peer.jnp.asarray(theta.copy())
+        state = jax_peer.METHODS["sgd"].init(parameters)
+        for order, sites in zip(orders, masked, strict=True):
+            parameters, state, loss = jax_peer.step(parameters, state, tokens[order], sites, 0.01, shape, "sgd")
+        loss.block_until_ready()
+
+    return _row(
+        f"step of training a transformer, {layers} layer{'s' if layers > 1 else ''}, C = L = d = {SITES}, batch {batch}",
+        (ours, steps),
+        (peer, steps),
+        repeats,
+        "baseline: JAX, one compiled step at a time",
     )
 
 
@@ -159,7 +177,7 @@ def site_growths(sizes, repeats):
         return Potts(site_couplings("gaussian", sites, rng), color_couplings("gaussian", colors, rng))
 
     def gibbs(sites):
-        ladder = Ladder(potts(sites), [0.3], np.random.default_rng(2))
+        ladder = Ladder(potts(sites), [0.3], np.random.default_rng(2), runs=16)
         return lambda: ladder.sample(1, gap)
 
     def gradient(sites):

@@ -20,16 +20,27 @@ LONGEST = ("test_smoke.py", "test_determinism.py", "test_tutorials.py")
 FAMILIES = [path.parent.name for path in (REPOSITORY / "config").glob("*/experiments")]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
     """One process runs all tests of a family, so that each of its kernels compiles once; other tests fill up either process.
 
-    The longest of them come first: at the end they would leave one core idle.
+    A file of other tests stays together for the fixtures of its module; tests of the workflow are long, and most have none.
     """
-    for item in items:
-        for family in FAMILIES:
-            if item.path.parent.name == family or item.path.name.startswith(f"test_{family}_"):
-                item.add_marker(pytest.mark.xdist_group(family))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFamily(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            folder, file = nodeid.partition("::")[0].split("/")[-2:]
+            for family in FAMILIES:
+                if folder == family or file.startswith(f"test_{family}_"):
+                    return family
+            return nodeid if folder == "workflow" and file != "test_data.py" else file
+
+    return ByFamily(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    """The longest tests come first: at the end they would leave one core idle."""
     items.sort(key=lambda item: ("workflow" not in item.path.parts, item.path.name not in LONGEST))
 
 

@@ -135,7 +135,7 @@ def test_the_seconds_of_a_job_are_those_of_its_benchmark(tmp_path):
 
 
 def test_the_minutes_of_a_figure_are_those_of_its_data_chunks_cubes_and_drawing(project, tmp_path):
-    name = "potts_fig2"
+    name = "potts_fig3_right"
     figure = project.figures[name]
     (cube,) = figure.cubes
     jobs = [f"data/potts_mlm/{cube}/potts_samples/a", f"chunks/potts_mlm/{cube}/factored_attention/a"]

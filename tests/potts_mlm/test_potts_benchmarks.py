@@ -10,11 +10,12 @@ import pytest
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.pair_attention import objective as pair_objective
 from attention_limits.potts_mlm.pair_model import Ridge, Shape
+from attention_limits.potts_mlm.potts import Potts
 
 pytestmark = pytest.mark.slow
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-benchmark = importlib.import_module("potts_mlm")
+benchmark, peers = importlib.import_module("potts_mlm"), importlib.import_module("naive_potts_mlm")
 
 
 def test_naive_gradient_is_ours():
@@ -23,7 +24,7 @@ def test_naive_gradient_is_ours():
     parameters = rng.standard_normal(16 + 9)
     parameters[:16:5] = 0.0
     loss, gradient = objective(parameters, sequences, 3, "raw", 0.0)
-    naive = benchmark.naive_objective(parameters[:16].reshape(4, 4), parameters[16:].reshape(3, 3).T, sequences)
+    naive = peers.naive_objective(parameters[:16].reshape(4, 4), parameters[16:].reshape(3, 3).T, sequences)
     assert naive[0] == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(naive[1].ravel(), gradient[:16], atol=1e-12)
     np.testing.assert_allclose(naive[2].T.ravel(), gradient[16:], atol=1e-12)
@@ -48,16 +49,32 @@ def test_the_matrix_products_are_those_of_the_pseudo_likelihood():
     np.testing.assert_allclose(shape.split(gradient)[1], product, atol=1e-13)
 
 
-def test_naive_sweeps_have_the_same_stationary_distribution():
-    """Mean energy of 2 spins of 2 colours over 20 000 sweeps against enumeration; the autocorrelation at this beta is below 0.1,
+def _naive(potts, beta, state, rng):
+    peers.naive_sweep(potts, beta, state[0], rng)
+
+
+def _incremental(potts, beta, state, rng):
+    peers.incremental_sweeps(rng, potts.J, potts.U, beta, state[0], potts.fields(state)[0], 1)
+
+
+def _adabmdca(potts, beta, state, rng):
+    couplings = np.einsum("ij,ab->iajb", potts.J, potts.U).astype(np.float32)
+    onehot = np.eye(2, dtype=np.float32)[state]
+    peers.adabmdca_sweep(couplings, beta, onehot, rng)
+    state[:] = onehot.argmax(axis=2)
+
+
+@pytest.mark.parametrize("sweep", [_naive, _incremental, _adabmdca])
+def test_sweeps_of_the_peers_have_the_same_stationary_distribution(sweep):
+    """Mean energy of 2 spins of 2 colours over 10 000 sweeps against enumeration; the autocorrelation at this beta is below 0.1,
     so that 6 standard errors of independent samples are far beyond a false-alarm rate of 1e-4."""
-    potts = benchmark.Potts([[0.0, 1.0], [1.0, 0.0]], [[0.5, -0.2], [-0.2, 0.1]])
+    potts = Potts([[0.0, 1.0], [1.0, 0.0]], [[0.5, -0.2], [-0.2, 0.1]])
     states, probability = potts.enumerate(0.8)
     energies = potts.energy(states)
     expected = probability @ energies
-    state, rng, found = np.zeros(2, dtype=int), np.random.default_rng(2), []
-    for _ in range(20_000):
-        benchmark.naive_sweep(potts, 0.8, state, rng)
-        found.append(state.copy())
+    state, rng, found = np.zeros((1, 2), dtype=np.int64), np.random.default_rng(2), []
+    for _ in range(10_000):
+        sweep(potts, 0.8, state, rng)
+        found.append(state[0].copy())
     spread = np.sqrt(probability @ (energies - expected) ** 2 / len(found))
     assert potts.energy(np.array(found)).mean() == pytest.approx(expected, abs=6 * spread)

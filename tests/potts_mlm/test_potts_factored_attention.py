@@ -10,14 +10,13 @@ from scipy.optimize import approx_fprime
 from agreement import assert_mean
 from attention_limits.potts_mlm.factored_attention import (
     fit,
-    full_error,
     independent_losses,
     losses,
     objective,
-    site_error,
 )
 from attention_limits.potts_mlm.gibbs import Ladder, compare
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
+from attention_limits.potts_mlm.recovery import full_error, site_error
 
 pytestmark = pytest.mark.slow
 
@@ -157,11 +156,9 @@ def test_excess_loss_and_error_at_the_size_of_the_paper():
     temperature: a factor 2."""
     rng = np.random.default_rng(1)
     model = Potts(site_couplings("gaussian", 20, rng), color_couplings("gaussian", 20, rng))
-    runs = []
-    for child in rng.spawn(2):
-        ladder = Ladder(model, [0.0, 0.12, 0.22, 0.29, 0.34, 0.38, 0.42], child)
-        ladder.sample(50, 20)
-        runs.append(ladder.sample(3000, 20))
+    ladder = Ladder(model, [0.0, 0.12, 0.22, 0.29, 0.34, 0.38, 0.42], rng, runs=2)
+    ladder.sample(50, 20)
+    runs = ladder.sample(3000, 20)
     agreement = compare(*runs, 20)
     assert agreement.converged(1.05).all()
     assert agreement.distance[-1].mean() == pytest.approx(0.7, abs=0.05)

@@ -32,9 +32,9 @@ def assert_distribution(model, beta, states):
 @pytest.mark.parametrize("random_sites", [False, True])
 def test_gibbs_sweeps_sample_the_enumerated_distribution(random_sites):
     model = random_model(4, 3, seed=1)
-    ladder = Ladder(model, [0.6], np.random.default_rng(2), random_sites)
+    ladder = Ladder(model, [0.6], np.random.default_rng(2), random_sites=random_sites)
     ladder.sample(10, 10)
-    assert_distribution(model, 0.6, ladder.sample(20_000, 15).states[:, 0])
+    assert_distribution(model, 0.6, ladder.sample(20_000, 15)[0].states[:, 0])
 
 
 def test_tempering_samples_every_temperature():
@@ -43,7 +43,7 @@ def test_tempering_samples_every_temperature():
     betas = [0.0, 0.5, 1.0, 2.0, 4.0]
     ladder = Ladder(model, betas, np.random.default_rng(4))
     ladder.sample(100, 40)
-    sampled = ladder.sample(10_000, 60)
+    (sampled,) = ladder.sample(10_000, 60)
     assert np.all(sampled.swap_rate > 0.1)
     for k, beta in enumerate(betas):
         assert_distribution(model, beta, sampled.states[:, k])
@@ -53,7 +53,7 @@ def test_tempering_samples_every_temperature():
 def test_local_fields_stay_exact_between_refreshes():
     """The increments of 1000 sweeps leave the energy of the last configuration right to rounding."""
     model = random_model(6, 5, seed=5)
-    sampled = Ladder(model, [0.3, 0.6], np.random.default_rng(6)).sample(2, 1000)
+    (sampled,) = Ladder(model, [0.3, 0.6], np.random.default_rng(6)).sample(2, 1000)
     for k in range(2):
         np.testing.assert_allclose(sampled.energies[:, k], model.energy(sampled.states[:, k]), atol=1e-9)
 
@@ -102,10 +102,9 @@ def test_two_runs_that_stay_apart_are_not_called_converged():
     model = random_model(20, 20, seed=11)
     runs = {}
     for name, betas in (("single", [1.2]), ("ladder", np.linspace(0.0, 0.5, 10))):
-        pair = [Ladder(model, betas, stream) for stream in np.random.default_rng(12).spawn(2)]
-        for ladder in pair:
-            ladder.sample(50, 20)
-        runs[name] = compare(*(ladder.sample(200, 20) for ladder in pair), model.colors)
+        ladder = Ladder(model, betas, np.random.default_rng(12), runs=2)
+        ladder.sample(50, 20)
+        runs[name] = compare(*ladder.sample(200, 20), model.colors)
     assert not runs["single"].converged(1.05).any()
     assert runs["single"].cross[0] > runs["single"].distance.max() + 0.1
     assert runs["ladder"].converged(1.05).all()
@@ -120,6 +119,21 @@ def test_a_ladder_increases_from_zero_or_above(betas):
 def test_sampling_does_not_depend_on_the_batches(monkeypatch):
     def sampled(batch):
         monkeypatch.setattr("attention_limits.potts_mlm.gibbs.BATCH", batch)
-        return Ladder(random_model(3, 2, seed=18), [0.1, 0.4], np.random.default_rng(3)).sample(12, 3)
+        return Ladder(random_model(3, 2, seed=18), [0.1, 0.4], np.random.default_rng(3)).sample(12, 3)[0]
 
     np.testing.assert_array_equal(sampled(4).states, sampled(50).states)
+
+
+def test_runs_side_by_side_are_independent_and_fill_several_blocks():
+    """Three runs of six temperatures are 18 replicas, more than one block holds. At beta = 0 all colours are equally likely, so
+    two runs agree at 1/3 of the sites; 5000 configurations of 4 sites, 5 standard errors (false alarm 1e-6)."""
+    model = random_model(4, 3, seed=1)
+    ladder = Ladder(model, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0], np.random.default_rng(21), runs=3)
+    ladder.sample(20, 10)
+    runs = ladder.sample(5000, 10)
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        agreed = np.mean(runs[first].states[:, 0] == runs[second].states[:, 0])
+        assert agreed == pytest.approx(1 / 3, abs=5 * np.sqrt(2 / 9 / 20_000))
+    for run in runs:
+        assert_distribution(model, 1.0, run.states[:, 5])
+        np.testing.assert_allclose(run.energies[:, 3], model.energy(run.states[:, 3]), atol=1e-10)

@@ -20,7 +20,7 @@ from toy import REPOSITORY
         (("model", "colors"), 1, "model.colors: 1: allowed: a whole number ≥ 2"),
         (("model", "couplings", "rank"), 2, "model.couplings.rank: unknown key; allowed: kind"),
         (("model", "couplings", "kind"), "contact", "model.couplings.density: missing; allowed: a number ≥ 0"),
-        (("model", "couplings", "kind"), "ising", 'model.couplings.kind: "ising": allowed: contact, file, gaussian, low_rank'),
+        (("model", "couplings", "kind"), "ising", 'model.couplings.kind: "ising": allowed: contact, distances, file'),
         (("model", "couplings"), {"kind": "file", "file": "no.npy"}, "model.couplings.file: .*no.npy: cannot be read"),
         (("model", "couplings"), {"kind": "file", "file": "odd.npy"}, r"odd.npy: entry \[0, 1\] = 1: .* must be symmetric"),
         (("model", "couplings"), {"kind": "file", "file": "big.npy"}, "big.npy: 5 rows; the model has 4"),

@@ -156,27 +156,42 @@ def test_mixed_attention_converged_is_honest(mixing, softmax):
 @given(layers=st.sampled_from([1, 2, 3]), width=st.sampled_from([2, 3, 8]))
 def test_transformer_is_that_of_plain_arrays(layers, width):
     """Losses against a forward pass in plain arrays; gradient against central differences."""
-    import jax
-
     from attention_limits.potts_mlm.transformer import Shape, evaluate, gradient, initial
 
-    sequences = np.random.default_rng(1).integers(0, 3, (10, 4))
-    parameters = initial(Shape(4, 3, layers, width, 5), jax.random.key(2))
-    found, _ = evaluate(parameters, jax.numpy.asarray(sequences))
-    plain = jax.tree.map(lambda part: np.asarray(part, dtype=float), parameters)
-    np.testing.assert_allclose(found, _plain_transformer(plain, sequences), atol=2e-5)
-    leaves, tree = jax.tree.flatten(plain)
-    slopes = jax.tree.leaves(gradient(parameters, sequences))
     rng, step = np.random.default_rng(3), 1e-4
-    for number in rng.choice(len(leaves), 5, replace=False):
-        index = tuple(int(rng.integers(size)) for size in leaves[number].shape)
+    sequences = rng.integers(0, 3, (10, 4))
+    shape = Shape(4, 3, layers, width, 5)
+    theta = initial(shape, rng)
+    plain = theta.astype(float)
+    np.testing.assert_allclose(
+        evaluate(theta, shape, sequences)[0], _plain_transformer(_named(shape, plain), sequences), atol=2e-5
+    )
+    _, slope = gradient(theta, shape, sequences)
+    for place in rng.choice(len(theta), 5, replace=False):
         pair = []
         for sign in (1, -1):
-            moved = [leaf.copy() for leaf in leaves]
-            moved[number][index] += sign * step
-            pair.append(_plain_transformer(jax.tree.unflatten(tree, moved), sequences).mean())
+            moved = plain.copy()
+            moved[place] += sign * step
+            pair.append(_plain_transformer(_named(shape, moved), sequences).mean())
         # Single precision, and kinks of the rectifier within the step.
-        assert float(slopes[number][index]) == pytest.approx((pair[0] - pair[1]) / (2.0 * step), abs=2e-4)
+        assert float(slope[place]) == pytest.approx((pair[0] - pair[1]) / (2.0 * step), abs=2e-4)
+
+
+def _named(shape, theta):
+    """The arrays of flat parameters by name, in the order that `Shape.parts` states."""
+    arrays = iter(shape.split(theta))
+
+    def dense():
+        return {"matrix": next(arrays), "bias": next(arrays)}
+
+    def norm():
+        return {"scale": next(arrays), "shift": next(arrays)}
+
+    embedding, layers = next(arrays), []
+    for _ in range(shape.layers):
+        layer = {name: dense() for name in ("query", "key", "value", "out", "up", "down")}
+        layers.append({**layer, "norm_1": norm(), "norm_2": norm()})
+    return {"embedding": embedding, "layers": layers, "head": dense()}
 
 
 def _plain_transformer(parameters, sequences):

@@ -11,8 +11,7 @@ from faults import started, wait_for_files
 from toy import Toy
 from toy_data import share
 
-# What all of them begin with is made once.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("data")]
+pytestmark = pytest.mark.slow
 
 CUBE = "results/cubes/toy/shared.nc"
 SPEC = "config/toy/experiments/shared.yaml"

@@ -24,6 +24,17 @@ def positive(text: str) -> float:
     return value
 
 
+def finite(text: str) -> float:
+    """A number that is not infinite."""
+    value = float(text)
+    if not -float("inf") < value < float("inf"):
+        raise ValueError
+    return value
+
+
+finite.__name__ = "finite number"
+
+
 def mapping(text: str) -> dict:
     """A JSON mapping."""
     value = json.loads(text)

@@ -15,7 +15,7 @@ PACKAGE = "attention_limits"
 SOURCE = Path(__file__).parents[1]
 
 # Modules that cannot change a number: an edit to them must not rerun anything.
-INERT = frozenset({f"{PACKAGE}.pipeline.progress"})
+INERT = frozenset({PACKAGE, f"{PACKAGE}.pipeline.progress"})
 
 _DISTRIBUTION = "attention-limits"
 _RECORDED = ("numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "optax", "tokenizers")

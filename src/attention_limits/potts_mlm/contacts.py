@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+# Largest number of sites of a Potts model.
+MAX_SITES = 1000
+
 
 def zero_sum(fields, couplings) -> tuple[np.ndarray, np.ndarray]:
     """The same conditionals with sum_a J_ij(a, b) = sum_b J_ij(a, b) = 0 and sum_a h_i(a) = 0.
@@ -114,6 +117,19 @@ def read_distances(path: Path, columns: int) -> np.ndarray:
     if not np.isfinite(distances).any():
         raise ValueError(f"{path}: holds no distance; expected: lines i j distance")
     return distances
+
+
+def contact_map(path: Path, sites: int, contact: float) -> np.ndarray:
+    """1 for pairs of the first `sites` sites whose distance in the file `path` is below `contact`, else 0: array (sites, sites).
+
+    The file is that of `read_distances`. Raises ValueError, with the file, when it lacks the distance of a pair.
+    """
+    distances = read_distances(path, MAX_SITES)[:sites, :sites]
+    missing = np.argwhere(np.triu(~np.isfinite(distances), 1))
+    if len(missing):
+        i, j = missing[0] + 1
+        raise ValueError(f"{path}: no distance of the sites {i} and {j}; the model has {sites} sites")
+    return (np.nan_to_num(distances, nan=np.inf) < contact).astype(float)
 
 
 def kept_distances(spec, data) -> np.ndarray:

@@ -22,13 +22,20 @@ def each_once(values: list[str]) -> list[str]:
 def matrix_files(estimator) -> list[Path]:
     """The files of the matrices that the model names."""
     model = estimator.model
-    return [estimator.project / model[key]["file"] for key in _SIZES if model[key]["kind"] == "file"]
+    return [estimator.project / model[key]["file"] for key in _SIZES if "file" in model[key]]
 
 
 def matrices(estimator) -> Iterable[Problem]:
     """Files of matrices that are missing, not symmetric, or of another size than the model."""
     for key, size in _SIZES.items():
         options = estimator.model[key]
+        if options["kind"] == "distances":
+            from attention_limits.potts_mlm.contacts import contact_map
+
+            try:
+                contact_map(estimator.project / options["file"], estimator.model[size], options["contact"])
+            except (OSError, ValueError) as error:
+                yield ("model", key, "file"), str(error)
         if options["kind"] != "file":
             continue
         # A file is rare and worth the import.
@@ -41,6 +48,16 @@ def matrices(estimator) -> Iterable[Problem]:
                 raise ValueError(f"{path}: {len(matrix)} rows; the model has {rows}")
         except ValueError as error:
             yield ("model", key, "file"), str(error)
+
+
+def instances(estimator) -> Iterable[Problem]:
+    """Fewer instances than replicas."""
+    instance = estimator.model["instance"]
+    if isinstance(instance, list) and len(instance) < estimator.replicas:
+        yield (
+            ("model", "instance"),
+            f"{len(instance)} instances: allowed: one for each of {estimator.replicas} replicas",
+        )
 
 
 def distances(estimator) -> Iterable[Problem]:

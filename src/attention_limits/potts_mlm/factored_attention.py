@@ -145,30 +145,12 @@ def independent_losses(training, test, colors: int) -> np.ndarray:
     return -np.log(frequency[np.arange(test.shape[1]), test])
 
 
-def site_error(attention, J) -> float:
-    """err_J = sqrt(1 - cos^2(A, J)) of `attention` A and J, both (L, L): 0 for A proportional to J, 1 for orthogonal."""
-    cosine = np.sum(attention * J) / (np.linalg.norm(attention) * np.linalg.norm(J))
-    return float(np.sqrt(max(0.0, 1.0 - cosine**2)))
-
-
-def full_error(attention, values, J, U, beta: float) -> float:
-    """err_full = ||A x V_c - beta J x U_c|| / ||beta J x U_c||, where V_c is V minus the mean of each of its columns.
-
-    `attention` is A and J is (L, L); `values` is V and U is (C, C); x is the outer product.
-    """
-    V, U = values - values.mean(axis=0), U - U.mean(axis=0)
-    truth = beta**2 * np.sum(J**2) * np.sum(U**2)
-    product = beta * np.sum(attention * J) * np.sum(V * U)
-    square = np.sum(attention**2) * np.sum(V**2)
-    return float(np.sqrt(max(0.0, (square - 2.0 * product + truth) / truth)))
-
-
 def _unpacked(parameters, sites, colors):
     return parameters[: sites**2].reshape(sites, sites), parameters[sites**2 :].reshape(colors, colors)
 
 
 def attention_of(weights, kind: str) -> np.ndarray:
-    """A (L, L) from W (L, L) = `weights`: itself for the `kind` raw, for softmax the softmax of its rows without the diagonal."""
+    """A (L, L) from W = `weights` (L, L): W itself for the `kind` raw, else the softmax of its rows without the diagonal."""
     if kind == "raw":
         return weights
     matrix = _softmax(weights)

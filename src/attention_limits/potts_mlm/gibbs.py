@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.chains import autocorrelation_time, jackknife, split_r_hat
+from attention_limits.numerics.lanes import WIDTH
 from attention_limits.pipeline.progress import progress
 from attention_limits.potts_mlm import gibbs_kernels
 from attention_limits.potts_mlm.potts import Potts
@@ -38,7 +39,9 @@ class Sampled:
 
 
 class Ladder:
-    """Replicas of a model at increasing inverse temperatures, from random colours.
+    """Replicas of a model at increasing inverse temperatures, from random colours; independent runs are swept side by side.
+
+    The sweeps compute in single precision, the saved energies in double precision.
 
     Parameters
     ----------
@@ -46,6 +49,8 @@ class Ladder:
     betas : array (K,)
         Inverse temperatures, at least 0 and increasing.
     rng : numpy.random.Generator
+    runs : int
+        Number of independent ladders.
     random_sites : bool
         Draw L sites with replacement per sweep instead of visiting the sites in order.
 
@@ -55,30 +60,36 @@ class Ladder:
         When `betas` does not increase or is negative.
     """
 
-    def __init__(self, model: Potts, betas, rng: np.random.Generator, random_sites: bool = False):
+    def __init__(self, model: Potts, betas, rng: np.random.Generator, runs: int = 1, random_sites: bool = False):
         self.model, self.rng, self.random_sites = model, rng, random_sites
         self.betas = np.array(betas, dtype=float, ndmin=1)
         if self.betas[0] < 0 or np.any(np.diff(self.betas) <= 0):
             raise ValueError(f"betas {self.betas.tolist()}: must be at least 0 and increase")
-        size = len(self.betas)
-        self._states = rng.integers(0, model.colors, (size, model.sites))
-        self._order = np.arange(size)
-        self._fields, self._energies = np.empty((size, model.sites, model.colors)), np.empty(size)
-        gibbs_kernels.initialise(model.J, model.U, self._states, self._fields, self._energies)
+        self._order = np.arange(runs * len(self.betas)).reshape(runs, -1)
+        blocks = -(-self._order.size // WIDTH)
+        colors = rng.integers(0, model.colors, (blocks, model.sites, WIDTH), dtype=np.int32)
+        self._places = colors * WIDTH + np.arange(WIDTH, dtype=np.int32)
+        self._states = rng.integers(0, 2**64, (blocks, 4, WIDTH), dtype=np.uint64)
+        rows = -(-model.colors // gibbs_kernels.ROWS) * gibbs_kernels.ROWS
+        self._narrow_U = np.zeros((rows, model.colors), dtype=np.float32)
+        self._narrow_U[: model.colors] = model.U
+        self._narrow_J = model.J.astype(np.float32)
 
-    def sample(self, count: int, gap: int, label: str = "") -> Sampled:
-        """The next `count` configurations of every temperature, `gap` sweeps apart; `label` names the line of progress."""
-        size = len(self.betas)
-        states = np.empty((count, size, self.model.sites), dtype=np.int8)
-        energies = np.empty((count, size))
-        accepted, tried = np.zeros(size - 1, dtype=np.int64), np.zeros(size - 1, dtype=np.int64)
+    def sample(self, count: int, gap: int, label: str = "") -> list[Sampled]:
+        """The next `count` configurations of each run and temperature, `gap` sweeps apart; `label` names the line of progress."""
+        runs, size = self._order.shape
+        states = np.empty((runs, count, size, self.model.sites), dtype=np.int8)
+        energies = np.empty((runs, count, size))
+        accepted, tried = np.zeros((2, runs, size - 1), dtype=np.int64)
         starts = range(0, count, BATCH)
         for start in progress(starts, len(starts), label) if label else starts:
+            part = slice(start, start + BATCH)
             gibbs_kernels.temper(
-                self.rng, self.model.J, self.model.U, self.betas, self._order, self._states, self._fields, self._energies,
-                self.random_sites, gap, states[start : start + BATCH], energies[start : start + BATCH], accepted, tried,
+                self.rng, self.model.J, self.model.U, self._narrow_J, self._narrow_U, self.betas, self._order,
+                self._places, self._states, self.random_sites, gap, states[:, part], energies[:, part], accepted, tried,
             )  # fmt: skip
-        return Sampled(states, energies, accepted / np.maximum(tried, 1))
+        rates = accepted / np.maximum(tried, 1)
+        return [Sampled(*run) for run in zip(states, energies, rates, strict=True)]
 
 
 def hamming_distance(states, colors: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,9 @@
-"""Tempered Gibbs sampling of J_ij U[s_i, s_j] couplings with incremental local fields.
+"""Gibbs sampling of J_ij U[s_i, s_j] couplings for sixteen replicas side by side, in single precision, and their exchanges.
 
-A replica in state s keeps h_ia = sum_j J_ij U[a, s_j] (J_ii = 0). Changing s_i from a to b changes the energy by
--(h_ib - h_ia) and the field of site j by J_ji (U[b, :] - U[a, :]), since U is symmetric. The model is that of Rende et al. 2024
-(arXiv:2304.07235), the exchange of replicas that of Hukushima and Nemoto 1996.
+At a visit of site i every replica collects w_b = sum_j J_ij [s_j = b], and its field is h_a = sum_b U[a, b] w_b: L + C^2
+operations, without memory of earlier visits, so that rounding errors do not add up. A replica is a lane of a block; it keeps the
+place WIDTH s + lane of each colour s. The model is that of Rende et al. 2024 (arXiv:2304.07235), the exchange of replicas that
+of Hukushima and Nemoto 1996.
 """
 
 import math
@@ -10,120 +11,184 @@ import math
 import numpy as np
 from numba import njit
 
-from attention_limits.numerics.fast_math import exp
+from attention_limits.numerics import lanes
+from attention_limits.numerics.lanes import WIDTH
+
+# Sweeps between exact computations of the energies, which the sweeps change by increments in single precision.
+REFRESH = 100
+# Fields that the kernel accumulates at once.
+ROWS = 4
 
 
 @njit
-def initialise(J, U, states, fields, energies):
-    """Compute fields (K, L, C) and energies (K,) of states (K, L); J (L, L) with zero diagonal and U (C, C) are symmetric."""
-    replicas, sites, colors = fields.shape
-    for k in range(replicas):
-        energies[k] = 0.0
-        for i in range(sites):
-            for a in range(colors):
-                fields[k, i, a] = 0.0
-            for j in range(sites):
-                for a in range(colors):
-                    fields[k, i, a] += J[i, j] * U[states[k, j], a]
-            energies[k] -= 0.5 * fields[k, i, states[k, i]]
+def _uniform(states, out):
+    """Draw random numbers from [0, 1) into out (1, WIDTH); states (4, WIDTH) are those of xoshiro256+ (Blackman, Vigna 2021)."""
+    for k in range(WIDTH):
+        s0, s1, s2, s3 = states[0, k], states[1, k], states[2, k], states[3, k]
+        # The upper 24 bits are those that single precision holds.
+        out[0, k] = np.float32(np.int32((s0 + s3) >> np.uint64(40))) * np.float32(1.0 / 16777216.0)
+        shifted = s1 << np.uint64(17)
+        s2 ^= s0
+        s3 ^= s1
+        states[1, k] = s1 ^ s2
+        states[0, k] = s0 ^ s3
+        states[2, k] = s2 ^ shifted
+        states[3, k] = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
 
 
-@njit(fastmath={"nnan", "nsz", "reassoc", "contract"})
-def _draw(field, beta, weights, uniform):
-    """A colour from softmax(beta field) by inversion of a uniform number in [0, 1)."""
-    colors = len(field)
-    highest = field[0]
+@njit
+def _collect(row, places, weights):
+    """w_b = sum_j J_ij [s_j = b] into weights (C, WIDTH); row (L,) is J_i, places (L, WIDTH)."""
+    flat = weights.reshape(-1)
+    flat[:] = np.float32(0.0)
+    for j in range(len(row)):
+        coupling, place = row[j], places[j]
+        for k in range(WIDTH):
+            flat[np.uint32(place[k])] += coupling
+
+
+@njit
+def _fields(U, weights, fields):
+    """h_a = sum_b U[a, b] w_b into fields (rows of U, WIDTH); their number is a multiple of ROWS, the last ones are zero."""
+    zero = lanes.full(np.float32(0.0))
+    for a in range(0, len(fields), ROWS):
+        first, second, third, fourth = zero, zero, zero, zero
+        for b in range(len(weights)):
+            weight = lanes.load(weights, b)
+            first = first + lanes.full(U[a, b]) * weight
+            second = second + lanes.full(U[a + 1, b]) * weight
+            third = third + lanes.full(U[a + 2, b]) * weight
+            fourth = fourth + lanes.full(U[a + 3, b]) * weight
+        lanes.store(fields, a, first)
+        lanes.store(fields, a + 1, second)
+        lanes.store(fields, a + 2, third)
+        lanes.store(fields, a + 3, fourth)
+
+
+@njit
+def _draw(fields, beta, uniform, weights, chosen):
+    """Colours from softmax(beta h) by inversion of uniform numbers, into chosen (1, WIDTH); weights (C, WIDTH) is scratch."""
+    colors = len(weights)
+    highest = lanes.load(fields, 0)
+    for a in range(1, colors):
+        highest = lanes.maximum(highest, lanes.load(fields, a))
+    slope, total = lanes.load(beta, 0), lanes.full(np.float32(0.0))
     for a in range(colors):
-        highest = max(highest, field[a])
-    total = 0.0
-    for a in range(colors):
-        weights[a] = exp(beta * (field[a] - highest))
-        total += weights[a]
-    left = uniform * total
+        weight = lanes.exp(slope * (lanes.load(fields, a) - highest))
+        total = total + weight
+        lanes.store(weights, a, weight)
+    left, new = total * lanes.load(uniform, 0), lanes.full(np.float32(0.0))
+    # The colour is the number of sums w_0 + ... + w_a that do not exceed the drawn one.
     for a in range(colors - 1):
-        left -= weights[a]
-        if left < 0.0:
-            return a
-    return colors - 1
-
-
-@njit(fastmath={"nnan", "nsz", "contract"})
-def _recolor(J, difference, fields, site):
-    """Add J_{j, site} times the row `difference` to the field of every site j."""
-    sites, colors = fields.shape
-    for j in range(sites):
-        coupling = J[site, j]
-        for a in range(colors):
-            fields[j, a] += coupling * difference[a]
+        left = left - lanes.load(weights, a)
+        new = new + lanes.nonnegative(left)
+    lanes.store(chosen, 0, new)
 
 
 @njit
-def _sweep(rng, J, U, beta, state, fields, energy, random_sites, weights, difference):
-    """One Gibbs sweep of a replica, which changes state (L,) and fields (L, C); the new energy. The last two (C,) are scratch."""
-    sites, colors = fields.shape
+def _sweep(rng, J, U, beta, places, energies, states, random_sites, weights, fields, uniform, chosen):
+    """One Gibbs sweep of a block, which changes places (L, WIDTH) and energies (WIDTH,). The last four are scratch."""
+    sites = len(places)
     for visit in range(sites):
         i = min(int(rng.random() * sites), sites - 1) if random_sites else visit
-        old = state[i]
-        new = _draw(fields[i], beta, weights, rng.random())
-        if new != old:
-            energy -= fields[i, new] - fields[i, old]
-            for a in range(colors):
-                difference[a] = U[new, a] - U[old, a]
-            _recolor(J, difference, fields, i)
-            state[i] = new
-    return energy
+        _collect(J[i], places, weights)
+        _fields(U, weights, fields)
+        _uniform(states, uniform)
+        _draw(fields, beta, uniform, weights, chosen)
+        here = places[i]
+        for k in range(WIDTH):
+            new = int(chosen[0, k])
+            energies[k] -= fields[new, k] - fields[here[k] // WIDTH, k]
+            here[k] = new * WIDTH + k
+
+
+@njit
+def total_energies(J, U, places, energies):
+    """H of each replica into energies (blocks, WIDTH), in double precision.
+
+    J (L, L) has a zero diagonal, U is (C, C); places (blocks, L, WIDTH) as in `temper`.
+    """
+    blocks, sites, width = places.shape
+    for block in range(blocks):
+        for k in range(width):
+            total = 0.0
+            for i in range(sites):
+                a = places[block, i, k] // WIDTH
+                for j in range(i):
+                    total -= J[i, j] * U[a, places[block, j, k] // WIDTH]
+            energies[block, k] = total
 
 
 @njit
 def _exchange(rng, betas, order, energies, first, accepted, tried):
-    """Offer an exchange to the pairs (k, k + 1) of the ladder with k = first, first + 2, ..."""
-    for k in range(first, len(betas) - 1, 2):
-        tried[k] += 1
-        if swap_accepted(betas[k], betas[k + 1], energies[order[k]], energies[order[k + 1]], rng.random()):
-            order[k], order[k + 1] = order[k + 1], order[k]
-            accepted[k] += 1
+    """Offer an exchange to the pairs (k, k + 1) of the ladder of each run with k = first, first + 2, ..."""
+    for run in range(len(order)):
+        for k in range(first, len(betas) - 1, 2):
+            tried[run, k] += 1
+            low, high = order[run, k], order[run, k + 1]
+            if swap_accepted(betas[k], betas[k + 1], energies[low], energies[high], rng.random()):
+                order[run, k], order[run, k + 1] = high, low
+                accepted[run, k] += 1
 
 
 @njit
 def temper(
-    rng, J, U, betas, order, states, fields, energies, random_sites, gap, colors_out, energies_out, accepted, tried
-):
-    """Sweep K replicas, exchange neighbours on the ladder after every sweep, and save every `gap` sweeps.
+    rng, J, U, narrow_J, narrow_U, betas, order, places, states, random_sites, gap, colors_out, energies_out, accepted, tried
+):  # fmt: skip
+    """Sweep all replicas, exchange neighbours on the ladder of a run after every sweep, and save every `gap` sweeps.
 
     Parameters
     ----------
     rng : numpy Generator
+        Of the exchanges and the random sites.
     J : (L, L), U : (C, C)
+    narrow_J, narrow_U : float32
+        The same; narrow_U has rows of zeros up to a multiple of ROWS.
     betas : (K,), increasing
-    order : (K,) whole numbers, changed
-        order[k] is the replica at betas[k].
-    states : (K, L), fields : (K, L, C), energies : (K,), changed
+    order : (runs, K), changed
+        order[r, k] is the replica of run r at betas[k], replica WIDTH block + lane.
+    places : int32 (blocks, L, WIDTH), changed
+        WIDTH times the colour, plus the lane.
+    states : uint64 (blocks, 4, WIDTH), changed
+        Of the random numbers of the lanes.
     random_sites : bool
-        L sites drawn with replacement per sweep instead of the sites in order.
+        L sites drawn with replacement per sweep, the same for a block, instead of the sites in order.
     gap : int
         Sweeps between saved configurations.
-    colors_out : int8 (n, K, L), energies_out : (n, K), written
+    colors_out : int8 (runs, n, K, L), energies_out : (runs, n, K), written
         Saved by temperature.
-    accepted, tried : (K - 1,), increased
+    accepted, tried : (runs, K - 1), increased
         Exchanges of the pairs (k, k + 1).
     """
-    ladder, sites, colors = fields.shape
-    weights, difference = np.empty(colors), np.empty(colors)
-    for saved in range(len(colors_out)):
+    blocks, sites, width = places.shape
+    weights = np.empty((U.shape[0], width), dtype=np.float32)
+    fields = np.empty((narrow_U.shape[0], width), dtype=np.float32)
+    uniform, chosen = np.empty((1, width), dtype=np.float32), np.empty((1, width), dtype=np.float32)
+    # Lanes without a replica stay at beta = 0.
+    beta = np.zeros((blocks, 1, width), dtype=np.float32)
+    energies = np.empty((blocks, width))
+    flat = energies.reshape(-1)
+    for saved in range(colors_out.shape[1]):
         for sweep in range(gap):
-            for k in range(ladder):
-                r = order[k]
-                energies[r] = _sweep(
-                    rng, J, U, betas[k], states[r], fields[r], energies[r], random_sites, weights, difference
-                )
+            if sweep % REFRESH == 0:
+                total_energies(J, U, places, energies)
+            for run in range(len(order)):
+                for k in range(len(betas)):
+                    beta[order[run, k] // width, 0, order[run, k] % width] = betas[k]
+            for block in range(blocks):
+                _sweep(
+                    rng, narrow_J, narrow_U, beta[block], places[block], energies[block], states[block], random_sites,
+                    weights, fields, uniform, chosen,
+                )  # fmt: skip
             # Even and odd pairs take turns.
-            _exchange(rng, betas, order, energies, (saved * gap + sweep) % 2, accepted, tried)
-        for k in range(ladder):
-            energies_out[saved, k] = energies[order[k]]
-            for i in range(sites):
-                colors_out[saved, k, i] = states[order[k], i]
-        # Rounding errors of the increments must not add up over a run.
-        initialise(J, U, states, fields, energies)
+            _exchange(rng, betas, order, flat, (saved * gap + sweep) % 2, accepted, tried)
+        total_energies(J, U, places, energies)
+        for run in range(len(order)):
+            for k in range(len(betas)):
+                replica = order[run, k]
+                energies_out[run, saved, k] = flat[replica]
+                for i in range(sites):
+                    colors_out[run, saved, k, i] = places[replica // width, i, replica % width] // WIDTH
 
 
 @njit

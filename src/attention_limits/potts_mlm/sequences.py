@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.pipeline.streams import Streams
+from attention_limits.potts_mlm.factored_attention import losses
 
 
 def training_set(streams: Streams, data: xr.Dataset, replica: int, at: Mapping[str, float], count: int) -> np.ndarray:
@@ -16,6 +17,19 @@ def training_set(streams: Streams, data: xr.Dataset, replica: int, at: Mapping[s
     kept = {key: value for key, value in at.items() if key == "distance"}
     order = streams.generator("subset", replica, **kept).permutation(len(data.training_states))
     return data.training_states.values[order[:count]]
+
+
+def true_couplings(data: xr.Dataset) -> np.ndarray:
+    """J (L, L) of `data`; missing where nobody knows them, as for an alignment."""
+    sites = data.sizes["site"]
+    return data.couplings.values if "couplings" in data else np.full((sites, sites), np.nan)
+
+
+def optimal_loss(data: xr.Dataset, test) -> float:
+    """Mean loss of the true conditionals of `data` on the sequences `test` (n, L), in nats; NaN where they are unknown."""
+    if "couplings" not in data:
+        return np.nan
+    return float(losses(float(data.beta) * data.couplings.values, data.color_couplings.values, test).mean())
 
 
 def sites_from_one(dataset: xr.Dataset) -> xr.Dataset:

@@ -6,15 +6,10 @@ from pydantic import AfterValidator, Field
 
 from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
 from attention_limits.potts_mlm import cross_checks as check
-from attention_limits.potts_mlm import specs_proteins
-from attention_limits.potts_mlm.specs_keys import Attention, Learner, Samples, Sequences, Tolerance
+from attention_limits.potts_mlm import specs_proteins, specs_training
+from attention_limits.potts_mlm.specs_keys import Attention, Distance, Learner, Samples, Sequences, Tolerance
 
 PREFIX = "potts"
-
-# Fields that several classes share.
-Distance = Annotated[
-    float, Field(gt=0, lt=1, description="Mean Hamming distance d_H, fraction of the sites; it sets the temperature.")
-]
 
 
 class DistanceGrid(Section):
@@ -26,6 +21,9 @@ class DistanceGrid(Section):
 Ridge = Annotated[
     float, Field(ge=0, le=1000, description="Weight lambda; objective: loss per site + (lambda / 2) |parameters|^2.")
 ]
+
+
+Instance = Annotated[Whole, Field(ge=0, le=10**9)]
 
 
 class Gaussian(Section):
@@ -61,6 +59,17 @@ class FromFile(Section):
     file: str = Field(min_length=1, description="NumPy or NetCDF file, relative to the project folder.")
 
 
+class FromDistances(Section):
+    """1 where two sites of a known fold are near, 0 elsewhere."""
+
+    kind: Literal["distances"]
+    file: str = Field(
+        min_length=1,
+        description="Lines `i j distance`, sites from 1, relative to the project folder; later sites are cut.",
+    )
+    contact: float = Field(8.0, gt=0, le=1000, description="Nearer sites have the coupling 1; unit of the file.")
+
+
 class PottsSamples(Sequences):
     """Tempered Gibbs sampling draws training and test sequences of a Potts model in equilibrium."""
 
@@ -69,8 +78,12 @@ class PottsSamples(Sequences):
 
         sites: Whole = Field(ge=2, le=1000, description="Number of sites L.")
         colors: Whole = Field(ge=2, le=127, description="Number of colours C.")
-        instance: Whole = Field(0, ge=0, le=10**9, description="Number of the random couplings, in all experiments.")
-        couplings: Gaussian | Contact | LowRank | FromFile = Field(discriminator="kind", description="Couplings J.")
+        instance: Instance | Annotated[list[Instance], Field(min_length=1)] = Field(
+            0, description="Number of the random couplings, in all experiments; a list has one number for each replica."
+        )
+        couplings: Gaussian | Contact | LowRank | FromFile | FromDistances = Field(
+            discriminator="kind", description="Couplings J."
+        )
         color_couplings: Gaussian | Identity | FromFile = Field(
             Gaussian(kind="gaussian"), discriminator="kind", description="Colour couplings U."
         )
@@ -97,6 +110,7 @@ class PottsSamples(Sequences):
     def cross_checks(cls, estimator):
         yield from check.matrices(estimator)
         yield from check.distances(estimator)
+        yield from check.instances(estimator)
 
     @classmethod
     def code_files(cls, estimator):
@@ -161,37 +175,6 @@ class MixedAttention(Learner):
     solver: Solver
 
 
-class Transformer(Learner):
-    """Stochastic gradient descent and Adam train post-layer-norm encoders to predict masked sites."""
-
-    class Grid(Section):
-        distance: Axis[Distance] | None = None
-        samples: Axis[Samples]
-        layers: Axis[Annotated[Whole, Field(ge=1, le=100, description="Number of encoder layers.")]]
-
-    class Solver(Section):
-        width: Whole = Field(20, ge=2, le=4096, description="Dimension d of the embedding.")
-        hidden: Whole = Field(40, ge=1, le=65536, description="Hidden units of the feed-forward block.")
-        batch: Whole = Field(100, ge=1, le=10**5, description="Sequences per step.")
-        epochs: Whole = Field(ge=1, le=10**6, description="Passes through the training sequences.")
-        evaluations: Whole = Field(20, ge=1, le=10_000, description="Evenly spaced test losses; at most epochs.")
-        test_sequences: Whole = Field(500, ge=1, le=10**7, description="Test sequences, each masked at every site.")
-        sgd_learning_rate: float = Field(0.1, gt=0, le=10, description="Initial rate of SGD; a cosine anneals it to 0.")
-        adam_learning_rate: float = Field(0.003, gt=0, le=1, description="Initial rate of Adam, annealed likewise.")
-        tolerance: Tolerance = Field(
-            1e-5, description="Largest gradient component over all training sites, in nats, that counts as converged."
-        )
-
-    asks = {("grid", "samples"): "training", ("solver", "test_sequences"): "test"}
-    grid: Grid
-    solver: Solver
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        yield from super().cross_checks(estimator)
-        yield from check.evaluations(estimator)
-
-
 class RidgeGrid(Section):
     """Ridge regression of one site of Gaussian sequences, with the precision matrix K = gamma + W, on the others."""
 
@@ -225,8 +208,8 @@ ESTIMATORS = {
     "equilibrium": Equilibrium,
     "factored_attention": FactoredAttention,
     "mixed_attention": MixedAttention,
-    "transformer": Transformer,
     "replica": Replica,
     "ridge_simulation": RidgeSimulation,
+    **specs_training.ESTIMATORS,
     **specs_proteins.ESTIMATORS,
 }

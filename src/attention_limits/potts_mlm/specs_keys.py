@@ -10,6 +10,9 @@ from attention_limits.potts_mlm import cross_checks as check
 Samples = Annotated[
     Whole, Field(ge=1, le=10**7, description="Number M of training sequences, the first M of a random order.")
 ]
+Distance = Annotated[
+    float, Field(gt=0, lt=1, description="Mean Hamming distance d_H, fraction of the sites; it sets the temperature.")
+]
 Tolerance = Annotated[float, Field(gt=0, le=0.1)]
 
 

@@ -5,17 +5,14 @@ of the embedding for the mask, a linear head. Each step masks one site per seque
 in nats. The paper does not give the width of the feed-forward block, the initialisation, and the way of masking.
 """
 
-import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
+
+from attention_limits.potts_mlm import transformer_kernels
 
 OPTIMIZERS = ("sgd", "adam")
-# Sequences per call when all sites are masked in turn.
-TEST_BATCH = 2000
 
 
 @dataclass(frozen=True)
@@ -38,6 +35,33 @@ class Shape:
     layers: int
     width: int = 20
     hidden: int = 40
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """As the kernels take them."""
+        return self.sites, self.colors, self.width, self.hidden, self.layers
+
+    @property
+    def parts(self) -> list[tuple[int, ...]]:
+        """The shapes of the arrays in the order of the flat parameters.
+
+        Embedding (C + 1, width) with the mask last; per layer matrix and bias of query, key, value, out, up and down, then scale
+        and shift of both norms; matrix and bias of the head.
+        """
+        width, hidden = self.width, self.hidden
+
+        def dense(rows, columns):
+            return [(rows, columns), (columns,)]
+
+        layer = [*4 * dense(width, width), *dense(width, hidden), *dense(hidden, width), *4 * [(width,)]]
+        return [(self.colors + 1, width), *self.layers * layer, *dense(width, self.colors)]
+
+    def split(self, theta) -> Iterator:
+        """The arrays in the flat parameters `theta`, one after the other."""
+        end = 0
+        for part in self.parts:
+            start, end = end, end + int(np.prod(part))
+            yield theta[start:end].reshape(part)
 
 
 @dataclass(frozen=True)
@@ -83,7 +107,7 @@ class Training:
         Numbers of epochs done at the evaluations.
     training_loss, test_loss : arrays (n,)
         Mean over the steps of the epoch; mean over all sites of the test sequences. NaN after a divergence.
-    attention : array (layers, L, L)
+    attention : array (n, layers, L, L)
         Mean over test sequences: row i is the attention of the masked site i.
     gradient_norm : float
         Largest component of the gradient of the training loss at the end, over all sequences and sites; NaN after a divergence.
@@ -96,30 +120,27 @@ class Training:
     gradient_norm: float
 
 
-def initial(shape: Shape, key) -> dict:
-    """Random initial parameters of an encoder of a `shape`, from the JAX random `key`: nested dict of arrays.
+def initial(shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """Random initial parameters of an encoder of a `shape`, from the Generator `rng`: float32 array (parameters,).
 
-    Xavier-uniform matrices, zero biases, unit layer norms, standard normal embedding (C + 1, width) over sqrt(width).
+    Xavier-uniform matrices, zero biases, unit layer norms, standard normal embedding over sqrt(width).
     """
-    width, hidden = shape.width, shape.hidden
-    keys = iter(jax.random.split(key, 2 + 6 * shape.layers))
+    embedding, *parts = shape.parts
+    arrays = [rng.standard_normal(embedding) / np.sqrt(shape.width)]
+    for number, part in enumerate(parts[:-2]):
+        place = number % 16
+        if len(part) == 2:
+            arrays.append(_xavier(part, rng))
+        else:
+            # Behind the six matrices with their biases: scale, shift, scale, shift.
+            arrays.append(np.full(part, 1.0 if place in (12, 14) else 0.0))
+    arrays += [_xavier(parts[-2], rng), np.zeros(parts[-1])]
+    return np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
 
-    def dense(rows, columns):
-        matrix = jax.nn.initializers.xavier_uniform()(next(keys), (rows, columns))
-        return {"matrix": matrix, "bias": jnp.zeros(columns)}
 
-    def norm():
-        return {"scale": jnp.ones(width), "shift": jnp.zeros(width)}
-
-    embedding = jax.random.normal(next(keys), (shape.colors + 1, width)) / np.sqrt(width)
-    layers = [
-        {
-            **{name: dense(width, width) for name in ("query", "key", "value", "out")},
-            "up": dense(width, hidden), "down": dense(hidden, width), "norm_1": norm(), "norm_2": norm(),
-        }
-        for _ in range(shape.layers)
-    ]  # fmt: skip
-    return {"embedding": embedding, "layers": layers, "head": dense(width, shape.colors)}
+def _xavier(part, rng):
+    bound = np.sqrt(6.0 / sum(part))
+    return rng.uniform(-bound, bound, part)
 
 
 def positions(sites: int, width: int) -> np.ndarray:
@@ -128,105 +149,48 @@ def positions(sites: int, width: int) -> np.ndarray:
     return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(sites, -1)[:, :width]
 
 
-def _dense(part, x):
-    return x @ part["matrix"] + part["bias"]
-
-
-def _norm(part, x):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    return part["scale"] * centred / jnp.sqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5) + part["shift"]
-
-
-def predict(parameters, sequences, masked):
-    """Logits (n, C) of the masked sites of sequences (n, L), and their attention (layers, n, L).
-
-    The mask replaces the colour at the masked site masked[n], which therefore does not enter. `parameters` as from `initial`;
-    the sequences are integer arrays of JAX.
-    """
-    rows = jnp.arange(len(sequences))
-    embedding = parameters["embedding"]
-    tokens = sequences.at[rows, masked].set(len(embedding) - 1)
-    width = embedding.shape[1]
-    x = embedding[tokens] + jnp.asarray(positions(sequences.shape[1], width), embedding.dtype)
-    looks = []
-    for depth, layer in enumerate(parameters["layers"], start=1):
-        # The head reads only the masked sites of the last layer.
-        last = depth == len(parameters["layers"])
-        asking = x[rows, masked][:, None] if last else x
-        scores = _dense(layer["query"], asking) @ _dense(layer["key"], x).swapaxes(1, 2) / np.sqrt(width)
-        attention = jax.nn.softmax(scores, axis=-1)
-        looks.append(attention[:, 0] if last else attention[rows, masked])
-        x = _norm(layer["norm_1"], asking + _dense(layer["out"], attention @ _dense(layer["value"], x)))
-        x = _norm(layer["norm_2"], x + _dense(layer["down"], jax.nn.relu(_dense(layer["up"], x))))
-    return _dense(parameters["head"], x[:, 0]), jnp.stack(looks)
-
-
-def masked_loss(parameters, sequences, masked):
-    """Mean cross-entropy of the colours at the masked sites, in nats; `parameters`, `sequences` and `masked` as in `predict`."""
-    logits, _ = predict(parameters, sequences, masked)
-    targets = sequences[jnp.arange(len(sequences)), masked]
-    return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
-
-
-@jax.jit
-def _evaluate(parameters, sequences):
-    """Loss at each site (n, L), and the mean attention (layers, L, L)."""
-
-    def at(site):
-        masked = jnp.full(len(sequences), site)
-        logits, looks = predict(parameters, sequences, masked)
-        return optax.softmax_cross_entropy_with_integer_labels(logits, sequences[:, site]), looks.mean(axis=1)
-
-    losses, looks = jax.lax.map(at, jnp.arange(sequences.shape[1]))
-    return losses.T, looks.swapaxes(0, 1)
-
-
-def evaluate(parameters, sequences) -> tuple[np.ndarray, np.ndarray]:
+def evaluate(theta, shape: Shape, sequences) -> tuple[np.ndarray, np.ndarray]:
     """The loss at every site (n, L) in nats, each masked in turn, and the mean attention of masked sites (layers, L, L).
 
-    `parameters` as from `initial`, `sequences` an integer array (n, L) of JAX.
+    `theta` holds the parameters of the `shape`, `sequences` is an integer array (n, L).
     """
-    parts = [_evaluate(parameters, sequences[k : k + TEST_BATCH]) for k in range(0, len(sequences), TEST_BATCH)]
-    sizes = [len(losses) for losses, _ in parts]
-    looks = np.average([np.asarray(look) for _, look in parts], axis=0, weights=sizes)
-    return np.concatenate([np.asarray(losses) for losses, _ in parts]), looks
+    sequences = np.asarray(sequences, dtype=np.int64)
+    rows, masked = _every_site(sequences)
+    out, looks = np.empty(len(rows)), np.zeros((shape.layers, shape.sites, shape.sites))
+    transformer_kernels.losses(theta, shape.sizes, _waves(shape), sequences, rows, masked, out, looks)
+    return out.reshape(sequences.shape), looks / len(sequences)
 
 
-@jax.jit
-def _batch_gradient(parameters, sequences):
-    """Sum over sequences (n, L) and sites of the gradient of the loss."""
+def gradient(theta, shape: Shape, sequences, rows=None, masked=None) -> tuple[float, np.ndarray]:
+    """Mean loss at the masked sites (n,) of sequences[rows], in nats, and its gradient, float32 array (parameters,).
 
-    def at(total, site):
-        gradient = jax.grad(masked_loss)(parameters, sequences, jnp.full(len(sequences), site))
-        return jax.tree.map(lambda sum_, part: sum_ + len(sequences) * part, total, gradient), None
-
-    return jax.lax.scan(at, jax.tree.map(jnp.zeros_like, parameters), jnp.arange(sequences.shape[1]))[0]
-
-
-def gradient(parameters, sequences) -> dict:
-    """Gradient of the mean loss per site over `sequences` (n, L), an integer array, with every site masked in turn.
-
-    `parameters` as from `initial`, and so is the result.
+    Without `rows` and `masked` every site of every sequence is masked in turn. `theta`, `shape`, `sequences` as in `evaluate`.
     """
-    tokens = jnp.asarray(sequences, jnp.int32)
-    parts = [_batch_gradient(parameters, tokens[k : k + TEST_BATCH]) for k in range(0, len(tokens), TEST_BATCH)]
-    return jax.tree.map(lambda *values: sum(values) / tokens.size, *parts)
+    sequences = np.asarray(sequences, dtype=np.int64)
+    if rows is None:
+        rows, masked = _every_site(sequences)
+    slope = np.empty_like(theta)
+    loss = transformer_kernels.gradient(theta, shape.sizes, _waves(shape), sequences, rows, masked, slope)
+    return loss, slope
 
 
-# The learning rate is an argument of the step, so that one compilation serves all schedules and sample sizes.
-_METHODS = {"sgd": optax.sgd(1.0), "adam": optax.adam(1.0)}
+def _every_site(sequences):
+    """Rows and masked sites (n L,) that mask each site of each sequence once."""
+    return (array.ravel() for array in np.indices(sequences.shape))
 
 
-@functools.partial(jax.jit, static_argnames="optimizer", donate_argnums=(0, 1))
-def _step(parameters, state, batch, masked, learning_rate, optimizer):
-    loss, gradient = jax.value_and_grad(masked_loss)(parameters, batch, masked)
-    updates, state = _METHODS[optimizer].update(gradient, state)
-    return jax.tree.map(lambda value, update: value + learning_rate * update, parameters, updates), state, loss
+def _waves(shape):
+    return positions(shape.sites, shape.width).astype(np.float32)
 
 
 def evaluated_epochs(epochs: int, evaluations: int) -> np.ndarray:
     """The `evaluations` <= `epochs` numbers of epochs after which training is evaluated, evenly spaced: array (n,)."""
     return np.unique(np.linspace(epochs / evaluations, epochs, evaluations).round().astype(int))
+
+
+def annealed(rate: float, first: int, steps: int, total: int) -> np.ndarray:
+    """Learning rates (rate / 2)(1 + cos(pi t / total)) of `steps` steps from t = `first` on, of `total`: array (steps,)."""
+    return 0.5 * rate * (1.0 + np.cos(np.pi * (first + np.arange(steps)) / total))
 
 
 def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Schedule) -> Training:
@@ -242,28 +206,25 @@ def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Sch
         Draws the initial weights, the order of the sequences and the masked sites.
     schedule : Schedule
     """
-    sequences, test = np.asarray(sequences, np.int32), jnp.asarray(test, jnp.int32)
-    optimizer, epochs = schedule.optimizer, schedule.epochs
+    sequences = np.asarray(sequences, dtype=np.int64)
     batch = min(schedule.batch, len(sequences))
     steps = len(sequences) // batch
-    parameters = initial(shape, jax.random.key(int(rng.integers(2**31))))
-    state = _METHODS[optimizer].init(parameters)
-    wanted = evaluated_epochs(epochs, schedule.evaluations)
-    training, tested = [], []
-    for epoch in range(epochs):
-        order = rng.permutation(len(sequences))[: steps * batch].reshape(steps, batch)
-        masked = rng.integers(0, shape.sites, (steps, batch), dtype=np.int32)
-        losses = []
-        for step in range(steps):
-            annealed = 0.5 * schedule.learning_rate * (1.0 + np.cos(np.pi * (epoch * steps + step) / (epochs * steps)))
-            parameters, state, loss = _step(
-                parameters, state, sequences[order[step]], masked[step], annealed, optimizer
-            )
-            losses.append(loss)
+    theta, waves = initial(shape, rng), _waves(shape)
+    moments = np.zeros((2, len(theta)), dtype=np.float32)
+    wanted = evaluated_epochs(schedule.epochs, schedule.evaluations)
+    training, tested, looks = [], [], []
+    for epoch in range(schedule.epochs):
+        orders = rng.permutation(len(sequences))[: steps * batch].reshape(steps, batch)
+        masked = rng.integers(0, shape.sites, (steps, batch))
+        rates = annealed(schedule.learning_rate, epoch * steps, steps, schedule.epochs * steps)
+        loss = transformer_kernels.epoch(
+            theta, moments, shape.sizes, waves, sequences, orders, masked, rates, schedule.optimizer == "adam",
+            epoch * steps,
+        )  # fmt: skip
         if epoch + 1 in wanted:
-            tested_losses, looks = evaluate(parameters, test)
-            training.append(float(np.mean(losses)))
-            tested.append(float(tested_losses.mean()))
-    slopes = jax.tree.leaves(gradient(parameters, sequences))
-    norm = max(float(jnp.abs(slope).max()) for slope in slopes)
-    return Training(wanted, np.array(training), np.array(tested), looks, norm)
+            losses, look = evaluate(theta, shape, test)
+            training.append(loss)
+            tested.append(losses.mean())
+            looks.append(look)
+    _, slope = gradient(theta, shape, sequences)
+    return Training(wanted, np.array(training), np.array(tested), np.array(looks), float(np.abs(slope).max()))

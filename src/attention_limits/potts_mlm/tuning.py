@@ -131,11 +131,9 @@ def _bracket(model, target, rng, search):
 
 def _measure(model, betas, rng, samples, gap):
     """Distance and its error (K,) and rejection rates (K - 1,) on a ladder, from two independent runs."""
-    runs = []
-    for stream in rng.spawn(2):
-        ladder = Ladder(model, betas, stream)
-        ladder.sample(int(np.ceil(WARM_UP * samples)), gap)
-        runs.append(ladder.sample(samples, gap))
+    ladder = Ladder(model, betas, rng, runs=2)
+    ladder.sample(int(np.ceil(WARM_UP * samples)), gap)
+    runs = ladder.sample(samples, gap)
     agreement = compare(*runs, model.colors)
     # The difference of the runs counts where it exceeds their errors.
     spread = np.abs(agreement.distance[:, 0] - agreement.distance[:, 1]) / 2.0

@@ -1,7 +1,7 @@
 """Variables of the Potts and masked-language-modelling family."""
 
 from attention_limits.pipeline.registry import Coordinate, Variable
-from attention_limits.potts_mlm import variables_proteins
+from attention_limits.potts_mlm import variables_proteins, variables_training
 
 SOURCE = (
     "Rende, Gerace, Laio, Goldt 2024, Mapping of attention mechanisms to a generalized Potts model, Phys. Rev. Research 6, "
@@ -38,8 +38,8 @@ _MODEL = "H = -1/2 sum_(i != j) J_ij U[s_i, s_j], P = exp(-beta H) / Z"
 _LOSS = "-(1/(M L)) sum_(m,i) log p(s_mi | s_m,-i)"
 _FACTORED = "p = softmax_a(sum_(j != i) A_ij V[a, s_j])"
 _MIXED = "scores x_i^T Q^T K x_j with x_j = a s_j + (1 - a) p_j, values V s_j"
-_TRANSFORMER = "post-layer-norm encoder, one head"
 _NATS = "per site, natural logarithm"
+_PRECISION = "as many pairs as contacts; missing without a contact map"
 _FRACTION = "fraction of the sites"
 _REPLICA = "closed form of the replica saddle point: lambda z + z g(gamma + z) = alpha"
 _START = ("attention", "start")
@@ -98,6 +98,7 @@ _LEARNING = (
         "full_error", _START, "error of the couplings",
         "err_full", "of the true norm", "||A x V_c - beta J x U_c|| / ||beta J x U_c||",
     ),
+    ("site_precision", _START, "precision of the attention", "", _PRECISION, "true contacts among the largest |A_ij + A_ji|"),
     ("gradient_norm", _START, "largest component of the gradient at the end", "", _NATS, "L-BFGS"),
     ("iterations", _START, "iterations done", "", "count", "L-BFGS"),
     ("converged", _START, "whether the gradient reached the tolerance", "", "true or false", "L-BFGS"),
@@ -131,23 +132,6 @@ _LEARNING = (
     ("mixed_gradient_norm", _START, "largest component of the gradient at the end", "", _NATS, "L-BFGS"),
     ("mixed_converged", _START, "whether the gradient reached the tolerance", "", "true or false", "L-BFGS"),
     ("mixed_chosen", ("attention",), "start with the smallest objective", "", "number of the start", "argmin of the objective"),
-    (
-        "transformer_training_loss", ("optimizer", "epoch"), "training loss",
-        "", "per masked site, natural logarithm, mean over the epoch", _TRANSFORMER,
-    ),
-    ("transformer_test_loss", ("optimizer", "epoch"), "test loss", "", _NATS, f"{_LOSS}, {_TRANSFORMER}"),
-    (
-        "transformer_gradient_norm", ("optimizer",), "largest component of the gradient at the end",
-        "", "nats per site, over all training sequences and sites", _TRANSFORMER,
-    ),
-    (
-        "transformer_converged", ("optimizer",), "whether the gradient at the end reached the tolerance",
-        "", "true or false; one start", "SGD or Adam",
-    ),
-    (
-        "transformer_map", ("optimizer", "site", "site_other"), "attention of a masked site",
-        "", "rows add up to 1; mean over layers and test sequences", _TRANSFORMER,
-    ),
 )  # fmt: skip
 _GAUSSIAN = (
     ("generalization_error", (), "generalisation error", "e_g", "squared error of a masked site", _REPLICA),
@@ -166,4 +150,5 @@ _GAUSSIAN = (
     ("simulated_training_error", (), "training error, simulated", "e_t", "squared error of a masked site", "mean (y - X v)^2"),
 )  # fmt: skip
 
-VARIABLES = tuple(Variable(*fields) for fields in (*_DATA, *_LEARNING, *_GAUSSIAN, *variables_proteins.FIELDS))
+_OTHERS = (*variables_training.FIELDS, *variables_proteins.FIELDS)
+VARIABLES = tuple(Variable(*fields) for fields in (*_DATA, *_LEARNING, *_GAUSSIAN, *_OTHERS))

@@ -71,12 +71,22 @@ def expand(link, degree, tolerance=1e-11) -> Expansion:
     ValueError
         If |F|^2 times the normal density has not decayed at the edge of the range: the second moment is infinite.
     """
+    found = _quadrature(link, degree, tolerance)
+    if link.symmetry in ("even", "odd"):
+        forbidden = found.indices.sum(axis=1) % 2 == (link.symmetry == "even")
+        found.values[forbidden] = found.errors[forbidden] = 0.0
+    return found
+
+
+def _quadrature(link, degree, tolerance):
     if link.terms is not None:
         return _polynomial_expansion(link, degree)
     if link.direction is not None:
         along = Link(1, lambda x: link.function(x * link.direction))
         return _lifted(expand(along, degree, tolerance), link, degree)
-    _check_decay(link)
+    problem = decay_problem(link)
+    if problem:
+        raise ValueError(problem)
     generator = np.random.default_rng(0)
     if link.tokens > 6:
         nets = sobol_expansion(link, degree, generator, nodes=_NET_NODES, scramblings=_NET)
@@ -196,8 +206,11 @@ def _products(indices, tables):
     return parts[0] * parts[1]
 
 
-def _check_decay(link):
-    """Refuse a second moment whose integrand is not negligible on the boundary of the range."""
+def decay_problem(link) -> str | None:
+    """Why the second moment of a `link` is infinite or out of reach, with an example, or None.
+
+    Its integrand must be negligible on the boundary of the range.
+    """
     line = np.linspace(-RANGE, RANGE, 41)
     plane = np.stack(np.meshgrid(*[line] * min(link.tokens, 2)), axis=-1).reshape(-1, min(link.tokens, 2))
     points = np.zeros((len(plane) + len(line), link.tokens))
@@ -205,11 +218,15 @@ def _check_decay(link):
     points[len(plane) :] = line[:, None]
     size = _with_square(link, points)[:, -1] * np.exp(-0.5 * np.sum(points**2, axis=1))
     outside = np.max(np.abs(points), axis=1) >= RANGE
-    if np.max(size[outside]) > 1e-9 * np.max(size):
-        raise ValueError(
-            f"the second moment of the link is infinite or out of reach: |F(z)|^2 times the normal density has not decayed at "
-            f"|z| = {RANGE:g}"
-        )
+    worst = int(np.argmax(np.where(outside, size, -1.0)))
+    if size[worst] <= 1e-9 * np.max(size):
+        return None
+    where = ", ".join(f"{value:g}" for value in points[worst])
+    norm = np.sqrt(_with_square(link, points[[worst]])[0, -1])
+    return (
+        "the second moment of the link is infinite or out of reach: |F(z)|^2 times the normal density has not decayed at "
+        f"|z| = {RANGE:g}; |F({where})| = {norm:.4g}"
+    )
 
 
 def _factorials(degree):

@@ -128,6 +128,36 @@ def _lowest(coefficients, errors, always=False):
     return InformationExponent(None, True, False, coefficients, errors)
 
 
+@dataclass(frozen=True)
+class InformationExponents:
+    """The three exponents of a target for a student.
+
+    Attributes
+    ----------
+    target, semantic, positional : InformationExponent
+        From `target_exponent`, `sequence_exponent` and `positional_exponent`.
+    """
+
+    target: InformationExponent
+    semantic: InformationExponent
+    positional: InformationExponent
+
+    def __iter__(self):
+        return iter((self.target, self.semantic, self.positional))
+
+
+def information_exponents(target, student, position, degree=6, untied=False, tolerance=1e-11) -> InformationExponents:
+    """All exponents; `target`, `student`, `position`, `degree`, `untied`, `tolerance` as in the functions below and above.
+
+    Raises ValueError if the links do not fit together, or a second moment is infinite.
+    """
+    return InformationExponents(
+        target_exponent(target, degree, tolerance),
+        sequence_exponent(target, student, degree, untied, tolerance),
+        positional_exponent(target, student, position, degree, tolerance),
+    )
+
+
 def loss_forms(target, student, position, degree=6, tolerance=1e-11):
     """Taylor coefficients of the population loss at the uninformed start.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.hermite import hermite_values
+from attention_limits.sequence_single_index.checking import problems_of
 from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 
@@ -30,6 +31,8 @@ class Link:
     terms : {degree k: weights (L,)}, optional
         The link is constant + sum_kl weights_kl He_k(z_l): its expansion needs no quadrature.
     constant : float
+    symmetry : "even", "odd" or "permutation", optional
+        F(-z) = F(z), F(-z) = -F(z), or the same F for every order of the tokens.
 
     Raises
     ------
@@ -42,6 +45,7 @@ class Link:
     direction: np.ndarray | None = None
     terms: dict | None = None
     constant: float = 0.0
+    symmetry: str | None = None
 
     def __post_init__(self):
         if self.tokens < 1:
@@ -141,7 +145,8 @@ def named_link(name, tokens, folder=".") -> Link:
     Raises
     ------
     ValueError
-        If there is no such built-in link, file or function.
+        If there is no such built-in link, file or function, or if the function fails a check (`checking`): the message holds the
+        failing example.
     """
     problem = name_problem(name, folder)
     if problem:
@@ -151,11 +156,17 @@ def named_link(name, tokens, folder=".") -> Link:
         return _FACTORIES[name](tokens)
     spec = importlib.util.spec_from_file_location("link_of_a_file", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}") from error
     function = getattr(module, name.rpartition(":")[2], None)
     if not callable(function):
         raise ValueError(f"{path}: no function {name.rpartition(':')[2]!r}")
-    return Link(tokens, function)
+    problems = problems_of(function, tokens)
+    if problems:
+        raise ValueError(f"{name}: {'; '.join(problems)}")
+    return Link(tokens, function, symmetry=getattr(function, "symmetry", None))
 
 
 def target_and_student(point, project) -> tuple[Link, Link]:
@@ -165,4 +176,6 @@ def target_and_student(point, project) -> tuple[Link, Link]:
         target = hermite_sum(tokens, {int(point["degree"]): point["weights"]}, point["constant"])
     else:
         target = named_link(point["target"], tokens, project)
-    return target, named_link(point["student"], tokens, project)
+    # A student with the name of the target is the target itself, a sum of Hermite polynomials included.
+    student = target if point["student"] == point["target"] else named_link(point["student"], tokens, project)
+    return target, student

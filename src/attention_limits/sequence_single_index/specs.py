@@ -57,7 +57,7 @@ class OfLinks(Deterministic):
         named = [key for key in ("target", "student") if (key, model[key]) != ("target", HERMITE)]
         problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
         absent = [(keys, text) for keys, text in problems if text]
-        yield from absent or _unequal_outputs(model, lengths)
+        yield from absent or _unsound(model, named, lengths, estimator.project) or _unequal_outputs(model, lengths)
         count = len(model["weights"])
         if count > 1 and any(count != length for length in lengths):
             allowed = ", ".join(f"{length:g}" for length in lengths)
@@ -193,6 +193,24 @@ ESTIMATORS = {
     "untied_sgd": UntiedSGD,
     "hermite_sgd": HermiteSGD,
 }
+
+
+def _unsound(model, named, lengths, project):
+    """The functions of files that fail a check at the smallest number of tokens at which they do, with the failing example."""
+    # scipy is slow to import, and most experiments name built-in links.
+    from attention_limits.sequence_single_index.links import named_link
+
+    found = []
+    for key in named:
+        if link_file(model[key], project) is None:
+            continue
+        for tokens in sorted(set(lengths)):
+            try:
+                named_link(model[key], int(tokens), project)
+            except ValueError as error:
+                found.append((("model", key), f"with {tokens:g} tokens: {error}"))
+                break
+    return found
 
 
 def _unequal_outputs(model, lengths):

@@ -4,7 +4,8 @@ import numpy as np
 
 from attention_limits.pipeline.points import collect
 from attention_limits.potts_mlm.descent import agreeing
-from attention_limits.potts_mlm.factored_attention import fit, full_error, independent_losses, losses, site_error
+from attention_limits.potts_mlm.factored_attention import fit, independent_losses, losses
+from attention_limits.potts_mlm.recovery import contact_precision, full_error, site_error
 from attention_limits.potts_mlm.sequences import sites_from_one, training_set
 
 _PER_START = (
@@ -13,6 +14,7 @@ _PER_START = (
     "test_loss",
     "site_error",
     "full_error",
+    "site_precision",
     "gradient_norm",
     "iterations",
     "converged",
@@ -76,12 +78,17 @@ def _against_the_truth(fits, chosen_loss, data):
     """Errors of the couplings per start; excess of the loss (n,) of the chosen start over that of the true conditionals."""
     if "couplings" not in data:
         missing = np.full(len(fits), np.nan)
-        return {"site_error": missing, "full_error": missing, "excess_loss": np.nan, "excess_error": np.nan}
+        return {
+            **dict.fromkeys(("site_error", "full_error", "site_precision"), missing),
+            "excess_loss": np.nan,
+            "excess_error": np.nan,
+        }
     J, U, beta = data.couplings.values, data.color_couplings.values, float(data.beta)
     excess = chosen_loss - losses(beta * J, U, data.test_states.values).mean(axis=1)
     return {
         "site_error": [site_error(item.attention, J) for item in fits],
         "full_error": [full_error(item.attention, item.values, J, U, beta) for item in fits],
+        "site_precision": [contact_precision(item.attention, J) for item in fits],
         "excess_loss": excess.mean(),
         "excess_error": excess.std(ddof=1) / np.sqrt(len(excess)),
     }

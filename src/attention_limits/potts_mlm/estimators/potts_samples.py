@@ -31,12 +31,15 @@ DIMS = {
 def run(spec, streams):
     """States, couplings and diagnostics per distance and replica (see `variables`).
 
-    All replicas share couplings and temperature. Raises SpecError when the model does not reach the distance.
+    All replicas share couplings and temperature, except where the model lists an instance for each. Raises SpecError when the
+    model does not reach the distance.
     """
-    model = make_model(spec["model"], spec["project"], streams.root_seed, spec["family"])
+    instance = spec["model"]["instance"]
 
     def compute(at, replica):
-        tuned = _tuned(spec, model, at["distance"], streams.generator("tuning", 0, **at))
+        model = make_model(spec["model"], spec["project"], streams.root_seed, spec["family"], replica)
+        own = replica if isinstance(instance, list) else 0
+        tuned = _tuned(spec, model, at["distance"], streams.generator("tuning", own, **at), own)
         runs = _two_runs(model, tuned.betas, streams.generator("samples", replica, **at), spec["solver"])
         return {
             "couplings": model.J,
@@ -51,7 +54,7 @@ def run(spec, streams):
     return sites_from_one(collect(spec, compute, DIMS, RUNS))
 
 
-def _tuned(spec, model, distance, rng) -> Tuning:
+def _tuned(spec, model, distance, rng, own) -> Tuning:
     solver = spec["solver"]
     search = Search(
         tolerance=solver["tolerance"],
@@ -64,18 +67,17 @@ def _tuned(spec, model, distance, rng) -> Tuning:
     try:
         return tune(model, distance, rng, search)
     except UnreachableError as error:
-        where = f"{spec['family']}/{spec['experiment']}: model.instance: {spec['model']['instance']}"
+        instance = spec["model"]["instance"]
+        number = instance[own] if isinstance(instance, list) else instance
+        where = f"{spec['family']}/{spec['experiment']}: model.instance: {number}"
         raise SpecError([f"{where}: {error}; take another instance, or raise solver.beta_max"]) from None
 
 
 def _two_runs(model, betas, rng, solver) -> list[Sampled]:
     """Two independent runs of the same length, after their warm-up."""
-    count, runs = max(solver["samples"], solver["test_samples"]), []
-    for number, child in enumerate(rng.spawn(2), 1):
-        ladder = Ladder(model, betas, child, random_sites=solver["sweep"] == "random")
-        ladder.sample(solver["warm_up"], solver["gap"])
-        runs.append(ladder.sample(count, solver["gap"], f"run {number}"))
-    return runs
+    ladder = Ladder(model, betas, rng, runs=2, random_sites=solver["sweep"] == "random")
+    ladder.sample(solver["warm_up"], solver["gap"])
+    return ladder.sample(max(solver["samples"], solver["test_samples"]), solver["gap"], "two runs")
 
 
 def _described(model, tuned, runs, distance, solver) -> dict:

@@ -3,20 +3,24 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
-from attention_limits.potts_mlm.sequences import sites_from_one, training_set
+from attention_limits.potts_mlm.recovery import contact_precision, site_error
+from attention_limits.potts_mlm.sequences import optimal_loss, sites_from_one, training_set, true_couplings
 from attention_limits.potts_mlm.transformer import OPTIMIZERS, Schedule, Shape, evaluated_epochs, train
 
+_EPOCHS = ("optimizer", "epoch")
 _DIMS = {
     "transformer_gradient_norm": ("optimizer",),
     "transformer_converged": ("optimizer",),
-    "transformer_training_loss": ("optimizer", "epoch"),
-    "transformer_test_loss": ("optimizer", "epoch"),
+    "transformer_training_loss": _EPOCHS,
+    "transformer_test_loss": _EPOCHS,
+    "transformer_site_error": _EPOCHS,
+    "transformer_precision": _EPOCHS,
     "transformer_map": ("optimizer", "site", "site_other"),
 }
 
 
 def run(spec, streams):
-    """Losses by epoch and the attention at the end, averaged over layers (see `variables`).
+    """Losses and errors of the attention by epoch, and the attention at the end, averaged over layers (see `variables`).
 
     Both optimisers, all sample sizes and distances of a replica begin with the same weights.
     """
@@ -35,12 +39,18 @@ def run(spec, streams):
             train(shape, sequences, test, streams.generator("training", replica), schedule(optimizer))
             for optimizer in OPTIMIZERS
         ]
+        J = true_couplings(data)
+        # The attention of the mask to itself is no coupling.
+        maps = [item.attention.mean(axis=1) * (1.0 - np.eye(shape.sites)) for item in done]
         return {
+            "transformer_optimal_loss": optimal_loss(data, test),
             "transformer_training_loss": [item.training_loss for item in done],
             "transformer_test_loss": [item.test_loss for item in done],
             "transformer_gradient_norm": [item.gradient_norm for item in done],
             "transformer_converged": [item.gradient_norm <= solver["tolerance"] for item in done],
-            "transformer_map": [item.attention.mean(axis=0) for item in done],
+            "transformer_site_error": [[site_error(one, J) for one in by_epoch] for by_epoch in maps],
+            "transformer_precision": [[contact_precision(one, J) for one in by_epoch] for by_epoch in maps],
+            "transformer_map": [item.attention[-1].mean(axis=0) for item in done],
         }
 
     epochs = evaluated_epochs(solver["epochs"], solver["evaluations"])

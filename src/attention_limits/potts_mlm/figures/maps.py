@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.potts_mlm.figures.shared import equilibrium_note, of_chosen
+from attention_limits.potts_mlm.figures.shared import equilibrium_note, layers_name, of_chosen
 
 
 @house_style
@@ -42,16 +42,25 @@ def _panels(part):
     """(title, matrix) of the couplings and of every learner at one distance."""
     part = part.isel(ridge=0)
     panels = [("couplings $J$", part.couplings.values)]
-    error = of_chosen(part, "site_error")
+    error, precision = of_chosen(part, "site_error"), of_chosen(part, "site_precision")
     for kind in part.attention.values:
-        title = f"factored, {kind}\n" + rf"$\mathrm{{err}}_J$ = {float(error.sel(attention=kind)):.2f}"
+        title = f"factored, {kind}\n" + _quality(error.sel(attention=kind), precision.sel(attention=kind))
         # The sign is free too: the values can absorb it.
         attention = part.attention_map.sel(attention=kind).values
         panels.append((title, attention if np.sum(attention * panels[0][1]) >= 0 else -attention))
     if "transformer_map" in part:
         for layers in part.layers.values:
-            matrix = part.transformer_map.sel(layers=layers, optimizer="adam").values.copy()
+            one = part.sel(layers=layers, optimizer="adam")
+            matrix = one.transformer_map.values.copy()
             # The attention of the mask to itself is no coupling.
             np.fill_diagonal(matrix, 0.0)
-            panels.append((f"transformer, Adam\n{layers:g} layer{'s' if layers > 1 else ''}", matrix))
+            last = [one[f"transformer_{name}"].dropna("epoch", how="all") for name in ("site_error", "precision")]
+            text = _quality(*(values[-1] if values.size else np.nan for values in last))
+            panels.append((f"{layers_name(layers)}, Adam\n{text}", matrix))
     return panels
+
+
+def _quality(error, precision):
+    """The error of a map, and its precision where there are contacts."""
+    text = rf"$\mathrm{{err}}_J$ = {float(error):.2f}"
+    return text if np.isnan(precision) else f"{text}, precision {float(precision):.2f}"

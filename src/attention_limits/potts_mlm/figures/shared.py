@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import curve, points
 
 # One colour per learner, everywhere.
@@ -11,8 +12,34 @@ LEARNER_COLORS = {
     ("transformer", 1): "#D55E00",
     ("transformer", 3): "#0072B2",
 }
+OPTIMIZER_LOOKS = {"sgd": (":", "SGD"), "adam": ("-", "Adam")}
+_COUPLINGS = {
+    "gaussian": "Gaussian couplings", "contact": "random contact map", "distances": "contacts of a fold",
+    "low_rank": "couplings of low rank", "file": "couplings from a file",
+}  # fmt: skip
 RIDGE_COLORS = ("#000000", "#0072B2", "#009E73", "#D55E00")
 DISTANCE_LABEL = r"mean Hamming distance $d_H$"
+
+
+def couplings_name(cube):
+    """Kind of the couplings and number of sites."""
+    model = specifications(cube)["potts_samples"]["model"]
+    return f"{_COUPLINGS[model['couplings']['kind']]}, $L = {model['sites']}$"
+
+
+def layers_name(layers):
+    """Name of a transformer by its number of layers."""
+    return f"{layers:g} layer{'s' if layers > 1 else ''}"
+
+
+def layers_of(part):
+    """Numbers of layers of the transformers in a part of a cube; none where nothing was trained."""
+    return () if bool(part.transformer_test_loss.isnull().all()) else part.layers.values
+
+
+def rows_of(cubes):
+    """Pairs of cube and distance, all distances of one cube after the other."""
+    return [(cube, distance) for cube in cubes.values() for distance in cube.distance.values]
 
 
 def of_chosen(cube, name, chosen="chosen"):

@@ -3,11 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_single_index.information_exponent import (
-    positional_exponent,
-    sequence_exponent,
-    target_exponent,
-)
+from attention_limits.sequence_single_index.information_exponent import information_exponents
 from attention_limits.sequence_single_index.links import target_and_student
 
 NAMES = ("target", "semantic", "positional")
@@ -21,11 +17,7 @@ def run(spec, streams):
         point = {**spec["model"], **at}
         target, student = target_and_student(point, spec["project"])
         signs = np.where(np.arange(target.tokens) % 2, -1.0, 1.0)
-        exponents = (
-            target_exponent(target, order, tolerance),
-            sequence_exponent(target, student, order, point["untied"], tolerance),
-            positional_exponent(target, student, signs, order, tolerance),
-        )
+        exponents = information_exponents(target, student, signs, order, point["untied"], tolerance)
         found = {}
         for name, exponent in zip(NAMES, exponents, strict=True):
             found |= {

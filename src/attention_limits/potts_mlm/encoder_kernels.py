@@ -1,0 +1,251 @@
+"""Blocks of an encoder, forward and backward, for sixteen sequences side by side; see `transformer_kernels` for the arrays.
+
+The formulas are those of the encoder of Rende et al. 2024 (arXiv:2304.07235), and the gradients those of the chain rule. A
+backward function takes the gradient in the output of its forward function. Every function takes some of these arguments:
+
+theta : float32 (parameters,), all parameters; those of the block begin at the entry `at`.
+x, out : activations of `count` tokens, rows of WIDTH lanes; `inputs` and `outputs` are their features, `width` where they agree.
+d_x, d_out, d_theta : gradients in them; d_theta has one column per lane.
+hat, root : normalised activations, and inverse standard deviations, of a layer norm.
+query, key, value : activations of all `sites`, queries of the `asked` tokens only; d_query, d_key, d_value are their gradients.
+looks, seen : attention (asked sites rows), and the values that it adds up; d_looks and d_seen are their gradients.
+rows, scale : number of rows, and a factor.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from attention_limits.numerics import lanes
+from attention_limits.numerics.lanes import full, load, store
+
+# Added to the variance of a layer norm.
+EPSILON = np.float32(1e-5)
+
+
+@njit
+def _combine(w, w_at, w_step, x, x_at, x_step, row_step, terms, out, out_at, rows, accumulate):
+    """out[r] = sum_m w[m] x[m, r], all lanes; out is added to if `accumulate`.
+
+    w[m] is row w_at + m w_step of w, x[m, r] is row x_at + m x_step + r row_step of x, out[r] is row out_at + r of out.
+    """
+    zero = full(np.float32(0.0))
+    r = 0
+    while r + 4 <= rows:
+        first, second, third, fourth = zero, zero, zero, zero
+        if accumulate:
+            first, second = load(out, out_at + r), load(out, out_at + r + 1)
+            third, fourth = load(out, out_at + r + 2), load(out, out_at + r + 3)
+        for m in range(terms):
+            weight, place = load(w, w_at + m * w_step), x_at + m * x_step + r * row_step
+            first = first + weight * load(x, place)
+            second = second + weight * load(x, place + row_step)
+            third = third + weight * load(x, place + 2 * row_step)
+            fourth = fourth + weight * load(x, place + 3 * row_step)
+        store(out, out_at + r, first)
+        store(out, out_at + r + 1, second)
+        store(out, out_at + r + 2, third)
+        store(out, out_at + r + 3, fourth)
+        r += 4
+    while r < rows:
+        total = load(out, out_at + r) if accumulate else zero
+        for m in range(terms):
+            total = total + load(w, w_at + m * w_step) * load(x, x_at + m * x_step + r * row_step)
+        store(out, out_at + r, total)
+        r += 1
+
+
+@njit
+def _mix(theta, at, sum_step, row_step, bias, x, x_at, terms, out, out_at, rows):
+    """out[r] = b[r] + sum_m theta[m, r] x[m]; theta[m, r] is entry at + m sum_step + r row_step, b[r] is entry bias + r.
+
+    Without a bias, which is then negative, the sum is added to out.
+    """
+    r = 0
+    while r + 4 <= rows:
+        if bias >= 0:
+            first, second = full(theta[bias + r]), full(theta[bias + r + 1])
+            third, fourth = full(theta[bias + r + 2]), full(theta[bias + r + 3])
+        else:
+            first, second = load(out, out_at + r), load(out, out_at + r + 1)
+            third, fourth = load(out, out_at + r + 2), load(out, out_at + r + 3)
+        for m in range(terms):
+            value, place = load(x, x_at + m), at + m * sum_step + r * row_step
+            first = first + full(theta[place]) * value
+            second = second + full(theta[place + row_step]) * value
+            third = third + full(theta[place + 2 * row_step]) * value
+            fourth = fourth + full(theta[place + 3 * row_step]) * value
+        store(out, out_at + r, first)
+        store(out, out_at + r + 1, second)
+        store(out, out_at + r + 2, third)
+        store(out, out_at + r + 3, fourth)
+        r += 4
+    while r < rows:
+        total = full(theta[bias + r]) if bias >= 0 else load(out, out_at + r)
+        for m in range(terms):
+            total = total + full(theta[at + m * sum_step + r * row_step]) * load(x, x_at + m)
+        store(out, out_at + r, total)
+        r += 1
+
+
+@njit
+def dense(theta, at, inputs, outputs, x, out, count):
+    """out = x W + b for `count` tokens; W (inputs, outputs) and then b stand in theta from `at` on. Returns the end of b."""
+    bias = at + inputs * outputs
+    for i in range(count):
+        _mix(theta, at, outputs, 1, bias, x, i * inputs, inputs, out, i * outputs, outputs)
+    return bias + outputs
+
+
+@njit
+def _outer(x, inputs, d_out, outputs, d_theta, at, count):
+    """Add sum_i x[i, e] d_out[i, c] over `count` tokens to entry (e, c) of the matrix that begins at row `at` of d_theta."""
+    pairs, whole = inputs - inputs % 2, outputs - outputs % 4
+    for e in range(0, pairs, 2):
+        upper, lower = at + e * outputs, at + (e + 1) * outputs
+        for c in range(0, whole, 4):
+            first, second = load(d_theta, upper + c), load(d_theta, upper + c + 1)
+            third, fourth = load(d_theta, upper + c + 2), load(d_theta, upper + c + 3)
+            fifth, sixth = load(d_theta, lower + c), load(d_theta, lower + c + 1)
+            seventh, eighth = load(d_theta, lower + c + 2), load(d_theta, lower + c + 3)
+            for i in range(count):
+                left, right, place = load(x, i * inputs + e), load(x, i * inputs + e + 1), i * outputs + c
+                slope = load(d_out, place)
+                first, fifth = first + left * slope, fifth + right * slope
+                slope = load(d_out, place + 1)
+                second, sixth = second + left * slope, sixth + right * slope
+                slope = load(d_out, place + 2)
+                third, seventh = third + left * slope, seventh + right * slope
+                slope = load(d_out, place + 3)
+                fourth, eighth = fourth + left * slope, eighth + right * slope
+            store(d_theta, upper + c, first)
+            store(d_theta, upper + c + 1, second)
+            store(d_theta, upper + c + 2, third)
+            store(d_theta, upper + c + 3, fourth)
+            store(d_theta, lower + c, fifth)
+            store(d_theta, lower + c + 1, sixth)
+            store(d_theta, lower + c + 2, seventh)
+            store(d_theta, lower + c + 3, eighth)
+        for row, feature in ((upper, e), (lower, e + 1)):
+            _combine(x, feature, inputs, d_out, whole, outputs, 1, count, d_theta, row + whole, outputs - whole, True)
+    if pairs < inputs:
+        _combine(x, pairs, inputs, d_out, 0, outputs, 1, count, d_theta, at + pairs * outputs, outputs, True)
+
+
+@njit
+def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
+    """Add the gradient of `dense` in x to d_x, and that in W and b to d_theta."""
+    bias = at + inputs * outputs
+    for i in range(count):
+        _mix(theta, at, 1, outputs, -1, d_out, i * outputs, outputs, d_x, i * inputs, inputs)
+    _outer(x, inputs, d_out, outputs, d_theta, at, count)
+    for c in range(outputs):
+        total = load(d_theta, bias + c)
+        for i in range(count):
+            total = total + load(d_out, i * outputs + c)
+        store(d_theta, bias + c, total)
+
+
+@njit
+def norm(theta, at, width, x, hat, root, out, count):
+    """out = scale hat + shift, hat = (x - mean) / sqrt(variance + EPSILON); root keeps the inverse of that square root."""
+    share = full(np.float32(1.0 / width))
+    one = full(np.float32(1.0))
+    for i in range(count):
+        mean, variance = full(np.float32(0.0)), full(EPSILON)
+        for c in range(width):
+            mean = mean + share * load(x, i * width + c)
+        for c in range(width):
+            centred = load(x, i * width + c) - mean
+            variance = variance + share * centred * centred
+        inverse = one / lanes.sqrt(variance)
+        store(root, i, inverse)
+        for c in range(width):
+            value = (load(x, i * width + c) - mean) * inverse
+            store(hat, i * width + c, value)
+            store(out, i * width + c, full(theta[at + c]) * value + full(theta[at + width + c]))
+
+
+@njit
+def norm_back(theta, at, width, hat, root, d_out, d_x, d_theta, count):
+    """The gradient of `norm` in x into d_x; that in scale and shift is added to d_theta."""
+    share = full(np.float32(1.0 / width))
+    for i in range(count):
+        mean, product = full(np.float32(0.0)), full(np.float32(0.0))
+        for c in range(width):
+            value, slope = load(hat, i * width + c), load(d_out, i * width + c)
+            store(d_theta, at + c, load(d_theta, at + c) + slope * value)
+            store(d_theta, at + width + c, load(d_theta, at + width + c) + slope)
+            slope = share * full(theta[at + c]) * slope
+            mean = mean + slope
+            product = product + slope * value
+        inverse = load(root, i)
+        for c in range(width):
+            slope = full(theta[at + c]) * load(d_out, i * width + c)
+            store(d_x, i * width + c, inverse * (slope - mean - load(hat, i * width + c) * product))
+
+
+@njit
+def softmax(x, at, count, scale):
+    """Rows at to at + count - 1 of x become the softmax of scale times them."""
+    highest = load(x, at)
+    for j in range(1, count):
+        highest = lanes.maximum(highest, load(x, at + j))
+    total, factor = full(np.float32(0.0)), full(scale)
+    for j in range(count):
+        value = lanes.exp(factor * (load(x, at + j) - highest))
+        total = total + value
+        store(x, at + j, value)
+    inverse = full(np.float32(1.0)) / total
+    for j in range(count):
+        store(x, at + j, load(x, at + j) * inverse)
+
+
+@njit
+def attend(query, key, value, looks, seen, sites, width, asked):
+    """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i."""
+    scale = np.float32(1.0 / math.sqrt(width))
+    for i in range(asked):
+        _combine(query, i * width, 1, key, 0, 1, width, width, looks, i * sites, sites, False)
+        softmax(looks, i * sites, sites, scale)
+        _combine(looks, i * sites, 1, value, 0, width, 1, sites, seen, i * width, width, False)
+
+
+@njit
+def attend_back(query, key, value, looks, d_seen, d_query, d_key, d_value, d_looks, sites, width, asked):
+    """The gradient of `attend` in query, key and value, into d_query, d_key and d_value; d_looks is scratch."""
+    scale = full(np.float32(1.0 / math.sqrt(width)))
+    for i in range(asked):
+        _combine(d_seen, i * width, 1, value, 0, 1, width, width, d_looks, i * sites, sites, False)
+        mean = full(np.float32(0.0))
+        for j in range(sites):
+            mean = mean + load(looks, i * sites + j) * load(d_looks, i * sites + j)
+        for j in range(sites):
+            slope = load(looks, i * sites + j) * (load(d_looks, i * sites + j) - mean)
+            store(d_looks, i * sites + j, scale * slope)
+        _combine(d_looks, i * sites, 1, key, 0, width, 1, sites, d_query, i * width, width, False)
+    for j in range(sites):
+        _combine(looks, j, sites, d_seen, 0, width, 1, asked, d_value, j * width, width, False)
+        _combine(d_looks, j, sites, query, 0, width, 1, asked, d_key, j * width, width, False)
+
+
+@njit
+def add(out, x, rows):
+    """Add the first `rows` rows of x to those of out."""
+    for row in range(rows):
+        store(out, row, load(out, row) + load(x, row))
+
+
+@njit
+def copy(x, out, rows):
+    """Copy the first `rows` rows of x to out."""
+    for row in range(rows):
+        store(out, row, load(x, row))
+
+
+@njit
+def clear(out, rows):
+    """Set the first `rows` rows of out to zero."""
+    for row in range(rows):
+        store(out, row, full(np.float32(0.0)))

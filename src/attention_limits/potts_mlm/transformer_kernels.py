@@ -1,0 +1,255 @@
+"""Forward and backward pass of a post-layer-norm encoder with one head, for sixteen sequences side by side.
+
+An activation of L tokens and d features is an array (L d, WIDTH) in single precision: row i d + c holds feature c of token i of
+sixteen sequences. The parameters are one flat array, laid out by `transformer.Shape`; their gradient is an array (parameters,
+WIDTH), one column per lane, which the caller adds up. The last layer asks at the masked site only. The formulas of the gradient
+are those of the chain rule for x <- LN(x + attention(x)), x <- LN(x + feedforward(x)) (Rende et al. 2024, arXiv:2304.07235).
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from attention_limits.numerics import lanes
+from attention_limits.numerics.lanes import WIDTH, full, load, store
+from attention_limits.potts_mlm import encoder_kernels as blocks
+
+# Places in the list of activations that a layer keeps for the backward pass.
+INPUT, ASKING, QUERY, KEY, VALUE, LOOKS, SEEN, HAT_1, ROOT_1, MIDDLE, HIDDEN, HAT_2, ROOT_2, OUTPUT = range(14)
+SLOTS = 14
+
+
+@njit
+def layer_size(width, hidden):
+    """Number of parameters of a layer of the given `width` with `hidden` units in its feed-forward block."""
+    return 4 * (width + 1) * width + (width + 1) * hidden + (hidden + 1) * width + 4 * width
+
+
+@njit
+def forward(theta, sizes, waves, tokens, masked, kept, logits):
+    """Logits (C, WIDTH) of the masked sites of sixteen sequences.
+
+    Parameters
+    ----------
+    theta : float32 (parameters,)
+    sizes : (L, C, width, hidden, layers)
+    waves : float32 (L, width)
+        Positions.
+    tokens : (L, WIDTH), masked : (WIDTH,)
+        The colour at the masked site does not enter.
+    kept : float32 (layers, SLOTS, L max(L, width, hidden), WIDTH), written
+        Activations; kept[l, LOOKS] is the attention of layer l, (L, L) of all sites or (L,) of the masked one in the last layer.
+    logits : float32 (C, WIDTH), written
+    """
+    sites, colors, width, hidden, layers = sizes
+    first = kept[0, INPUT]
+    for i in range(sites):
+        for k in range(WIDTH):
+            row = (colors if masked[k] == i else tokens[i, k]) * width
+            for c in range(width):
+                first[i * width + c, k] = theta[row + c] + waves[i, c]
+    at = (colors + 1) * width
+    for depth in range(layers):
+        own = kept[depth]
+        last = depth == layers - 1
+        asked = 1 if last else sites
+        if depth > 0:
+            blocks.copy(kept[depth - 1, OUTPUT], own[INPUT], sites * width)
+        if last:
+            for k in range(WIDTH):
+                for c in range(width):
+                    own[ASKING, c, k] = own[INPUT, masked[k] * width + c, k]
+        else:
+            blocks.copy(own[INPUT], own[ASKING], sites * width)
+        at = blocks.dense(theta, at, width, width, own[ASKING], own[QUERY], asked)
+        at = blocks.dense(theta, at, width, width, own[INPUT], own[KEY], sites)
+        at = blocks.dense(theta, at, width, width, own[INPUT], own[VALUE], sites)
+        blocks.attend(own[QUERY], own[KEY], own[VALUE], own[LOOKS], own[SEEN], sites, width, asked)
+        at = blocks.dense(theta, at, width, width, own[SEEN], own[MIDDLE], asked)
+        blocks.add(own[MIDDLE], own[ASKING], asked * width)
+        up, down, norms = at, at + (width + 1) * hidden, at + (width + 1) * hidden + (hidden + 1) * width
+        blocks.norm(theta, norms, width, own[MIDDLE], own[HAT_1], own[ROOT_1], own[MIDDLE], asked)
+        blocks.dense(theta, up, width, hidden, own[MIDDLE], own[HIDDEN], asked)
+        for row in range(asked * hidden):
+            store(own[HIDDEN], row, lanes.maximum(load(own[HIDDEN], row), full(np.float32(0.0))))
+        blocks.dense(theta, down, hidden, width, own[HIDDEN], own[OUTPUT], asked)
+        blocks.add(own[OUTPUT], own[MIDDLE], asked * width)
+        blocks.norm(theta, norms + 2 * width, width, own[OUTPUT], own[HAT_2], own[ROOT_2], own[OUTPUT], asked)
+        at = norms + 4 * width
+    blocks.dense(theta, at, width, colors, kept[layers - 1, OUTPUT], logits, 1)
+
+
+@njit
+def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
+    """Add the gradient of sum_a d_logits[a] logits[a] to d_theta (parameters, WIDTH).
+
+    Arguments as in `forward`; slopes (SLOTS, ...) is scratch, laid out as kept[l].
+    """
+    sites, colors, width, hidden, layers = sizes
+    size = layer_size(width, hidden)
+    end = (colors + 1) * width + layers * size
+    # slopes[OUTPUT] holds the gradient in the output of the layer at hand.
+    blocks.clear(slopes[OUTPUT], width)
+    blocks.dense_back(theta, end, width, colors, kept[layers - 1, OUTPUT], d_logits, slopes[OUTPUT], d_theta, 1)
+    for depth in range(layers - 1, -1, -1):
+        own = kept[depth]
+        last = depth == layers - 1
+        asked = 1 if last else sites
+        query = (colors + 1) * width + depth * size
+        square = (width + 1) * width
+        up = query + 4 * square
+        down = up + (width + 1) * hidden
+        norms = down + (hidden + 1) * width
+        # MIDDLE: gradient behind the first norm; HIDDEN, then ASKING: inside of the blocks.
+        blocks.norm_back(
+            theta, norms + 2 * width, width, own[HAT_2], own[ROOT_2], slopes[OUTPUT], slopes[MIDDLE], d_theta, asked
+        )
+        blocks.clear(slopes[HIDDEN], asked * hidden)
+        blocks.dense_back(theta, down, hidden, width, own[HIDDEN], slopes[MIDDLE], slopes[HIDDEN], d_theta, asked)
+        for row in range(asked * hidden):
+            closed = lanes.nonnegative(full(np.float32(0.0)) - load(own[HIDDEN], row))
+            slope = load(slopes[HIDDEN], row)
+            store(slopes[HIDDEN], row, slope - closed * slope)
+        blocks.dense_back(theta, up, width, hidden, own[MIDDLE], slopes[HIDDEN], slopes[MIDDLE], d_theta, asked)
+        blocks.norm_back(theta, norms, width, own[HAT_1], own[ROOT_1], slopes[MIDDLE], slopes[ASKING], d_theta, asked)
+        blocks.clear(slopes[SEEN], asked * width)
+        blocks.dense_back(
+            theta, query + 3 * square, width, width, own[SEEN], slopes[ASKING], slopes[SEEN], d_theta, asked
+        )
+        blocks.attend_back(
+            own[QUERY], own[KEY], own[VALUE], own[LOOKS], slopes[SEEN], slopes[QUERY], slopes[KEY], slopes[VALUE],
+            slopes[LOOKS], sites, width, asked,
+        )  # fmt: skip
+        blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, asked)
+        # INPUT: gradient in the input of the layer, through keys, values and the asking tokens.
+        blocks.clear(slopes[INPUT], sites * width)
+        blocks.dense_back(theta, query + square, width, width, own[INPUT], slopes[KEY], slopes[INPUT], d_theta, sites)
+        blocks.dense_back(
+            theta, query + 2 * square, width, width, own[INPUT], slopes[VALUE], slopes[INPUT], d_theta, sites
+        )
+        if last:
+            for k in range(WIDTH):
+                for c in range(width):
+                    slopes[INPUT, masked[k] * width + c, k] += slopes[ASKING, c, k]
+        else:
+            blocks.add(slopes[INPUT], slopes[ASKING], sites * width)
+        blocks.copy(slopes[INPUT], slopes[OUTPUT], sites * width)
+    for i in range(sites):
+        for k in range(WIDTH):
+            row = (colors if masked[k] == i else tokens[i, k]) * width
+            for c in range(width):
+                d_theta[row + c, k] += slopes[OUTPUT, i * width + c, k]
+
+
+@njit
+def _gather(sequences, rows, start, masked, tokens, own_masked):
+    """Sequences rows[start], ... and their masked sites as lanes; idle lanes repeat the first. Returns the number in use."""
+    used = min(WIDTH, len(rows) - start)
+    for k in range(WIDTH):
+        row = start + (k if k < used else 0)
+        own_masked[k] = masked[row]
+        for i in range(sequences.shape[1]):
+            tokens[i, k] = sequences[rows[row], i]
+    return used
+
+
+@njit
+def losses(theta, sizes, waves, sequences, rows, masked, out, looks):
+    """-log p of the colours at the masked sites (n,) of sequences rows[n], into out (n,), in nats.
+
+    The attention of masked[n], layer by layer, is added to looks (layers, L, L) in the row of the masked site. sequences (M, L),
+    rows and masked (n,) are integers; theta, sizes and waves as in `forward`.
+    """
+    sites, colors, width, hidden, layers = sizes
+    kept = np.empty((layers, SLOTS, sites * max(sites, width, hidden), WIDTH), dtype=np.float32)
+    logits = np.empty((colors, WIDTH), dtype=np.float32)
+    tokens, own = np.empty((sites, WIDTH), dtype=np.int64), np.empty(WIDTH, dtype=np.int64)
+    for start in range(0, len(rows), WIDTH):
+        used = _gather(sequences, rows, start, masked, tokens, own)
+        forward(theta, sizes, waves, tokens, own, kept, logits)
+        for k in range(used):
+            out[start + k] = -math.log(_probability(logits, k, tokens[own[k], k]))
+            for depth in range(layers):
+                at = 0 if depth == layers - 1 else own[k] * sites
+                for j in range(sites):
+                    looks[depth, own[k], j] += kept[depth, LOOKS, at + j, k]
+
+
+@njit
+def _probability(logits, k, color):
+    """Softmax of column k of logits (C, WIDTH) at a colour."""
+    highest = logits[0, k]
+    for a in range(1, len(logits)):
+        highest = max(highest, logits[a, k])
+    total = 0.0
+    for a in range(len(logits)):
+        total += math.exp(logits[a, k] - highest)
+    return max(math.exp(logits[color, k] - highest) / total, 1e-300)
+
+
+@njit
+def gradient(theta, sizes, waves, sequences, rows, masked, d_theta):
+    """The mean of -log p of the colours at the masked sites (n,) of sequences rows[n].
+
+    Its gradient is written into d_theta (parameters,). The others, `theta`, `sizes` and `waves` too, are as in `losses`.
+    """
+    sites, colors, width, hidden, layers = sizes
+    kept = np.empty((layers, SLOTS, sites * max(sites, width, hidden), WIDTH), dtype=np.float32)
+    slopes = np.empty(kept.shape[1:], dtype=np.float32)
+    logits = np.empty((colors, WIDTH), dtype=np.float32)
+    tokens, own = np.empty((sites, WIDTH), dtype=np.int64), np.empty(WIDTH, dtype=np.int64)
+    columns = np.zeros((len(theta), WIDTH), dtype=np.float32)
+    total, share = 0.0, np.float32(1.0 / len(rows))
+    for start in range(0, len(rows), WIDTH):
+        used = _gather(sequences, rows, start, masked, tokens, own)
+        forward(theta, sizes, waves, tokens, own, kept, logits)
+        for k in range(used):
+            total -= math.log(_probability(logits, k, tokens[own[k], k]))
+        blocks.softmax(logits, 0, colors, np.float32(1.0))
+        for k in range(WIDTH):
+            logits[tokens[own[k], k], k] -= np.float32(1.0)
+            for a in range(colors):
+                logits[a, k] *= share if k < used else np.float32(0.0)
+        _backward(theta, sizes, tokens, own, kept, logits, columns, slopes)
+    for p in range(len(theta)):
+        d_theta[p] = columns[p].sum()
+    return total / len(rows)
+
+
+@njit
+def epoch(theta, moments, sizes, waves, sequences, orders, masked, rates, adam, done):
+    """The steps of an epoch of one run, in place; the mean loss over the steps.
+
+    Parameters
+    ----------
+    theta : float32 (parameters,), changed
+    moments : float32 (2, parameters), changed
+        Means of the gradient and of its square, which Adam keeps (Kingma and Ba 2015; 0.9, 0.999, 1e-8).
+    sizes, waves
+        As in `forward`.
+    sequences : (M, L)
+    orders, masked : (steps, batch)
+        Sequences and masked sites of each step.
+    rates : (steps,)
+        Learning rates.
+    adam : bool
+        Otherwise plain gradient descent.
+    done : int
+        Steps before this epoch.
+    """
+    slope = np.empty_like(theta)
+    total = 0.0
+    for step in range(len(orders)):
+        total += gradient(theta, sizes, waves, sequences, orders[step], masked[step], slope)
+        if adam:
+            first = 1.0 / (1.0 - 0.9 ** (done + step + 1))
+            second = 1.0 / (1.0 - 0.999 ** (done + step + 1))
+            for p in range(len(theta)):
+                moments[0, p] = 0.9 * moments[0, p] + 0.1 * slope[p]
+                moments[1, p] = 0.999 * moments[1, p] + 0.001 * slope[p] ** 2
+                theta[p] -= rates[step] * first * moments[0, p] / (math.sqrt(second * moments[1, p]) + 1e-8)
+        else:
+            for p in range(len(theta)):
+                theta[p] -= rates[step] * slope[p]
+    return total / len(orders)
