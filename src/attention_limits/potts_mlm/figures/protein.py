@@ -49,7 +49,11 @@ def draw(cubes):
     by_samples.set(xscale="log", xlabel="training sequences $M$")
     by_samples.set_title(f"first $k = {length}$ pairs", loc="left")
     losses.set(xscale="log", xlabel="training sequences $M$", ylabel="test loss per site (nats)")
-    losses.legend()
+    for axes in (by_samples, losses):
+        # Only the sizes that were computed.
+        axes.set_xticks(cube.samples.values, [f"{value:g}" for value in cube.samples.values])
+        axes.set_xticks([], minor=True)
+    losses.legend(loc="lower left")
     by_rank.legend()
     _statistics(sites, pairs, figure, cube)
     return figure

@@ -28,7 +28,7 @@ def draw(cubes):
         column[0].axvline(float(flat.directions), color="0.85", linewidth=0.8, zorder=0)
         column[0].set_title(f"masked site {masked:g}, $p = {float(flat.inputs):g}$ inputs", loc="left")
         column[1].set(xlabel="training sequences $M$", xscale="log")
-    rows[0][0].set(ylabel="generalisation error", yscale="log")
+    rows[0][0].set(ylabel="generalisation error")
     rows[1][0].set(ylabel="training error")
     rows[0][0].legend()
     return figure
