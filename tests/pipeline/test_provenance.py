@@ -47,16 +47,15 @@ def names(module):
 
 def test_closure_follows_every_form_of_import(package):
     assert names("a.estimator") == [
-        "__init__.py",
         "a/__init__.py",
         "a/estimator.py",
         "a/kernels.py",
         "a/late.py",
         "c.py",
     ]
-    assert names("b") == ["__init__.py", "a/__init__.py", "a/kernels.py", "b.py", "c.py"]
-    assert names("c") == ["__init__.py", "c.py"]
-    assert names("circle") == ["__init__.py", "circle.py"]
+    assert names("b") == ["a/__init__.py", "a/kernels.py", "b.py", "c.py"]
+    assert names("c") == ["c.py"]
+    assert names("circle") == ["circle.py"]
 
 
 def test_a_missing_module_is_named(package):
