@@ -39,6 +39,11 @@ def one(found, estimator):
 
 def training(found, samples):
     """The training sequences of the learners of `sampled`, drawn again from the same streams."""
+    return training_and_test(found, samples)[0]
+
+
+def training_and_test(found, samples):
+    """The training sequences of the learners of `sampled`, and the test sequences."""
     from attention_limits.pipeline.experiment import load_experiment
     from attention_limits.pipeline.streams import Streams
     from attention_limits.potts_mlm.estimators import potts_samples
@@ -57,4 +62,5 @@ def training(found, samples):
     }
     spec |= {"grid": {"distance": distance}, "replicas": [0], "solver": part.solver}
     data = potts_samples.run(spec, streams).isel(distance=0, replica=0)
-    return training_set(streams, data, 0, {"distance": distance[0]}, samples).astype(int)
+    drawn = training_set(streams, data, 0, {"distance": distance[0]}, samples).astype(int)
+    return drawn, data.test_states.values.astype(int)

@@ -84,7 +84,11 @@ class PseudoLikelihood(Learner):
         )
         coupling_ridge: float = Field(1e-4, ge=0, le=1000, description="Half of it times |J|^2 is added likewise.")
         max_iterations: Whole = Field(300, ge=1, le=10**5, description="Largest number of L-BFGS iterations.")
-        tolerance: Tolerance = Field(1e-4, description="Largest gradient component that counts as converged.")
+        tolerance: Tolerance = Field(
+            1e-4,
+            description="Largest gradient component that counts as converged. It bounds the error of the parameters by "
+            "sqrt(number of parameters) * tolerance / ridge; separable data at a tiny ridge leave the test loss uncertain.",
+        )
 
     asks = {("grid", "samples"): "training"}
     grid: Grid
