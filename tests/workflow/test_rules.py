@@ -41,7 +41,7 @@ def test_every_rule_that_computes_names_the_environment_and_calls_the_one_line()
     files = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "workflow" / "rules").glob("*.smk")}
     rules = "".join(files.values())
     shells = rules.count("shell:\n")
-    assert shells == 5
+    assert shells == 4
     for section, value in (("shell", "SHELL"), ("conda", "ENVIRONMENT")):
         assert len(re.findall(rf"^\s+{section}:\n\s+{value}\n", rules, re.MULTILINE)) == shells
     for section in ("log", "benchmark", "threads", "message"):
