@@ -55,7 +55,7 @@ def distances(estimator) -> Iterable[Problem]:
     try:
         read_distances(path, _sizes(estimator.reads)[2])
     except OSError as error:
-        # An alignment that cannot be read is a problem of its own.
+        # Another check reports an alignment that cannot be read.
         if error.filename == str(path):
             yield ("model", "distances"), f"{path}: cannot be read: {error.strerror}"
     except ValueError as error:

@@ -38,7 +38,7 @@ class Fits:
 def shape_of(sites: int, colors: int, heads: int, solver: dict) -> Shape:
     """The model of `sites` L, `colors` C and a number of `heads` under the keys of a `solver`.
 
-    From C^2 free heads without a ridge of their own on, J itself is the parameter.
+    From C^2 free heads on, and without a ridge on the heads, J itself is the parameter.
     """
     rank, attention = solver.get("rank"), solver["attention"]
     full = heads >= colors**2 and rank is None and attention == "raw" and solver["weight_ridge"] == 0.0

@@ -73,7 +73,7 @@ class Ridge:
     fields : float >= 0
         Of h.
     couplings : float >= 0
-        Of J, whatever its heads.
+        Of J, for any number of heads.
     weights : float >= 0
         Of A, or of Q and K, and of V.
     """

@@ -116,7 +116,7 @@ class Fitting(Section):
     ) = None
     field_ridge: float = Field(1e-5, ge=0, le=1000, description="Ridge of the fields h.")
     coupling_ridge: float = Field(
-        4e-4, ge=0, le=1000, description="Ridge of the couplings J, whatever their heads; 0.02 / L as in plmDCA."
+        4e-4, ge=0, le=1000, description="Ridge of the couplings J, for any number of heads; 0.02 / L as in plmDCA."
     )
     weight_ridge: float = Field(
         0.0, ge=0, le=1000, description="Ridge of the attention and value matrices of the heads."

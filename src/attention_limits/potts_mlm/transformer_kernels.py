@@ -89,7 +89,7 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
     sites, colors, width, hidden, layers = sizes
     size = layer_size(width, hidden)
     end = (colors + 1) * width + layers * size
-    # slopes[OUTPUT] holds the gradient in the output of the layer at hand.
+    # slopes[OUTPUT] holds the gradient in the output of this layer.
     blocks.clear(slopes[OUTPUT], width)
     blocks.dense_back(theta, end, width, colors, kept[layers - 1, OUTPUT], d_logits, slopes[OUTPUT], d_theta, 1)
     for depth in range(layers - 1, -1, -1):

@@ -24,7 +24,7 @@ def run(spec, streams):
     def masked_population(masked):
         data = spec["data"](spec["replicas"][0])
         states = np.concatenate([data.training_states.values, data.test_states.values])
-        # In one order, whatever the split: the population is the same for all replicas.
+        # In one order for every split: the population is the same for all replicas.
         states = states[np.lexsort(states.T)]
         return population(states, sequence_weights(states, spec["solver"]["identity"]), data.sizes["color"], masked - 1)
 
