@@ -150,7 +150,7 @@ def _unpacked(parameters, sites, colors):
 
 
 def attention_of(weights, kind: str) -> np.ndarray:
-    """A (L, L) from W = `weights` (L, L): W itself for the `kind` raw, else the softmax of its rows without the diagonal."""
+    """A (L, L) from W = `weights` (L, L): W itself for the `kind` raw, else the softmax of its whole rows, with zero diagonal."""
     if kind == "raw":
         return weights
     matrix = _softmax(weights)
@@ -164,7 +164,7 @@ def _softmax(weights):
 
 
 def softmax_pull_back(weights, gradient) -> np.ndarray:
-    """The gradient in W (L, L) = `weights` from the `gradient` in A, the softmax of its rows without the diagonal."""
+    """The gradient in W (L, L) = `weights` from the `gradient` in A, the softmax of its whole rows, with zero diagonal."""
     matrix = _softmax(weights)
     return matrix * (gradient - np.sum(matrix * gradient, axis=1, keepdims=True))
 
