@@ -1,6 +1,6 @@
 """The attention student of two tokens: one step of online SGD in the space of its overlaps, and the moments of its gradient.
 
-`attention_update` is an update as those of `sgd_kernels`.
+`sgd_kernels` gives the arguments of every update, and the law of the overlaps (arXiv:2506.02651).
 """
 
 import math
@@ -42,7 +42,7 @@ def attention_update(state, draws, chi, parameters):
     """Softmax attention of two tokens with positional encoding (+p, -p), positional-semantic target.
 
     state = (e, m); draws[b] = (a_1, a_2, pi_1, pi_2, xi_1, xi_2), the parts of the tokens along teacher, position and the rest
-    of the student; parameters = (eta, omega, abar, loss).
+    of the student; parameters = (eta, omega, abar, loss); chi holds one draw.
     """
     eta, omega, abar, loss = parameters[0], parameters[1], parameters[2], parameters[3]
     batch = draws.shape[0]

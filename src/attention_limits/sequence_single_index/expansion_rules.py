@@ -45,7 +45,7 @@ class Expansion:
 
 
 def polynomial_expansion(link, degree) -> Expansion:
-    """The coefficients of a sum of Hermite polynomials, exact but for rounding."""
+    """The coefficients, up to a total `degree`, of a `link` that is a sum of Hermite polynomials, exact but for rounding."""
     highest = max(link.terms, default=0)
     indices = multi_indices(link.tokens, degree)
     factorial = _factorials(highest)
@@ -63,7 +63,10 @@ def polynomial_expansion(link, degree) -> Expansion:
 
 
 def lifted_expansion(along, link, degree) -> Expansion:
-    """The coefficients of F(v . z) from those of F: F_k sqrt(k! / kappa!) v^kappa with k = |kappa|."""
+    """The coefficients of F(v . z) from those of F: F_k sqrt(k! / kappa!) v^kappa with k = |kappa|.
+
+    `along` is the expansion of F in one dimension, v the direction of the `link`, `degree` the highest total degree.
+    """
     indices = multi_indices(link.tokens, degree)
     total, factorial = indices.sum(axis=1), _factorials(degree)
     factor = np.sqrt(factorial[total] / factorial[indices].prod(axis=1)) * np.prod(link.direction**indices, axis=1)
@@ -75,7 +78,7 @@ def lifted_expansion(along, link, degree) -> Expansion:
 
 
 def adaptive_expansion(link, degree, tolerance) -> Expansion:
-    """Coefficients of a link of one or two tokens by adaptive quadrature; `tolerance` is the absolute error where it stops."""
+    """Coefficients of a link of one or two tokens, up to a total `degree`, by adaptive quadrature to an absolute `tolerance`."""
     indices = multi_indices(link.tokens, degree)
 
     def integrand(x):
@@ -178,7 +181,7 @@ def sobol_expansion(link, degree, generator, shift=0.0, nodes=2**14, scramblings
 
 
 def with_square(link, fields):
-    """Outputs of the link, and the sum of their squares as one more."""
+    """Outputs of the link at `fields` (n, L), and the sum of their squares as one more."""
     values = link(fields)
     return np.concatenate([values, np.sum(values**2, axis=1, keepdims=True)], axis=1)
 
