@@ -1,7 +1,7 @@
 """The fields of `fibre_kernels` at the nodes of one pass: drawn from a proposal, sent through the layers, with their log-weights.
 
-Derived for this project, with the equations of `fibre_kernels`. All arrays end in the axis of the nodes, PASS; F = L - 1 layers are
-drawn. `skip` is c; w_s and w_d are sum and difference over tokens of the fields that a layer reads.
+Derived for this project, with the equations of `fibre_kernels`. All arrays end in the axis of the nodes, PASS; F = L - 1 layers
+are drawn. `skip` is c; w_s and w_d are sum and difference over tokens of the fields that a layer reads.
 """
 
 from numba import njit
@@ -102,8 +102,8 @@ def compare(half_squares, log_volume, deviation, whitening, xi, log_weight):
 def share(half_squares, fields, centre, inverse, log_ratio, squares, xi, factor):
     """Multiply factor by 2 / (1 + q' / q), q the density drawn from and q' that of the other proposal.
 
-    q' has the `centre` and the `inverse` of its spread, and is exp(-log_ratio) times as wide; half_squares is 1/2 sum x^2 of the nodes x;
-    squares and xi are work spaces.
+    q' has the `centre` and the `inverse` of its spread, and is exp(-log_ratio) times as wide. half_squares is 1/2 sum x^2 of the
+    nodes x; squares and xi are work spaces.
     """
     for i in range(PASS):
         squares[i] = 0.0
@@ -135,9 +135,9 @@ def _tokens(omega, deviation, w_s, w_d, mu_1, mu_2, regression):
 
 @njit(error_model="numpy")
 def read_layers(omega, deviation, kappa, tau, model, w_s, w_d, mu_1, mu_2):
-    """Write kappa and tau (F, PASS) of the first layers with fields omega + deviation, and the mean (mu_1, mu_2) of the last layer.
+    """Write kappa and tau (F, PASS) of the first layers with fields omega + deviation, and the mean of the last layer.
 
-    `model` is the `fibre_kernels.Model`; w_s and w_d are work spaces.
+    mu_1 and mu_2 are that mean; `model` is the `fibre_kernels.Model`; w_s and w_d are work spaces.
     """
     free = deviation.shape[0]
     mu_1[:] = omega[free, 0]
