@@ -71,9 +71,10 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")
     check.set_defaults(function="cli.reports:check_command")
 
-    listing = commands.add_parser("list", parents=[scaled], help="list experiments, cubes and figures with their state")
+    listing = commands.add_parser(
+        "list", parents=[scaled], help="list experiments and figures with the number of their files"
+    )
     listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
-    listing.add_argument("--stale", action="store_true", help="print only the chunk files that are not needed any more")
     listing.set_defaults(function="cli.reports:list_command")
 
     summary = commands.add_parser(

@@ -7,7 +7,7 @@ from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.files import digest
 from attention_limits.pipeline.grid import Chunk
 from attention_limits.pipeline.provenance import PACKAGE, code_digest, imported_modules
-from attention_limits.pipeline.registry import SHARED_REGISTRY, registry_module
+from attention_limits.pipeline.registry import registry_module
 
 
 def chunk_code(part: Estimator) -> str:
@@ -46,4 +46,4 @@ def cube_digest(experiment: Experiment, seed: int) -> str:
 
 def cube_modules(family: str) -> list[str]:
     """The modules that decide, with what they import, the bytes of a cube of given chunks."""
-    return [f"{PACKAGE}.pipeline.layout", SHARED_REGISTRY, registry_module(family)]
+    return [f"{PACKAGE}.pipeline.layout", registry_module(family)]

@@ -43,7 +43,7 @@ class Estimator:
     @property
     def module(self) -> str:
         """The module whose `run(spec, streams)` computes this estimator."""
-        return f"{PACKAGE}.{self.family}.estimators.{self.name}"
+        return estimator_module(self.family, self.name)
 
     @functools.cached_property
     def chunks(self) -> tuple[Chunk, ...]:
@@ -52,18 +52,11 @@ class Estimator:
 
     def chunk(self, name: str) -> Chunk:
         """The chunk with a name. Raises KeyError when there is none."""
-        for chunk in self._chunks_by_ranges.get(name.rpartition("_")[0], ()):
-            if chunk.name == name:
-                return chunk
-        raise KeyError(name)
+        return self._chunks_by_name[name]
 
     @functools.cached_property
-    def _chunks_by_ranges(self) -> dict[str, list[Chunk]]:
-        # The key is the readable part of the name: the other part is a hash, and a job that needs one chunk saves its time.
-        found: dict[str, list[Chunk]] = {}
-        for chunk in self.chunks:
-            found.setdefault(chunk.ranges, []).append(chunk)
-        return found
+    def _chunks_by_name(self) -> dict[str, Chunk]:
+        return {chunk.name: chunk for chunk in self.chunks}
 
     def described(self) -> dict:
         """Model, grid, replicas and solver as plain data, with the name of the data that is read."""
@@ -96,6 +89,11 @@ class Estimator:
 
     def _identity(self) -> dict:
         return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver}
+
+
+def estimator_module(family: str, name: str) -> str:
+    """The module of an estimator or of data."""
+    return f"{PACKAGE}.{family}.estimators.{name}"
 
 
 @dataclass(frozen=True)

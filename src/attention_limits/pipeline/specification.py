@@ -13,7 +13,6 @@ Numbers are strict: text and truth values are no numbers. `Whole` accepts 1.0e+3
 
 import functools
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -37,7 +36,7 @@ Name = Annotated[str, Field(pattern=NAME)]
 class Section(BaseModel):
     """A mapping with known keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def plain(self) -> dict:
         """The values as plain data, without the keys that have no value."""
@@ -120,12 +119,6 @@ class Specification(DataSpecification):
     ] = {}
 
 
-def problems_of(cls: type[BaseModel], error: ValidationError) -> list[Problem]:
-    """The errors of pydantic as key path and message: value, allowed values, hint."""
-    schema = json_schema(cls)
-    return sorted({_problem(schema, item) for item in error.errors(include_url=False)})
-
-
 # pydantic has these names for the bounds of a number that a function looks at first.
 _STANDARD = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
@@ -143,11 +136,11 @@ def json_schema(cls: type[BaseModel]) -> dict:
 
 
 def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Problem]]:
-    """An instance and no problems, or None and the problems."""
+    """An instance and no problems, or None and the problems: key path and message with the value and what is allowed."""
     try:
         return cls.model_validate(value), []
     except ValidationError as error:
-        return None, problems_of(cls, error)
+        return None, sorted({_problem(json_schema(cls), item) for item in error.errors(include_url=False)})
 
 
 def _problem(schema: dict, item: dict) -> Problem:
@@ -168,8 +161,6 @@ def _problem(schema: dict, item: dict) -> Problem:
     if item["type"] in ("union_tag_invalid", "union_tag_not_found"):
         key, names = node["discriminator"]["propertyName"], ", ".join(sorted(node["discriminator"]["mapping"]))
         return (*keys, key), f"{json.dumps(value.get(key))}: allowed: {names}"
-    if isinstance(value, str) and (hint := _number_hint(value)):
-        return keys, f"YAML reads {value} as text; write {hint}; allowed: {allowed}"
     return keys, f"{json.dumps(value, default=str)}: allowed: {allowed}"
 
 
@@ -202,18 +193,6 @@ def _resolved(schema: dict, node: dict) -> dict:
         if len(members) == 1:
             return _resolved(schema, {**members[0], **{key: item for key, item in node.items() if key != "anyOf"}})
     return node
-
-
-_NUMBER_TEXT = re.compile(r"([-+]?)(\d+)?(?:\.(\d*))?[eE]([-+]?)(\d+)")
-
-
-def _number_hint(text: str) -> str | None:
-    """How to write a number that YAML 1.1 reads as text, or None when the text is no number."""
-    match = _NUMBER_TEXT.fullmatch(text.strip())
-    if not match or not (match[2] or match[3]):
-        return None
-    sign, whole, fraction, exponent_sign, exponent = match.groups()
-    return f"{sign}{whole or 0}.{fraction or 0}e{exponent_sign or '+'}{exponent}"
 
 
 _TYPES = {
