@@ -10,7 +10,8 @@ FILES = {
     "__init__.py": "",
     "a/__init__.py": "",
     "a/estimator.py": "from attention_limits.a import kernels\nimport numpy\n\n\ndef run():\n    from .late import x\n",
-    "a/kernels.py": '"""Doc."""\n\n\ndef f(x):\n    """Doc of f."""\n    if x < 0:\n        raise ValueError("one message")\n    return x + 1\n',
+    "a/kernels.py": '"""Doc."""\n\n\ndef f(x):\n    """Doc of f."""\n    if x < 0:\n        raise ValueError("one message")\n'
+    "    return x + 1\n",
     "a/late.py": "from ..c import y\nx = 1\n",
     "b.py": "import attention_limits.a.kernels as k\nfrom attention_limits import c\n",
     "c.py": "y = 1\n",

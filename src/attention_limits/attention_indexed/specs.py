@@ -214,10 +214,8 @@ class TwoLayersStateEvolution(Specification):
 
         nodes: Nodes = 1024
         start: StartError = 1.0
-        tolerance: Annotated[float, Field(gt=0, le=1, description="Relative change of the errors at convergence.")] = (
-            1e-4
-        )
-        max_iterations: Annotated[Whole, Field(ge=1, le=100_000, description="Largest number of iterations.")] = 500
+        tolerance: float = Field(1e-4, gt=0, le=1, description="Relative change of the errors at convergence.")
+        max_iterations: Whole = Field(500, ge=1, le=100_000, description="Largest number of iterations.")
 
     model: TwoLayers
     grid: TwoLayersGrid

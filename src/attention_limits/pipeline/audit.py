@@ -27,24 +27,23 @@ _Text = Annotated[str, Field(min_length=1)]
 class Entry(Section):
     """One published number."""
 
-    quantity: Annotated[_Text, Field(description="Symbol and conditions, one line.")]
-    published: Annotated[float, Field(description="The number as published.")]
-    precision: Annotated[float, Field(gt=0, description="Its stated error, or half of its last digit.")]
-    source: Annotated[_Text, Field(description="Paper and place, or file of published code.")]
-    cubes: Annotated[
-        list[_Text],
-        Field(min_length=1, description="Experiments of the family, in the order of the reading's arguments."),
-    ]
-    reading: Annotated[_Text, Field(description="Function of readings.py of the family, or of pipeline/readings.py.")]
-    arguments: Annotated[dict, Field(description="Keyword arguments of the reading.")] = {}
-    reason: Annotated[str, Field(description="Why the numbers differ; empty where they agree.")] = ""
-    evidence: Annotated[_Text, Field(description="A command that shows the agreement or the reason.")]
+    quantity: _Text = Field(description="Symbol and conditions, one line.")
+    published: float = Field(description="The number as published.")
+    precision: float = Field(gt=0, description="Its stated error, or half of its last digit.")
+    source: _Text = Field(description="Paper and place, or file of published code.")
+    cubes: list[_Text] = Field(
+        min_length=1, description="Experiments of the family, in the order of the reading's arguments."
+    )
+    reading: _Text = Field(description="Function of readings.py of the family, or of pipeline/readings.py.")
+    arguments: dict = Field({}, description="Keyword arguments of the reading.")
+    reason: str = Field("", description="Why the numbers differ; empty where they agree.")
+    evidence: _Text = Field(description="A command that shows the agreement or the reason.")
 
 
 class Table(Section):
     """The published numbers of one family."""
 
-    numbers: Annotated[list[Entry], Field(min_length=1, description="One entry for each number.")]
+    numbers: list[Entry] = Field(min_length=1, description="One entry for each number.")
 
 
 class Published(Entry):

@@ -53,24 +53,22 @@ class Scales(Section):
 class File(Section):
     """One experiment file: one cube, computed by one or several estimators on their grids."""
 
-    title: Annotated[_Text, Field(description="One line; the title of the cube.")]
-    description: Annotated[_Text, Field(description="One paragraph; the summary of the cube.")]
-    model: Annotated[
-        dict | str,
-        Field(
-            description="Parameters of all estimators, or the name of a model of models.yaml, or {base: name} and other values."
+    title: _Text = Field(description="One line; the title of the cube.")
+    description: _Text = Field(description="One paragraph; the summary of the cube.")
+    model: dict | str = Field(
+        {},
+        description=(
+            "Parameters of all estimators, or the name of a model of models.yaml, or {base: name} and other values."
         ),
-    ] = {}
-    requires: Annotated[
-        dict[_Path, _Source],
-        Field(
-            description="Paths of files, relative to the project. While one is missing, the workflow leaves out the experiment."
+    )
+    requires: dict[_Path, _Source] = Field(
+        {},
+        description=(
+            "Paths of files, relative to the project. While one is missing, the workflow leaves out the experiment."
         ),
-    ] = {}
-    data: Annotated[_Parts, Field(description="Data that estimators read, by name: grid, replicas, solver.")] = {}
-    estimators: Annotated[
-        _Parts, Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
-    ]
+    )
+    data: _Parts = Field({}, description="Data that estimators read, by name: grid, replicas, solver.")
+    estimators: _Parts = Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
     scales: Scales = Scales()
 
 

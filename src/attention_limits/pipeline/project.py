@@ -33,23 +33,18 @@ _Path = Annotated[
 class Run(Section):
     """The options of one run of the workflow. They contain no parameter of an experiment."""
 
-    scale: Annotated[
-        Literal["laptop", "paper", "smoke"],
-        Field(
-            description="Replicas and sizes. paper extends the results of laptop; smoke is a quick test, in the folder smoke."
+    scale: Literal["laptop", "paper", "smoke"] = Field(
+        "laptop",
+        description=(
+            "Replicas and sizes. paper extends the results of laptop; smoke is a quick test, in the folder smoke."
         ),
-    ] = "laptop"
-    seed: Annotated[Whole, Field(ge=0, description="Root seed of all random streams.")] = 0
-    results: Annotated[
-        _Path, Field(description="Folder of all results, relative to the working directory or absolute.")
-    ] = RESULTS
-    project: Annotated[_Path, Field(description="Folder that holds config/. Default: the folder of the Snakefile.")] = (
-        "."
     )
-    families: Annotated[
-        Literal["all"] | Annotated[list[Name], Field(min_length=1)],
-        Field(description="Families to compute: all, or a list of folders of config/."),
-    ] = "all"
+    seed: Whole = Field(0, ge=0, description="Root seed of all random streams.")
+    results: _Path = Field(RESULTS, description="Folder of all results, relative to the working directory or absolute.")
+    project: _Path = Field(".", description="Folder that holds config/. Default: the folder of the Snakefile.")
+    families: Literal["all"] | Annotated[list[Name], Field(min_length=1)] = Field(
+        "all", description="Families to compute: all, or a list of folders of config/."
+    )
     set: Annotated[
         dict[Name, dict[Name, dict]],
         BeforeValidator(typed),

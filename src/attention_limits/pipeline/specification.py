@@ -46,21 +46,20 @@ class Section(BaseModel):
 class Range(Section):
     """Evenly spaced values, both ends included."""
 
-    start: Annotated[float, Field(description="First value.")]
-    stop: Annotated[float, Field(description="Last value, included.")]
-    num: Annotated[Whole, Field(ge=1, le=100_000, description="Number of values.")]
-    spacing: Annotated[
-        Literal["linear", "log"], Field(description="Even spacing of the values or of their logarithms.")
-    ] = "linear"
+    start: float = Field(description="First value.")
+    stop: float = Field(description="Last value, included.")
+    num: Whole = Field(ge=1, le=100_000, description="Number of values.")
+    spacing: Literal["linear", "log"] = Field(
+        "linear", description="Even spacing of the values or of their logarithms."
+    )
 
 
 class Values(Section):
     """A list of values."""
 
-    values: Annotated[
-        list[Annotated[float, Field(description="One value of the axis.")]],
-        Field(min_length=1, max_length=100_000, description="The values, strictly increasing."),
-    ]
+    values: list[Annotated[float, Field(description="One value of the axis.")]] = Field(
+        min_length=1, max_length=100_000, description="The values, strictly increasing."
+    )
 
 
 # The axis of a grid key. A file writes a Range, or Values, or the word model for the value of the key in the model.
@@ -75,9 +74,9 @@ class Nothing(Section):
 class Resources(Section):
     """Threads, memory and time of one job. They never change a number."""
 
-    threads: Annotated[Whole, Field(ge=1, le=1024, description="Cores of one job.")] = 1
-    memory: Annotated[Whole, Field(ge=100, description="Memory of one job in megabytes.")] = 1000
-    minutes: Annotated[Whole, Field(ge=1, description="Longest run time of one job in minutes.")] = 60
+    threads: Whole = Field(1, ge=1, le=1024, description="Cores of one job.")
+    memory: Whole = Field(1000, ge=100, description="Memory of one job in megabytes.")
+    minutes: Whole = Field(60, ge=1, description="Longest run time of one job in minutes.")
 
 
 class DataSpecification(Section):
@@ -86,9 +85,7 @@ class DataSpecification(Section):
     model: Nothing = Nothing()
     grid: Nothing = Nothing()
     solver: Nothing = Nothing()
-    replicas: Annotated[
-        Whole, Field(ge=1, le=1_000_000, description="Number of independent repetitions at each grid value.")
-    ] = 1
+    replicas: Whole = Field(1, ge=1, le=1_000_000, description="Number of independent repetitions at each grid value.")
     resources: Resources = Resources()
 
     @classmethod
@@ -113,10 +110,9 @@ class DataSpecification(Section):
 class Specification(DataSpecification):
     """One estimator. An estimator that reads data adds the key `reads` with the names of the data that it can read."""
 
-    chunk: Annotated[
-        dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]],
-        Field(description="Numbers of values in one job, by grid key and for replicas; without a key, all values."),
-    ] = {}
+    chunk: dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]] = Field(
+        {}, description="Numbers of values in one job, by grid key and for replicas; without a key, all values."
+    )
 
 
 # pydantic has these names for the bounds of a number that a function looks at first.
