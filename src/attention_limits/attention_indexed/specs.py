@@ -214,8 +214,10 @@ class TwoLayersStateEvolution(Specification):
 
         nodes: Nodes = 1024
         start: StartError = 1.0
-        tolerance: float = Field(1e-4, gt=0, le=1, description="Relative change of the errors at convergence.")
-        max_iterations: Whole = Field(500, ge=1, le=100_000, description="Largest number of iterations.")
+        tolerance: Annotated[float, Field(gt=0, le=1, description="Relative change of the errors at convergence.")] = (
+            1e-4
+        )
+        max_iterations: Annotated[Whole, Field(ge=1, le=100_000, description="Largest number of iterations.")] = 500
 
     model: TwoLayers
     grid: TwoLayersGrid

@@ -31,14 +31,9 @@ PREFIX = "smi"
 class LinkModel(Section):
     """The link y = g(h) and its parameters. The page docs/links.md lists the parameters of each link and their defaults."""
 
-    link: str = Field(
-        "deep_attention",
-        min_length=1,
-        description=(
-            "Name of a provided link (docs/links.md), or path/to/file.py:name of a link of the user, relative to the "
-            "project folder."
-        ),
-    )
+    link: Annotated[str, Field(min_length=1, description=(
+        "Name of a provided link (docs/links.md), or path/to/file.py:name of a link of the user, relative to the project folder."
+    ))] = "deep_attention"  # fmt: skip
     noise: Noise | None = None
     skip: Skip | None = None
     beta: Beta | None = None
@@ -102,26 +97,23 @@ class FixedPointSolver(Section):
     """Numerical parameters of a fixed point of the state evolution."""
 
     nodes: Nodes = 512
-    tolerance: float = Field(
-        0.001, gt=0, le=0.1, description="Largest relative change of the precision Q_hat per iteration at convergence."
-    )
-    max_iterations: Whole = Field(120, ge=1, le=100000, description="Largest number of iterations.")
+    tolerance: Annotated[
+        float,
+        Field(gt=0, le=0.1, description="Largest relative change of the precision Q_hat per iteration at convergence."),
+    ] = 0.001
+    max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 120
     resolution: Resolution = 0.75
 
 
 class HeldSolver(FixedPointSolver):
     """Numerical parameters of a fixed point that starts near zero overlap."""
 
-    start: float = Field(
-        0.001, gt=0, lt=0.1, description="Initial overlap Q = start * I, in units of the prior variance."
-    )
-    warm_up: Literal[1, 2, 4, 8] = Field(
-        4,
-        description=(
-            "The iteration starts on 1 / warm_up of the nodes and continues on all. Use 1 near a discontinuous "
-            "transition."
-        ),
-    )
+    start: Annotated[
+        float, Field(gt=0, lt=0.1, description="Initial overlap Q = start * I, in units of the prior variance.")
+    ] = 0.001
+    warm_up: Annotated[Literal[1, 2, 4, 8], Field(description=(
+        "The iteration starts on 1 / warm_up of the nodes and continues on all. Use 1 near a discontinuous transition."
+    ))] = 4  # fmt: skip
 
 
 class StateEvolutionSolver(HeldSolver):
@@ -134,34 +126,33 @@ class StateEvolutionSolver(HeldSolver):
 class InformedSolver(StateEvolutionSolver):
     """Numerical parameters of the state evolution from the informed start."""
 
-    start: float = Field(
-        0.999, gt=0.9, lt=1, description="Initial overlap Q = start * I, in units of the prior variance."
-    )
+    start: Annotated[
+        float, Field(gt=0.9, lt=1, description="Initial overlap Q = start * I, in units of the prior variance.")
+    ] = 0.999
 
 
 class PhasesSolver(FixedPointSolver):
     """Numerical parameters of the two fixed points of a phase."""
 
-    max_iterations: Whole = Field(300, ge=1, le=100000, description="Largest number of iterations.")
-    gap: float = Field(
-        0.01,
-        gt=0,
-        le=0.5,
-        description=(
-            "Fixed points count as equal when their overlaps agree within this value, in units of the prior variance. "
-            "An overlap below a tenth of it counts as zero."
-        ),
-    )
+    max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 300
+    gap: Annotated[float, Field(gt=0, le=0.5, description=(
+        "Fixed points count as equal when their overlaps agree within this value, in units of the prior variance. An overlap "
+        "below a tenth of it counts as zero."
+    ))] = 0.01  # fmt: skip
 
 
 class StaircaseSolver(Section):
     """Numerical parameters of the thresholds."""
 
-    nodes: Nodes = Field(
-        2048, description="Sobol nodes per replica for all thresholds after the first one, a power of two."
-    )
-    nodes_at_zero: Nodes = Field(16384, description="Sobol nodes per replica for the first threshold, a power of two.")
-    tolerance: float = Field(0.0001, gt=0, le=0.1, description="Absolute accuracy of -log det(1 - Q) at a threshold.")
+    nodes: Annotated[
+        Nodes, Field(description="Sobol nodes per replica for all thresholds after the first one, a power of two.")
+    ] = 2048
+    nodes_at_zero: Annotated[
+        Nodes, Field(description="Sobol nodes per replica for the first threshold, a power of two.")
+    ] = 16384
+    tolerance: Annotated[
+        float, Field(gt=0, le=0.1, description="Absolute accuracy of -log det(1 - Q) at a threshold.")
+    ] = 0.0001
     resolution: Resolution = 0.75
 
 
@@ -171,23 +162,15 @@ class GampSolver(Section):
     dimension: Annotated[
         Dimension, Field(description="Dimension D of the weights and tokens; only if the estimator reads no data.")
     ] | None = None  # fmt: skip
-    max_iterations: Whole = Field(120, ge=1, le=10000, description="Largest number of iterations.")
-    damping: float = Field(0.0, ge=0, lt=1, description="Weight of the OLD iterate.")
-    start_overlap: float = Field(
-        0.001,
-        ge=1e-12,
-        lt=1,
-        description=(
-            "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. Rounding "
-            "limits it from below."
-        ),
-    )
-    tolerance: float = Field(
-        0.01,
-        gt=0,
-        le=0.1,
-        description="Relative change of every layer's estimate per iteration at convergence, root mean square.",
-    )
+    max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
+    damping: Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate.")] = 0.0
+    start_overlap: Annotated[float, Field(ge=1e-12, lt=1, description=(
+        "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. Rounding limits it from "
+        "below."
+    ))] = 0.001  # fmt: skip
+    tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
+        "Relative change of every layer's estimate per iteration at convergence, root mean square."
+    ))] = 0.01  # fmt: skip
     side_information: SideInformation = 0.0
     regularization: Regularization = 0.0
     resolution: Resolution = 0.75

@@ -14,9 +14,9 @@ from attention_limits.sequence_multi_index.specs_keys import AttentionLayers, Be
 class AttentionModel(Section):
     """Deep attention with layers of rank one."""
 
-    link: Literal["deep_attention"] = Field("deep_attention", description="The link.")
-    depth: Whole = Field(ge=1, le=8, description="Number of attention layers L.")
-    tokens: Whole = Field(ge=2, le=32, description="Number of tokens M of a sequence.")
+    link: Annotated[Literal["deep_attention"], Field(description="The link.")] = "deep_attention"
+    depth: Annotated[Whole, Field(ge=1, le=8, description="Number of attention layers L.")]
+    tokens: Annotated[Whole, Field(ge=2, le=32, description="Number of tokens M of a sequence.")]
     skip: Skip
     beta: Beta
 
@@ -30,29 +30,32 @@ class DescentGrid(Section):
 class DescentSolver(Section):
     """Numerical parameters of gradient descent."""
 
-    batch: Whole = Field(ge=1, le=100000, description="Sequences in a batch.")
-    batches: Whole = Field(
-        ge=1,
-        le=10000000,
-        description="Number of batches. They pass through the data again and again, each time in a new random order.",
-    )
-    reuse: Whole = Field(3, ge=1, le=1000, description="Gradient steps on each batch before the next one is drawn.")
-    learning_rate: float = Field(
-        gt=0, le=1000, description="Learning rate for the loss sum over the batch of ||y - g(h)||^2 / D."
-    )
-    weight_decay: float = Field(
-        0.0, ge=0, le=100, description="Weight decay in units of 1 / D; the rate multiplies it, like the gradient."
-    )
-    initial_std: float = Field(
-        0.9, gt=0, le=10, description="Standard deviation of the initial weights, in units of the teacher's."
-    )
-    record_every: Whole = Field(10, ge=1, le=100000, description="Batches between two records.")
+    batch: Annotated[Whole, Field(ge=1, le=100000, description="Sequences in a batch.")]
+    batches: Annotated[Whole, Field(ge=1, le=10000000, description=(
+        "Number of batches. They pass through the data again and again, each time in a new random order."
+    ))]  # fmt: skip
+    reuse: Annotated[
+        Whole, Field(ge=1, le=1000, description="Gradient steps on each batch before the next one is drawn.")
+    ] = 3
+    learning_rate: Annotated[
+        float, Field(gt=0, le=1000, description="Learning rate for the loss sum over the batch of ||y - g(h)||^2 / D.")
+    ]
+    weight_decay: Annotated[
+        float,
+        Field(ge=0, le=100, description="Weight decay in units of 1 / D; the rate multiplies it, like the gradient."),
+    ] = 0.0
+    initial_std: Annotated[
+        float, Field(gt=0, le=10, description="Standard deviation of the initial weights, in units of the teacher's.")
+    ] = 0.9
+    record_every: Annotated[Whole, Field(ge=1, le=100000, description="Batches between two records.")] = 10
 
 
 class OnlineSolver(DescentSolver):
     """Numerical parameters of gradient descent on fresh batches."""
 
-    reuse: Whole = Field(1, ge=1, le=1000, description="Gradient steps on each batch before the next one is drawn.")
+    reuse: Annotated[
+        Whole, Field(ge=1, le=1000, description="Gradient steps on each batch before the next one is drawn.")
+    ] = 1
 
 
 class BatchReuseSgd(OfDataSets, Specification):
@@ -63,7 +66,7 @@ class BatchReuseSgd(OfDataSets, Specification):
     model: AttentionModel
     grid: DescentGrid
     solver: DescentSolver
-    reads: Literal["gaussian_sequences"] = Field(description="The data set.")
+    reads: Annotated[Literal["gaussian_sequences"], Field(description="The data set.")]
 
     @classmethod
     def cross_checks(cls, estimator):
@@ -86,7 +89,7 @@ class OnlineSgd(OfDataSets, Specification):
     model: AttentionModel
     grid: DescentGrid
     solver: OnlineSolver
-    reads: Literal["gaussian_sequences"] = Field(description="The data with the teachers.")
+    reads: Annotated[Literal["gaussian_sequences"], Field(description="The data with the teachers.")]
 
     @classmethod
     def numbers_held(cls, estimator, link, data):
@@ -103,7 +106,7 @@ class DepthScaling(Specification):
         """Attention layers of rank one, rescaled by 1 / c."""
 
         beta: Beta
-        tokens: Tokens = Field(ge=2)
+        tokens: Annotated[Tokens, Field(ge=2)]
 
     class Grid(Section):
         """Scanned parameters; c = depth / ratio."""
@@ -114,7 +117,7 @@ class DepthScaling(Specification):
     class Solver(Section):
         """Numerical parameters."""
 
-        samples: Whole = Field(512, ge=2, le=1000000, description="Random fields per replica.")
+        samples: Annotated[Whole, Field(ge=2, le=1000000, description="Random fields per replica.")] = 512
 
     model: Model
     grid: Grid
@@ -132,38 +135,30 @@ class Trec(Specification):
     class Model(Section):
         """Questions, tokens and network."""
 
-        corpus: str = Field(
-            min_length=1,
-            description="generated, or the path (from the project folder) of a file in the format of train_5500.label.",
-        )
+        corpus: Annotated[str, Field(min_length=1, description=(
+            "generated, or the path (from the project folder) of a file in the format of train_5500.label."
+        ))]  # fmt: skip
         questions: Annotated[Whole, Field(ge=60, le=100000, description=(
             "Number of questions of the generated corpus; not allowed for a file."
         ))] | None = None  # fmt: skip
-        vocabulary: str = Field(
-            "words",
-            min_length=1,
-            description="words, or for word pieces the path (from the project folder) of a vocab.txt of uncased BERT.",
-        )
-        max_tokens: Whole = Field(
-            32, ge=1, le=512, description="Largest number of tokens of a question; the others are cut off."
-        )
-        test_fraction: float = Field(
-            0.1,
-            gt=0,
-            lt=1,
-            description=(
-                "Fraction of the distinct questions that is held out for the test, drawn separately for each replica."
-            ),
-        )
-        depth: Whole = Field(ge=1, le=12, description="Number of attention layers L.")
-        embedding: Whole = Field(ge=1, le=4096, description="Dimension of a token.")
-        hidden: Whole = Field(
-            ge=1, le=4096, description="Number of columns of W_l; the scores are divided by its square root."
-        )
+        vocabulary: Annotated[str, Field(min_length=1, description=(
+            "words, or for word pieces the path (from the project folder) of a vocab.txt of uncased BERT."
+        ))] = "words"  # fmt: skip
+        max_tokens: Annotated[
+            Whole, Field(ge=1, le=512, description="Largest number of tokens of a question; the others are cut off.")
+        ] = 32
+        test_fraction: Annotated[float, Field(gt=0, lt=1, description=(
+            "Fraction of the distinct questions that is held out for the test, drawn separately for each replica."
+        ))] = 0.1  # fmt: skip
+        depth: Annotated[Whole, Field(ge=1, le=12, description="Number of attention layers L.")]
+        embedding: Annotated[Whole, Field(ge=1, le=4096, description="Dimension of a token.")]
+        hidden: Annotated[Whole, Field(ge=1, le=4096, description=(
+            "Number of columns of W_l; the scores are divided by its square root."
+        ))]  # fmt: skip
         skip: Skip
-        initial_std: float = Field(
-            0.1, gt=0, le=10, description="Standard deviation of the entries of W_l at the start."
-        )
+        initial_std: Annotated[
+            float, Field(gt=0, le=10, description="Standard deviation of the entries of W_l at the start.")
+        ] = 0.1
 
     class Grid(Section):
         """Scanned parameters."""
@@ -176,20 +171,14 @@ class Trec(Specification):
     class Solver(Section):
         """Training."""
 
-        epochs: Whole = Field(40, ge=1, le=10000, description="Passes over the training questions.")
-        batch: Whole = Field(16, ge=1, le=10000, description="Questions per step.")
-        records: Whole = Field(
-            4,
-            ge=1,
-            le=1000,
-            description=(
-                "Records per epoch. They divide an epoch into parts; each part leaves out the questions that do not "
-                "fill a batch."
-            ),
-        )
-        weight_decay: float = Field(
-            0.01, ge=0, le=10, description="Decay of all weights per step, in units of the learning rate."
-        )
+        epochs: Annotated[Whole, Field(ge=1, le=10000, description="Passes over the training questions.")] = 40
+        batch: Annotated[Whole, Field(ge=1, le=10000, description="Questions per step.")] = 16
+        records: Annotated[Whole, Field(ge=1, le=1000, description=(
+            "Records per epoch. They divide an epoch into parts; each part leaves out the questions that do not fill a batch."
+        ))] = 4  # fmt: skip
+        weight_decay: Annotated[
+            float, Field(ge=0, le=10, description="Decay of all weights per step, in units of the learning rate.")
+        ] = 0.01
 
     model: Model
     grid: Grid
