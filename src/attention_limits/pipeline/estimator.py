@@ -69,16 +69,17 @@ class Estimator:
             "family": self.family,
             "experiment": self.experiment,
             "estimator": self.name,
-            "model": copy.deepcopy(self.model),
-            "grid": copy.deepcopy(chunk.grid),
-            "replicas": list(chunk.replicas),
-            "solver": copy.deepcopy(self.solver),
+            "model": self.model,
+            "grid": chunk.grid,
+            "replicas": chunk.replicas,
+            "solver": self.solver,
+            **({} if self.reads is None else {"reads": self.reads._identity()}),
         }
-        return plain if self.reads is None else {**plain, "reads": copy.deepcopy(self.reads._identity())}
+        return copy.deepcopy(plain)
 
     def point_digest(self, seed: int, code: str) -> str:
         """Digest of everything that decides the numbers at one grid value and replica: equal digests, equal points."""
-        shared = [self.family, self.experiment, self.name, self.model, list(self.grid), self.solver, seed, code]
+        shared = [self.family, self.experiment, self._identity(), seed, code]
         return digest(shared if self.reads is None else [*shared, self.reads._identity()])
 
     def data_chunks(self, chunk: Chunk) -> list[Chunk]:

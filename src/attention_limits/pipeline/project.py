@@ -9,11 +9,13 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from attention_limits.pipeline.digests import chunk_code, cube_digest, figure_digest
+from attention_limits.pipeline.digests import chunk_code, cube_digest
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiment import load_experiment, load_family
 from attention_limits.pipeline.figures import Figure, load_figures
+from attention_limits.pipeline.files import digest
+from attention_limits.pipeline.provenance import code_digest
 from attention_limits.pipeline.specification import NAME, Name, Section, Whole, validated
 from attention_limits.pipeline.yaml_reader import read_yaml, typed
 
@@ -144,9 +146,10 @@ class Project:
         return {(item.family, item.name): cube_digest(item, self.seed) for item in self._all()}
 
     def figure_digest(self, name: str) -> str:
-        """The digest of one figure."""
+        """The digest of one figure: the code that draws it, and the digests of its cubes."""
         figure = self.figures[name]
-        return figure_digest(figure.module, {cube: self.cube_digests[figure.family, cube] for cube in figure.cubes})
+        cubes = {cube: self.cube_digests[figure.family, cube] for cube in figure.cubes}
+        return digest([code_digest(figure.module), cubes])
 
     def _all(self) -> list[Experiment]:
         return [item for group in self.experiments.values() for item in group.values()]
