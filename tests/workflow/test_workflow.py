@@ -141,7 +141,7 @@ def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
 
 
 def test_the_same_bytes_on_one_core_and_in_other_chunks(sound, tmp_path):
-    other = Toy(tmp_path / "other")
+    other = Toy(tmp_path / "other {place}")
     other.edit(SPEC, "chunk: {alpha: 2}", "chunk: {alpha: 5, replicas: 2}")
     done = other.snakemake("--cores", "1", CUBE)
     assert done.returncode == 0, done.stderr

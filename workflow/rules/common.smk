@@ -9,8 +9,15 @@ from attention_limits.pipeline.experiment import SECTIONS
 from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.project import FOLDERS
 
+
+def escaped(text):
+    """The text with its {braces} doubled, where Snakemake would read them as names."""
+    return str(text).replace("{", "{{").replace("}", "}}")
+
+
 RESULTS = PROJECT.results
-ENVIRONMENT = "../../envs/attention-limits.yaml"
+# Snakemake formats this path.
+ENVIRONMENT = escaped(ROOT / "envs" / "attention-limits.yaml")
 # A job that fails shows the end of its log.
 SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
 
@@ -19,7 +26,7 @@ _SOURCE, _BIN = (shlex.quote(str(path)) for path in (provenance.SOURCE.parent, P
 # Under `--sdm conda` Snakemake activates the environment before this line; then the line must not put another Python first.
 _PATH = "" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else f'PATH={_BIN}:"$PATH" '
 _PREFIX = f"export {_PATH}PYTHONPATH={_SOURCE} PYTHONNOUSERSITE=1; "
-shell.prefix(_PREFIX.replace("{", "{{").replace("}", "}}"))
+shell.prefix(escaped(_PREFIX))
 
 
 def with_quoted_python(line_of_job):
