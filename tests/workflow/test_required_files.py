@@ -1,5 +1,7 @@
 """Experiments that need a file which cannot be shipped: left out while it is missing, current with it afterwards."""
 
+import re
+
 import pytest
 
 from attention_limits.__main__ import main
@@ -36,8 +38,8 @@ def test_left_out_while_missing_and_current_afterwards(project, monkeypatch, cap
 
     def state_of_the_file():
         """The numbers of files that `list` gives the cube and the figure of the file."""
-        lines = [line.split("  ") for line in program("list")[1].splitlines()]
-        return [words[2] for words in lines if "from_file" in words[3] or "toy_file" in words[3]]
+        lines = [re.split("  +", line) for line in program("list")[1].splitlines()]
+        return [words[1] for words in lines if "from_file" in words[2] or "toy_file" in words[2]]
 
     dry = project.snakemake("-n")
     (note,) = [line for line in dry.stderr.splitlines() if "left out" in line]
