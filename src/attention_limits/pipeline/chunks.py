@@ -128,8 +128,8 @@ def _other_files(part: Estimator, chunk: Chunk, folder: Path) -> Iterator[Path]:
     pattern = re.compile("_".join(rf"{key}({_NUMBER})(?:-({_NUMBER}))?" for key in axes) + "_[0-9a-f]{8}")
     planned = {item.name for item in part.chunks}
     for path in sorted(folder.glob("[!.]*.nc")):
-        ends = pattern.fullmatch(path.stem)
-        if not ends or path.stem in planned:
+        ends = None if path.stem in planned else pattern.fullmatch(path.stem)
+        if ends is None:
             continue
         spans = zip(axes.values(), ends.groups()[::2], ends.groups()[1::2], strict=True)
         # Names have six digits.
