@@ -20,7 +20,7 @@ prior and zooms in.
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from attention_limits.attention_indexed.two_layers_lattice_kernels import (
     HALF_1,
@@ -31,6 +31,7 @@ from attention_limits.attention_indexed.two_layers_lattice_kernels import (
     raw_scores,
     zoom,
 )
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
 
 # Half width of the first lattice in prior standard deviations.

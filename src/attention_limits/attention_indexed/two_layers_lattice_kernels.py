@@ -7,8 +7,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp, log
 
 # The range is chosen by the shape of a flattened density, its POWER: a second mode counts by the same power of its mass, so that

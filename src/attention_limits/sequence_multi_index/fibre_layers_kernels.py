@@ -4,8 +4,7 @@ Derived for this project, with the equations of `fibre_kernels`. All arrays end 
 are drawn. `skip` is c; w_s and w_d are sum and difference over tokens of the fields that a layer reads.
 """
 
-from numba import njit
-
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
 
 # Nodes per pass: the work space of one pass stays in the first-level cache.

@@ -16,8 +16,9 @@ since for small c the integrand varies on the scale sqrt(4 c / beta) around d = 
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
 from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import (
     CELL,

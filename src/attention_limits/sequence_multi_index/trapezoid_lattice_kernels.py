@@ -6,7 +6,7 @@ Derived for this project; s and d are sum and difference of the fields of layer 
 import math
 from typing import NamedTuple
 
-from numba import njit
+from attention_limits.numerics.compiled import njit
 
 # Fine nodes per coarse cell and direction: cells are first scanned at their centre, then summed only where it matters.
 CELL = 4

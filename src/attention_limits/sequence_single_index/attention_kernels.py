@@ -6,7 +6,8 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from attention_limits.numerics.compiled import njit
 
 # Losses of attention.
 FROBENIUS, HALF_SQUARE = 0, 1

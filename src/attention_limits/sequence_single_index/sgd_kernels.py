@@ -11,7 +11,7 @@ freedom, and `parameters` starts with eta = learning_rate / d. `attention_kernel
 
 import math
 
-from numba import njit
+from attention_limits.numerics.compiled import njit
 
 
 @njit(nogil=True)
