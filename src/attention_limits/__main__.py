@@ -12,7 +12,7 @@ from attention_limits.pipeline.arguments import mapping, named, whole
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE
 
-_THREAD_VARIABLES = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")]
+_THREAD_VARIABLES = [*(f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")), "VECLIB_MAXIMUM_THREADS"]
 # Errors of a full or read-only disk; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
