@@ -191,9 +191,8 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         for path in sorted((folder / family / "experiments").glob("*.yaml")):
             # Both are names in targets and in the lines of the shell.
             if not all(re.fullmatch(NAME, name) for name in (family, path.stem)):
-                found.append(
-                    f"{path}: the family and the file: allowed: names of a-z, 0-9 and _ that begin with a letter"
-                )
+                allowed = "allowed: a name of a-z, 0-9 and _ that begins with a letter"
+                found.append(f"{path}: the family and the file: {allowed}")
                 continue
             try:
                 experiment = load_experiment(path, run.scale, run.set)
