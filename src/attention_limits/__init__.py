@@ -10,6 +10,7 @@ _PLACES = {
     "open": "compute",
     "plot": "plot",
     "table": "table",
+    "thresholds": "thresholds",
 }
 __all__ = list(_PLACES)
 
