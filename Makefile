@@ -45,7 +45,7 @@ test-fast: $(STAMP)
 
 # Snakemake's plugin for a queue, for the login node.
 slurm cluster-generic: $(STAMP)
-	$(UV) sync --locked --inexact --extra $@
+	$(UV) sync --locked --inexact --extra workflow --extra $@
 
 # A real Slurm on this machine, as root on Debian; about an hour.
 test-cluster: $(STAMP)
@@ -76,7 +76,7 @@ bench: $(STAMP)
 
 # The reference and the pages of docs/, into docs/_build/README.html.
 docs: $(STAMP)
-	$(UV) sync --quiet --locked --inexact --group docs
+	$(UV) sync --quiet --locked --inexact --extra workflow --group docs
 	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
 
 # JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, into docs.
@@ -100,11 +100,11 @@ clean:
 # containers, each job would spend two seconds on the compilation.
 $(STAMP): pyproject.toml uv.lock
 	@if command -v uv > /dev/null; then \
-	    uv sync --locked --compile-bytecode; \
+	    uv sync --locked --extra workflow --compile-bytecode; \
 	else \
 	    .venv/bin/python -c "" 2> /dev/null || rm -rf .venv; \
 	    test -x .venv/bin/uv || { { python3 -m venv .venv || { echo 'python3 cannot make environments; on Debian: apt install python3-venv' >&2; exit 1; }; } \
 	        && .venv/bin/python -m pip install --quiet uv==$(UV_VERSION); }; \
-	    .venv/bin/uv sync --locked --inexact --compile-bytecode; \
+	    .venv/bin/uv sync --locked --inexact --extra workflow --compile-bytecode; \
 	fi
 	@touch $@

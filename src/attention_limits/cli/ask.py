@@ -83,16 +83,22 @@ def threshold_command(parameters: dict, replicas: int | None, seed: int) -> None
         print(f"warning: {found.attrs['warning']}")
 
 
-def export_command(cube: Path, output: Path | None, aggregate: bool) -> None:
-    """Write a cube as CSV, one row per point and replica, or per point (`aggregate`); print it without `output`."""
-    from attention_limits.interface.compute import open as opened
-    from attention_limits.interface.table import table, to_csv
+def export_command(cube: Path, output: Path | None, parquet: Path | None, aggregate: bool) -> None:
+    """Write a cube as CSV (`output`) or Parquet, one row per point and replica, or per point (`aggregate`).
 
-    text = to_csv(table(opened(cube), aggregate=aggregate))
-    if output is None:
-        print(text, end="")
-    else:
-        _write(output, text)
+    Without a file it prints the CSV.
+    """
+    from attention_limits.interface.compute import open as opened
+    from attention_limits.interface.table import table, to_csv, write_parquet
+
+    frame = table(opened(cube), aggregate=aggregate)
+    if parquet is not None:
+        write_parquet(frame, parquet)
+        print(f"{parquet}: written")
+    if output is not None:
+        _write(output, to_csv(frame))
+    if output is None and parquet is None:
+        print(to_csv(frame), end="")
 
 
 def estimators_command() -> None:

@@ -10,7 +10,7 @@ from attention_limits.pipeline.combine import fill, union
 from attention_limits.pipeline.digests import chunk_attributes, cube_digest, point_digest
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.estimator import Experiment
-from attention_limits.pipeline.layout import cube_attributes, grid_keys, joined, write_atomic
+from attention_limits.pipeline.layout import cube_attributes, grid_keys, joined, linked, write_atomic
 from attention_limits.pipeline.project import part_folder
 from attention_limits.pipeline.provenance import versions
 
@@ -40,6 +40,6 @@ def merge(experiment: Experiment, seed: int, results: str, output: Path, config:
         raise CubeError(problems)
     with cubes.misfits_named():
         together = joined(experiment, parts)
-    dataset = cubes.annotate(together, experiment.family, grid_keys(experiment))
+    dataset = linked(cubes.annotate(together, experiment.family, grid_keys(experiment)))
     dataset.attrs = cube_attributes(experiment, seed, versions(), cube_digest(experiment, seed))
     write_atomic(dataset, output)

@@ -1,4 +1,7 @@
-"""The thresholds of weak recovery of one link, with errors over independent scramblings of the nodes."""
+"""The thresholds of weak recovery of one link, with errors over independent scramblings of the nodes.
+
+Source: Troiani et al. 2025, arXiv:2502.00901.
+"""
 
 import sys
 import time
