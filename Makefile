@@ -14,12 +14,12 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run rerun smoke report test test-fast slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
+.PHONY: run rerun smoke report explorer test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
 	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits
-	@$(MAKE) --no-print-directory report SCALE=$(SCALE)
+	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE)
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 
 smoke: SCALE = smoke
@@ -32,6 +32,10 @@ report: $(STAMP)
 	    || { status=$$?; cat $(RESULTS)/logs/report.log >&2; exit $$status; }
 	@! grep --after-context=3 "^<string>" $(RESULTS)/logs/report.log >&2
 
+# All cubes on one page for a browser, which the report links.
+explorer: $(STAMP)
+	@.venv/bin/attention-limits explore $(RESULTS)/cubes/*/*.nc --output $(RESULTS)/explorer.html
+
 # Runs one rule again, and everything that depends on it: make rerun RULE=smi_gamp
 rerun: $(STAMP)
 	$(SNAKEMAKE) -R $(RULE)
@@ -42,6 +46,12 @@ test: lint
 # The quick tests: no subprocess, and compilation only of the tested code.
 test-fast: $(STAMP)
 	.venv/bin/pytest -n 2 -m "not cluster and not soak and not slow"
+
+# The explorer in Chromium, which this target installs, as root on Debian.
+test-browser: $(STAMP)
+	tests/browser/install.sh
+	$(UV) sync --locked --inexact --extra workflow --group browser
+	.venv/bin/pytest tests/browser
 
 # Snakemake's plugin for a queue, for the login node.
 slurm cluster-generic: $(STAMP)

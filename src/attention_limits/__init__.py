@@ -7,6 +7,7 @@ _PLACES = {
     "compute": "compute",
     "describe": "describe",
     "estimators": "describe",
+    "explore": "explorer",
     "open": "compute",
     "plot": "plot",
     "table": "table",

@@ -1,4 +1,4 @@
-"""Commands that answer a question without an experiment file: compute, threshold, export, estimators, describe."""
+"""Commands that answer a question without an experiment file: compute, threshold, export, explore, estimators, describe."""
 
 import re
 from pathlib import Path
@@ -99,6 +99,14 @@ def export_command(cube: Path, output: Path | None, parquet: Path | None, aggreg
         _write(output, to_csv(frame))
     if output is None and parquet is None:
         print(to_csv(frame), end="")
+
+
+def explore_command(cubes: list[Path], output: Path, project: Path) -> None:
+    """Write cubes as one offline page, with the figures and the published numbers of a `project`."""
+    from attention_limits.interface.explorer import explore
+
+    explore(cubes, output, project)
+    print(f"{output}: {len(cubes)} cubes, {output.stat().st_size / 1e6:.1f} MB")
 
 
 def estimators_command() -> None:
