@@ -108,7 +108,11 @@ def summary_command(project: Path, scale: str, seed: int, results: str, settings
     made = [loaded.figure_paths(name)[0] for name in loaded.figures]
     print("figures, each with a PNG beside it:")
     print("\n".join(f"  {path}" for path in made if Path(path).exists()))
-    for what, path in (("audit of published numbers", "audit.md"), ("report", "report.html")):
+    for what, path in (
+        ("audit of published numbers", "audit.md"),
+        ("report", "report.html"),
+        ("all cubes", "explorer.html"),
+    ):
         if Path(loaded.results, path).exists():
             print(f"{what}: {loaded.results}/{path}")
     for line in (*damaged, *aside_lines(loaded.results)):

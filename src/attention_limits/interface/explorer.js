@@ -66,7 +66,9 @@ function chooseVariable() {
   const axes = dims.filter((dim) => dim !== "estimator");
   const grid = axes.filter((dim) => cube.grid.includes(dim));
   const longest = (names) => names.reduce((a, b) => (a === null || size(b) > size(a) ? b : a), null);
-  const x = longest(grid) ?? longest(axes) ?? variable.dims.find((dim) => dim !== "replica" && dim !== "estimator") ?? variable.dims[0];
+  // A trajectory or a map is drawn along itself, everything else along the grid.
+  const inner = axes.filter((dim) => !cube.grid.includes(dim) && size(dim) > 8);
+  const x = longest(inner) ?? longest(grid) ?? longest(axes) ?? variable.dims.find((dim) => dim !== "replica" && dim !== "estimator") ?? variable.dims[0];
   // A logarithmic axis would hide the zeros of another variable.
   element("logx").checked = element("logy").checked = false;
   options(element("x"), (axes.length ? axes : [x]).map((dim) => [dim, dim]), x);
@@ -89,7 +91,7 @@ function chooseColor() {
     const label = document.createElement("label"), text = document.createElement("output");
     const slider = Object.assign(document.createElement("input"), {type: "range", name: dim, min: partner(dim) ? -1 : 0, step: 1});
     slider.max = size(dim) - 1;
-    slider.value = slider.min;
+    slider.value = dim.endsWith("_star") && partner(dim) ? -1 : Math.floor(size(dim) / 2);
     label.append(`${dim} `, text, slider);
     slider.addEventListener("input", draw);
     return label;
@@ -155,8 +157,11 @@ function hover(one, replica) {
 }
 const text = (value) => variable.labels ? variable.labels[value] ?? number(value) : number(value);
 
+// Texts have no mean.
+const everyReplica = () => variable.labels !== null || document.querySelector("[name=replicas]:checked").value === "each";
+
 function traces(found) {
-  const color = element("color").value, each = document.querySelector("[name=replicas]:checked").value === "each";
+  const color = element("color").value, each = everyReplica();
   const count = color ? size(color) : 1, made = [];
   const shade = (c) => count <= COLORS.length ? COLORS[c ?? 0] : `hsl(${250 - 250 * c / (count - 1)} 75% 45%)`;
   for (const {color: c, estimator: e, points} of found) {
@@ -208,6 +213,9 @@ function notes(found) {
   if (variable.flags.length)
     lines.push(`Hollow: not all replicas of a line, or fewer than half of those of a marker, have converged (${variable.flags.join(", ")}); ` +
                `${open} of ${points.length} points have a replica that did not converge. Means hold all replicas.`);
+  const counts = points.map((one) => one.n);
+  if (Math.min(...counts) < Math.max(...counts))
+    lines.push(`The points hold ${Math.min(...counts)} to ${Math.max(...counts)} replicas: a mean jumps where a replica ends.`);
   if (element("logy").checked) lines.push(`${points.filter((one) => !(one.mean > 0)).length} points ≤ 0 are not on the logarithmic axis.`);
   if (!points.length) lines.push("No value at this slice.");
   element("notes").textContent = lines.join(" ");
@@ -249,7 +257,7 @@ async function draw() {
 
 // The rows of the picture; lines that begin with # give the meaning, as in `attention-limits export`.
 function csv() {
-  const name = element("variable").value, each = document.querySelector("[name=replicas]:checked").value === "each";
+  const name = element("variable").value, each = everyReplica();
   const meaning = [variable.symbol, variable.long_name, variable.normalisation, variable.units].filter(Boolean).join("; ");
   const dims = labelled(shown[0]?.points[0]?.place ?? {}).map(([dim]) => dim);
   const head = each ? [...dims, "replica", name, "converged"] : [...dims, name, `${name}_error`, `${name}_replicas`, "converged"];
