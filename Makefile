@@ -14,7 +14,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run rerun smoke report explorer test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
+.PHONY: run rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
@@ -35,6 +35,16 @@ report: $(STAMP)
 # All cubes on one page for a browser, which the report links.
 explorer: $(STAMP)
 	@.venv/bin/attention-limits explore $(RESULTS)/cubes/*/*.nc --output $(RESULTS)/explorer.html
+
+# The tutorials of docs/notebooks in Jupyter, as copies in notebooks/.
+notebook: $(STAMP)
+	$(UV) sync --quiet --locked --inexact --extra workflow --group notebook
+	@mkdir -p notebooks
+	for file in docs/notebooks/*.py; do \
+	    copy=notebooks/$$(basename $$file .py).ipynb; \
+	    test -e $$copy || .venv/bin/jupytext --quiet --to ipynb --output $$copy $$file; \
+	done
+	.venv/bin/jupyter lab notebooks
 
 # Runs one rule again, and everything that depends on it: make rerun RULE=smi_gamp
 rerun: $(STAMP)

@@ -10,6 +10,7 @@ from typing import get_args
 import numpy as np
 import xarray as xr
 
+from attention_limits.interface.extras import missing
 from attention_limits.interface.given import objects_of, with_names
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.chunks import is_current, run_chunk
@@ -73,7 +74,8 @@ def compute(
     Raises
     ------
     SpecError
-        If a key or a value is not allowed. All problems are reported at once, before any compute.
+        If a key or a value is not allowed; all problems are reported at once, before any compute. Also if a package is missing
+        that only this estimator needs.
     CubeError
         If a file in `folder` is damaged.
     """
@@ -181,4 +183,7 @@ def _run(made: Experiment, part: Estimator, seed: int, results: str, workers: in
 
 
 def _chunk(job) -> None:
-    run_chunk(*job)
+    try:
+        run_chunk(*job)
+    except ModuleNotFoundError as error:
+        raise missing(error) from None

@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.interface.compute import open as opened
+from attention_limits.interface.extras import missing
 from attention_limits.interface.table import grid_keys
 from attention_limits.pipeline.audit.entries import Entry, Table
 from attention_limits.pipeline.audit.table import Published, reading
@@ -62,8 +63,8 @@ def page(records: list[dict]) -> str:
     """The page of the cubes `records` (`described`). Raises SpecError where plotly is not installed."""
     try:
         from plotly.offline import get_plotlyjs
-    except ModuleNotFoundError:
-        raise SpecError(["explore: needs plotly: pip install attention-limits[explore]"]) from None
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
     files = resources.files("attention_limits.interface")
     text = files.joinpath("explorer.html").read_text(encoding="utf-8")
     # A closing tag inside of the data would end them.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
+from attention_limits.interface.extras import missing
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import replacing
@@ -75,8 +76,8 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """
     try:
         import pyarrow  # noqa: F401
-    except ModuleNotFoundError:
-        raise SpecError(["Parquet: needs pyarrow: pip install attention-limits[parquet]"]) from None
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
     with replacing(path) as temporary:
         frame.to_parquet(temporary, engine="pyarrow", index=False)
 
