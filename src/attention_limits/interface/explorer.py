@@ -46,7 +46,7 @@ def explore(paths: Iterable[str | Path], output: str | Path, project: str | Path
     Raises
     ------
     SpecError
-        If there is no cube, `output` is no `.html`, or plotly is not installed.
+        If there is no cube, `output` is no `.html`, or plotly is missing.
     CubeError
         If a cube is missing or damaged.
     """
@@ -60,7 +60,7 @@ def explore(paths: Iterable[str | Path], output: str | Path, project: str | Path
 
 
 def page(records: list[dict]) -> str:
-    """The page of the cubes `records` (`described`). Raises SpecError where plotly is not installed."""
+    """The page of the cubes `records` (`described`). Raises SpecError where plotly is missing."""
     try:
         from plotly.offline import get_plotlyjs
     except ModuleNotFoundError as error:

@@ -72,7 +72,7 @@ def to_csv(frame: pd.DataFrame) -> str:
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Write a table of `table` (`frame`) as Parquet; the metadata of the file hold symbol, normalisation and units.
 
-    `pandas.read_parquet(path).attrs["units"]` gives them back. Raises SpecError where pyarrow is not installed.
+    `pandas.read_parquet(path).attrs["units"]` gives them back. Raises SpecError where pyarrow is missing.
     """
     try:
         import pyarrow  # noqa: F401
