@@ -99,14 +99,17 @@ docs: $(STAMP)
 	$(UV) sync --quiet --locked --inexact --extra workflow --group docs
 	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
 
-# JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, into docs.
+# JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, and the pages of
+# estimators, into docs.
 schemas: $(STAMP)
 	.venv/bin/python docs/schemas.py
+	.venv/bin/python docs/estimators.py
 	.venv/bin/python docs/rules.py
 
 # After `make run` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of the README.
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS)
+	.venv/bin/python docs/estimators.py $(RESULTS)
 
 # Before a release: every other target, in a copy of the checkout in a path with a space; some hours.
 release-check: $(STAMP)

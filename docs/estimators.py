@@ -1,7 +1,7 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
-A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. docs/estimators.json lists
-the variables of each estimator; `python docs/estimators.py RESULTS` reads them from the cubes of a run first.
+A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. docs/estimators.json
+lists the variables of each estimator; `python docs/estimators.py RESULTS` reads them from the cubes of a run first.
 """
 
 import importlib
@@ -10,13 +10,12 @@ import pprint
 import sys
 from pathlib import Path
 
-from schemas import HEAD, ROOT, SECTIONS, cells, rows
-
 from attention_limits.interface.describe import families, resolved
 from attention_limits.pipeline.estimator import Estimator
 from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.registry import registry
 from attention_limits.pipeline.specification import json_schema
+from schemas import HEAD, ROOT, SECTIONS, cells, rows
 
 VARIABLES = ROOT / "docs" / "estimators.json"
 
@@ -115,7 +114,9 @@ def pages() -> dict[str, str]:
         for own in family.estimators:
             name = f"{family.name}.{own}"
             if name in parts:
-                found[f"docs/estimators/{family.prefix}_{own}.md"] = page(name, parts[name], family.prefix, listed[name])
+                found[f"docs/estimators/{family.prefix}_{own}.md"] = page(
+                    name, parts[name], family.prefix, listed[name]
+                )
     return found
 
 
