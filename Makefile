@@ -109,7 +109,7 @@ schemas: $(STAMP)
 # After `make run` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of the README.
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS)
-	.venv/bin/python docs/estimators.py $(RESULTS)
+	.venv/bin/python docs/estimators.py --run
 
 # Before a release: every other target, in a copy of the checkout in a path with a space; some hours.
 release-check: $(STAMP)

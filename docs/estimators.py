@@ -1,14 +1,13 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
 A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. docs/estimators.json
-lists the variables of each estimator; `python docs/estimators.py RESULTS` reads them from the cubes of a run first.
+lists the variables of each estimator; `python docs/estimators.py --run` runs all examples first and writes it.
 """
 
 import importlib
 import json
 import pprint
 import sys
-from pathlib import Path
 
 from attention_limits.interface.describe import families, resolved
 from attention_limits.pipeline.estimator import Estimator
@@ -20,21 +19,14 @@ from schemas import HEAD, ROOT, SECTIONS, cells, rows
 VARIABLES = ROOT / "docs" / "estimators.json"
 
 
-def computed(results: Path) -> dict[str, list[str]]:
-    """The variables of each estimator in the cubes of a results folder."""
-    from attention_limits.interface.compute import open as opened
-
-    found: dict[str, set[str]] = {}
-    for path in sorted(results.glob("cubes/*/*.nc")):
-        cube = opened(path)
-        for name, array in cube.data_vars.items():
-            owners = cube.estimator.values.tolist() if "estimator" in array.dims else [array.attrs["estimator"]]
-            for owner in owners:
-                part = array.sel(estimator=owner) if "estimator" in array.dims else array
-                # Of a shared variable an estimator that does not compute it has no value.
-                if len(owners) == 1 or bool(part.notnull().any()):
-                    found.setdefault(f"{path.parent.name}.{owner}", set()).add(str(name))
-    return {name: sorted(found[name]) for name in sorted(found)}
+def computed() -> dict[str, list[str]]:
+    """The variables of each estimator, from its example."""
+    found = {}
+    for name, part in sorted(smallest().items()):
+        names: dict = {}
+        exec(example(part), names)
+        found[name] = sorted(map(str, names["cube"].data_vars))
+    return found
 
 
 def smallest() -> dict[str, Estimator]:
@@ -94,7 +86,7 @@ def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
         "## Example", "",
         "The sizes are small, so that the example takes seconds. Paths are relative to the repository.", "",
         "```python", example(part), "```", "",
-        "## Keys", "", *HEAD, *table, "",
+        "## Keys", "", *(HEAD if table else []), *table, *_reads(part), "",
         "## Variables", "",
         "The first dimensions are those of the grid and `replica`.", "",
         "| Variable | Further dimensions | Meaning | Symbol | Normalisation | Equation |", "|---|---|---|---|---|---|",
@@ -104,6 +96,14 @@ def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
         dims = ", ".join(f"`{dim}`" for dim in it.dims)
         lines.append(cells(f"`{variable}`", dims, it.long_name, it.symbol, it.normalisation, it.source))
     return "\n".join(lines) + "\n"
+
+
+def _reads(part):
+    """Where the keys of the data stand, for an estimator that reads data."""
+    if part.reads is None:
+        return []
+    kind = part.reads.name
+    return ["", f"It reads [`{kind}`](../keys/{part.family}.md#{kind}): `model` and `data` hold their keys too."]
 
 
 def pages() -> dict[str, str]:
@@ -121,9 +121,9 @@ def pages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the pages, after the list of variables where a results folder is given."""
-    if len(sys.argv) > 1:
-        VARIABLES.write_text(json.dumps(computed(Path(sys.argv[1])), indent=1) + "\n", encoding="utf-8")
+    """Write the pages, after the list of variables with the option --run."""
+    if "--run" in sys.argv:
+        VARIABLES.write_text(json.dumps(computed(), indent=1) + "\n", encoding="utf-8")
     for path, text in pages().items():
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(text, encoding="utf-8")
