@@ -6,7 +6,6 @@ lists the variables of each estimator; `python docs/estimators.py --run` runs al
 
 import importlib
 import json
-import pprint
 import sys
 
 from attention_limits.interface.describe import families, resolved
@@ -16,6 +15,8 @@ from attention_limits.pipeline.registry import registry
 from attention_limits.pipeline.specification import json_schema
 from schemas import HEAD, ROOT, SECTIONS, cells, rows
 
+# The longest line of code, as in pyproject.toml.
+WIDTH = 120
 VARIABLES = ROOT / "docs" / "estimators.json"
 
 
@@ -61,9 +62,22 @@ def example(part: Estimator) -> str:
     lines = ["import attention_limits as al", "", "cube = al.compute(", f'    "{part.family}.{part.name}",']
     for key, value in given.items():
         if value != {}:
-            text = pprint.pformat(value, width=100, compact=True, sort_dicts=False).replace("'", '"')
-            lines.append(f"    {key}={text},".replace("\n", "\n" + " " * (len(key) + 5)))
+            lines.append(f"    {key}={_written(value, 4, len(key) + 6)},")
     return "\n".join([*lines, ")"])
+
+
+def _written(value, indent, used):
+    """A value as ruff formats it, in a line that is indented by `indent` and has `used` characters beside the value."""
+    text = repr(value).replace("'", '"')
+    if len(text) + used <= WIDTH or not isinstance(value, dict | list):
+        return text
+    if isinstance(value, dict):
+        items = [f'"{key}": {_written(item, indent + 4, indent + len(key) + 9)}' for key, item in value.items()]
+    else:
+        items = [_written(item, indent + 4, indent + 5) for item in value]
+    inner = "".join(f"{' ' * (indent + 4)}{item},\n" for item in items)
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{start}\n{inner}{' ' * indent}{end}"
 
 
 def _beyond_defaults(cls, section, values):
