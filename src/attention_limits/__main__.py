@@ -89,9 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     compute.add_argument("--color", metavar="DIMENSION", help="dimension that the colours of the picture show")
     compute.set_defaults(parameters={})
 
-    export = command("export", "cli.ask:export_command", "write a cube as CSV")
+    export = command("export", "cli.ask:export_command", "write a cube as CSV or Parquet")
     export.add_argument("cube", type=Path, metavar="CUBE")
     export.add_argument("--output", "-o", type=Path, metavar="TABLE.csv", help="default: the screen")
+    export.add_argument("--parquet", type=Path, metavar="TABLE.parquet", help="the same as Parquet")
     export.add_argument(
         "--aggregate", action="store_true", help="mean, standard error and number of replicas per point"
     )

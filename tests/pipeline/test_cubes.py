@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.files import canonical_json, digest, replacing
-from attention_limits.pipeline.layout import annotate, data_digest, write_atomic
+from attention_limits.pipeline.layout import annotate, data_digest, linked, write_atomic
 from attention_limits.pipeline.registry import Coordinate, Variable
 
 
@@ -189,3 +189,31 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
         write()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_values_name_their_errors_and_flags():
+    """Attributes only: data and digest stay as they are."""
+    points, own = ("alpha", "replica"), {"estimator": "theory"}
+    cube = xr.Dataset(
+        {
+            "mmse": (("estimator", *points), np.ones((2, 2, 1))),
+            "mmse_error": (points, np.ones((2, 1)), own),
+            "slope_at_zero": (points, np.ones((2, 1)), own),
+            "slope_error_at_zero": (points, np.ones((2, 1)), own),
+            "converged": (points, np.ones((2, 1)), {"estimator": "simulation"}),
+            "by_start_converged": ((*points, "start"), np.ones((2, 1, 3)), own),
+            "training_error": (points, np.ones((2, 1)), {"estimator": "simulation"}),
+        }
+    )
+    found = linked(cube)
+    assert {name: array.attrs.get("ancillary_variables", "") for name, array in found.items()} == {
+        "mmse": "mmse_error converged",
+        "mmse_error": "",
+        "slope_at_zero": "slope_error_at_zero",
+        "slope_error_at_zero": "",
+        "converged": "",
+        "by_start_converged": "",
+        "training_error": "converged",
+    }
+    assert data_digest(found) == data_digest(cube)
+    assert "ancillary_variables" not in cube.mmse.attrs

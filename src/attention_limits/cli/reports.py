@@ -64,7 +64,11 @@ def summary_command(project: Path, scale: str, seed: int, results: str, settings
     print("\n".join(["points not converged, marked in the figures:", *lines] if lines else ["all points converged"]))
     made = [loaded.figure_paths(name)[0] for name in loaded.figures]
     print("\n".join(["figures, each with a PNG beside it:", *(f"  {path}" for path in made if Path(path).exists())]))
-    for what, path in (("audit of published numbers", "audit.md"), ("report", "report.html")):
+    for what, path in (
+        ("audit of published numbers", "audit.md"),
+        ("report", "report.html"),
+        ("all cubes", "explorer.html"),
+    ):
         if Path(loaded.results, path).exists():
             print(f"{what}: {loaded.results}/{path}")
     print("\n".join(damaged), end="\n" if damaged else "")

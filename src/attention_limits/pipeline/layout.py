@@ -8,6 +8,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -57,6 +58,37 @@ def _attributes(array: xr.DataArray, record, *more: str) -> dict[str, str]:
     return {key: getattr(record, key) for key in ("long_name", "symbol", *more, *units)}
 
 
+def linked(dataset: xr.Dataset) -> xr.Dataset:
+    """A copy in which each variable names its error and its flags of convergence in the CF attribute `ancillary_variables`."""
+    result = dataset.copy()
+    for name, array in result.data_vars.items():
+        found = [other for other in map(str, dataset.data_vars) if _belongs(dataset, other, str(name))]
+        array.attrs = {**array.attrs, **({"ancillary_variables": " ".join(found)} if found else {})}
+    return result
+
+
+def _belongs(dataset, other, name):
+    """Whether `other` is the error of the variable `name`, or a flag of the estimator that computes it."""
+    ours, theirs = dataset[name], dataset[other]
+    of_error = is_flag(name) or _measured(name) in dataset.data_vars
+    if other == name or of_error or not set(theirs.dims) <= set(ours.dims):
+        return False
+    if _measured(other) == name:
+        return True
+    shared = ours.attrs.get("estimator") == theirs.attrs.get("estimator") or "estimator" in ours.dims
+    return is_flag(other) and shared
+
+
+def _measured(name):
+    """The variable whose error has this name: `mmse` of `mmse_error`, `coefficient_target` of `coefficient_error_target`."""
+    return name.replace("_error", "", 1) if "_error" in name else None
+
+
+def is_flag(name: str) -> bool:
+    """Whether a variable says of each point whether its computation converged (`converged`, `finite`, `escaped`)."""
+    return name in ("finite", "escaped") or re.search("(^|_)converged($|_)", name) is not None
+
+
 def common_attributes(experiment, seed: int, versions: dict[str, str]) -> dict[str, str]:
     """The attributes that chunk files and cubes of an `Experiment` share."""
     return {
@@ -73,7 +105,7 @@ def cube_of(experiment, parts: dict[str, xr.Dataset], seed: int, versions: dict,
     """The cube of an `Experiment` from the datasets of its estimators. Raises CubeError when they do not fit."""
     grid = list({key: None for part in experiment.estimators.values() for key in part.grid})
     models = {name: part.model for name, part in experiment.estimators.items()}
-    cube = annotate(join(parts, models, ["estimator", *grid, "replica"]), experiment.family, grid)
+    cube = linked(annotate(join(parts, models, ["estimator", *grid, "replica"]), experiment.family, grid))
     spec = experiment.effective()
     cube.attrs = {
         **common_attributes(experiment, seed, versions),
