@@ -51,6 +51,8 @@ Damping = Annotated[float, Field(ge=0, lt=1, description=
     "First weight of the OLD estimate, variance and Onsager term. Without progress it rises in steps up to 7/8.")]
 AmpTolerance = Annotated[float, Field(ge=0, le=1, description=
     "A run converges when the estimate changes less in an undamped step: root mean square, divided by the predicted error.")]
+FreshSequences = Annotated[Whole, Field(ge=1, le=1_000_000, description=
+    "Fresh sequences of each data set, on which the generalisation errors are measured.")]
 Starts = Annotated[Whole, Field(ge=1, le=1000, description="Random starts per data set, with standard normal weights.")]
 Steps = Annotated[Whole, Field(ge=1, le=1_000_000, description="Largest number of steps of Adam.")]
 LearningRate = Annotated[float, Field(gt=0, le=10, description=
@@ -117,6 +119,12 @@ class AmpSolver(Section):
     tolerance: AmpTolerance = 0.002
 
 
+class FreshAmpSolver(AmpSolver):
+    """Numerical parameters of matrix AMP and of its errors on fresh data."""
+
+    fresh_sequences: FreshSequences = 2000
+
+
 class Curve(Specification):
     """State evolution of one layer, without random numbers."""
 
@@ -180,7 +188,7 @@ class MatrixAmp(Simulation):
 
     model: Model
     grid: OneLayerSamples
-    solver: AmpSolver = AmpSolver()
+    solver: FreshAmpSolver = FreshAmpSolver()
 
 
 class GradientDescent(Simulation):
@@ -200,6 +208,7 @@ class GradientDescent(Simulation):
         learning_rate: LearningRate = 0.1
         record_every: RecordEvery = 100
         tolerance: TrainingTolerance = 0.0
+        fresh_sequences: FreshSequences = 2000
 
     model: Model
     grid: OneLayerSamples

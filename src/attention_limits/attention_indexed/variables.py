@@ -66,6 +66,30 @@ VARIABLES = (
     ),
 )
 
+# Generalisation errors (state_evolution, small_width_limit, matrix_amp).
+_OUTPUT = "summed over the T^2 entries of the output"
+_FRESH = f"{_OUTPUT}, mean over fresh sequences"
+_THEORY = f"{_OUTPUT}; missing where fewer than 20 effective nodes carry the mean"
+VARIABLES += (
+    Variable(
+        "error_plug_in", (), "generalisation error of the layer with the estimate", "ε_plug-in",
+        f"{_FRESH}; theory: missing where fewer than 20 effective nodes carry the mean", "E ||g(h) - g(omega)||_F^2",
+    ),
+    Variable(
+        "error_bayes", (), "generalisation error of the posterior mean of the output", "ε_Bayes",
+        f"{_FRESH}; theory: missing as error_plug_in; AMP: V as predicted, unbiased over the draws of h",
+        "E ||g(h) - E[g(h) | omega]||_F^2",
+    ),
+    Variable(
+        "error_plug_in_uncertainty", (), "uncertainty of the theory's plug-in error", "", _THEORY,
+        "standard error over the scramblings (softmax), difference of two quadratures (hardmax), and the effect of mmse_error",
+    ),
+    Variable(
+        "error_bayes_uncertainty", (), "uncertainty of the theory's error of the posterior mean", "", _THEORY,
+        "as error_plug_in_uncertainty",
+    ),
+)  # fmt: skip
+
 # Matrix AMP (matrix_amp).
 COORDINATES += (Coordinate("eigenvalue", "eigenvalue", "i", "number, from 1, ascending"),)
 _AMP = "omega = h(S_hat) - 2 V' G_prev; R = S_hat + (2 / (d q_hat)) sum G_ab (x_a x_b^T - delta_ab I) / sqrt(d)"
@@ -159,6 +183,14 @@ VARIABLES += (
         "training_error", ("start", "step"), "error on the training data", "",
         "summed over the entries of the output, mean over the sequences; missing after an early stop",
         "mean_mu ||y_mu - softmax(beta h_W,mu)||_F^2",
+    ),
+    Variable(
+        "error_plug_in_average", ("average",), "generalisation error of the layer with the mean of m estimates", "ε_plug-in",
+        f"{_FRESH} and over disjoint sets of m starts", "E ||g(h) - g(omega)||_F^2",
+    ),
+    Variable(
+        "error_outputs_extrapolated", (), "generalisation error of the mean of the outputs of infinitely many starts", "", _FRESH,
+        "mean over pairs k != l of E tr (g(h) - g(omega_k))^T (g(h) - g(omega_l)); missing for one start",
     ),
     Variable("steps_done", (), "steps of gradient descent done", "", "count", "all, or until the tolerance of the specification"),
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),

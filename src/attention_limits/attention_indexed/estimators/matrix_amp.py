@@ -3,6 +3,7 @@
 import numpy as np
 
 from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.fresh_data import fresh_errors
 from attention_limits.attention_indexed.matrix_amp import draw_dataset
 from attention_limits.attention_indexed.matrix_amp import run as iterate
 from attention_limits.attention_indexed.model import sizes
@@ -18,7 +19,7 @@ _DIMS = {
 
 
 def run(spec, streams):
-    """Errors of the estimate, actual and predicted, along the iterations, and its spectrum (see `variables`)."""
+    """Errors of the estimate, actual and predicted, also on fresh data, and its spectrum (see `variables`)."""
     solver = spec["solver"]
     dimension, steps = solver["dimension"], solver["max_iterations"]
 
@@ -31,6 +32,10 @@ def run(spec, streams):
         size = sizes(point["alpha"], point["ratio"], dimension)
         data = draw_dataset(channel, size, streams.generator("data", replica, **at))
         found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
+        plug_in, bayes = fresh_errors(
+            channel, data.teacher, found.estimate, found.variance[-1], solver["fresh_sequences"],
+            streams.generator("fresh", replica, **at),
+        )  # fmt: skip
         return {
             "mmse": found.error[-1],
             "mmse_predicted": found.variance[-1],
@@ -42,7 +47,9 @@ def run(spec, streams):
             "mmse_by_iteration": along(found.error),
             "predicted_by_iteration": along(found.variance),
             "residual_by_iteration": along(found.residual),
-            "eigenvalues": found.eigenvalues,
+            "error_plug_in": plug_in,
+            "error_bayes": bayes,
+            "eigenvalues": np.linalg.eigvalsh(found.estimate),
             "eigenvalues_teacher": np.linalg.eigvalsh(data.teacher),
         }
 
