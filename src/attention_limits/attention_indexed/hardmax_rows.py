@@ -9,13 +9,15 @@ Phi_2 the normal distribution of correlation cos(theta). It is a smooth function
 differ with the probability theta / pi. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
 """
 
+import functools
+
 import numpy as np
 from scipy.special import ndtr, owens_t
 
 # Gauss-Hermite nodes per dimension of the result, and of the one that it is compared with. Even: no node is at zero.
 _NODES, _FEWER = 64, 48
-# Below this angle 1 - P(same) loses its digits. It is proportional to the angle, up to this relative error.
-_SMALL = 1e-5
+# Chebyshev points in theta of (1 - P(same)) / theta, a smooth function.
+_POINTS = 24
 
 
 def hardmax_distance(tokens: int, mixing: np.ndarray) -> tuple[float, float]:
@@ -33,11 +35,24 @@ def different_places(tokens: int, theta: float) -> tuple[float, float]:
     """1 - P(same) for T = `tokens` >= 2 and 0 <= theta <= pi, and its uncertainty."""
     if tokens == 2:
         return theta / np.pi, 0.0
-    used = max(theta, _SMALL)
-    # The quadrature at theta = 0, where the places agree, has the same error.
-    found, fewer = (_same_place(tokens, 0.0, count) - _same_place(tokens, used, count) for count in (_NODES, _FEWER))
-    scale = theta / used
-    return float(scale * found), float(scale * abs(found - fewer) + (1.0 - scale) * _SMALL * scale * found)
+    table, uncertainty = _table(tokens)
+    return float(theta * table(theta)), float(theta * uncertainty)
+
+
+@functools.cache
+def _table(tokens):
+    """(1 - P(same)) / theta as a polynomial, and its uncertainty: that of the quadrature, and the last terms."""
+    fits = []
+    for count in (_NODES, _FEWER):
+        # The quadrature at theta = 0, where the places agree, has the same error.
+        agreement = _same_place(tokens, 0.0, count)
+
+        def slope(theta, agreement=agreement, count=count):
+            return np.array([(agreement - _same_place(tokens, angle, count)) / angle for angle in theta])
+
+        fits.append(np.polynomial.Chebyshev.interpolate(slope, _POINTS - 1, [0.0, np.pi]))
+    first, second = (fit.coef for fit in fits)
+    return fits[0], np.sum(np.abs(first - second)) + np.sum(np.abs(first[-4:]))
 
 
 def _same_place(tokens, theta, count):
