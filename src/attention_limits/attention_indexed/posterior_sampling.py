@@ -59,7 +59,9 @@ def sample_posterior(
         If `record_every` does not divide `steps`, or leaves fewer than four samples.
     """
     if steps % record_every or steps < 4 * record_every:
-        raise ValueError(f"need steps that are a multiple of record_every, four or more, got {steps} and {record_every}")
+        raise ValueError(
+            f"need steps that are a multiple of record_every, four or more, got {steps} and {record_every}"
+        )
     teacher, S = draw_weights(size.dimension, size.rank, data)
     sequences = draw_sequences(size.count, tokens, size.dimension, data)
     best = np.argmax(scores(sequences, S), axis=2)

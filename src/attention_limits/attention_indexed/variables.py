@@ -29,7 +29,7 @@ VARIABLES = (
         "error of the estimate",
         "mmse",
         _ERROR,
-        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration",
+        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration; samples: means of two chains, tr (S_1 - S)(S_2 - S) / d",
     ),
     Variable(
         "mmse_error",
@@ -158,6 +158,28 @@ VARIABLES += (
         "S = W W^T / sqrt(r d)",
     ),
 )
+
+# Finite sizes (matrix_amp_sizes, posterior_sampling).
+COORDINATES += (Coordinate("dimension", "dimension", "d", "dimension of a token"),)
+VARIABLES += (
+    Variable("mmse_limit", (), "error in the limit of large d", "mmse", _ERROR, "state evolution: V = mmse(1 / q_hat)"),
+    Variable(
+        "limit_by_iteration", ("iteration",), "error along undamped iterations in the limit of large d", "V_t",
+        f"{_ERROR}; missing for damped iterations", "V_0 = 1, V_t+1 = mmse(1 / (alpha information(V_t)))",
+    ),
+    Variable(
+        "posterior_variance", (), "variance of the posterior", "", "as the error, which it is in expectation",
+        "E ||S - S*||_F^2 / (2 d), S* the teacher",
+    ),
+    Variable(
+        "autocorrelation", (), "autocorrelation time of the distance to the teacher", "τ", "steps, mean over two chains",
+        "1 + 2 sum of the correlations, Sokal's window",
+    ),
+    Variable(
+        "r_hat", (), "split R-hat of the distance to the teacher", "R̂", "1: both halves of both chains agree",
+        "Gelman, Rubin 1992",
+    ),
+)  # fmt: skip
 
 # Averaged gradient descent (gradient_descent).
 COORDINATES += (
