@@ -75,8 +75,8 @@ def elliptical_step(sequences, best, weights, fields, proposal, uniform):
 def chain(sequences, best, weights, burn_in, steps, record_every, generator, distances):
     """Steps from weights (d, r), which it overwrites; returns the mean over the steps after `burn_in` of W W^T (d, d).
 
-    Every `record_every` steps after the burn-in, ||W W^T - W0 W0^T||_F^2 goes into distances (steps / record_every,), where W0 are
-    the first weights.
+    Every `record_every` steps after the burn-in, ||W W^T - W0 W0^T||_F^2 goes into distances (steps / record_every,), with the
+    first weights W0.
     """
     dimension, rank = weights.shape
     count, tokens, _ = sequences.shape

@@ -29,7 +29,7 @@ VARIABLES = (
         "error of the estimate",
         "mmse",
         _ERROR,
-        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration; samples: means of two chains, tr (S_1 - S)(S_2 - S) / d",
+        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration; samples: tr (S_1 - S)(S_2 - S) / d",
     ),
     Variable(
         "mmse_error",

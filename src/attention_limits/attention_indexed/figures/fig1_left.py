@@ -10,6 +10,7 @@ from attention_limits.attention_indexed.figures.shared import (
     ratio_color,
     setting,
     theory,
+    with_unknown_scale,
 )
 from attention_limits.plotting import PUBLISHED, house_style, new_figure
 
@@ -23,6 +24,7 @@ def draw(cubes):
         line, color = theory(cube, ratio), ratio_color(ratio)
         left.plot(line.alpha, line, color=color, label=rf"$\rho = {ratio:g}$")
         amp(left, cube, color, ratio=ratio)
+        with_unknown_scale(left, cube, color, float(ratio))
         output_theory(right, cube, color, ratio)
         amp(right, cube, color, ratio=ratio, variable="error_bayes")
     known = [HARDMAX_CURVES[ratio] for ratio in cube.ratio.values if ratio in HARDMAX_CURVES]
@@ -31,6 +33,7 @@ def draw(cubes):
     left.errorbar(
         [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
     )
+    left.plot([], [], ":", color="0.3", linewidth=0.8, label="with the unknown scale")
     output_key(right)
     left.set(ylabel=ESTIMATION, ylim=(4e-4, 1.3))
     right.set(ylabel=GENERALISATION, ylim=(1e-2, 1.3))

@@ -71,16 +71,16 @@ def _draw_descent(axes, cube, scale):
 def _draw_outputs(axes, cube, descent, scale):
     """Generalisation errors of state evolution, AMP and gradient descent."""
     output_theory(axes, cube, "black", scale=scale)
-    axes.plot([], [], color="black", label="posterior mean of the output, state evolution")
-    axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the posterior mean")
-    amp(axes, cube, "#0072B2", "AMP, posterior mean of the output", scale=scale, variable="error_bayes")
+    axes.plot([], [], color="black", label="posterior mean of the output")
+    axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the estimate")
+    amp(axes, cube, "#0072B2", "AMP, posterior mean", scale=scale, variable="error_bayes")
     amp(axes, cube, "#56B4E9", "AMP, output of the estimate", scale=scale, marker="s", variable="error_plug_in")
     most = int(descent.average.max())
     finite = descent.finite.transpose("alpha", "replica").values
     shown = (
         (descent.error_plug_in_average.sel(average=1), "#D55E00", "v", "gradient descent, one start"),
-        (descent.error_plug_in_average.sel(average=most), "#CC79A7", "D", f"output of the mean of {most} starts"),
-        (descent.error_outputs_extrapolated, "#E69F00", "*", "mean output of many starts"),
+        (descent.error_plug_in_average.sel(average=most), "#CC79A7", "D", f"mean of {most} estimates"),
+        (descent.error_outputs_extrapolated, "#E69F00", "*", "limit of the mean output of many starts"),
     )
     for values, color, marker, label in shown:
         points(

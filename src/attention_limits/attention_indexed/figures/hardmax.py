@@ -9,6 +9,7 @@ from attention_limits.attention_indexed.figures.shared import (
     output_theory,
     setting,
     theory,
+    with_unknown_scale,
 )
 from attention_limits.plotting import PUBLISHED, house_style, new_figure
 
@@ -48,6 +49,7 @@ def _draw_outputs(panels, two, cube):
 def _draw_two_tokens(axes, cube, code):
     line = theory(cube)
     axes.plot(line.alpha, line, color=BAYES, label="Bayes-optimal state evolution")
+    with_unknown_scale(axes, cube, BAYES, 0.5, "with the unknown scale")
     amp(axes, cube, BAYES, f"matrix AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
     tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
     axes.plot(tail.alpha, tail, color="black", linestyle=":", label=r"law of large $\alpha$, $\propto \alpha^{-2}$")

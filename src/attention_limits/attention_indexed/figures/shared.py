@@ -73,6 +73,13 @@ def data_sets(axes, x, errors, converged, color, label, marker="o"):
         )  # fmt: skip
 
 
+def with_unknown_scale(axes, cube, color, ratio, label=None):
+    """The theory plus 2 (1 + rho) / (r d), the error of the scale of S that hardmax outputs of dimension d do not determine."""
+    line, dimension = theory(cube, ratio if "ratio" in cube.dims else None), setting(cube, "matrix_amp", "dimension")
+    floor = 2.0 * (1.0 + ratio) / (max(1, round(ratio * dimension)) * dimension)
+    axes.plot(line.alpha, line + floor, color=color, linewidth=0.8, linestyle=":", label=label, zorder=1.5)
+
+
 def output_theory(axes, cube, color, ratio=None, scale=1.0):
     """Generalisation errors of the state evolution: of the posterior mean of the output (full), and of the estimate (dashed)."""
     for variable, style, width in (("error_bayes", "-", 1.5), ("error_plug_in", "--", 0.9)):
