@@ -1,4 +1,4 @@
-"""Hardmax attention at many samples, Bayes-optimal and published, and the errors of two, three and four tokens."""
+"""Hardmax attention at many samples, Bayes-optimal and published, and the errors of two to five tokens."""
 
 from attention_limits.attention_indexed.figures.published import HARDMAX_AMP, HARDMAX_CURVES
 from attention_limits.attention_indexed.figures.shared import (
@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.figures.shared import (
 from attention_limits.plotting import PUBLISHED, house_style, new_figure
 
 BAYES, CODE = "#0072B2", "#D55E00"
-TOKENS = {2: (BAYES, "o"), 3: ("#009E73", "s"), 4: ("#CC79A7", "D")}
+TOKENS = {2: (BAYES, "o"), 3: ("#009E73", "s"), 4: ("#CC79A7", "D"), 5: (CODE, "v")}
 
 
 @house_style
@@ -90,7 +90,7 @@ def _draw_tokens(axes, cube, limit):
     )
     axes.set(
         xscale="log", yscale="log", xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20),
-        ylim=(2e-4, 1.5), title="two to four tokens",
+        ylim=(2e-4, 1.5), title="two to five tokens",
     )  # fmt: skip
     axes.legend(loc="lower left")
 
