@@ -17,9 +17,10 @@ import numpy as np
 from numba import njit
 
 from attention_limits.sequence_multi_index.erm import jet_kernels, loss_kernels, prox_kernels
+from attention_limits.sequence_multi_index.erm.requirements import problem_of
 from attention_limits.sequence_multi_index.links.link import Link
 
-OUTPUT_LOSSES = {
+CODES = {
     "square": loss_kernels.SQUARE, "logistic": loss_kernels.LOGISTIC, "hinge": loss_kernels.HINGE,
     "cross_entropy": loss_kernels.CROSS_ENTROPY,
 }  # fmt: skip
@@ -28,8 +29,6 @@ KINDS = {
     "linear": loss_kernels.linear, "attention": loss_kernels.of_attention, "polynomial": loss_kernels.of_polynomial,
 }  # fmt: skip
 SIGNS = {"none": prox_kernels.NO_SIGN, "all": prox_kernels.ALL_SIGNS, "rows": prox_kernels.ROW_SIGNS}
-# Largest number of fields P M of a student.
-MAX_FIELDS = 8
 # Fields of the checks of a user's loss, and relative difference of its derivatives from central differences.
 CHECKED, STEP, ACCURACY = 64, 1e-5, 1e-4
 # Scale, along random rays, beyond which a loss that still falls below -LOWEST counts as unbounded.
@@ -77,34 +76,13 @@ class Loss:
         return self.name == "hinge"
 
 
-def problem_of(name: str, student: Link) -> str:
-    """Why this loss cannot be taken of this student, or an empty text."""
-    if student.rows * student.tokens > MAX_FIELDS:
-        sizes = f"{student.rows} rows of {student.tokens} tokens"
-        return f"the student has {sizes}; allowed: at most {MAX_FIELDS} fields, for the proximal operator"
-    if name not in OUTPUT_LOSSES:
-        return "" if ":" in name else f"no loss {name!r}; allowed: {', '.join(OUTPUT_LOSSES)}, or path/to/file.py:name"
-    if student.student is None:
-        offered = "deep_attention, untied, multi_head, sequence_output, linear and polynomial links"
-        return f"{type(student).__name__} offers no derivatives; allowed as student: {offered}"
-    kind = student.student[0]
-    one = kind == "polynomial" or (kind == "linear" and student.rows * student.tokens == 1)
-    if name == "logistic" and not one:
-        return "the logistic loss needs a student with one output: linear with one field, or a polynomial link"
-    if name == "hinge" and not (kind == "linear" and one):
-        return "the hinge loss needs the student linear with one row and one token"
-    if name == "cross_entropy" and not (kind == "linear" and student.rows > 1):
-        return "the cross-entropy needs the student linear with at least two rows"
-    return ""
-
-
 def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
     """The loss of this name.
 
     Parameters
     ----------
     name : str
-        A key of `OUTPUT_LOSSES`, or path/to/file.py:name of a function that numba has compiled,
+        A key of `CODES`, or path/to/file.py:name of a function that numba has compiled,
         name(y, z, gradient, hessian) -> value, below the folder `project`. It need not be smooth in y.
     student : Link
         Of a user's loss only its sizes and its symmetry count.
@@ -117,10 +95,10 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
     problem = problem_of(name, student)
     if problem:
         raise ValueError(problem)
-    if name not in OUTPUT_LOSSES:
+    if name not in CODES:
         return _of_user(name, student, project)
     kind, settings = student.student
-    parameters = np.array([OUTPUT_LOSSES[name], 1.0, student.tokens, *settings], dtype=float)
+    parameters = np.array([CODES[name], 1.0, student.tokens, *settings], dtype=float)
     slots = jet_kernels.slots(parameters[loss_kernels.STUDENT :]) if kind == "attention" else 2
     signs = SIGNS[student.sign_symmetry]
     if kind == "polynomial" and student.tokens == 1 and signs == prox_kernels.ALL_SIGNS and student.rows == 1:

@@ -80,8 +80,8 @@ class Solution:
     order : Order
     objective, free_energy : float
         e = L / D and f; equal at a fixed point.
-    test_loss, error : float
-        E l(y, h) and the error of `Nodes.error` on fresh data.
+    errors : dict
+        Errors on fresh data, see `errors_at`.
     replicon, jump : float
         Spectral radius of the replicon; jump index J.
     residual, iterations, converged :
@@ -93,8 +93,7 @@ class Solution:
     order: Order
     objective: float
     free_energy: float
-    test_loss: float
-    error: float
+    errors: dict[str, float]
     replicon: float
     jump: float
     residual: float
@@ -270,8 +269,16 @@ def solve(problem: Problem, nodes: Nodes, start: Order, tolerance=1e-7, max_iter
     found = anderson(step, _to_coordinates(start, covariance, sigma), tolerance, max_iterations)
     order = _project(problem, _from_coordinates(found.value, start, covariance, sigma))
     last = _average(problem, nodes, order)
-    test_loss, error = nodes.errors(problem.loss, omega_of(nodes, order)[0])
     return Solution(
-        order, last.objective, last.free_energy, test_loss, error, last.replicon, last.jump, found.residual,
+        order, last.objective, last.free_energy, errors_at(problem.loss, nodes, order), last.replicon, last.jump, found.residual,
         found.iterations, found.converged, last.ended,
     )  # fmt: skip
+
+
+def errors_at(loss: Loss, nodes: Nodes, order: Order) -> dict[str, float]:
+    """`test_loss`, `error_plug_in` and `misclassification` of a student with these overlaps; see `Nodes.errors`."""
+    omega, root, pull = omega_of(nodes, order)
+    found = nodes.errors(loss, omega)
+    if nodes.student.shape[1:] == nodes.target.shape[1:] == (1, 1) and not nodes.positions.size:
+        found["misclassification"] = nodes.wrong_signs(float(pull[0, 0]), float(root[0, 0]))
+    return found
