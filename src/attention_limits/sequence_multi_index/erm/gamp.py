@@ -89,4 +89,3 @@ def run(
     value = values(loss, outputs, np.ascontiguousarray(fields).reshape(count, -1))[0]
     objective = (value.sum() + 0.5 * ridge * np.sum(weights**2)) / dimension
     return ErmGampRun(weights, V, float(objective), residual, iterations, bool(residual <= tolerance))
-

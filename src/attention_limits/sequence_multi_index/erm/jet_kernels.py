@@ -82,7 +82,7 @@ def _add_row_of_two(table, first, query, keys, free, beta, share, n):
 
 @njit(error_model="numpy")
 def _add_row(table, first, query, keys, free, tokens, beta, share, softmax, n):
-    """Add share softmax_b(beta q_a k_b), or share times the scores themselves, to the row of a matrix that begins at slot `first`.
+    """Add share softmax_b(beta q_a k_b), or share times the scores, to the row of a matrix that begins at slot `first`.
 
     `query` is the slot of q_a, `keys` the first slot of k, `free` the first of M + 1 free slots.
     """
@@ -115,7 +115,11 @@ def attention(z, parameters, offset, table):
     `offset`. Returns the first of the M^2 slots of `table` that hold the output.
     """
     n = z.size
-    depth, heads, tokens = int(parameters[offset + DEPTH]), int(parameters[offset + HEADS]), int(parameters[offset + TOKENS])
+    depth, heads, tokens = (
+        int(parameters[offset + DEPTH]),
+        int(parameters[offset + HEADS]),
+        int(parameters[offset + TOKENS]),
+    )
     skip, beta = parameters[offset + SKIP], parameters[offset + BETA]
     per_head = 2 if parameters[offset + UNTIED] != 0.0 else 1
     softmax, sequence = parameters[offset + SOFTMAX] != 0.0, parameters[offset + SEQUENCE] != 0.0

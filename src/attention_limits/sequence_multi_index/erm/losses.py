@@ -1,6 +1,6 @@
 """Losses of empirical risk minimisation: a loss of the output, applied to a student.
 
-The student is a link that offers its derivatives (`Link.student`); its output f(z) depends on its fields z = W x / sqrt(D), (P, M).
+The student is a link that offers its derivatives (`Link.student`). Its output f(z) depends on its fields z = W x / sqrt(D), P x M.
 
     square          1/2 |y - f(z)|^2, any student
     logistic        log(1 + exp(-y f(z))), a student with one output
@@ -181,5 +181,7 @@ def checked(loss: Loss, outputs) -> str:
     far, _ = values(loss, outputs, FAR * fields)
     if np.any(far < -LOWEST):
         k = int(np.argmin(far))
-        return f"the loss is not bounded below: {far[k]:g} at y = {outputs[k].tolist()}, z = {(FAR * fields[k]).tolist()}"
+        return (
+            f"the loss is not bounded below: {far[k]:g} at y = {outputs[k].tolist()}, z = {(FAR * fields[k]).tolist()}"
+        )
     return ""

@@ -18,7 +18,7 @@ from attention_limits.sequence_multi_index.state_evolution import symmetric_root
 
 # The product rule: Gauss-Legendre points on each side of the target's field, equidistant ones of the student's noise.
 # A kinked loss needs more of the latter.
-HALF_POINTS, EVEN_POINTS, KINKED_POINTS, RANGE = 48, 601, 4001, 8.5
+HALF_POINTS, EVEN_POINTS, KINKED_POINTS, RANGE = 32, 241, 4001, 8.5
 
 
 @dataclass(frozen=True)
@@ -168,5 +168,3 @@ def _product_rule(even):
     weights = np.outer(first_weight / first_weight.sum(), second_weight / second_weight.sum()).ravel()
     points = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
     return points, weights * len(weights)
-
-

@@ -182,9 +182,10 @@ def _enter(z, omega, root, tokens, x):
 def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tokens, slot_count):
     """Global minima for many outputs.
 
-    Parameters: outputs y (N, K); anchors (N, S, n), further starts beside omega, such as points that fit y; omega (N, n) with
-    n = P M, rows after each other; root L and inverse V^-1 (P, P); signs of the loss; where to start at
-    omega +- REACH L e_i too (nowhere, where the other starts disagree or one met a Hessian that is not positive, everywhere); parameters of the loss; M; slots of its table of jets.
+    Outputs y (N, K); anchors (N, S, n), further starts beside omega, such as points that fit y; omega (N, n) with n = P M, rows
+    after each other; root L and inverse V^-1 (P, P); `signs` and parameters of the loss; M; slots of its table of jets.
+    `further` says where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts disagree or one of
+    them met a Hessian that is not positive, or everywhere.
 
     Returns z_hat (N, n), g = V^-1 (z_hat - omega) (N, n), dg/domega = -H (1 + V H)^-1 (N, n, n) with H the Hessian of the loss
     at z_hat, the minimum (N,), the loss at z_hat (N,), and whether Newton's method ended (N,).

@@ -15,7 +15,11 @@ def problem_of(name: str, student: Link) -> str:
     if name not in OUTPUT_LOSSES:
         return "" if ":" in name else f"no loss {name!r}; allowed: {', '.join(OUTPUT_LOSSES)}, or path/to/file.py:name"
     if student.student is None:
-        offered = "deep_attention, untied, multi_head, sequence_output, linear, monomial, product, phase_retrieval, sum_of_squares"
+        attention, others = (
+            "deep_attention, untied, multi_head, sequence_output",
+            "linear, monomial, product, sum_of_squares",
+        )
+        offered = f"{attention}, {others}, phase_retrieval"
         return f"{type(student).__name__} offers no derivatives; allowed as student: {offered}"
     kind = student.student[0]
     one = kind == "polynomial" or (kind == "linear" and student.rows * student.tokens == 1)

@@ -1,8 +1,8 @@
 """Ridge regression in closed form: l = 1/2 |y - z|^2, y = h* + sqrt(Delta) noise, P = P* rows, M tokens, sigma = 1.
 
-V solves V (lambda + alpha M / (1 + V)) = 1; m = 1 - lambda V; with E = (lambda^2 V^2 + Delta) / (1 - alpha M V^2 / (1 + V)^2) the mean
-squared error of a fresh output, q = E - Delta - 1 + 2 m and e = P [alpha M E / (1 + V)^2 + lambda q] / 2. At lambda = Delta ridge
-regression is Bayes-optimal and q = m.
+V solves V (lambda + alpha M / (1 + V)) = 1, and m = 1 - lambda V. The mean squared error of a fresh output is
+E = (lambda^2 V^2 + Delta) / (1 - alpha M V^2 / (1 + V)^2). Then q = E - Delta - 1 + 2 m and
+e = P [alpha M E / (1 + V)^2 + lambda q] / 2. At lambda = Delta ridge regression is Bayes-optimal and q = m.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,10 @@
 """State evolution of empirical risk minimisation with a ridge, replica-symmetric, at zero temperature.
 
-The student minimises L(W) = sum_mu l(y_mu, h_mu) + lambda / 2 |W|^2 over W (P, D). Tokens are x_a = sigma g_a + p_a with standard
-normal g and means p_a = sum_k B_ak u_k, K orthonormal directions u_k. The target reads h* = W* sigma g / sqrt(D) of covariance
-sigma^2 R, the student h = W x / sqrt(D). Order parameters: q = sigma^2 W W^T / D, m = sigma^2 W W*^T / D, mu = W U / sqrt(D), and the
-susceptibility V. With z_hat the proximal operator (`prox`), M_V its minimum and g_a = V^-1 (z_hat_a - omega_a),
+The student minimises L(W) = sum_mu l(y_mu, h_mu) + lambda / 2 |W|^2 over W (P, D). Tokens are x_a = sigma g_a + p_a with
+standard normal g and means p_a = sum_k B_ak u_k, K orthonormal directions u_k. The target reads h* = W* sigma g / sqrt(D) of
+covariance sigma^2 R, the student h = W x / sqrt(D). Order parameters: q = sigma^2 W W^T / D, m = sigma^2 W W*^T / D,
+mu = W U / sqrt(D), and the susceptibility V. With the proximal operator z_hat (`prox`), its minimum M_V and
+g_a = V^-1 (z_hat_a - omega_a),
 
     q_hat = alpha E sum_a g_a g_a^T,   mu_hat_k = alpha E sum_a B_ak g_a,   V_hat = -alpha E sum_a dg_a/domega_a,
     m_hat = (alpha E sum_a g_a h*_a^T + V_hat m) R^-1 / sigma^2,
@@ -182,7 +183,10 @@ def _average(problem: Problem, nodes: Nodes, order: Order) -> _Averages:
     inverse = np.linalg.inv(precision)
     source = sigma2 * q_hat + sigma2**2 * m_hat @ R @ m_hat.T + mu_hat @ mu_hat.T
     new = Order(
-        q=sigma2 * inverse @ source @ inverse, m=sigma2**2 * inverse @ m_hat @ R, mu=inverse @ mu_hat, V=sigma2 * inverse
+        q=sigma2 * inverse @ source @ inverse,
+        m=sigma2**2 * inverse @ m_hat @ R,
+        mu=inverse @ mu_hat,
+        V=sigma2 * inverse,
     )
     f = (
         alpha * nodes.mean(found.envelope)
@@ -233,8 +237,10 @@ def _from_coordinates(x, like: Order, covariance, sigma) -> Order:
     return Order(q, m, mu, V)
 
 
-def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0, variance: float = 1.0) -> Order:
-    """A start near the target: m = overlap sigma^2 R and q = sigma^2 R where the shapes agree; `position` is mu, V = variance I."""
+def informed(
+    problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0, variance: float = 1.0
+) -> Order:
+    """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = variance I."""
     rows, sigma2 = problem.loss.rows, nodes.sigma**2
     R = nodes.field_covariance / sigma2
     m = np.zeros((rows, len(R)))
