@@ -52,8 +52,8 @@ def anderson(
             best, smallest = x, size
         if size <= tolerance:
             return FixedPoint(x, size, iteration, True)
-        # A residual that has grown tenfold ends the memory: the past describes another region.
-        if size > 10.0 * smallest:
+        # A residual that has grown threefold ends the memory: the past describes another region.
+        if residuals and size > 3.0 * np.max(np.abs(residuals[-1])):
             points, residuals = [], []
         points, residuals = [*points[-depth:], x], [*residuals[-depth:], residual]
         move = mixing * residual

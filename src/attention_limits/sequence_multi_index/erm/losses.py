@@ -1,6 +1,6 @@
 """Losses of empirical risk minimisation: a loss of the output, applied to a student.
 
-The student is a link that offers its derivatives (`Link.student`). Its output f(z) depends on its fields z = W x / sqrt(D), P x M.
+The student is a link that offers its derivatives (`Link.student`). Its output f(z) reads its fields z = W x / sqrt(D), P x M.
 
     square          1/2 |y - f(z)|^2, any student
     logistic        log(1 + exp(-y f(z))), a student with one output

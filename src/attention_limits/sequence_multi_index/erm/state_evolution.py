@@ -237,10 +237,8 @@ def _from_coordinates(x, like: Order, covariance, sigma) -> Order:
     return Order(q, m, mu, V)
 
 
-def informed(
-    problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0, variance: float = 1.0
-) -> Order:
-    """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = variance I."""
+def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0) -> Order:
+    """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = I / sqrt(lambda)."""
     rows, sigma2 = problem.loss.rows, nodes.sigma**2
     R = nodes.field_covariance / sigma2
     m = np.zeros((rows, len(R)))
@@ -249,7 +247,7 @@ def informed(
     mu = np.full((rows, nodes.positions.shape[1]), position)
     floor = 0.05 * sigma2 * np.eye(rows)
     q = m @ np.linalg.inv(nodes.field_covariance) @ m.T + sigma2 * mu @ mu.T + floor
-    return _project(problem, Order(q, m, mu, variance * np.eye(rows)))
+    return _project(problem, Order(q, m, mu, np.eye(rows) / np.sqrt(problem.ridge)))
 
 
 def solve(problem: Problem, nodes: Nodes, start: Order, tolerance=1e-7, max_iterations=200) -> Solution:
