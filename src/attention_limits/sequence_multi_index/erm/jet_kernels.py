@@ -6,8 +6,7 @@ jets is an array (slots, length of a jet); the functions below read and write it
 
 import math
 
-import numpy as np
-from numba import njit
+from attention_limits.numerics.compiled import njit
 
 # Places in the parameters of an attention student; heads count per layer, the last three are flags.
 DEPTH, HEADS, TOKENS, SKIP, BETA, UNTIED, SOFTMAX, SEQUENCE = range(8)
@@ -190,8 +189,3 @@ def slots(parameters) -> int:
     depth, heads, tokens = (int(parameters[place]) for place in (DEPTH, HEADS, TOKENS))
     rows = depth * heads * (1 + int(parameters[UNTIED])) + tokens * int(parameters[SEQUENCE])
     return (rows + tokens + 1) * tokens + tokens + 2
-
-
-def table(slot_count: int, variables: int) -> np.ndarray:
-    """An empty table of jets."""
-    return np.zeros((slot_count, 1 + variables + variables * (variables + 1) // 2))

@@ -10,8 +10,9 @@ the others belong to the student); it writes gradient (P M,) and hessian (P M, P
 
 import math
 
-from numba import njit
+import numpy as np
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.sequence_multi_index.erm.jet_kernels import attention, polynomial, sigmoid
 
 SQUARE, LOGISTIC, HINGE, CROSS_ENTROPY = range(4)
@@ -112,3 +113,25 @@ def of_polynomial(y, z, parameters, gradient, hessian, table):
     """Loss of a product of powers of the fields, or of the sum of their squares, y (1,)."""
     first = polynomial(z, parameters, STUDENT, table)
     return _of_output(y, first, parameters, gradient, hessian, table)
+
+
+@njit(error_model="numpy")
+def values_of(loss, outputs, fields, parameters, slots):
+    """A loss (N,) and its gradient (N, n) at outputs (N, K) and fields (N, n)."""
+    count, n = fields.shape
+    table = np.zeros((slots, 1 + n + n * (n + 1) // 2))
+    value, gradient, hessian = np.zeros(count), np.zeros((count, n)), np.zeros((n, n))
+    for k in range(count):
+        value[k] = loss(outputs[k], fields[k], parameters, gradient[k], hessian, table)
+    return value, gradient
+
+
+@njit(error_model="numpy")
+def hessians_of(loss, outputs, fields, parameters, slots):
+    """The Hessians (N, n, n) of a loss; arguments as for `values_of`."""
+    count, n = fields.shape
+    table = np.zeros((slots, 1 + n + n * (n + 1) // 2))
+    gradient, hessian = np.zeros(n), np.zeros((count, n, n))
+    for k in range(count):
+        loss(outputs[k], fields[k], parameters, gradient, hessian[k], table)
+    return hessian

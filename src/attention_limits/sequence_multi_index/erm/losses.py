@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
+from numba import njit  # noqa: TID251
 
-from attention_limits.sequence_multi_index.erm import jet_kernels, loss_kernels, prox_kernels
+from attention_limits.sequence_multi_index.erm import fixed_loss_kernels, jet_kernels, loss_kernels, prox_kernels
 from attention_limits.sequence_multi_index.erm.requirements import problem_of
 from attention_limits.sequence_multi_index.links.link import Link
 
@@ -24,10 +24,16 @@ CODES = {
     "square": loss_kernels.SQUARE, "logistic": loss_kernels.LOGISTIC, "hinge": loss_kernels.HINGE,
     "cross_entropy": loss_kernels.CROSS_ENTROPY,
 }  # fmt: skip
-# By the kind in `Link.student`.
+# By the kind in `Link.student`: the loss, its proximal operator and its values for many outputs.
 KINDS = {
-    "linear": loss_kernels.linear, "attention": loss_kernels.of_attention, "polynomial": loss_kernels.of_polynomial,
-}  # fmt: skip
+    "linear": (loss_kernels.linear, fixed_loss_kernels.prox_linear, fixed_loss_kernels.values_linear),
+    "attention": (loss_kernels.of_attention, fixed_loss_kernels.prox_attention, fixed_loss_kernels.values_attention),
+    "polynomial": (
+        loss_kernels.of_polynomial,
+        fixed_loss_kernels.prox_polynomial,
+        fixed_loss_kernels.values_polynomial,
+    ),
+}
 SIGNS = {"none": prox_kernels.NO_SIGN, "all": prox_kernels.ALL_SIGNS, "rows": prox_kernels.ROW_SIGNS}
 # Fields of the checks of a user's loss, and relative difference of its derivatives from central differences.
 CHECKED, STEP, ACCURACY = 64, 1e-5, 1e-4
@@ -42,8 +48,8 @@ class Loss:
     Attributes
     ----------
     name : str
-    function : compiled function
-        See `loss_kernels`.
+    function, prox, values : compiled functions
+        The loss, its proximal operator and its values for many outputs; see `loss_kernels` and `prox_kernels`.
     parameters : array
         Its parameters.
     rows, tokens : int
@@ -58,6 +64,8 @@ class Loss:
 
     name: str
     function: Callable
+    prox: Callable
+    values: Callable
     parameters: np.ndarray
     rows: int
     tokens: int
@@ -104,7 +112,7 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
     if kind == "polynomial" and student.tokens == 1 and signs == prox_kernels.ALL_SIGNS and student.rows == 1:
         signs = prox_kernels.ROW_SIGNS
     convex = kind == "linear" and name != "hinge"
-    return Loss(name, KINDS[kind], parameters, student.rows, student.tokens, signs, convex, slots)
+    return Loss(name, *KINDS[kind], parameters, student.rows, student.tokens, signs, convex, slots)
 
 
 def _of_user(name: str, student: Link, project: Path) -> Loss:
@@ -119,42 +127,29 @@ def _of_user(name: str, student: Link, project: Path) -> Loss:
     if not hasattr(function, "py_func"):
         raise ValueError(f"{file} defines no function {attribute!r} compiled by numba (@numba.njit)")
 
+    # Without the cache, which would not see an edit of the user's file.
     @njit
     def loss(y, z, parameters, gradient, hessian, table):
         return function(y, z, gradient, hessian)
 
-    empty = np.zeros(1)
-    return Loss(name, loss, empty, student.rows, student.tokens, SIGNS[student.sign_symmetry], False, 1)
+    def prox(*arguments):
+        return prox_kernels.prox(loss, *arguments)
+
+    def values(*arguments):
+        return loss_kernels.values_of(loss, *arguments)
+
+    empty, signs = np.zeros(1), SIGNS[student.sign_symmetry]
+    return Loss(name, loss, prox, values, empty, student.rows, student.tokens, signs, False, 1)
 
 
 def values(loss: Loss, outputs, fields):
     """Loss (N,) and its gradient (N, P M) of outputs (N, K) at fields (N, P M)."""
-    return _values(loss.function, outputs, fields, loss.parameters, loss.slots)
-
-
-@njit
-def _values(loss, outputs, fields, parameters, slots):
-    count, n = fields.shape
-    table = np.zeros((slots, 1 + n + n * (n + 1) // 2))
-    value, gradient, hessian = np.zeros(count), np.zeros((count, n)), np.zeros((n, n))
-    for k in range(count):
-        value[k] = loss(outputs[k], fields[k], parameters, gradient[k], hessian, table)
-    return value, gradient
-
-
-@njit
-def _hessians(loss, outputs, fields, parameters, slots):
-    count, n = fields.shape
-    table = np.zeros((slots, 1 + n + n * (n + 1) // 2))
-    gradient, hessian = np.zeros(n), np.zeros((count, n, n))
-    for k in range(count):
-        loss(outputs[k], fields[k], parameters, gradient, hessian[k], table)
-    return hessian
+    return loss.values(outputs, fields, loss.parameters, loss.slots)
 
 
 def hessians(loss: Loss, outputs, fields):
     """Hessians (N, P M, P M) of the loss in the fields, arguments as for `values`."""
-    return _hessians(loss.function, outputs, fields, loss.parameters, loss.slots)
+    return loss_kernels.hessians_of(loss.function, outputs, fields, loss.parameters, loss.slots)
 
 
 def checked(loss: Loss, outputs) -> str:

@@ -66,8 +66,8 @@ def prox(loss: Loss, outputs, anchors, omega, variance, further="where bent") ->
     if loss.kinked:
         found = prox_kernels.hinge_prox(outputs, flat, float(variance[0, 0]))
     else:
-        found = prox_kernels.prox(
-            loss.function, outputs, anchors, flat, np.linalg.cholesky(variance), np.linalg.inv(variance), loss.signs,
+        found = loss.prox(
+            outputs, anchors, flat, np.linalg.cholesky(variance), np.linalg.inv(variance), loss.signs,
             FURTHER[further], loss.parameters, loss.tokens, loss.slots,
         )  # fmt: skip
     point, slope, jacobian, envelope, plain, ended = found

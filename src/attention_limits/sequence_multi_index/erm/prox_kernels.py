@@ -10,7 +10,8 @@ several starts; the lowest minimum counts.
 import math
 
 import numpy as np
-from numba import njit
+
+from attention_limits.numerics.compiled import njit
 
 # Steps of Newton's method, and the step, in whitened units, after which the next one would change nothing.
 MAX_STEPS, LAST_STEP = 100, 1e-8
