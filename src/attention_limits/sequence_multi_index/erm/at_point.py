@@ -1,4 +1,8 @@
-"""Target, student and loss of a grid point, and the variables of a solution; `spec` is the specification that `run` gets."""
+"""Target, student and loss of a grid point, and the variables of a solution.
+
+In all functions `spec` is the specification that `run` gets, `streams` its random streams, `at` the grid values by key,
+`replica` the number of the replica, `task` a `Task` and `data` a `DataSet`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,14 +33,14 @@ DIMS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What is fitted to what: links and loss."""
+    """The link `target` gives the outputs; the link `student` is fitted to them by `loss`."""
 
     target: Link
     student: Link
     loss: Loss
 
     def nodes(self, count, generator, norm=None):
-        """Nodes of the channel; see `make_nodes`."""
+        """`count` nodes of the channel from `generator`, for a target of overlap `norm` with itself; see `make_nodes`."""
         return make_nodes(self.loss, self.target, self.student, count, generator, norm=norm)
 
 
@@ -80,7 +84,7 @@ def of_solution(task: Task, solution: Solution) -> dict:
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set: sequences (N, M, D), weights of the target (P*, D), outputs (N, K), fields that fit them (N, S, P M)."""
+    """Sequences (N, M, D), weights of the `teacher` (P*, D), outputs (N, K), and `anchors` (N, S, P M) that fit them."""
 
     sequences: np.ndarray
     teacher: np.ndarray
@@ -113,7 +117,7 @@ def start_at(spec: dict, streams, task: Task, data: DataSet, replica: int, at: M
 
 
 def of_weights(task: Task, data: DataSet, weights, generator) -> dict:
-    """Overlaps and errors of a student's weights (P, D); the test errors are expectations over fresh sequences."""
+    """Overlaps and errors of a student's weights (P, D); the test errors are means over fresh fields from `generator`."""
     dimension = data.dimension
     norm = data.teacher @ data.teacher.T / dimension
     order = Order(

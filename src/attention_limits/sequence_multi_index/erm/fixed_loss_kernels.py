@@ -2,6 +2,9 @@
 
 The functions of `prox_kernels` and `loss_kernels` take the loss as an argument, and the cache on disk does not know a function
 among the arguments. These functions name their loss, so that the cache keeps them.
+
+Arguments of the proximal operators: outputs y, anchors, omega, root and inverse of V, signs, further, parameters, tokens and
+slots; see `prox_kernels.prox`. Arguments of the values: outputs, fields, parameters and slots; see `loss_kernels.values_of`.
 """
 
 from attention_limits.numerics.compiled import njit

@@ -1,7 +1,10 @@
 """Outputs of students with exact first and second derivatives in the fields.
 
-A jet of n variables is an array (1 + n + n (n + 1) / 2): value, gradient, and the Hessian's lower triangle by rows. A table of
-jets is an array (slots, length of a jet); the functions below read and write its rows.
+A jet of n variables is an array (1 + n + n (n + 1) / 2): value, gradient, and the Hessian's lower triangle by rows. A table
+of jets is an array (slots, length of a jet); the functions below read and write its rows. The rules are those of derivatives,
+derived here.
+
+`table` is that table and n its number of variables.
 """
 
 import math
@@ -14,7 +17,7 @@ DEPTH, HEADS, TOKENS, SKIP, BETA, UNTIED, SOFTMAX, SEQUENCE = range(8)
 
 @njit(error_model="numpy")
 def multiply(table, a, b, out, n):
-    """Jet `out` = jet a times jet b (slots); `out` may be one of the factors."""
+    """The jet in slot `out` = that in slot `a` times that in slot `b`; `out` may be one of the factors."""
     place = 1 + n
     for i in range(1, n + 1):
         for j in range(1, i + 1):
@@ -162,7 +165,10 @@ def attention(z, parameters, offset, table):
 
 @njit(error_model="numpy")
 def polynomial(z, parameters, offset, table):
-    """Jet of the product of the powers z_p^a_p (`links.multi_index.Monomial`), or of sum_p z_p^2 where all a_p are 0; slot 0."""
+    """Jet, in slot 0, of the product of the powers z_p^a_p (`links.multi_index.Monomial`), or of sum_p z_p^2 where all a_p are 0.
+
+    Fields z (P,); the a_p begin at `offset` of the parameters.
+    """
     n = z.size
     clear(table, 0, 1)
     if parameters[offset] == 0.0:

@@ -117,7 +117,7 @@ def of_polynomial(y, z, parameters, gradient, hessian, table):
 
 @njit(error_model="numpy")
 def values_of(loss, outputs, fields, parameters, slots):
-    """A loss (N,) and its gradient (N, n) at outputs (N, K) and fields (N, n)."""
+    """A loss (N,) and its gradient (N, n) at outputs (N, K) and fields (N, n); `slots` jets fit into its table."""
     count, n = fields.shape
     table = np.zeros((slots, 1 + n + n * (n + 1) // 2))
     value, gradient, hessian = np.zeros(count), np.zeros((count, n)), np.zeros((n, n))
@@ -128,7 +128,7 @@ def values_of(loss, outputs, fields, parameters, slots):
 
 @njit(error_model="numpy")
 def hessians_of(loss, outputs, fields, parameters, slots):
-    """The Hessians (N, n, n) of a loss; arguments as for `values_of`."""
+    """The Hessians (N, n, n) of a loss at outputs (N, K) and fields (N, n); parameters and slots as for `values_of`."""
     count, n = fields.shape
     table = np.zeros((slots, 1 + n + n * (n + 1) // 2))
     gradient, hessian = np.zeros(n), np.zeros((count, n, n))

@@ -6,6 +6,8 @@ The student is a link that offers its derivatives (`Link.student`). Its output f
     logistic        log(1 + exp(-y f(z))), a student with one output
     hinge           max(0, 1 - y z), the link `linear` with one field
     cross_entropy   -sum_p y_p log softmax_p(z), the link `linear` with several rows, sum over tokens
+
+These are the usual losses; all derivatives are derived here.
 """
 
 import importlib.util
@@ -148,7 +150,7 @@ def values(loss: Loss, outputs, fields):
 
 
 def hessians(loss: Loss, outputs, fields):
-    """Hessians (N, P M, P M) of the loss in the fields, arguments as for `values`."""
+    """Hessians (N, P M, P M) of the loss of outputs (N, K) in the fields (N, P M)."""
     return loss_kernels.hessians_of(loss.function, outputs, fields, loss.parameters, loss.slots)
 
 

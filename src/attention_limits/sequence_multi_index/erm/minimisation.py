@@ -2,8 +2,8 @@
 
     L(W) = sum_mu l(y_mu, W x_mu / sqrt(D)) + lambda / 2 |W|^2
 
-The compiled losses have exact gradients (`loss_kernels`), so that minimisation, GAMP and state evolution share one loss; an
-iteration is two products with the matrix of all tokens.
+The gradient is derived by the chain rule. The compiled losses have exact gradients (`loss_kernels`), so that minimisation,
+GAMP and state evolution share one loss; an iteration is two products with the matrix of all tokens.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,10 @@ class Minimum:
 
 
 def objective_and_gradient(loss: Loss, outputs, tokens, ridge, weights):
-    """L / D and its gradient (P, D), of outputs (N, K), tokens (N M, D) (those of a sequence after each other), W (P, D)."""
+    """L / D and its gradient (P, D).
+
+    `loss` of `outputs` (N, K), at tokens (N M, D) (those of a sequence after each other), ridge lambda and weights W (P, D).
+    """
     dimension = weights.shape[1]
     count = len(outputs)
     fields = (tokens @ weights.T / np.sqrt(dimension)).reshape(count, loss.tokens, loss.rows).transpose(0, 2, 1)

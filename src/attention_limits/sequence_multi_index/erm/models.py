@@ -11,12 +11,12 @@ ERM_KEYS = frozenset({"student", "loss", "ridge"})
 
 
 def target_of(model: Mapping, project: Path) -> Link:
-    """The link that gives the outputs."""
+    """The link that gives the outputs, from the section `model` of a specification and the folder `project`."""
     return load_link({key: value for key, value in model.items() if key not in ERM_KEYS}, project)
 
 
 def student_of(model: Mapping, project: Path) -> Link:
-    """The link that is fitted: the mapping `student`, by default the target without its noise."""
+    """The link that is fitted: `student` of the section `model`, by default the target without noise; `project` as above."""
     if "student" in model:
         return load_link({"link": "deep_attention", **model["student"]}, project)
     return target_of({**model, "noise": 0.0}, project)

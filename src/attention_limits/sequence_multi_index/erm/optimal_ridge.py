@@ -11,10 +11,11 @@ def optimal_ridge(
     loss, alpha: float, nodes: Nodes, least: float, largest: float, accuracy: float, branch="free", overlap=0.9,
     tolerance=1e-6, max_iterations=150,
 ) -> tuple[float, Solution]:  # fmt: skip
-    """The ridge in [least, largest] of the smallest test loss, and its fixed point.
+    """The ridge in [least, largest] of the smallest test loss of `loss` at `alpha`, and its fixed point on `nodes`.
 
     `accuracy` is that of log lambda. Every fixed point starts at the same place, near the target, so that the test loss is a
-    function of lambda alone. A result at an end of the range is a bound.
+    function of lambda alone. A result at an end of the range is a bound. `branch`, the `overlap` of the start, `tolerance` and
+    `max_iterations` are those of `state_evolution`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The proximal operator of many outputs, with the derivatives that state evolution and GAMP read."""
+"""The proximal operator of many outputs, with the derivatives, derived here, that state evolution and GAMP read."""
 
 from dataclasses import dataclass
 

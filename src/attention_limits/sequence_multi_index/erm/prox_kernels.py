@@ -4,7 +4,7 @@
 
 Newton's method runs in whitened coordinates, z = omega + L x with V = L L^T, where the first term is |x|^2 / 2. A shift of the
 Hessian makes it positive and shortens steps that do not descend (Levenberg-Marquardt). A loss of several wells is minimised from
-several starts; the lowest minimum counts.
+several starts; the lowest minimum counts. The derivatives of the minimum are derived here.
 """
 
 import math
@@ -102,9 +102,9 @@ def _whitened(loss, y, omega, root, x, parameters, tokens, z, slope, curvature, 
 def minimise(loss, y, omega, root, x, parameters, tokens, vectors, matrices, table):
     """Minimum of the whitened objective that Newton's method reaches from x, which it moves there.
 
-    Returns the objective, the loss alone, whether the last step was a small one, and whether the Hessian was positive at every
-    step. The work space is a tuple of six vectors
-    (n,), and of six matrices (n, n) the first of which ends as the whitened Hessian.
+    Output y, omega (n,), root L, parameters and table of the loss, number of tokens M. Returns the objective, the loss alone,
+    whether the last step was a small one, and whether the Hessian was positive at every step. The work space is a tuple of
+    six vectors (n,), and of six matrices (n, n) the first of which ends as the whitened Hessian.
     """
     z, slope, gradient, gradient_2, step, trial = vectors
     hessian, hessian_2, curvature, middle, factor, _ = matrices
@@ -183,10 +183,10 @@ def _enter(z, omega, root, tokens, x):
 def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tokens, slot_count):
     """Global minima for many outputs.
 
-    Outputs y (N, K); anchors (N, S, n), further starts beside omega, such as points that fit y; omega (N, n) with n = P M, rows
-    after each other; root L and inverse V^-1 (P, P); `signs` and parameters of the loss; M; slots of its table of jets.
-    `further` says where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts disagree or one of
-    them met a Hessian that is not positive, or everywhere.
+    Outputs y (N, K); anchors (N, S, n), further starts beside omega, such as points that fit y; omega (N, n) with n = P M,
+    rows after each other; root L and inverse V^-1 (P, P); `signs` and parameters of the loss; M tokens; `slot_count` jets in
+    its table. `further` says where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts
+    disagree or one of them met a Hessian that is not positive, or everywhere.
 
     Returns z_hat (N, n), g = V^-1 (z_hat - omega) (N, n), dg/domega = -H (1 + V H)^-1 (N, n, n) with H the Hessian of the loss
     at z_hat, the minimum (N,), the loss at z_hat (N,), and whether Newton's method ended (N,).
@@ -282,7 +282,7 @@ def _jacobian(hessian, root, tokens, vectors, matrices, k, out):
 
 @njit(error_model="numpy")
 def hinge_prox(y, omega, variance):
-    """The same of max(0, 1 - y z) for one field, in closed form: y (N, 1) of +-1, omega (N, 1), V a number."""
+    """The same of max(0, 1 - y z) for one field, in closed form: y (N, 1) of +-1, omega (N, 1), V the number `variance`."""
     count = len(omega)
     point, slope, jacobian = np.zeros((count, 1)), np.zeros((count, 1)), np.zeros((count, 1, 1))
     envelope, plain = np.zeros(count), np.zeros(count)

@@ -2,7 +2,8 @@
 
 V solves V (lambda + alpha M / (1 + V)) = 1, and m = 1 - lambda V. The mean squared error of a fresh output is
 E = (lambda^2 V^2 + Delta) / (1 - alpha M V^2 / (1 + V)^2). Then q = E - Delta - 1 + 2 m and
-e = P [alpha M E / (1 + V)^2 + lambda q] / 2. At lambda = Delta ridge regression is Bayes-optimal and q = m.
+e = P [alpha M E / (1 + V)^2 + lambda q] / 2. At lambda = Delta ridge regression is Bayes-optimal and
+q = m. (Derived from the equations of `state_evolution`.)
 """
 
 from dataclasses import dataclass

@@ -55,6 +55,11 @@ class Problem:
         lambda > 0.
     branch : str
         Symmetry that the solution keeps: "free"; "semantic" (mu = 0); "positional" (m = 0); "diagonal" (q, m, V diagonal).
+
+    Raises
+    ------
+    ValueError
+        If alpha or ridge is not positive, or there is no such branch.
     """
 
     loss: Loss
@@ -142,7 +147,7 @@ def _project(problem: Problem, order: Order) -> Order:
 
 
 def omega_of(nodes: Nodes, order: Order) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Student's fields omega (N, P, M), the part of them that is independent of h* in units of its root, and that root.
+    """Student's fields omega (N, P, M) on `nodes` at the overlaps `order`, with the root and the pull m (sigma^2 R)^-1.
 
     omega_a = mu B_a + m (sigma^2 R)^-1 h*_a + root xi_a with root^2 = q - m (sigma^2 R)^-1 m^T.
     """
@@ -238,7 +243,10 @@ def _from_coordinates(x, like: Order, covariance, sigma) -> Order:
 
 
 def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0) -> Order:
-    """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = I / sqrt(lambda)."""
+    """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = I / sqrt(lambda).
+
+    lambda is that of `problem`, R and sigma those of `nodes`.
+    """
     rows, sigma2 = problem.loss.rows, nodes.sigma**2
     R = nodes.field_covariance / sigma2
     m = np.zeros((rows, len(R)))
@@ -280,7 +288,10 @@ def solve(problem: Problem, nodes: Nodes, start: Order, tolerance=1e-7, max_iter
 
 
 def errors_at(loss: Loss, nodes: Nodes, order: Order) -> dict[str, float]:
-    """`test_loss`, `error_plug_in` and `misclassification` of a student with these overlaps; see `Nodes.errors`."""
+    """`test_loss`, `error_plug_in` and `misclassification` of a student with the overlaps `order`; see `Nodes.errors`.
+
+    `loss` is that of the fit, and `nodes` gives the fields of target and student.
+    """
     omega, root, pull = omega_of(nodes, order)
     found = nodes.errors(loss, omega)
     if nodes.student.shape[1:] == nodes.target.shape[1:] == (1, 1) and not nodes.positions.size:

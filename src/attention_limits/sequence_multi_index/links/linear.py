@@ -1,4 +1,7 @@
-"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification."""
+"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification.
+
+The inversion is derived here; there is nothing to invert in y = h.
+"""
 
 from dataclasses import dataclass
 
