@@ -84,7 +84,7 @@ def of_solution(task: Task, solution: Solution) -> dict:
 
 @dataclass(frozen=True)
 class DataSet:
-    """Sequences (N, M, D), weights of the `teacher` (P*, D), outputs (N, K), and `anchors` (N, S, P M) that fit them."""
+    """The `sequences` (N, M, D), weights of the `teacher` (P*, D), outputs (N, K), and `anchors` (N, S, P M) that fit them."""
 
     sequences: np.ndarray
     teacher: np.ndarray
