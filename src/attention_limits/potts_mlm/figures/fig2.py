@@ -11,6 +11,7 @@ from attention_limits.potts_mlm.figures.shared import (
     learner_rows,
     level,
     of_chosen,
+    sample_axis,
     series,
     settled,
     transformer_curves,
@@ -32,7 +33,7 @@ def draw(cubes):
         left.set(xlabel=f"epochs (M = {largest})", ylabel="excess test loss per site (nats)")
         note = f"{couplings_name(cube)}, optimal loss {float(part.optimal_loss.mean()):.3f}"
         left.set_title(f"{note}\n{equilibrium_note(cube, distance)}", loc="left")
-        middle.set(xlabel="training sequences $M$", xscale="log")
+        sample_axis(middle, part)
         right.set(xlabel=r"weight $a$ of the colour" + _samples_of_mixed(cube))
     common_legend(figure, grid)
     return figure

@@ -11,6 +11,7 @@ from attention_limits.potts_mlm.figures.shared import (
     learner_rows,
     level,
     of_chosen,
+    sample_axis,
     settled,
     transformer_curves,
 )
@@ -35,7 +36,8 @@ def draw(cubes):
             J = part.couplings.transpose("replica", ...).values
             level(right, float(np.mean([chance(one) for one in J])), "chance", linestyle="-.")
         left.set(xlabel=f"epochs (M = {largest})", ylabel=r"error of the couplings $\mathrm{err}_J$", ylim=(0, 1.02))
-        middle.set(xlabel="training sequences $M$", xscale="log", ylim=(0, 1.02))
+        sample_axis(middle, part)
+        middle.set(ylim=(0, 1.02))
         right.set(xlabel=f"epochs (M = {largest})", ylabel="precision of the contacts", ylim=(0, 1.05))
         left.set_title(f"{couplings_name(cube)}\n{equilibrium_note(cube, distance)}", loc="left")
     common_legend(figure, grid)

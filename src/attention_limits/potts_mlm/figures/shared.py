@@ -103,15 +103,28 @@ def level(axes, value, label, **style):
     axes.axhline(value, label=label, **{"color": "0.4", "linewidth": 1.0, "zorder": 1.5, **style})
 
 
+def sample_axis(axes, part):
+    """A logarithmic axis of the training sequences, with a tick at each number of them."""
+    counts = part.test_loss.dropna("samples", how="all").samples.values
+    axes.set(xlabel="training sequences $M$", xscale="log")
+    axes.set_xticks(counts, [f"{count:g}" for count in counts])
+    axes.set_xticks([], minor=True)
+
+
 def equilibrium_note(cube, distance):
-    """The measured distance of both runs with its error, and a remark when the runs disagree or miss the target."""
+    """Measured distance and temperature, and a remark when runs disagree or miss the target.
+
+    The range over instances of the couplings, or for one instance the mean with its standard error.
+    """
     part = cube.sel(distance=distance)
-    mean = float(part.hamming.mean())
-    error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
-    agreed = bool((part.sample_converged == 1).all())
-    reached = bool((part.distance_converged == 1).all())
-    return (
-        rf"$d_H = {mean:.3f} \pm {error:.3f}$, $\beta = {float(part.beta.mean()):.3f}$"
-        + ("" if agreed else ", runs disagree")
-        + ("" if reached else f", {float(distance):g} not reached")
-    )
+    beta, mean = np.atleast_1d(part.beta.values), np.atleast_1d(part.hamming.mean("run").values)
+    if np.ptp(beta) > 0:
+        text = rf"$d_H$ {mean.min():.3f} to {mean.max():.3f}, $\beta$ {beta.min():.2f} to {beta.max():.2f}"
+    else:
+        error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
+        text = rf"$d_H = {mean.mean():.3f} \pm {error:.3f}$, $\beta = {beta[0]:.3f}$"
+    for name, remark in (("sample_converged", "runs disagree"), ("distance_converged", f"{distance:g} missed")):
+        failed = np.count_nonzero(part[name].values != 1)
+        if failed:
+            text += f", {remark}" + (f" by {failed} of {len(beta)}" if len(beta) > 1 else "")
+    return text
