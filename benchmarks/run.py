@@ -1,4 +1,4 @@
-"""Speed and memory beside naive implementations, as a table: `python benchmarks/run.py [--quick] [--families ...] [--output FOLDER]`.
+"""Speed and memory beside naive programs, as a table: `python benchmarks/run.py [--quick] [--families ...] [--output FOLDER]`.
 
 All compared programs run in the same run, with one thread per process. There are no assertions, because machines differ.
 """
