@@ -12,7 +12,7 @@ def draw(cubes):
     (cube,) = cubes.values()
     cube = cube.isel(replica=0, samples=-1, distance=sorted({0, cube.sizes["distance"] - 1}))
     rows = [_panels(cube.sel(distance=distance)) for distance in cube.distance.values]
-    width, height = 2.0 * len(rows[0]) + 0.6, 2.35 * len(rows)
+    width, height = 2.0 * len(rows[0]) + 0.6, 2.35 * len(rows) + 0.15
     figure, grid = new_figure(len(rows), len(rows[0]), width, height, squeeze=False, sharex=True, sharey=True)
     sites = cube.sizes["site"]
     for distance, panels, axes_row in zip(cube.distance.values, rows, grid, strict=True):
