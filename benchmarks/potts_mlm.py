@@ -99,7 +99,7 @@ def gradient_row(repeats, count=3000):
     )
 
 
-def training_row(sites, layers, repeats, runs=4, count=1000, batch=100):
+def training_row(sites, layers, repeats, runs=4, count=4000, batch=100):
     """Time per step of training encoders: an epoch of several runs side by side on all cores, and in JAX one after the other."""
     rng = np.random.default_rng(4)
     shape = Encoder(sites, COLORS, layers)
