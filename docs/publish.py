@@ -79,6 +79,14 @@ def measured(project, results):
     return times
 
 
+def audited(project, data, new):
+    """The audit in the order of config/: rows of the `new` audit, and the published ones of families that it leaves out."""
+    fresh = {row["family"] for row in new}
+    rows = [row for row in data["audit"] if row["family"] not in fresh] + new
+    families = list(project.experiments)
+    return sorted(rows, key=lambda row: families.index(row["family"]))
+
+
 def first_sentence(caption):
     """The first sentence of a caption, on one line."""
     text = " ".join(caption.split("\n\n")[0].split()).replace("``", "`")
@@ -196,7 +204,7 @@ def main():
     pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]
     data["minutes"] = {name: times[name] for name in (*pictured, *project.experiments) if name in times}
     if (results / "audit.json").exists():
-        data["audit"] = json.loads((results / "audit.json").read_text(encoding="utf-8"))
+        data["audit"] = audited(project, data, json.loads((results / "audit.json").read_text(encoding="utf-8")))
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, target in BENCHMARKS.items():
         measurement = ROOT / "benchmarks" / "results" / name

@@ -99,6 +99,13 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     assert f"figures/{bare}.png" not in (pages / "docs/gallery.md").read_text(encoding="utf-8")
 
 
+def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
+    family = data["audit"][0]["family"]
+    new = [{**data["audit"][0], "ours": 1.0}]
+    others = [row for row in data["audit"] if row["family"] != family]
+    assert sorted(map(str, publish.audited(project, data, new))) == sorted(map(str, [*new, *others]))
+
+
 @pytest.mark.parametrize(
     ("caption", "sentence"),
     [
