@@ -11,6 +11,7 @@ from attention_limits.sequence_single_index.link_files import load_function
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
 from attention_limits.sequence_single_index.specs_keys import (
     MOST_COEFFICIENTS,
+    AttentionGrid,
     AttentionModel,
     ExponentGrid,
     ExponentModel,
@@ -156,15 +157,26 @@ class LinearTheory(Specification):
     """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
     model: AttentionModel
-    grid: WeightGrid
+    grid: AttentionGrid
     solver: NodesSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One key is scanned."""
+        yield from _one_key(estimator)
 
 
 class AttentionSGD(SGD):
     """Runs online SGD of a softmax attention layer of two tokens on the positional-semantic target."""
 
     model: AttentionModel
-    grid: WeightGrid
+    grid: AttentionGrid
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One key is scanned; no step is stored twice."""
+        yield from _one_key(estimator)
+        yield from super().cross_checks(estimator)
 
 
 class TiedSGD(SGD):
@@ -220,6 +232,11 @@ ESTIMATORS = {
     "hermite_sgd": HermiteSGD,
     "link_sgd": LinkSGD,
 }
+
+
+def _one_key(estimator):
+    if len(estimator.grid) != 1:
+        yield ("grid",), f"{len(estimator.grid)} keys; allowed: one, omega, dimension or learning_rate"
 
 
 def _unsound(model, named, lengths, project):

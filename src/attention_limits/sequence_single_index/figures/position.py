@@ -43,7 +43,7 @@ def _escape(axes, cube, without):
     known = np.isfinite(median)
     axes.errorbar(
         d[known], median[known], [(median - low)[known], (high - median)[known]], fmt="o", color=POSITIONAL, markersize=4,
-        capsize=2, elinewidth=1, label="SGD with encoding: median, 68 % of runs",
+        capsize=2, elinewidth=1, label="SGD with encoding: median",
     )  # fmt: skip
     flow, error = cube.flow_step.isel(replica=0), cube.flow_step_error.isel(replica=0)
     axes.plot(d, flow, color=POSITIONAL, linestyle="--", label="flow with encoding")
