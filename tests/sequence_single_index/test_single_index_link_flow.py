@@ -34,10 +34,13 @@ GATE = LinkProblem(wave, gate, 2, "half_square", ((1.0, 0.3), (0.3, 0.5)))
 
 
 def test_drift_of_polynomials_is_exact():
-    """The closed drift of the matched Hermite student; the grid integrates its degree exactly."""
+    """The closed drift of the matched Hermite student; a grid integrates its degree exactly, but for nodes of weight < 1e-16.
+
+    Those lie beyond 7 standard deviations, where a polynomial of degree ten is 1e9 at most: 1e-6.
+    """
     found = LinkFlow(HERMITE, 0.3, flow_nodes(HERMITE))
     for m in (0.0, 0.2, -0.7, 0.99):
-        assert found.drift([m])[0] == pytest.approx(flow.hermite_drift(m, 3, 0.3, 2), abs=1e-10)
+        assert found.drift([m])[0] == pytest.approx(flow.hermite_drift(m, 3, 0.3, 2), abs=1e-6)
     tau = flow.escape_time(lambda m: flow.hermite_drift(m, 3, 0.03, 2), 0.1, 0.5)
     slow = LinkFlow(HERMITE, 0.03, flow_nodes(HERMITE))
     assert slow.escape_time([0.1], 0.25) == pytest.approx(tau, rel=1e-4)
@@ -71,7 +74,10 @@ def test_drift_and_diffusion_are_those_of_single_steps():
     expected = found.diffusion(x)
     assert_mean(centred[:, :, None] * centred[:, None, :], expected, allowance=1e-3 * np.max(expected))
     pairs = LinkFlow(GATE, rate, found.nodes, batch=2)
-    np.testing.assert_allclose(pairs.diffusion(x), 0.5 * expected, rtol=1e-12)
+    steps = np.array([link_sgd.simulate(GATE, d, rate, x, schedule, rng(seed), 2).state - x for seed in range(5000)])
+    assert_mean(d * steps, pairs.drift(x), allowance=1e-3)
+    centred = d * steps - pairs.drift(x)
+    assert_mean(centred[:, :, None] * centred[:, None, :], pairs.diffusion(x), allowance=1e-3 * np.max(expected))
 
 
 def test_runs_at_large_dimension_follow_the_flow():

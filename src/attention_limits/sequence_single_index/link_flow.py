@@ -2,11 +2,12 @@
 
 With x = (e_1 ... e_r, m), the gradient G of the loss along these directions and D . z along the student (arXiv:2506.02651),
 
-    dx = [-gamma E G + gamma x E[D . z] - gamma^2/2 E|D|^2 x] dtau + (gamma / sqrt d) A dW,   A A^T = Cov[G - x D . z],
+    dx = -E[gamma (G - x D . z) + gamma^2/2 |D|^2 x] dtau + A dW / sqrt d,   A A^T = Cov of the same vector,
 
-tau = t / d, for one sequence per step; a batch of B sequences divides E|D|^2 and the covariance by B. The diffusion is that of
-leading order at large d. Up to two tokens expectations are Gauss-Hermite sums, beyond them means over scrambled Sobol nodes.
-Given the fields, a component of a token along a position has mean e zeta / sqrt(1 - m^2); it needs no nodes.
+tau = t / d, for one sequence per step; with a batch of B sequences gamma^2 / (2 B) stands for gamma^2 / 2, and the covariance is
+that of one sequence over B. The diffusion is that of leading order at large d. Up to two tokens expectations are Gauss-Hermite
+sums, beyond them means over scrambled Sobol nodes. Given the fields, a component of a token along a position has mean
+e zeta / sqrt(1 - m^2); it needs no nodes.
 """
 
 from dataclasses import dataclass
@@ -69,16 +70,16 @@ class LinkFlow:
         return -gamma * np.array(gradient) + (gamma * along - 0.5 * gamma**2 * square / self.batch) * x
 
     def diffusion(self, x):
-        """gamma^2 Cov[G - x D . z] / B at the overlaps x (r + 1,), matrix (r + 1, r + 1): d times d Cov[x] / dtau."""
-        x = np.array(x, dtype=float)
+        """A A^T of the module at the overlaps x (r + 1,), matrix (r + 1, r + 1): d times d Cov[x] / dtau."""
+        x, gamma = np.array(x, dtype=float), self.learning_rate
         found, ratio = self._gradients(x)
-        across = found[:, :-2] - x * found[:, -2:-1]
+        across = gamma * (found[:, :-2] - x * found[:, -2:-1]) + 0.5 * gamma**2 / self.batch * x * found[:, -1:]
         across = across - self.nodes.mean(across)
         covariance = self.nodes.mean(across[:, :, None] * across[:, None, :])
         rank = len(ratio)
         # The scatter of the components along the positions, given the fields.
-        covariance[:rank, :rank] += self.nodes.mean(found[:, -1]) * (np.eye(rank) - np.outer(ratio, ratio))
-        return self.learning_rate**2 / self.batch * covariance
+        covariance[:rank, :rank] += gamma**2 * self.nodes.mean(found[:, -1]) * (np.eye(rank) - np.outer(ratio, ratio))
+        return covariance / self.batch
 
     def path(self, start, times):
         """Overlaps (len(times), r + 1) of the flow from `start` (r + 1,) at tau = 0, at increasing `times`."""
@@ -127,7 +128,7 @@ def flow_nodes(problem, generator=None, count=None):
     product = np.prod(
         np.stack(np.meshgrid(*[weights] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension), axis=1
     )
-    kept = product > 1e-13
+    kept = product > 1e-16
     return GaussianNodes(points[kept], product[kept] / np.sum(product[kept]) * np.sum(kept), 1.0)
 
 
