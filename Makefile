@@ -1,7 +1,7 @@
 # `make run` computes everything, `make test` checks everything; both set up .venv first when it is not current.
 SCALE ?= laptop
 CORES ?= all
-# What somebody new waits for is made first, where its family is computed.
+# This figure is made first, so that a new user sees a result soon.
 FIRST ?= $(shell grep -Eq '^families:.*(all|sequence_multi_index)' config/config.yaml && echo smi_fig1_left)
 RESULTS = $(if $(filter smoke,$(SCALE)),results/smoke,results)
 UV_VERSION := 0.13.8
@@ -9,14 +9,14 @@ STAMP := .venv/.synced
 UV = $(or $(shell command -v uv),.venv/bin/uv)
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) --config scale=$(SCALE)
 
-# An environment whose Python has gone, after an upgrade say, is made again.
+# If the Python of the environment is missing, for example after an upgrade, the environment is made again.
 ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
 .PHONY: run rerun smoke report test test-fast slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
 
-# What Snakemake itself says is in .snakemake/log.
+# The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
 	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits
 	@$(MAKE) --no-print-directory report SCALE=$(SCALE)
@@ -25,21 +25,21 @@ run: $(STAMP)
 smoke: SCALE = smoke
 smoke: run
 
-# The log is shown when something fails, and what docutils says of a caption always.
+# Prints the log when the report fails, and always the warnings of docutils about captions.
 report: $(STAMP)
 	@mkdir -p $(RESULTS)/logs
 	$(SNAKEMAKE) --report $(RESULTS)/report.html > $(RESULTS)/logs/report.log 2>&1 \
 	    || { status=$$?; cat $(RESULTS)/logs/report.log >&2; exit $$status; }
 	@! grep --after-context=3 "^<string>" $(RESULTS)/logs/report.log >&2
 
-# One rule and all that depends on it once more: make rerun RULE=smi_gamp
+# Runs one rule again, and everything that depends on it: make rerun RULE=smi_gamp
 rerun: $(STAMP)
 	$(SNAKEMAKE) -R $(RULE)
 
 test: lint
 	.venv/bin/pytest -n 2
 
-# The quick tests: no subprocess, no compilation beyond what is tested.
+# The quick tests: no subprocess, and compilation only of the tested code.
 test-fast: $(STAMP)
 	.venv/bin/pytest -n 2 -m "not cluster and not soak and not slow"
 
@@ -53,11 +53,11 @@ test-cluster: $(STAMP)
 	$(UV) sync --locked --inexact --all-extras
 	.venv/bin/pytest -m cluster tests/cluster
 
-# Sixty kills at random moments, and the whole smoke run killed and shuffled against a plain one; half an hour.
+# Sixty kills at random moments, and a smoke run with kills and random order against a plain one; half an hour.
 soak: $(STAMP)
 	.venv/bin/pytest -m soak -s tests/workflow
 
-# What the smoke run gives becomes what it must give: after a change that was meant.
+# Writes the digests of a new smoke run into tests/golden, after an intended change of numbers.
 golden: $(STAMP)
 	rm -rf .golden && mkdir .golden
 	cd .golden && ../.venv/bin/snakemake -s ../Snakefile --cores $(CORES) --config scale=smoke families=all
@@ -84,7 +84,7 @@ schemas: $(STAMP)
 	.venv/bin/python docs/schemas.py
 	.venv/bin/python docs/rules.py
 
-# After `make run`, and `make bench` if wanted: the gallery, the audit, the benchmarks and the tables of the README say what was found.
+# After `make run` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of the README.
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS)
 
@@ -95,9 +95,9 @@ release-check: $(STAMP)
 clean:
 	rm -rf results .snakemake docs/_build docs/_reference
 
-# The stamp is written last, so an environment left half made is made again. Without a uv of one's own, uv is
-# installed into the environment it then fills; --inexact lets it stay there. Compiled once for all jobs: where Python is told
-# not to write bytecode, as in many containers, each job would spend two seconds on it.
+# The stamp is written last, so an incomplete environment is made again. If uv is not installed, it is installed into the environment
+# first; --inexact keeps it there. The bytecode is compiled once for all jobs: where Python does not write bytecode, as in many
+# containers, each job would spend two seconds on the compilation.
 $(STAMP): pyproject.toml uv.lock
 	@if command -v uv > /dev/null; then \
 	    uv sync --locked --compile-bytecode; \

@@ -1,6 +1,7 @@
-"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, against their naive peers.
+"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, against naive implementations.
 
-The peers at the bottom are the first version that one would write: a tensor of all samples, loops over samples, iterated maps.
+The naive implementations at the bottom are direct translations of the formulas: a tensor of all samples, loops over samples,
+iterated maps.
 """
 
 import time
@@ -54,7 +55,7 @@ def seconds(function):
 
 
 def curve_row(repeats, naive_points):
-    """Seconds of a softmax learning curve of 600 given alphas."""
+    """Seconds for a softmax learning curve of 600 values of alpha."""
     channel = make_channel("softmax", TOKENS)
     alpha = np.linspace(0.0, 0.18, POINTS)
     ours = solve(channel, RATIO, alpha)
@@ -78,7 +79,7 @@ def curve_row(repeats, naive_points):
 
 
 def amp_row(dimension, alpha, repeats, iterations=10):
-    """Seconds per AMP iteration against its two matrix products and one eigendecomposition, in turns; memory with X."""
+    """Seconds per AMP iteration, measured alternately with its two matrix products and one eigendecomposition; memory with X."""
     channel = make_channel("softmax", TOKENS)
     count = round(alpha * dimension**2)
     data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, round(RATIO * dimension)), np.random.default_rng(0))
@@ -146,20 +147,20 @@ def descent_problem(dimension, alpha):
 
 
 def timed_descent(X, y, start, repeats, steps=50):
-    """Seconds per step of our descent; compiled before."""
+    """Seconds per step of our descent, after its compilation."""
     run = partial(descend, X, y, start.astype(np.float32), 1.0, Descent(steps=steps, record_every=steps))
     run()
     return [seconds(run) / steps for _ in range(repeats)]
 
 
 def descent_row(dimension, alpha, repeats):
-    """Seconds per step against its two products, both compiled by JAX, single precision."""
+    """Seconds per step, compared with its two products; JAX compiles both, in single precision."""
     X, y, start = descent_problem(dimension, alpha)
     tokens, weights = jnp.asarray(X.reshape(-1, dimension), jnp.float32), jnp.asarray(start[0], jnp.float32)
 
     @jax.jit
     def products(weights):
-        # Each product needs the one before, so that none is left out.
+        # Each product needs the product before, so the compiler cannot remove any.
         return jax.lax.fori_loop(0, 50, lambda _, w: tokens.T @ (tokens @ w) / len(tokens), weights)
 
     jax.block_until_ready(products(weights))
@@ -191,7 +192,7 @@ def descent_loop_row(dimension, alpha, repeats):
 
 
 def two_layer_row(naive_outputs, outputs, repeats):
-    """Seconds per output of the posterior of two layers, half of both known, and how far the means are apart."""
+    """Seconds per output of the posterior of two layers at V = 1/2, and the difference of the posterior means."""
     model, V, rng = TwoLayers(), np.array([0.5, 0.5]), np.random.default_rng(7)
     means = rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(1.0 - V)[:, None]
     truth = means + rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(V)[:, None]
@@ -273,7 +274,7 @@ def naive_mmse(ratio, noise):
 
 
 def naive_learning_point(equations, ratio, alpha, tolerance=1e-6):
-    """V at one alpha, of an output of so many equations, by iterating V = naive_mmse(V / (alpha K)) from V = 1."""
+    """V at one alpha for an output of K `equations`: iterates V = naive_mmse(V / (alpha K)) from V = 1."""
     V = 1.0
     for _ in range(10_000):
         new = naive_mmse(ratio, V / (alpha * equations))
@@ -284,9 +285,9 @@ def naive_learning_point(equations, ratio, alpha, tolerance=1e-6):
 
 
 def naive_two_layer_moments(a, means, V, skip, beta, tolerance=1e-6):
-    """log Z and the posterior means (2, 2) of one output of two layers, of `TwoLayers.posterior`, by adaptive quadrature.
+    """log Z and the posterior means (2, 2) of one output, as in `TwoLayers.posterior`, by adaptive quadrature.
 
-    Over the sum and the difference u of the fields of layer 1, cut off at 6.5 prior standard deviations.
+    The variables are the sum and the difference u of the scores of layer 1, up to 6.5 prior standard deviations.
     """
     widths = np.sqrt([8.0, 4.0])[None, :] * np.sqrt(V)[:, None]
 

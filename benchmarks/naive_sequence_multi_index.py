@@ -1,11 +1,11 @@
-"""Two-layer attention as one would first write it from the paper: the denoiser by `dblquad`, gradient descent by loops.
+"""Two-layer attention, directly translated from the paper: the denoiser with `dblquad`, gradient descent with loops.
 
     Z_out(y, omega, V) = int dh prod_a N(h_a; omega_a, V) delta(y - g(h)),   g_out = V^-1 (E[h | y] - omega)
 
-The delta function fixes the fields of layer 2 given those of layer 1, v = +-A(z)^-1 u with A(z) = softmax_rows(beta z z^T) + c I,
-which leaves a two-dimensional integral over z for Z and one for each of the four posterior means. The derivative of g_out is a
-forward difference. One sample at a time; the integrand uses `math` on plain floats, several times faster than NumPy on scalars.
-Gradient descent goes sequence by sequence, with backpropagation by hand.
+The delta function fixes the fields of layer 2 given those of layer 1, v = +-A(z)^-1 u with A(z) = softmax_rows(beta z z^T) + c I.
+A two-dimensional integral over z remains for Z, and one for each of the four posterior means. The derivative of g_out is a
+forward difference. The code treats one sample at a time; the integrand uses `math` on plain floats, which is several times faster
+than NumPy on scalars. Gradient descent loops over the sequences, with explicit backpropagation.
 """
 
 import math
@@ -14,11 +14,11 @@ import warnings
 import numpy as np
 from scipy.integrate import IntegrationWarning, dblquad
 
-# Accuracy asked of dblquad, absolute and relative, and the half width of the integration range in prior standard deviations.
+# Absolute and relative tolerance of dblquad, and the half width of the integration range in prior standard deviations.
 TOLERANCE = 1e-6
 RANGE = 7.0
-# Step of the forward differences in prior standard deviations of the field: a larger one has a larger truncation error, with a
-# smaller one the error of dblquad shows.
+# Step of the forward differences in prior standard deviations of the field. A larger step has a larger truncation error; with a
+# smaller step the error of dblquad dominates.
 DIFFERENCE = 1e-4
 
 
@@ -72,7 +72,7 @@ def posterior_mean(model, u, omega, V):
         return dblquad(integrand, *box, epsabs=TOLERANCE, epsrel=TOLERANCE)[0]
 
     with warnings.catch_warnings():
-        # Where dblquad gives up, its value is taken as it is: the benchmark measures the error.
+        # If dblquad does not converge, its value is used: the benchmark measures the error.
         warnings.simplefilter("ignore", IntegrationWarning)
         z = integral(lambda z_2, z_1: sum(term[0] for term in weighted_deviations(z_1, z_2)))
         first = [
@@ -104,7 +104,7 @@ def _attention(u, beta):
 
 
 def _attention_back(u, attention, gradient, beta):
-    """Gradient with respect to u, given that with respect to the attention matrix of u."""
+    """Gradient with respect to u, from the gradient with respect to the attention matrix of u."""
     scores = attention * (gradient - np.sum(gradient * attention, axis=1, keepdims=True))
     return beta * (scores + scores.T) @ u
 

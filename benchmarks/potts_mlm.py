@@ -16,7 +16,7 @@ BETAS = (0.45, 0.8)
 
 
 def rows(quick):
-    """All rows; the two sides of each run in turns."""
+    """All rows; the two programs of each row run alternately."""
     repeats = 2 if quick else 5
     return [gibbs_row(beta, repeats) for beta in BETAS] + [gradient_row(repeats), replica_row(repeats)]
 
@@ -61,7 +61,7 @@ def _timed(function, units):
 
 
 def _row(what, ours, baseline, repeats, note):
-    """A row of times per unit; both are pairs (function, units of work) and run once before they are measured."""
+    """A row of times per unit. Both programs are pairs (function, units of work); they run once before the measurement."""
     for function, _ in (ours, baseline):
         function()
     times = np.array([[_timed(*baseline), _timed(*ours)] for _ in range(repeats)])

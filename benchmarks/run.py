@@ -1,6 +1,6 @@
-"""Speed and memory side by side with naive peers, as a table: `python benchmarks/run.py [--quick] [--output FOLDER]`.
+"""Speed and memory, compared with naive implementations, as a table: `python benchmarks/run.py [--quick] [--output FOLDER]`.
 
-Everything that is compared runs in one run, one thread per process. No number is asserted: machines differ.
+All compared programs run in the same run, with one thread per process. There are no assertions, because machines differ.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def measure(quick):
     started = time.perf_counter()
     rows, growths = [], []
     for family in FAMILIES:
-        # numba and BLAS read their number of threads when they are imported, here and in the processes started from here.
+        # numba and BLAS read their number of threads when they are imported, in this process and in those that it starts.
         cases = importlib.import_module(family)
         for found, measured in ((rows, cases.rows), (growths, cases.growths)):
             print(f"[{time.perf_counter() - started:5.0f} s] {family}: {measured.__name__}", flush=True)
@@ -36,7 +36,7 @@ def measure(quick):
         + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")),
         "threads": "one per process",
         "not in the times": "compilation, imports, the start of processes",
-        "naive peer": "dblquad for Z and the four posterior means, forward differences for ∂g",
+        "naive denoiser": "dblquad for Z and the four posterior means, forward differences for ∂g",
         "errors of the denoiser": "against our quadrature at resolution 3, largest component per output in units of the prior "
         "standard deviations; median and largest over outputs",
     }
@@ -57,7 +57,7 @@ def main():
     (arguments.output / "benchmarks.md").write_text(text, encoding="utf-8")
     data = json.dumps(plain(*results), indent=2, ensure_ascii=False)
     (arguments.output / "benchmarks.json").write_text(data + "\n", encoding="utf-8")
-    # Late: matplotlib must not be in the memory that is measured.
+    # A late import: matplotlib must not be in the measured memory.
     from scaling_figure import draw
 
     draw(results[1], arguments.output / "scaling.png")

@@ -32,7 +32,7 @@ def draw(growths, path):
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_title("\n".join(_halves(fit.what)), fontsize=8)
         axes.legend(fontsize=7, frameon=False)
-        # A cost that does not grow must not look steep because its axis is short.
+        # A constant cost must not look steep because of a short axis.
         bottom, top = axes.get_ylim()
         if top / bottom < 10:
             middle = math.sqrt(top * bottom)

@@ -25,9 +25,9 @@ from attention_limits.sequence_multi_index.state_evolution import Settings, node
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 from table import Growth, Row, Spread, growth
 
-# (skip, Q_11, Q_22): the start of the learning, the phase of one learnt layer, the onset of the other, no skip connection.
+# (skip, Q_11, Q_22): before learning, one layer learnt, the onset of the other layer, no skip connection.
 CASES = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.5), (1.0, 0.3, 0.985), (0.0, 0.0, 0.5))
-# The setting of the experiments, the default of the library, and one at which nothing is less accurate than the naive peer.
+# Resolutions: of the experiments, the default, and one at which all errors are below those of the naive denoiser.
 RESOLUTIONS = (0.75, 1.0, 2.0)
 REFERENCE_RESOLUTION = 3.0
 # The kernel works in blocks of 64 outputs per thread: one call with a full block is its normal use.
@@ -115,7 +115,7 @@ def _errors(found, reference, V):
 
 
 def denoiser_rows(samples):
-    """Naive against ours, sample by sample in turns: one Row for each case and resolution."""
+    """The naive denoiser and ours, alternately for each sample: one Row for each case and resolution."""
     rows = []
     for case, (skip, *overlap) in enumerate(CASES):
         model, V = DeepAttention(skip=skip), np.eye(2) - np.diag(overlap)
@@ -204,7 +204,7 @@ def sampling_row(overlaps, samples, repeats):
 
 
 def one_token_row(count, replicas):
-    """Weak-recovery threshold of phase retrieval, of which the posterior is a finite sum."""
+    """Weak-recovery threshold of phase retrieval, whose posterior is a finite sum."""
     channel = Channel(phase_retrieval(), 1.0, np.random.default_rng(0))
     times, values = [], []
     for child in np.random.default_rng(3).spawn(replicas):
@@ -240,7 +240,7 @@ def run_replica(experiment, name, grid, replica):
 
 
 def _warm_up():
-    """Import the experiments and compile what they use."""
+    """Import the modules of the experiments and compile them."""
     run_replica("fig1_thresholds", "staircase", {"skip": [4.0]}, 0)
     run_replica("fig1_learning_curve", "state_evolution", {"alpha": [0.1]}, 0)
 
@@ -260,7 +260,7 @@ def timed_replicas(pool, experiment, name, grid, replicas):
 
 
 def learning_curve_row(pool, every, replicas):
-    """State evolution on every so many of the alphas of the learning curve."""
+    """State evolution on a subset of the alphas of the learning curve."""
     part = estimator("fig1_learning_curve", "state_evolution")
     alphas = part.grid["alpha"][::every]
     replicas = min(replicas, part.replicas)
@@ -283,7 +283,7 @@ def staircase_row(pool, experiment, replicas):
     replicas = min(replicas, part.replicas)
     seconds, cpu, results = timed_replicas(pool, experiment, "staircase", {"skip": [1.0]}, replicas)
     mean, error = mean_and_error([result["threshold"][0, 0] for result in results])
-    # The layer of each step is the same in all scramblings but for ties: the first one names it; missing steps have none.
+    # Except for ties, the layer of each step is the same in all scramblings; the first one gives its name.
     directions = [found for found in results[0]["direction"][0, 0] if np.isfinite(found).all()]
     layers = [1 + int(np.argmax(np.diag(direction))) for direction in directions]
     values = [f"alpha_{n} = {m:.4f} ± {e:.4f}" for n, m, e in zip(layers, mean, error, strict=False)]
@@ -339,7 +339,7 @@ def acceleration_rows(pool, alphas, seeds):
 
 
 def _timed_gamp(dimension, seed, iterations):
-    """(seconds, iterations done, diagonal of |overlap|, peak memory in MB) of GAMP, data and compilation not in the time."""
+    """(seconds, iterations, diagonal of |overlap|, peak memory in MB) of GAMP; the time excludes data and compilation."""
     part = estimator("fig1_learning_curve", "gamp")
     link, generator = load_link(part.model, part.project), np.random.default_rng(seed)
     channel = Channel(link, part.solver["resolution"], generator)
@@ -348,11 +348,10 @@ def _timed_gamp(dimension, seed, iterations):
     gamp.run(channel, gamp.gaussian_dataset(link, 10, 10, warm), warm, gamp.Settings(max_iterations=1, **settings))
     data = gamp.gaussian_dataset(link, dimension, round(ALPHA * dimension), generator)
     start = time.perf_counter()
-    # No early stop on small changes: the iterations are what is measured.
+    # With tolerance 0 small changes do not stop the run: all iterations are measured.
     outcome = gamp.run(channel, data, generator, gamp.Settings(max_iterations=iterations, tolerance=0.0, **settings))
     seconds = time.perf_counter() - start
-    # Linux counts the peak in KiB; interpreter, libraries and compiler are in it.
-    # Of this program alone: getrusage counts the memory of the parent before the start too.
+    # The peak in KiB, including interpreter, libraries and compiler. getrusage would include the memory of the parent.
     peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]) / 1024
     return seconds, len(outcome.overlap), np.abs(np.diag(outcome.overlap[-1])), peak
 
@@ -383,7 +382,7 @@ def gamp_growth(pool, dimensions, repeats, iterations=5):
     """Growth of the time of an iteration with D at fixed alpha, over the first iterations, where V is close to I."""
     spreads = []
     for dimension in dimensions:
-        # One at a time: nothing else of ours runs meanwhile.
+        # One process at a time, so that they do not slow each other down.
         runs = [pool.submit(_timed_gamp, dimension, seed, iterations).result() for seed in range(repeats)]
         spreads.append(Spread.of([seconds / done for seconds, done, _, _ in runs]))
     return Growth.fit(f"GAMP, α = {ALPHA:g}, first {iterations} iterations, per iteration", "D", dimensions, spreads)
@@ -391,7 +390,7 @@ def gamp_growth(pool, dimensions, repeats, iterations=5):
 
 def descent_problem(batches, seed=0):
     """Link, block on the device, starts (S, P, D) and teachers (S, P, D)."""
-    # Late: JAX must not be in the memory that is measured.
+    # A late import: JAX must not be in the measured memory.
     import jax
 
     from attention_limits.sequence_multi_index.gradient_descent import Block, drawn_batches
@@ -407,7 +406,7 @@ def descent_problem(batches, seed=0):
 
 
 def step_row(naive_batches, batches, repeats):
-    """One gradient step of one data set: a `Row`. Both in the same run, the naive one on fewer batches."""
+    """One gradient step of one data set: a `Row`. Both programs run in turn, the naive one on fewer batches."""
     from attention_limits.sequence_multi_index.gradient_descent import Block, Descent, descend
 
     descent = Descent(**DESCENT)
@@ -431,7 +430,7 @@ def step_row(naive_batches, batches, repeats):
         Spread.of(plain),
         Spread.of([a / b for a, b in zip(plain, ours, strict=True)]),
         our_errors={f"W after {naive_batches} batches, in single precision": Spread.of([error])},
-        note="the peer loops over the sequences, in double precision",
+        note="the baseline loops over the sequences, in double precision",
     )
 
 

@@ -36,7 +36,7 @@ def growths(quick):
 
 
 def autodiff_step():
-    """The d-dimensional SGD step of the attention student on the Frobenius norm as one writes it with autodiff, compiled."""
+    """The d-dimensional SGD step of the attention student on the Frobenius norm, with automatic differentiation, compiled."""
     teacher, position, student = jnp.asarray(orthonormal_directions(DIMENSION, 3, np.random.default_rng(0)))
     abar = float(fixed_attention(A))
     fixed = jnp.array([[abar, 1 - abar], [1 - abar, abar]])
@@ -59,7 +59,7 @@ def autodiff_step():
 
 
 def sgd_row(repeats, quick):
-    """Seconds per SGD step at d = 1000, autodiff loop against the reduced law, in turns."""
+    """Seconds per SGD step at d = 1000, alternately for the autodiff loop and for the reduced law."""
     step, state = autodiff_step()
     generator = np.random.Generator(np.random.SFC64(0))
     problem = AttentionProblem(A, OMEGA, "frobenius")
@@ -89,7 +89,7 @@ def sgd_row(repeats, quick):
 
 
 def surface_row(repeats):
-    """Seconds of a 200 x 200 loss surface for a new (a, omega), tables at hand."""
+    """Seconds for a 200 x 200 loss surface at a new (a, omega), with existing tables."""
     axis = np.linspace(-1.0, 1.0, GRID)
     grid = LossGrid.on(axis, axis)
     target, student = positional_semantic(A, OMEGA), full_attention(2)
@@ -129,7 +129,7 @@ def descend(a, omega):
 
 
 def phase_row(repeats):
-    """Seconds of the 200 x 200 phase diagram."""
+    """Seconds for the 200 x 200 phase diagram."""
     a, omega = np.linspace(0.7, 1.0, GRID), np.linspace(0.4, 1.0, GRID)
     phase_grid(a[:2], omega[:2])
     plain_times, our_times = [], []
@@ -156,7 +156,7 @@ def token_growth(sizes, repeats):
 
 
 def dimension_growth(sizes, repeats):
-    """The same against the dimension, which the reduced law knows only as the number of degrees of freedom of a chi^2."""
+    """The same against the dimension, which enters the reduced law only as the number of degrees of freedom of a chi^2."""
     steps, what = 200_000, "reduced SGD, tied weights, two tokens, per step"
     return growth(what, "dimension d", sizes, lambda dimension: _sgd(2, int(dimension), steps), steps, repeats)
 

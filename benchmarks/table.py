@@ -31,9 +31,9 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. Times are in `unit`; a ratio above one says that ours needs less.
+    """One comparison. Times are in `unit`. For a ratio above one ours needs less.
 
-    `ratio` is measured pair by pair where the two ran side by side, so it need not be the ratio of the medians.
+    If both programs ran alternately, `ratio` is measured pair by pair, so it may differ from the ratio of the medians.
     """
 
     what: str
@@ -66,7 +66,7 @@ class Growth:
 
 
 def number(value):
-    """A positive number with three significant digits, thousands apart: 12 300, 45.6, 0.0123, 1.2e-05."""
+    """A positive number with three significant digits, thousands separated: 12 300, 45.6, 0.0123, 1.2e-05."""
     if value < 1e-3:
         return f"{value:.1e}"
     digits = 2 - int(np.floor(np.log10(value)))
@@ -102,7 +102,7 @@ def _table(header, rows):
 
 
 def markdown(rows, growths, conditions):
-    """The tables of all rows and fits, after a list of the conditions {name: text} they were measured under."""
+    """A list of the conditions {name: text} of the measurement, then the tables of all rows and fits."""
     comparisons = _table(
         ["what", "baseline", "ours", "ratio", "error of baseline", "error of ours", "peak memory / MB", "note"],
         [
@@ -149,7 +149,7 @@ def plain(rows, growths, conditions):
 
 
 def growth(what, size, sizes, work, units, repeats):
-    """Time of `work(size)()` per unit of work at every size; the first call, which may compile, is not counted."""
+    """Time of `work(size)()` per unit of work at every size, without the first call, which may compile."""
     spreads = []
     for value in sizes:
         run = work(value)

@@ -1,9 +1,9 @@
-"""Bring the pages that show results up to date with a finished run: `python docs/publish.py [RESULTS]`, or `make publish`.
+"""Write the results of a finished run into the pages of docs/: `python docs/publish.py [RESULTS]`, or `make publish`.
 
 Writes docs/figures/*.png, docs/published.json (minutes per figure, the audit), docs/benchmarks.md (the last `make bench`, if
 there is one), and from these docs/gallery.md, docs/audit.md and the tables between `<!-- begin: NAME -->` and
-`<!-- end: NAME -->` of the pages in BLOCKS. A test compares the pages with config/ and docs/published.json. The pages leave out
-a figure or a published number that no finished run has made yet; this program and the tests name it.
+`<!-- end: NAME -->` of the pages in BLOCKS. A test compares the pages with config/ and docs/published.json. The pages do not
+contain figures and published numbers that no finished run has made yet; this program and the tests print them.
 """
 
 import csv
@@ -26,7 +26,7 @@ BENCHMARKS = {"benchmarks.md": "docs/benchmarks.md", "scaling.png": "docs/figure
 
 
 def shown(project):
-    """The figures that everybody can make: no experiment of theirs needs a file that the repository cannot ship."""
+    """The figures that everybody can make: their experiments need no file from outside of the repository."""
     return {
         name: figure
         for name, figure in project.figures.items()
@@ -54,7 +54,7 @@ def minutes(seconds):
 
 
 def seconds_of(benchmark):
-    """CPU seconds of a job, from the table that Snakemake writes about it; its run time where the job was too short to sample."""
+    """CPU seconds of a job, from the table that Snakemake writes; for very short jobs, which have none, the run time."""
     with benchmark.open(encoding="utf-8", newline="") as opened:
         (row,) = csv.DictReader(opened, delimiter="\t")
     try:
@@ -130,8 +130,8 @@ def figure_table(project, data):
 
 
 def speed_table(benchmarks):
-    """Plain method, ours and ratio from the table of docs/benchmarks.md: of rows that differ in numbers alone the first."""
-    lines, seen = ["| | Plain | Ours | Ratio |", "|---|---|---|---|"], set()
+    """Baseline, ours and ratio from the table of docs/benchmarks.md; of rows that differ only in numbers, the first one."""
+    lines, seen = ["| | Baseline | Ours | Ratio |", "|---|---|---|---|"], set()
     for line in benchmarks.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         kind = re.sub(r"[\d.]+", "", cells[0].split(",")[0])

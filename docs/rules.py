@@ -12,17 +12,18 @@ PAGE = ROOT / "docs" / "rules.md"
 HEAD = """\
 # Rules
 
-One rule computes each kind of data and each estimator; one rule per family joins chunks into cubes; one rule draws each figure.
-Snakemake accepts their names: `snakemake potts_fig2`, `-R smi_gamp`, `--until potts_samples`, `--set-threads aim_matrix_amp=2`,
-`--set-resources aim_gradient_descent:slurm_partition=long`. The names of families, `all` and `audit` are targets too.
+Every kind of data, every estimator and every figure has one rule. Every family has one rule that joins chunks into cubes. The
+names of rules work in commands such as `snakemake potts_fig2`, `-R smi_gamp`, `--until potts_samples`,
+`--set-threads aim_matrix_amp=2` and `--set-resources aim_gradient_descent:slurm_partition=long`. The names of families, `all` and
+`audit` are targets too.
 
-`snakemake --rulegraph` finds these graphs; `make schemas` writes this page. The graph of an experiment that requires a file from
-outside of the repository is part of it only where the file exists.
+`make schemas` writes this page from the output of `snakemake --rulegraph`. An experiment that requires a file from outside of the
+repository is in the graph only if the file exists.
 """
 
 
 def rule_graph():
-    """Pairs of rules, the second of which reads files of the first."""
+    """Pairs of rules; the second rule of a pair reads files of the first."""
     command = [
         sys.executable,
         "-m",

@@ -8,32 +8,16 @@ import json
 import re
 from pathlib import Path
 
+from attention_limits.interface.describe import SECTIONS, allowed_values, default, families, keys, meaning, resolved
 from attention_limits.pipeline.audit.entries import Entry
-from attention_limits.pipeline.experiment import File, load_family
+from attention_limits.pipeline.experiment import File
 from attention_limits.pipeline.figures import FigureEntry
 from attention_limits.pipeline.project import Run
-from attention_limits.pipeline.specification import Range, Resources, Specification, Values, describe, json_schema
+from attention_limits.pipeline.specification import Range, Resources, Specification, Values, json_schema
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = ("model", "grid", "solver")
 # The keys of a section stand in full once; a section with at least so many keys refers to the first that has the same.
 MANY = 4
-
-
-def families():
-    """All families, by name."""
-    return {path.parent.name: load_family(path.parent.name) for path in sorted((ROOT / "config").glob("*/experiments"))}
-
-
-def resolved(schema, node):
-    """A node of a schema without references and without the alternative null; keys beside them win."""
-    if "$ref" in node:
-        found = resolved(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
-        return {**found, **{key: item for key, item in node.items() if key != "$ref"}}
-    members = [item for item in node.get("anyOf", []) if item.get("type") != "null"]
-    if len(members) == 1:
-        return {**resolved(schema, members[0]), **{key: item for key, item in node.items() if key != "anyOf"}}
-    return node
 
 
 # Schemas for editors.
@@ -116,38 +100,6 @@ def closed(properties):
 # Tables for readers.
 
 
-def words(schema, node):
-    """The allowed values of a node."""
-    node = resolved(schema, node)
-    if "discriminator" in node:
-        key = node["discriminator"]["propertyName"]
-        return f"a mapping with {key} one of {', '.join(node['discriminator']['mapping'])}"
-    if "anyOf" in node:
-        return " or ".join(words(schema, item) for item in node["anyOf"])
-    text = describe({key: item for key, item in node.items() if key != "description"})
-    text = re.sub(r"matching (\S+)", r"matching `\1`", text)
-    if node.get("type") == "array":
-        return f"{text}, each {words(schema, node['items'])}"
-    return text
-
-
-def description(schema, node):
-    """The meaning of a key: its own words, else those of its items or of its class."""
-    node = resolved(schema, node)
-    return node.get("description") or node.get("items", {}).get("description", "")
-
-
-def default(node, required):
-    """The default of a key, in words."""
-    if required:
-        return "required"
-    value = node.get("default")
-    if isinstance(value, dict) and all(isinstance(item, dict) for item in value.values()):
-        # A section of sections, all of them with their defaults.
-        value = {}
-    return "" if value is None else f"`{json.dumps(value, ensure_ascii=False)}`"
-
-
 def cells(*texts):
     """One line of a table."""
     return "| " + " | ".join(" ".join(text.split()).replace("|", "&#124;") for text in texts) + " |"
@@ -156,22 +108,11 @@ def cells(*texts):
 def rows(schema, node, prefix="", scanned=False):
     """One line of a table for each key of a mapping, and for the keys of each member of a union."""
     lines = []
-    for key, written in node.get("properties", {}).items():
-        item = resolved(schema, written)
-        allowed = words(schema, item["items"] if scanned else item)
-        lines.append(
-            cells(
-                f"`{prefix}{key}`",
-                allowed,
-                default(written, key in node.get("required", [])),
-                description(schema, item),
-            )
-        )
-        for kind, reference in item.get("discriminator", {}).get("mapping", {}).items():
-            member = resolved(schema, {"$ref": reference})
-            own = {name: value for name, value in member["properties"].items() if name != "kind"}
-            found = rows(schema, {**member, "properties": own}, f"{prefix}{key}.")
-            lines += [line.replace("` |", f"` ({kind}) |", 1) for line in found]
+    for row in keys(schema, node, prefix, scanned=scanned):
+        key, separator, kind = row["key"].partition(" (")
+        default = row["default"] if row["default"] in ("", "required") else f"`{row['default']}`"
+        allowed = re.sub(r"matching (\S+)", r"matching `\1`", row["allowed"])
+        lines.append(cells(f"`{key}`{separator}{kind}", allowed, default, row["meaning"]))
     return lines
 
 
@@ -203,7 +144,7 @@ def part_lines(name, cls, written):
     if "reads" in schema["properties"]:
         node = schema["properties"]["reads"]
         required = "reads" in schema.get("required", [])
-        table.append(cells("`reads`", words(schema, node), default(node, required), description(schema, node)))
+        table.append(cells("`reads`", allowed_values(schema, node), default(node, required), meaning(schema, node)))
     return [*lines, *(HEAD if table else []), *table, ""]
 
 
@@ -246,13 +187,13 @@ def files_page():
 
 def pages():
     """The text of every page of keys, by its path below the root."""
-    named = {f"docs/keys/{name}.md": family_page(family) for name, family in families().items()}
+    named = {f"docs/keys/{family.name}.md": family_page(family) for family in families()}
     return {"docs/keys/files.md": files_page(), **named}
 
 
 def schemas():
     """Every schema, by its path below the root."""
-    found = {f"config/schemas/{name}.json": editor_schema(family) for name, family in families().items()}
+    found = {f"config/schemas/{family.name}.json": editor_schema(family) for family in families()}
     figures = {"type": "object", "additionalProperties": inlined(json_schema(FigureEntry), json_schema(FigureEntry))}
     return found | {"config/schemas/config.json": json_schema(Run), "config/schemas/figures.json": figures}
 

@@ -1,4 +1,4 @@
-"""The command line: what the rules of the workflow call, and what a person can call."""
+"""The command line, for the rules of the workflow and for the user."""
 
 import argparse
 import errno
@@ -21,7 +21,7 @@ _THREAD_VARIABLES = (
 )
 
 
-# Errors of a disk that accepts no more; a traceback would add nothing.
+# Errors of a full or read-only disk; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -48,8 +48,8 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
     run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml")
-    run.add_argument("--estimator", required=True, help="an estimator of the experiment, or data it reads")
-    run.add_argument("--chunk", help="name of one chunk (default: all that are not there, or not current)")
+    run.add_argument("--estimator", required=True, help="an estimator of the experiment, or its data")
+    run.add_argument("--chunk", help="name of one chunk (default: all chunks that are missing or not current)")
     run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
     run.add_argument("--threads", type=whole(1), default=1, help="threads of BLAS and numba (default: 1)")
     run.set_defaults(function="cli.jobs:run_command")
@@ -73,11 +73,11 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("list", parents=[scaled], help="list experiments, cubes and figures with their state")
     listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
-    listing.add_argument("--stale", action="store_true", help="print only chunk files nothing needs any more")
+    listing.add_argument("--stale", action="store_true", help="print only the chunk files that are not needed any more")
     listing.set_defaults(function="cli.reports:list_command")
 
     summary = commands.add_parser(
-        "summary", parents=[scaled], help="what a run has made, and which points did not converge"
+        "summary", parents=[scaled], help="print the results of a run and the points that did not converge"
     )
     summary.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
     summary.set_defaults(function="cli.reports:summary_command")
@@ -91,6 +91,38 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="summarise a cube as text")
     show.add_argument("cube", type=Path, metavar="CUBE")
     show.set_defaults(function="cli.reports:show_command")
+    compute = commands.add_parser(
+        "compute",
+        help="run one estimator without an experiment file",
+        epilog="Keys of model, grid and solver follow by name: --skip 1 --alpha 0:1.6:17 (start:stop:num) or --alpha 0.5,1.",
+    )
+    compute.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
+    compute.add_argument("--replicas", type=whole(1), default=1, help="independent repetitions (default: 1)")
+    compute.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
+    compute.add_argument("--workers", type=whole(1), default=1, help="processes that share the points (default: 1)")
+    compute.add_argument("--results", type=Path, help="folder that keeps the points (default: nothing is kept)")
+    compute.add_argument("--output", "-o", type=Path, metavar="CUBE.nc", help="the cube")
+    compute.add_argument("--csv", type=Path, metavar="TABLE.csv", help="one row per point and replica")
+    compute.add_argument("--plot", type=Path, metavar="CURVE.pdf", help="picture of the variable --y")
+    compute.add_argument("--y", metavar="VARIABLE", help="variable of the picture")
+    compute.add_argument("--color", metavar="DIMENSION", help="dimension that the colours of the picture show")
+    compute.set_defaults(parameters={}, function="cli.ask:compute_command")
+
+    export = commands.add_parser("export", help="write a cube as CSV")
+    export.add_argument("cube", type=Path, metavar="CUBE")
+    export.add_argument("--output", "-o", type=Path, metavar="TABLE.csv", help="default: the screen")
+    export.add_argument(
+        "--aggregate", action="store_true", help="mean, standard error and number of replicas per point"
+    )
+    export.set_defaults(function="cli.ask:export_command")
+
+    names = commands.add_parser("estimators", help="list the estimators of all families")
+    names.set_defaults(function="cli.ask:estimators_command")
+
+    describe = commands.add_parser("describe", help="list the keys of an estimator: allowed values, default, meaning")
+    describe.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
+    describe.set_defaults(function="cli.ask:describe_command")
+
     for file in sorted(SOURCE.glob("*/commands.py")):
         import_module(f"{PACKAGE}.{file.parent.name}.commands").add(commands)
     return parser
@@ -121,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)
         if module == "cli.jobs":
-            # Goes into the log of a job: what it costs, whatever else the machine does meanwhile.
+            # For the log of a job: its cost, independent of the load of the machine.
             print(f"{time.process_time():.1f} s of CPU")
     except (SpecError, CubeError) as error:
         for problem in error.problems:
@@ -129,7 +161,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            # The reader of a pipe, such as `head`, has seen enough.
+            # The reader of a pipe, such as `head`, has closed it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         if error.errno not in _REFUSED:

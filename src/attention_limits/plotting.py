@@ -1,4 +1,4 @@
-"""One look for all figures, and the few ways in which they show numbers with errors."""
+"""One style for all figures, and functions that show numbers with errors."""
 
 import matplotlib as mpl
 import numpy as np
@@ -18,7 +18,7 @@ PUBLISHED = {
     "zorder": 1,
     "clip_on": False,
 }
-# Tints of the layers' colours, for what is learnt there last; 0 is nothing.
+# Tints of the layers' colours, for the layer that was learnt last; 0 means that no layer is learnt.
 PHASE_COLORS = {0: "#f2f2f2", 1: "#fbe9dc", 2: "#e2edf6", 3: "#e1f2ec"}
 
 _SETTINGS = {
@@ -43,7 +43,7 @@ def new_figure(rows, columns, width, height, **subplots):
 
 
 def present(array, dimension="alpha"):
-    """Drop the grid values at which an estimator has nothing."""
+    """Drop the grid values at which an estimator has no value."""
     return array.dropna(dimension, how="all")
 
 

@@ -1,7 +1,7 @@
-"""Logger of Snakemake that prints how far a run is: `snakemake --logger attention-limits`, which `make run` uses.
+"""Logger of Snakemake that prints the progress of a run: `snakemake --logger attention-limits`. `make run` uses it.
 
-Instead of every command it prints one line: figures and jobs done, minutes gone, minutes left. Errors are printed whole, and
-Snakemake's own log below .snakemake/log/ holds all else. Snakemake finds this package by its name.
+Instead of every command it prints one line: finished figures and jobs, minutes so far, minutes left. It prints errors completely;
+the log of Snakemake below .snakemake/log/ contains everything else. Snakemake finds this package by its name.
 """
 
 import sys
@@ -14,19 +14,19 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.yaml_reader import read_yaml
 
-# Seconds between lines where a line cannot be written over.
+# Seconds between lines if the program cannot overwrite a line.
 INTERVAL = 20.0
 # Snakemake prints this before every job.
 CHATTER = "Select jobs to execute"
 
 
 def minutes_left(spent: float, done: int, total: int) -> float | None:
-    """Minutes that the other jobs take if they take as long as those that are done; None before any is."""
+    """Minutes for the other jobs if they take as long as the finished ones; None before the first job is finished."""
     return spent * (total - done) / done / 60 if done else None
 
 
 class LogHandler(LogHandlerBase):
-    """One line: how far the run is."""
+    """One line with the progress of the run."""
 
     writes_to_stream = True
     writes_to_file = False
@@ -42,7 +42,7 @@ class LogHandler(LogHandlerBase):
         self.started = self.reported = time.monotonic()
 
     def emit(self, record) -> None:
-        """Take in one event; print it if a person needs it."""
+        """Process one event; print it if the user needs it."""
         event = getattr(record, "event", None)
         if event == LogEvent.WORKFLOW_STARTED:
             sources = Path(record.basedir, "config").glob("*/figures.yaml")
@@ -78,7 +78,7 @@ class LogHandler(LogHandlerBase):
             parts.append(f"about {left:.0f} min left" if left >= 1 else "less than 1 min left")
         self.reported = time.monotonic()
         line = f"{', '.join(parts)}: {what}"
-        # A terminal shows the line in place, unless a figure is finished: that stays.
+        # On a terminal the next line overwrites this one, except when a figure is finished.
         self._print(line, end="\r" if self.stream.isatty() and not now else "\n")
 
     def _print(self, text: str, end: str = "\n") -> None:

@@ -133,7 +133,7 @@ def test_a_wrong_table_is_refused_with_all_its_problems(tmp_path, experiments):
     with pytest.raises(SpecError) as caught:
         load_published(tmp_path, experiments)
     assert [problem.partition(".yaml: ")[2][:30] for problem in caught.value.problems] == [
-        "Q: stands twice",
+        "Q: has two entries",
         "Q: cubes: 'fig9': allowed: bet",
     ]
     path.write_text(f"numbers:\n  - {good.replace('precision: 0.1', 'precision: 0')}\n")

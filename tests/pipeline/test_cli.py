@@ -182,7 +182,7 @@ def test_errors_of_the_code_of_an_estimator(toy):
     toy.edit(growth, '"replica": replicas', '"replica": [7, 8, 9]')
     found = toy.program(*one, "--threads", "3")
     assert found.returncode == 2
-    assert "other values of replica than the [0, 1, 2] asked for" in found.stderr
+    assert "other values of replica than the requested [0, 1, 2]" in found.stderr
     assert toy.chunks() == []
 
 

@@ -112,7 +112,7 @@ def test_a_missing_file_is_named_with_its_repair(tmp_path):
 def test_foreign_and_outdated_files(tmp_path):
     path = tmp_path / "cube.nc"
     path.write_text("hello")
-    with pytest.raises(CubeError, match=r"no readable netCDF file .*repair: make it"):
+    with pytest.raises(CubeError, match=r"not a readable netCDF file .*repair: make it"):
         cubes.read(path, "make it")
     example().to_netcdf(path)
     with pytest.raises(CubeError, match="not written by attention-limits"):
@@ -121,7 +121,7 @@ def test_foreign_and_outdated_files(tmp_path):
     with pytest.raises(CubeError, match="point_digest differs"):
         cubes.read(path, "make it", {"point_digest": "new"})
     write_atomic(example(spec='{"what": "else"}'), path)
-    with pytest.raises(CubeError, match="specification does not have its checksum"):
+    with pytest.raises(CubeError, match="specification does not agree with its checksum"):
         cubes.read(path, "make it")
 
 
@@ -156,7 +156,7 @@ def test_a_flip_in_the_data_is_found(tmp_path):
     with_flip.height[0, 0] = np.nextafter(with_flip.height[0, 0].item(), 9)
     with_flip.attrs["data_digest"] = data_digest(dataset)
     with_flip.to_netcdf(path)
-    with pytest.raises(CubeError, match="damaged: its data do not have its checksum"):
+    with pytest.raises(CubeError, match="damaged: its data do not agree with its checksum"):
         cubes.read(path, "make it")
 
 

@@ -14,7 +14,7 @@ FAMILIES = sorted(path.parent.name for path in PACKAGE.glob("*/variables.py"))
 OTHERS = ("specs", "cross_checks", "variables", "readings", "estimators", "figures")
 MODULES = [
     path
-    for name in (*FAMILIES, "numerics")
+    for name in (*FAMILIES, "numerics", "interface")
     for path in sorted((PACKAGE / name).rglob("*.py"))
     if not path.relative_to(PACKAGE / name).parts[0].startswith(OTHERS)
     and not (path.name == "__init__.py" and not path.read_text(encoding="utf-8"))
@@ -145,7 +145,7 @@ def check(tree, classes, numerics=False):
 def test_docstrings_are_complete(path):
     family = [parsed(other.relative_to(PACKAGE)) for other in MODULES if other.is_relative_to(PACKAGE / path.parts[0])]
     classes = {node.name: node for module in family for node in module.body if isinstance(node, ast.ClassDef)}
-    assert check(parsed(path), classes, path.parts[0] == "numerics") == []
+    assert check(parsed(path), classes, path.parts[0] in ("numerics", "interface")) == []
 
 
 SAMPLE = '''

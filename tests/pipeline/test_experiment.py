@@ -131,7 +131,7 @@ def test_an_overlay_does_not_fix_a_key_that_the_grid_scans(load, toy):
     named = ("model: {gain: 2.0}", "model: steep")
     assert load(named, scanned).estimators["counting"].grid["gain"] == [1.0, 2.0]
     (found,) = problems(load, named, scanned, ("  paper: {estimators: {growth: {replicas: 5}}}", overlay))
-    assert found.startswith(f"{toy.experiment}: scales.paper.estimators.counting.grid.gain: is in model too")
+    assert found.startswith(f"{toy.experiment}: scales.paper.estimators.counting.grid.gain: is also in model")
 
 
 def test_an_axis_of_the_value_of_the_model_follows_its_changes(load):
@@ -187,7 +187,7 @@ def test_an_effective_specification_is_a_copy(load):
         (("[0.2, 0.4]", "0.2"), "estimators.counting.grid.alpha.values", ["a list"]),
         (("{values: [0.2, 0.4]}", "0.2"), "estimators.counting.grid.alpha", ["{values: [...]}"]),
         (("{alpha: {values", "{beta: {values"), "estimators.counting.grid.beta", ["unknown key; allowed: alpha, gain"]),
-        (("{alpha: {values", "{gain: {values"), "estimators.counting.grid.gain", ["in model too"]),
+        (("{alpha: {values", "{gain: {values"), "estimators.counting.grid.gain", ["also in model"]),
         (("chunk: {alpha: 2}", "chunk: {beta: 2}"), "estimators.growth.chunk.beta", ["allowed: alpha, replicas"]),
         (("replicas: 3", "replicas: 0"), "estimators.growth.replicas", ["whole number ≥ 1"]),
         (("  counting:", "  guessing:"), "estimators.guessing", ["no such estimator; allowed: growth, counting"]),
@@ -198,7 +198,7 @@ def test_an_effective_specification_is_a_copy(load):
         (
             ("    replicas: 3\n", "    model: {gain: 9}\n"),
             "estimators.growth.model",
-            ["unknown key; the model of the file"],
+            ["unknown key; write model once"],
         ),
         (("scales:", "requires: {/abs: x}\nscales:"), "requires./abs", ["unknown key; allowed: names matching"]),
         (("    solver: {steps: 3}", "    solver: 3"), "estimators.growth.solver", ["3: allowed: a mapping"]),
@@ -206,7 +206,7 @@ def test_an_effective_specification_is_a_copy(load):
         (("replicas: 5", "replicas: 5.5"), "scales.paper.estimators.growth.replicas", ["5.5:"]),
         (("paper: {estimators: {growth", "paper: {estimators: {grown"), "scales.paper.estimators.grown", ["unknown"]),
         (("paper: {est", "paper: {solver: {}, est"), "scales.paper.solver", ["unknown key"]),
-        (("title: Growth", "title: x\ntitle: Growth"), "line 2, column 1", ["'title' is there twice"]),
+        (("title: Growth", "title: x\ntitle: Growth"), "line 2, column 1", ["'title' is written twice"]),
         (("gain: 2.0", "gain: &a 2.0, slope: *a"), "line 4", ["aliases"]),
         (("gain: 2.0", "1: 2.0"), "line 4", ["not text"]),
         (("gain: 2.0}", "gain: 2.0"), "line ", ["expected"]),

@@ -146,7 +146,7 @@ def test_cubes_that_are_drawn_together_are_of_one_model(toy):
     write(toy, "toy/experiments/other_curve.yaml", EXPERIMENT.replace("gain: 2.0", "gain: 3.0"))
     write(toy, "toy/figures.yaml", "heights: {title: T, cubes: [growth_curve, other_curve], same_model: [gain]}\n")
     message = (
-        "gain: 2.0 in growth_curve.yaml; 3.0 in other_curve.yaml: drawn together, they need one and the same value"
+        "gain: 2.0 in growth_curve.yaml; 3.0 in other_curve.yaml: the cubes of one figure must have the same value"
     )
     assert problems(toy) == [f"toy/figures.yaml: heights.same_model: {message}"]
     write(toy, "toy/experiments/other_curve.yaml", EXPERIMENT)

@@ -13,7 +13,7 @@ from toy import REPOSITORY
 # A script beside the package, not part of it.
 sys.path.append(str(REPOSITORY / "docs"))
 schemas = importlib.import_module("schemas")
-FAMILIES, PAGES = schemas.families(), schemas.pages()
+FAMILIES, PAGES = {family.name: family for family in schemas.families()}, schemas.pages()
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -55,7 +55,7 @@ def relative(project, path):
 
 
 def note(aside):
-    return f"{aside}: was damaged, so it was set aside; remove it when you have looked at it"
+    return f"{aside}: was damaged, so it was set aside; remove it after you have looked at it"
 
 
 def same_content(project, sound):
@@ -131,7 +131,7 @@ def test_a_chunk_of_an_older_specification_is_not_damaged(finished):
     refused = finished.program("merge", SPEC)
     assert refused.returncode == 2
     lines = refused.stderr.splitlines()
-    assert [line.count("was made from another specification, seed or code") for line in lines] == [1, 1, 0]
+    assert [line.count("was made with another specification, seed or code") for line in lines] == [1, 1, 0]
     assert f"{relative(finished, missing)}: is missing; repair: " in lines[2]
     assert lines[2].endswith(f"&& snakemake {relative(finished, missing)} --config scale=laptop seed=0")
     missing.with_suffix(".away").rename(missing)

@@ -89,6 +89,21 @@ def test_the_scale_of_the_tutorial_is_good(project):
     assert "laptop 14 points in 2 chunks, paper 112 points in 2 chunks" in done.stdout
 
 
+def test_questions_in_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    found = {}
+    execute("ask.md", found)
+    cube, table = found["cube"], found["table"]
+    assert cube.mmse.sel(alpha=0).item() == 1
+    assert cube.mmse.sel(alpha=cube.alpha > 0.1876).max() == 0
+    assert cube.mmse.sel(alpha=(cube.alpha > 0) & (cube.alpha < 0.18)).min() > 0
+    assert Path("mmse.png").stat().st_size > 10_000
+    assert table["overlap[layer=1, layer_star=1]_replicas"].tolist() == [4, 4, 4]
+    assert "model.tokens: 1: allowed: a whole number ≥ 2 and ≤ 64" in capsys.readouterr().out
+    follow("ask.md")
+
+
 def test_the_library_without_the_workflow(capsys):
     found = {}
     execute("library.md", found)
@@ -109,7 +124,7 @@ def test_every_tutorial_is_listed():
     assert all(f"(tutorials/{path.name})" in listed for path in TUTORIALS.glob("*.md"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/configuration.md", "docs/tutorials/change_a_parameter.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/configuration.md"])
 def test_the_line_that_changes_a_model_changes_all_that_is_drawn_together(page):
     target, line, folder = re.search(
         r"snakemake (\w+) --config set='(.*)' results=(\S+)", (ROOT / page).read_text()

@@ -1,4 +1,4 @@
-# Published numbers beside ours, from the cubes of all selected families: `snakemake audit`.
+# Published numbers and ours, from the cubes of all selected families: `snakemake audit`.
 from attention_limits.pipeline.audit.entries import load_published
 from attention_limits.pipeline.audit.table import audit_modules
 from attention_limits.pipeline.provenance import code_digest

@@ -1,4 +1,4 @@
-# Shared by all rules: the line of the shell, the params that decide the numbers, resources, damaged files.
+# Common to all rules: the shell line, the params that decide the numbers, resources, damaged files.
 import functools
 import json
 
@@ -18,14 +18,14 @@ SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2
 
 # The jobs run this checkout, with the Python that runs Snakemake or, under `--sdm conda`, with that of their environment.
 _SOURCE, _BIN = (shlex.quote(str(path)) for path in (provenance.SOURCE.parent, Path(sys.executable).parent))
-# Snakemake activates the environment before this line, which then must not put another Python first.
+# Under `--sdm conda` Snakemake activates the environment before this line; then the line must not put another Python first.
 _PATH = "" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else f'PATH={_BIN}:"$PATH" '
 _PREFIX = f"export {_PATH}PYTHONPATH={_SOURCE} PYTHONNOUSERSITE=1; "
 shell.prefix(_PREFIX.replace("{", "{{").replace("}", "}}"))
 
 
 def with_quoted_python(line_of_job):
-    """Snakemake quotes all words of the lines that it writes for a queue but the path of its Python, which may have a space."""
+    """Quotes the path of Python, which may have a space: in the lines for a queue Snakemake quotes all words except this one."""
     plain, quoted = (f"{path} -m snakemake " for path in (sys.executable, shlex.quote(sys.executable)))
     return lambda executor, job: line_of_job(executor, job).replace(plain, quoted, 1)
 
@@ -34,7 +34,7 @@ RealExecutor.format_job_exec = with_quoted_python(RealExecutor.format_job_exec)
 
 
 def program(command, *arguments, results=True):
-    """A line of the shell that calls the program, every word of it quoted."""
+    """A shell line that calls the program, with every word quoted."""
     run = ["--scale", PROJECT.scale, "--seed", PROJECT.seed, "--results", PROJECT.base] if results else []
     if results and PROJECT.settings:
         run += ["--set", json.dumps(PROJECT.settings)]
@@ -42,11 +42,11 @@ def program(command, *arguments, results=True):
 
 
 def experiment_file(family, experiment):
-    """Relative to the working directory, so that a line can be pasted from a log."""
+    """The path relative to the working directory, so that a user can copy the line from a log."""
     return f"{os.path.relpath(FOLDER)}/config/{family}/experiments/{experiment}.yaml"
 
 
-# Free texts are handed over by functions: in a plain string Snakemake would take {braces} for wildcards.
+# A function returns a free text, because in a plain string Snakemake would read {braces} as wildcards.
 def text(value):
     return lambda wildcards: value
 
@@ -54,7 +54,7 @@ def text(value):
 class Jobs:
     """The jobs of one rule, which computes one estimator or one kind of data of a family: inputs, params, resources.
 
-    Params that are made of the output are not compared with those of former runs: how a job is called decides no number.
+    Snakemake does not compare params that depend on the output with those of former runs: the command line decides no number.
     """
 
     def __init__(self, family, section, name):
@@ -85,7 +85,7 @@ class Jobs:
         return self.part(wildcards).resources["threads"]
 
     def memory(self, wildcards, attempt):
-        """Twice as much at each new attempt: a job that was killed for its memory has a chance."""
+        """Twice as much at each new attempt, for a job that was killed because of its memory."""
         return self.part(wildcards).resources["memory"] * 2 ** (attempt - 1)
 
     def minutes(self, wildcards, attempt):
@@ -115,21 +115,21 @@ def drawing(wildcards):
 
 @functools.cache
 def set_damage_aside(find, *about):
-    """Set damaged files aside before Snakemake plans what to make. A dry run only says what a run would do.
+    """Set damaged files aside before Snakemake plans the jobs. A dry run only prints what a run would do.
 
-    This process does it, and none that it starts; a report or a list changes nothing.
+    Only the main process does this, not the processes that it starts. A report or a list changes nothing.
     """
     if not workflow.is_main_process or workflow.executor_plugin is None or workflow.touch:
         return
     for path, problem in find(PROJECT, *about).items():
         what = "a run sets it aside" if workflow.dryrun else f"set aside as {set_aside(path)}"
         print(f"{problem}; {what}", file=sys.stderr)
-        # Snakemake makes no file anew that is missing between others that are there, unless it is forced to.
+        # Snakemake makes a missing file between existing ones again only if it is forced to.
         workflow.dag.forcefiles.add(str(path))
 
 
 def print_aside():
-    """The files that were set aside, at the end of a run; `attention-limits summary` prints them too."""
+    """Print the files that were set aside, at the end of a run; `attention-limits summary` prints them too."""
     for line in aside_lines(RESULTS):
         print(line, file=sys.stderr)
 

@@ -1,13 +1,13 @@
-# One rule for each kind of data, such as potts_samples, and for each estimator, such as smi_gamp. A job computes one file: of data
-# one point, which the estimators of an experiment share; of an estimator one chunk of its grid and replicas.
-# Specification and code stand in `params`, so that Snakemake reruns exactly what an edit to either touches.
+# One rule for each kind of data, such as potts_samples, and for each estimator, such as smi_gamp. A job writes one file. A file of
+# data holds one point, which all estimators of an experiment read; a file of an estimator holds one chunk of its grid and replicas.
+# `params` contains specification and code, so Snakemake runs exactly the jobs again that an edit affects.
 for made in jobs():
 
     rule:
         name:
             made.rule
         input:
-            # Not ancient: Snakemake would make new data and leave their readers, whose params it compares only without new input.
+            # Not ancient: with ancient data Snakemake would not run their readers again in the run that makes the data again.
             made.data,
         output:
             f"{RESULTS}/{made.path}.nc",

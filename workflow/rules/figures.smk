@@ -1,4 +1,4 @@
-# One rule per figure of config/<family>/figures.yaml; the rule's name is the figure's, and so a target to ask for.
+# One rule per figure of config/<family>/figures.yaml, with the name of the figure, which is therefore a target.
 from attention_limits.pipeline.damage import damaged_cubes
 
 

@@ -1,6 +1,6 @@
 """Adam on the squared training error of extensive-width attention, from several starts on the same data, and their average.
 
-With weights W (d, r), fields h_W as in `model` and data of n sequences,
+With weights W (d, r), scores h_W as in `model` and data of n sequences,
 
     loss(W) = (1/d) sum_mu ||softmax(beta h_W,mu) - y_mu||_F^2
 

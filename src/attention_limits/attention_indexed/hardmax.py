@@ -21,7 +21,7 @@ FURTHEST = 20.0
 # Gauss-Legendre on [0, 1] for the bivariate normal distribution: relative error below 1e-12 up to `FURTHEST`.
 _X, _W = np.polynomial.legendre.leggauss(20)
 _X, _W = 0.5 * (_X + 1.0), 0.5 * _W
-# The information is tabulated in log(1 + q/V) between 0 and this, on so many Chebyshev points; beyond it follows its power law.
+# The table of the information in log(1 + q/V): its upper end, and its number of Chebyshev points; beyond it a power law holds.
 _LARGEST, _POINTS = np.log(1e8), 48
 # Step of the trapezoidal rule in the logarithm of the fields: relative error about 1e-11.
 _STEP = 0.2

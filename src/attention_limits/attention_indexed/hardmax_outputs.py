@@ -44,7 +44,7 @@ def _components(size):
 
 
 def _symmetries(kind):
-    """Number of exchanges of tokens that leave the nested tuple as it is."""
+    """Number of permutations of tokens that do not change the nested tuple."""
     count = 1
     for member, times in Counter(kind).items():
         count *= _symmetries(member) ** times * factorial(times)

@@ -10,12 +10,12 @@ from S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arX
 products of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache. No array has the size n d^2.
 
 2 V' G_prev is the Onsager term. V' is the mean derivative of the denoiser on the eigenvalues of R. Its limit is V, but R has
-corrections of relative order d / n. With V in place of V' errors come out too large, and predictions more so: .45 and .51 to .53
-for linear scores at rho = .1, alpha = .025, d = 400, where V' gives .43 and .43, and the limit is .4286.
+corrections of relative order d / n. With V in place of V' errors are too large, and predicted errors even more: .45 and .51 to
+.53 for linear scores at rho = .1, alpha = .025, d = 400. V' gives .43 and .43; the limit is .4286.
 
 Damping acts on S_hat, V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
-settles when it is damped by one half, or more (`schedule`). Outputs that do not depend on the scale of S leave the scale to the
-prior, which determines it to a relative error sqrt(2 / (r d)). There each iteration gives S_hat the trace sqrt(rho) d of the
+converges when it is damped by one half, or more (`schedule`). If the output does not depend on the scale of S, only the prior
+determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace sqrt(rho) d of the
 prior mean; in the limit S_hat has this trace by itself.
 """
 

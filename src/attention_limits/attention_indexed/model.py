@@ -61,7 +61,7 @@ def samples(alpha: float, dimension: int) -> int:
 def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0) -> int:
     """Memory of an algorithm in megabytes: 300, and 8 bytes for each of 3 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
 
-    `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has matrices of its own.
+    `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has separate matrices.
     Each of `starts` runs of gradient descent adds 2 d^2 and 4 r d numbers: its error, its weights and the averages of Adam.
     """
     d = layers * size.dimension

@@ -20,7 +20,7 @@ def curve_at(cube, x, variable="mmse", along="alpha", **point):
 
 
 def mean_of_starts(cube, starts, **point):
-    """Error of the mean of the estimates of so many starts of gradient descent: mean over data sets, and its standard error.
+    """Error of the mean of the estimates of `starts` starts of gradient descent: mean over data sets, and its standard error.
 
     Raises KeyError where the cube does not hold the point.
     """
@@ -29,7 +29,7 @@ def mean_of_starts(cube, starts, **point):
 
 
 def errors_of_mean(cube, starts):
-    """Error of the mean of the estimates of so many starts, also more than were run: array over the grid and the data sets.
+    """Error of the mean of the estimates of `starts` starts, also of more than were run: array over the grid and the data sets.
 
     Starts are independent given the data: with e_k = S_k - S, E ||e_1 + ... + e_m||_F^2 / (m^2 d) = a + b / m, where a = E tr e_1
     e_2 / d, the extrapolation to infinitely many, and a + b = E ||e_1||_F^2 / d, the error of one. Both have unbiased estimates

@@ -24,43 +24,43 @@ Alpha = Annotated[float, Field(ge=0, le=1000, description="Samples per squared d
 SampledAlpha = Annotated[float, Field(gt=0, le=1000, description="Samples per squared dimension, n / d^2.")]
 RescaledAlpha = Annotated[float, Field(ge=0, le=1000, description="Samples per d r, alpha / rho.")]
 Ratio = Annotated[float, Field(ge=SMALLEST_RATIO, le=100, description=
-    "Width of the attention over the dimension, rho = r / d. Below 1e-9 small_width_limit at 0 is right to 1e-5.")]
+    "Width of the attention over the dimension, rho = r / d. Below 1e-9 use small_width_limit at 0, whose error is below 1e-5.")]
 RatioOrLimit = Annotated[float, AfterValidator(_zero_or_promised), Field(ge=0, le=100, description=
     "Width of the attention over the dimension, rho = r / d. 0: the limit of small width.")]
 Tokens = Annotated[Whole, Field(ge=2, le=64, description=
     "Number of tokens T of a sequence; at most 8 for hardmax, 2 for hardmax_published.")]
 Skip = Annotated[float, Field(ge=1, le=1000, description=
-    "Strength c of the residual connection between the layers. From 1 on every mixing matrix is invertible.")]
+    "Strength c of the residual connection between the layers. For c >= 1 every mixing matrix is invertible.")]
 Beta = Annotated[float, Field(ge=0.001, le=1000, description=
     "Inverse temperature of the softmax, per score h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d). "
     "Below 0.001 outputs are linear in the scores.")]
 DescentBeta = Annotated[float, Field(ge=0.01, le=30, description=
     "Inverse temperature of the softmax, per score. Outside of the range outputs are too flat or too saturated for the single "
-    "precision of the descent: Adam follows rounding errors.")]
+    "precision of the descent, and Adam follows rounding errors.")]
 Output = Annotated[Literal["linear", "softmax", "hardmax"], Field(description=
     "Output of the scores h: h itself, its softmax by rows, or the position of the largest entry of each row. "
-    "hardmax_published has a curve of the state evolution only: it is no posterior mean.")]
+    "For hardmax_published there is only the state evolution, because it is not a posterior mean.")]
 OutputOrPublished = Annotated[Literal["linear", "softmax", "hardmax", "hardmax_published"], Field(description=
     "Output of the scores h: h itself, its softmax by rows, or the position of the largest entry of each row. "
     "hardmax_published follows the published code; its curve is not Bayes-optimal.")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
 Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]
 MaxIterations = Annotated[Whole, Field(ge=1, le=10_000, description=
-    "Largest number of iterations. A run ends earlier when it converges, or makes no progress at any damping.")]
+    "Largest number of iterations. A run ends earlier when it converges or when it makes no progress at any damping.")]
 Damping = Annotated[float, Field(ge=0, lt=1, description=
-    "Weight of the OLD estimate, variance and Onsager term at first. Without progress it rises in steps up to 7/8.")]
+    "First weight of the OLD estimate, variance and Onsager term. Without progress it rises in steps up to 7/8.")]
 AmpTolerance = Annotated[float, Field(ge=0, le=1, description=
-    "Change of the estimate in an undamped step at convergence: root mean square, over the predicted error.")]
+    "A run converges when the estimate changes less in an undamped step: root mean square, divided by the predicted error.")]
 Starts = Annotated[Whole, Field(ge=1, le=1000, description="Random starts per data set, with standard normal weights.")]
 Steps = Annotated[Whole, Field(ge=1, le=1_000_000, description="Largest number of steps of Adam.")]
 LearningRate = Annotated[float, Field(gt=0, le=10, description=
     "Learning rate of Adam on the loss sum over the data of ||y - softmax||^2 / d.")]
 RecordEvery = Annotated[Whole, Field(ge=1, le=1_000_000, description="Steps between two records of the training error.")]
 TrainingTolerance = Annotated[float, Field(ge=0, le=1, description=
-    "The run ends at the first record at which every start has at most this squared training error per sequence.")]
+    "A run ends at the first record at which every start has at most this squared training error per sequence.")]
 Nodes = Annotated[Literal[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384], Field(description=
-    "Sobol nodes of the average over the fields.")]
-StartError = Annotated[float, Field(gt=0, le=1, description="First error of both layers; 1: uninformed.")]
+    "Sobol nodes of the average over the scores.")]
+StartError = Annotated[float, Field(gt=0, le=1, description="Initial error of both layers; 1 is the uninformed start.")]
 # fmt: on
 
 
@@ -87,7 +87,7 @@ class OneLayerSamples(OneLayerGrid):
 
 
 class TwoLayers(Section):
-    """Two layers of softmax attention, reading two tokens."""
+    """Two layers of softmax attention that read two tokens."""
 
     ratio: Ratio
     skip: Skip
@@ -109,7 +109,7 @@ class TwoLayersSamples(TwoLayersGrid):
 
 
 class AmpSolver(Section):
-    """Numerical parameters of message passing."""
+    """Numerical parameters of matrix AMP."""
 
     dimension: Dimension = 100
     max_iterations: MaxIterations = 2000
@@ -171,7 +171,7 @@ class SmallWidthLimit(Curve):
 
 
 class MatrixAmp(Simulation):
-    """Approximate message passing estimates the attention matrix."""
+    """Matrix AMP (approximate message passing) estimates the attention matrix."""
 
     class Model(OneLayer):
         """One layer of attention and its output."""
@@ -184,7 +184,7 @@ class MatrixAmp(Simulation):
 
 
 class GradientDescent(Simulation):
-    """Adam minimises the squared training error from several random starts; their estimates are averaged."""
+    """Adam minimises the squared training error from several random starts; the estimator averages their estimates."""
 
     class Model(OneLayer):
         """One layer of softmax attention."""
@@ -210,7 +210,7 @@ class TwoLayersStateEvolution(Specification):
     """State evolution computes the Bayes-optimal errors of both layers."""
 
     class Solver(Section):
-        """Numerical parameters of the average over the fields and of the iteration."""
+        """Numerical parameters of the average over the scores and of the iteration."""
 
         nodes: Nodes = 1024
         start: StartError = 1.0
@@ -225,7 +225,7 @@ class TwoLayersStateEvolution(Specification):
 
 
 class TwoLayersAmp(Simulation):
-    """Approximate message passing estimates the attention matrices of both layers."""
+    """Matrix AMP (approximate message passing) estimates the attention matrices of both layers."""
 
     LAYERS: ClassVar[int] = 2
 

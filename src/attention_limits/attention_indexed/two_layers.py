@@ -1,23 +1,23 @@
 """Two attention layers of extensive width reading two tokens: model, channel, state evolution.
 
-Derived for this project; one layer is that of Boncoraglio et al. 2025 (arXiv:2506.01582). Each layer has weights of its own, as
+Derived for this project; one layer is that of Boncoraglio et al. 2025 (arXiv:2506.01582). The layers have independent weights, as
 in `model`. Only the traceless part T_l = S_l - (tr S_l / d) I acts:
 
     h^1 = X T_1 X^T / sqrt(d),    B = c I + softmax_rows(beta h^1),
     h^2 = B (X T_2 X^T / sqrt(d)) B^T,    y = softmax_rows(beta h^2).
 
-The second layer reads the tokens B X, as in deep attention. Without the trace both raw fields have variance 2 on the diagonal and
-1 off it, and are independent. (With the trace, which is known, the fields of the layers would be correlated, and the data would
-inform about S_1 and S_2 jointly; see docs/attention_indexed_two_layers.md.)
+The second layer reads the tokens B X, as in deep attention. The raw scores of layer l are X T_l X^T / sqrt(d). Without the trace
+they have variance 2 on the diagonal and 1 off it, and are independent. (With the trace, which is known, the scores of the layers
+would be correlated, and the data would give information on S_1 and S_2 jointly; see docs/attention_indexed_two_layers.md.)
 
-For T = 2, y gives h^2 up to one constant. Given h^1 the raw field of layer 2 is then known up to a constant, and the posterior is
-a two-dimensional integral (`two_layers_kernels`). In whitened posterior means z_l in R^2 of the differences
+For T = 2, y determines h^2 up to one constant. Given h^1, the raw scores of layer 2 are then known up to a constant, and the
+posterior is a two-dimensional integral (`two_layers_kernels`). In whitened posterior means z_l in R^2 of the differences
 (h_11 - h_12, h_22 - h_12) of layer l, and V_l = mmse of S_l,
 
     q_hat_l = 4 alpha E ||G_l||_F^2 = alpha k_l / V_l,    k_l = 2 E |z_l|^2,    V_l = mmse(rho, 1 / q_hat_l),
 
 with k_1 + k_2 -> 4, twice the two equations of an output, as V -> 0. E tr G_1 G_2 = 0, since the model is symmetric under
-a change of sign of T_2 and of h^2 at once.
+a simultaneous change of sign of T_2 and of h^2.
 """
 
 import math
@@ -35,7 +35,7 @@ from attention_limits.numerics.statistics import combine_unbiased
 SPREADS = np.sqrt([8.0, 4.0])
 # Prior means and deviations of two sums and two differences.
 NODE_DIMENSION = 8
-# Below this V is taken for exact recovery.
+# A smaller V counts as exact recovery.
 RECOVERED = 1e-7
 
 
@@ -64,11 +64,11 @@ class TwoLayers:
             raise ValueError(f"need skip >= 1 and beta > 0, both finite, got {self.skip} and {self.beta}")
 
     def mixing(self, first):
-        """B (n, 2, 2) of the field of layer 1, `first` (n, 2, 2)."""
+        """B (n, 2, 2) of the scores of layer 1, `first` (n, 2, 2)."""
         return attention(first, self.beta) + self.skip * np.eye(2)
 
     def log_output(self, first, second):
-        """log y (n, 2, 2) of the raw fields of both layers, `first` and `second` (n, 2, 2); y itself may round to zero."""
+        """log y (n, 2, 2) of the raw scores of both layers, `first` and `second` (n, 2, 2); y itself may round to zero."""
         B = self.mixing(first)
         return log_attention(B @ second @ B.transpose(0, 2, 1), self.beta)
 
@@ -102,7 +102,7 @@ class TwoLayers:
 
 
 def contrasts(h):
-    """Sum and difference (..., 2) of (h_11 - h_12, h_22 - h_12) of symmetric fields h (..., 2, 2)."""
+    """Sum and difference (..., 2) of (h_11 - h_12, h_22 - h_12) of symmetric scores h (..., 2, 2)."""
     first, second = h[..., 0, 0] - h[..., 0, 1], h[..., 1, 1] - h[..., 0, 1]
     return np.stack([first + second, first - second], axis=-1)
 
@@ -150,7 +150,7 @@ def channel_averages(model: TwoLayers, V, nodes) -> Averages:
 
 
 def _forward(model, fields):
-    """`TwoLayers.observe` (n, 2) of contrasts (n, 2, 2) of the raw fields; equation of `two_layers_kernels`."""
+    """`TwoLayers.observe` (n, 2) of contrasts (n, 2, 2) of the raw scores; equation of `two_layers_kernels`."""
     (u_s, u_d), (v_s, v_d) = np.moveaxis(fields, 0, -1)
     first, second = (1.0 / (1.0 + np.exp(-0.5 * model.beta * u)) for u in (u_s + u_d, u_s - u_d))
     e = model.skip + first + second - 1.0

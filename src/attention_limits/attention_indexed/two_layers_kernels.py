@@ -1,7 +1,7 @@
-"""Posterior of the fields of two attention layers of extensive width reading two tokens, by an adaptive lattice.
+"""Posterior of the scores of two attention layers of extensive width that read two tokens, by an adaptive lattice.
 
-Derived for this project. Only the differences (h_11 - h_12, h_22 - h_12) of a symmetric 2 x 2 field matter; here they are given
-by their sum and their difference. Layer 1: u = (u_s, u_d), prior means m, variances 8 V_1 and 4 V_1; layer 2, raw:
+Derived for this project. Only the differences (h_11 - h_12, h_22 - h_12) of symmetric 2 x 2 scores matter; the coordinates are
+their sum and their difference. Layer 1: u = (u_s, u_d), prior means m, variances 8 V_1 and 4 V_1; layer 2, raw:
 v = (v_s, v_d), prior means n, variances 8 V_2 and 4 V_2, all independent. With the attention weights
 s_1, s_2 = 1 / (1 + exp(-beta u_1,2)) of each token to itself, u_1,2 = (u_s +- u_d) / 2, and e = c + s_1 + s_2 - 1, the second
 eigenvalue of the mixing matrix (the first is c + 1), the output gives
@@ -12,8 +12,9 @@ so that the posterior of (u, v) given a is a density in u alone:
 
     exp(-(u_s - m_s)^2 / 16 V_1 - (u_d - m_d)^2 / 8 V_1 - (v_s(u) - n_s)^2 / 16 V_2 - (v_d(u) - n_d)^2 / 8 V_2) / |e|^3.
 
-It is summed on an equidistant lattice in (u_1, u_2), where s_1 and s_2 are functions of one coordinate each. A trapezoid rule
-converges geometrically once its step resolves the width, which the lattice finds by zooming in from the whole prior.
+This density is summed on an equidistant lattice in (u_1, u_2), where s_1 and s_2 are functions of one coordinate each. A
+trapezoid rule converges geometrically if its step resolves the width. The lattice finds this width: it starts with the whole
+prior and zooms in.
 """
 
 import math
@@ -126,7 +127,7 @@ def _fill(output, box, lattice):
             y_d = v_d - n_d
             square = p_s * x_s * x_s + p_d * x_d * x_d + q_s * y_s * y_s + q_d * y_d * y_d
             row[j] = 3.0 * log(abs(inverse)) - 0.5 * square
-        # A loop of its own, or neither is vectorised.
+        # Two separate loops, because the compiler vectorises no common loop.
         for j in range(u_2.size):
             best = max(best, row[j])
     return best

@@ -14,7 +14,7 @@ from attention_limits.pipeline.project import load_project
 def audit_command(
     project: Path, families: list[str], output: Path, scale: str, seed: int, results: str, settings: dict
 ) -> None:
-    """Compare, and write a table and, beside it, the same as JSON. Numbers whose cubes are missing are not computed."""
+    """Compare published numbers with ours; write a table, and the same as JSON. A number without its cubes is "not computed"."""
     if output.suffix != ".md":
         raise SpecError([f"--output: {output}: must end in .md"])
     config = {

@@ -21,7 +21,7 @@ def run_command(
     results: str,
     settings: dict,
 ) -> None:
-    """Compute one chunk, or every chunk of an estimator whose file is missing, damaged, or of another seed or code."""
+    """Compute one chunk, or all chunks of an estimator whose files are missing, damaged, or made with another seed or code."""
     experiment = load_experiment(spec, scale, settings)
     part = experiment.parts.get(estimator)
     if part is None:
@@ -32,32 +32,22 @@ def run_command(
         names = ", ".join(item.name for item in part.chunks)
         raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"]) from None
     if output is not None and chunk is None:
-        raise SpecError(["--output: names the file of one chunk; give --chunk too"])
+        raise SpecError(["--output: is the file of one chunk; give --chunk too"])
     _require_parts(experiment)
 
-    from attention_limits.pipeline.chunks import run_chunk
-    from attention_limits.pipeline.digests import chunk_attributes, point_digest
+    from attention_limits.pipeline.chunks import is_current, run_chunk
+    from attention_limits.pipeline.digests import point_digest
 
     folder = results_folder(results, scale)
-    # The workflow names the chunk and knows what is current.
+    # The workflow gives the chunk, and only if its file is not current.
     points = point_digest(part, seed) if chunk is None else None
     for item in chosen:
         path = output or Path(part_folder(folder, part), f"{item.name}.nc")
-        if points and _is_current(path, chunk_attributes(part, item, points)):
+        if points and is_current(path, part, item, points):
             print(f"{path}: exists")
             continue
         computed = run_chunk(experiment, part, item, seed, path, folder)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
-
-
-def _is_current(path: Path, expect: dict[str, str]) -> bool:
-    from attention_limits.pipeline.cubes import read, remake
-
-    try:
-        read(path, remake(path), expect)
-    except CubeError:
-        return False
-    return True
 
 
 def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str, settings: dict) -> None:
@@ -75,7 +65,7 @@ def merge_command(spec: Path, output: Path | None, scale: str, seed: int, result
 
 
 class _Cubes(dict):
-    """Cubes by name; the error for a missing one names those that were given."""
+    """Cubes by name. The error for a missing cube lists the given ones."""
 
     def __missing__(self, name: str):
         raise CubeError([f"this figure needs the cube {name} too; given: {', '.join(self)}"])
@@ -98,7 +88,7 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
     given = _Cubes({path.stem: read_or_set_aside(path, remake(path)) for path in cubes})
     drawn = importlib.import_module(module).draw(given)
     made_of = figure_digest(module, {name: cube.attrs.get("cube_digest") for name, cube in given.items()})
-    # Both kinds of file keep such texts as they are, so that `list` finds the digest among the bytes.
+    # Both file formats store these texts unchanged, so `list` finds the digest among the bytes.
     metadata = {".pdf": {"CreationDate": None, "Keywords": made_of}, ".png": {"Software": None, "Source": made_of}}
     for path in (output, output.with_suffix(".png")):
         with replacing(path) as temporary:
@@ -116,7 +106,7 @@ def _require_parts(experiment: Experiment) -> None:
 
 
 def _require_module(name: str, asked_by: str) -> None:
-    # Looked for, not imported: an import error inside an existing module is a bug and shows its traceback.
+    # The module is not imported: an import error inside an existing module is a bug and shows its traceback.
     from attention_limits.pipeline.provenance import closure
 
     try:

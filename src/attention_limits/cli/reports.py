@@ -51,9 +51,9 @@ def list_command(project: Path, scale: str, seed: int, results: str, settings: d
 
 
 def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
-    """Chunks that no scale sharing the results folder needs: laptop and paper are parts of one another.
+    """Chunks that no scale with the same results folder needs; laptop and paper share one.
 
-    Those of an experiment that is left out stay needed: its file may come back.
+    The chunks of an experiment that is left out count as needed, because its required file may come back.
     """
     config = {"seed": project.seed, "results": project.base, "set": dict(project.settings)}
     sharing = [scale for scale in SCALES if results_folder(project.base, scale) == project.results]
@@ -88,7 +88,7 @@ def _figure_state(files: list[Path], digest: str) -> str:
 
 
 def summary_command(project: Path, scale: str, seed: int, results: str, settings: dict) -> None:
-    """Print the cubes that have points that did not converge, where the results are, and which files were damaged."""
+    """Print the number of unconverged points of each cube, the paths of the results, and the damaged files."""
     from attention_limits.pipeline.cubes import read, remake
 
     loaded = load_project(project, {"scale": scale, "seed": seed, "results": results, "set": settings})
@@ -160,9 +160,9 @@ def _extent(array) -> str:
 
 
 def _unconverged(cube) -> list[tuple[str, int, int]]:
-    """Estimator, number of points that did not converge, number of points, of every variable that says so.
+    """Estimator, number of points that did not converge, number of points, for every variable of convergence.
 
-    Those are `converged`, `held_converged` and the like, `escaped`, and `finite`.
+    These are `converged`, `held_converged` and similar names, `escaped`, and `finite`.
     """
     found = []
     for name in map(str, cube):

@@ -21,7 +21,8 @@ def bisect(function: Callable[[np.ndarray], np.ndarray], low, high, steps: int =
 def false_position(function: Callable[[np.ndarray], np.ndarray], low, high, steps: int = 60) -> np.ndarray:
     """Roots of a smooth function, not positive at `low` and not negative at `high`; arrays of one shape.
 
-    At most so many `steps` of the Illinois method: converges faster than linearly at simple roots, and never leaves the bracket.
+    Takes at most `steps` steps of the Illinois method. It converges faster than linearly at simple roots, and never leaves the
+    bracket.
     """
     at_low, at_high = function(low), function(high)
     x = high

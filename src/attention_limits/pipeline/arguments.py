@@ -50,6 +50,8 @@ def named(rest: list[str]) -> dict:
     """Arguments `--name value` that no option took, by name; numbers are read as such. Raises ValueError for others."""
     if len(rest) % 2 or not all(name.startswith("--") for name in rest[::2]):
         raise ValueError(f"parameters are written --name value, got: {' '.join(rest)}")
+    if twice := sorted({name for name in rest[::2] if rest[::2].count(name) > 1}):
+        raise ValueError(f"given twice: {', '.join(twice)}")
     found = {}
     for name, text in zip(rest[::2], rest[1::2], strict=True):
         try:

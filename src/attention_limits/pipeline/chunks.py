@@ -1,4 +1,4 @@
-"""Compute one chunk: take the points that exist, compute the rest, write the file."""
+"""Compute one chunk: copy the points that exist, compute the others, write the file."""
 
 import importlib
 import json
@@ -26,20 +26,20 @@ INDEX = ".index.json"
 
 
 def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, output: Path, results: str) -> int:
-    """Make the file of one chunk and return how many of its points were computed rather than copied.
+    """Write the file of one chunk and return the number of computed (not copied) points.
 
-    Points that sound chunk files in the folder of `output` hold, under the same model, solver, seed and code, are copied; the
-    estimator runs on the fewest full blocks that cover the others. `results` is the folder of the scale, below which the data
-    lie that it reads. Raises CubeError when these are missing, and when it returns something else than it was asked for.
+    Points are copied from valid chunk files in the folder of `output` with the same model, solver, seed and code. The estimator
+    runs on full blocks that cover the other points. `results` is the folder of the scale; it contains the data that the estimator
+    reads. Raises CubeError when these data are missing, and when the dataset of the estimator is not the requested one.
     """
     attributes = chunk_attributes(part, chunk, point_digest(part, seed))
     spec = part.effective(chunk)
-    pieces, missing = _existing(spec, attributes["point_digest"], output)
+    pieces, missing = _existing(spec, attributes["point_digest"], _other_files(part, output))
     computed = int(missing.sum())
     if computed:
         run = importlib.import_module(part.module).run
         streams = Streams(seed, part.family, part.experiment)
-        # Where things are, and how they are opened, decides no number: neither is kept in the file.
+        # The place of files and the way to open them decide no number, so the file does not contain them.
         tools = {"project": str(part.project)}
         if part.reads is not None:
             tools["data"] = DataFiles(part.reads, seed, results)
@@ -61,8 +61,17 @@ def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, 
     return computed
 
 
+def is_current(path: Path, part: Estimator, chunk: Chunk, points: str) -> bool:
+    """Whether `path` is a sound file of a chunk; `points` is the digest of its points."""
+    try:
+        cubes.read(path, cubes.remake(path), chunk_attributes(part, chunk, points))
+    except CubeError:
+        return False
+    return True
+
+
 class DataFiles:
-    """The data that one estimator reads, opened point by point: what `spec["data"]` of its `run` is."""
+    """The data that one estimator reads, opened point by point. An instance is `spec["data"]` of its `run`."""
 
     def __init__(self, data: Estimator, seed: int, results: str):
         self._data, self._folder = data, Path(part_folder(results, data))
@@ -71,8 +80,8 @@ class DataFiles:
     def __call__(self, replica: int, **point: float) -> xr.Dataset:
         """The dataset of one point, without the dimensions of the grid and the replica, in memory.
 
-        `point` holds the grid values of the reader; those the data do not scan are ignored. Raises CubeError when the file is
-        missing, damaged or outdated.
+        `point` holds the grid values of the estimator; keys that the data do not scan are ignored. Raises CubeError when the file
+        is missing, damaged or outdated.
         """
         chunk = Chunk({key: [point[key]] for key in self._data.grid}, [replica])
         path = self._folder / f"{chunk.name}.nc"
@@ -81,9 +90,9 @@ class DataFiles:
 
 
 def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:
-    """Cover the true places of a truth array of any number of axes by disjoint outer products of indices.
+    """Cover the true entries of a boolean array of any number of axes by disjoint outer products of indices.
 
-    Indices of the first axis whose remainder looks the same share a block, axis by axis.
+    Indices of the first axis with equal subarrays are in one block; the subarrays are covered in the same way.
     """
     if missing.ndim == 1:
         index = np.flatnonzero(missing).tolist()
@@ -98,15 +107,21 @@ def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:
             yield (index, *rest)
 
 
-def _existing(spec: dict, points: str, output: Path) -> tuple[list[xr.Dataset], np.ndarray]:
-    """The wanted points other files of the folder hold, as datasets, and which points none holds."""
+def _other_files(part: Estimator, output: Path) -> list[Path]:
+    """The chunk files in the folder of `output`, without the present chunks, because these have no common points."""
+    there = [path for path in sorted(output.parent.glob("[!.]*.nc")) if path.name != output.name]
+    planned = {chunk.name for chunk in part.chunks} if there else ()
+    return [path for path in there if path.stem not in planned]
+
+
+def _existing(spec: dict, points: str, files: list[Path]) -> tuple[list[xr.Dataset], np.ndarray]:
+    """The wanted points that `files` hold, as datasets, and the array of the missing points."""
     axes = {**spec["grid"], "replica": spec["replicas"]}
     missing = np.ones([len(values) for values in axes.values()], dtype=bool)
     position = [{value: i for i, value in enumerate(values)} for values in axes.values()]
     pieces = []
-    for name, (made_by, held) in _index(output.parent, list(axes)).items():
-        path = output.parent / name
-        if path == output or made_by != points:
+    for path, (made_by, held) in _index(files, list(axes)).items():
+        if made_by != points:
             continue
         shared = [[at[value] for value in values if value in at] for values, at in zip(held, position, strict=True)]
         found = np.zeros_like(missing)
@@ -126,20 +141,22 @@ def _existing(spec: dict, points: str, output: Path) -> tuple[list[xr.Dataset], 
     return pieces, missing
 
 
-def _index(folder: Path, axes: list[str]) -> dict[str, tuple[str, list[list[float]]]]:
-    """By name of file: the digest of its points, and its values of each axis.
+def _index(files: list[Path], axes: list[str]) -> dict[Path, tuple[str, list[list[float]]]]:
+    """By file: the digest of its points, and its values of each axis.
 
-    A file of the folder keeps the index, so that each job opens only the files that are new since the last one.
+    A file in the folder stores the index, so a job opens only the files that are new since the last job.
     """
     import netCDF4
 
-    path = folder / INDEX
+    if not files:
+        return {}
+    path = files[0].parent / INDEX
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         known = {}
     found, changed = {}, False
-    for file in sorted(folder.glob("[!.]*.nc")):
+    for file in files:
         try:
             status = file.stat()
         except FileNotFoundError:
@@ -153,20 +170,20 @@ def _index(folder: Path, axes: list[str]) -> dict[str, tuple[str, list[list[floa
             except UNREADABLE:
                 held = ["", []]
             known[file.name], changed = [stamp, *held], True
-        found[file.name] = known[file.name][1:]
+        found[file] = known[file.name][1:]
     if changed:
         with replacing(path) as temporary:
-            temporary.write_text(json.dumps({name: known[name] for name in found}), encoding="utf-8")
+            temporary.write_text(json.dumps({file.name: known[file.name] for file in found}), encoding="utf-8")
     return found
 
 
 def _checked(dataset: xr.Dataset, spec: dict, module: str) -> xr.Dataset:
-    """`dataset` when it covers exactly the block it was asked for. Raises CubeError otherwise."""
+    """`dataset` if it covers exactly the requested block. Raises CubeError otherwise."""
     axes = {**spec["grid"], "replica": spec["replicas"]}
     problems = []
     for name, values in axes.items():
         if name not in dataset.coords or dataset[name].values.tolist() != list(values):
-            problems.append(f"{module}: run() returned other values of {name} than the {values} asked for")
+            problems.append(f"{module}: run() returned other values of {name} than the requested {values}")
     for name in dataset.data_vars:
         if dataset[name].dims[: len(axes)] != tuple(axes):
             problems.append(f"{module}: {name} has dimensions {dataset[name].dims}, must begin with {tuple(axes)}")

@@ -1,4 +1,4 @@
-"""Put datasets of one estimator side by side, and together over estimators."""
+"""Combine the datasets of one estimator, and of several estimators."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,9 +7,9 @@ import xarray as xr
 
 
 class Misfit(Exception):
-    """Parts that cannot be put together.
+    """Parts that cannot be combined.
 
-    `reason` is "names", "kind", "twice" or "dimension", `about` what it is about: variables, and then dimension and estimator.
+    `reason` is "names", "kind", "twice" or "dimension"; `about` names the variables, and then dimension and estimator.
     """
 
     def __init__(self, reason: str, *about: str):
@@ -18,7 +18,7 @@ class Misfit(Exception):
 
 
 def union(datasets: Iterable[xr.Dataset]) -> dict[str, np.ndarray]:
-    """The values of every coordinate that occur in any dataset: numbers sorted, text in order of appearance."""
+    """All values of every coordinate in any dataset: numbers sorted, text in order of appearance."""
     values: dict[str, dict] = {}
     for dataset in datasets:
         for name in dataset.dims:
@@ -32,9 +32,9 @@ def union(datasets: Iterable[xr.Dataset]) -> dict[str, np.ndarray]:
 def fill(datasets: list[xr.Dataset], coordinates: Mapping[str, np.ndarray] | None = None) -> xr.Dataset:
     """All datasets in one, each at its place in arrays over `coordinates`, by default the union of theirs.
 
-    What nothing covers is missing: NaN, or empty text; whole numbers and truth values become floats where, and only where,
-    something is missing. Raises Misfit when the datasets hold different variables, when a variable has different dimensions or
-    types, and when two datasets cover the same place.
+    Places that no dataset covers are missing: NaN, or empty text. Variables of whole numbers and truth values become floats only
+    if some of their values are missing. Raises Misfit when the datasets hold different variables, when a variable has different
+    dimensions or types, and when two datasets cover the same place.
     """
     coordinates = union(datasets) if coordinates is None else dict(coordinates)
     position = {name: {value: i for i, value in enumerate(values.tolist())} for name, values in coordinates.items()}
@@ -82,9 +82,9 @@ def _with_missing(array: np.ndarray, covered: np.ndarray) -> np.ndarray:
 def join(parts: Mapping[str, xr.Dataset], model: Mapping[str, Mapping], leading: list[str]) -> xr.Dataset:
     """Join estimators into one dataset over the union of their grids. Raises Misfit when that cannot be done.
 
-    A variable of two or more estimators gets the dimension `estimator`; one of a single estimator gets the
-    attribute `estimator` instead. Where one estimator scans what is a fixed key of another's `model`, the
-    other is placed at its fixed value. `leading` is the order of the first dimensions.
+    A variable of two or more estimators gets the dimension `estimator`; a variable of one estimator gets the attribute
+    `estimator`. If one estimator scans a key that is fixed in the `model` of another one, the other one is placed at its fixed
+    value. `leading` is the order of the first dimensions.
     """
     owners: dict[str, list[str]] = {}
     for estimator, dataset in parts.items():

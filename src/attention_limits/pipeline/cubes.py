@@ -28,7 +28,7 @@ _IDENTITY = ("family", "experiment", "estimator", "grid", "replicas")
 
 @contextmanager
 def misfits_named() -> Iterator[None]:
-    """Raises CubeError, with a message, in place of Misfit."""
+    """Raises CubeError with a message instead of Misfit."""
     try:
         yield
     except Misfit as error:
@@ -36,7 +36,7 @@ def misfits_named() -> Iterator[None]:
 
 
 def annotate(dataset: xr.Dataset, family: str, grid: list[str]) -> xr.Dataset:
-    """A copy of `dataset` with the registry's attributes on every variable and coordinate, and nothing else's.
+    """A copy of `dataset` with the registry's attributes on every variable and coordinate, and no other attributes.
 
     `grid` lists the grid keys of the experiment. A variable's dimensions must be some of (estimator, grid keys,
     replica) followed by exactly the registered ones. Only the attribute `estimator` of a variable is kept.
@@ -63,7 +63,7 @@ def annotate(dataset: xr.Dataset, family: str, grid: list[str]) -> xr.Dataset:
 
 
 class DamagedError(CubeError):
-    """A file is there and is not what its name says: truncated, altered, or another file; `what` says which."""
+    """A file that does not have the content of its name: truncated, altered, or another file; `what` is the message."""
 
     def __init__(self, path: Path, what: str, repair: str):
         self.what = what
@@ -73,8 +73,8 @@ class DamagedError(CubeError):
 def read(path: Path, repair: str, expect: dict[str, str] | None = None, chunk: dict | None = None) -> xr.Dataset:
     """Read a whole data file into memory and validate it.
 
-    `repair` says how the file is made anew; `expect` holds attributes that the file must have, `chunk` the specification that it
-    is about, in grid and replicas. Raises CubeError, naming the file and the repair, when it is missing or outdated, and
+    `repair` states how to make the file again. `expect` holds attributes that the file must have, `chunk` the specification whose
+    grid and replicas it must have. Raises CubeError with the file and the repair when the file is missing or outdated, and
     DamagedError when it is truncated, damaged or foreign.
     """
     path = Path(path)
@@ -87,22 +87,22 @@ def read(path: Path, repair: str, expect: dict[str, str] | None = None, chunk: d
     try:
         dataset = load(path)
     except UNREADABLE as error:
-        # Numbers of the netCDF library are negative; positive ones are those of the system, and say nothing of the file.
+        # Error numbers of the netCDF library are negative; positive ones come from the system and do not concern the content.
         if (getattr(error, "errno", None) or 0) > 0:
             raise CubeError([f"{path}: cannot be read: {error.strerror}"]) from None
-        raise problem(f"is no readable netCDF file ({' '.join(str(error).split())})") from None
+        raise problem(f"is not a readable netCDF file ({' '.join(str(error).split())})") from None
     if "data_digest" not in dataset.attrs:
         raise problem("was not written by attention-limits")
     if dataset.attrs["data_digest"] != data_digest(dataset):
-        raise problem("is damaged: its data do not have its checksum")
+        raise problem("is damaged: its data do not agree with its checksum")
     spec = _of_json(dataset.attrs.get("spec"))
     if spec is None or dataset.attrs.get("spec_digest") != digest(spec):
-        raise problem("is damaged: its specification does not have its checksum")
+        raise problem("is damaged: its specification does not agree with its checksum")
     if chunk is not None and any(spec.get(key) != chunk[key] for key in _IDENTITY):
         raise problem("is the file of another chunk")
     for key, value in (expect or {}).items():
         if dataset.attrs.get(key) != value:
-            what = f"was made from another specification, seed or code (its {key} differs)"
+            what = f"was made with another specification, seed or code (its {key} differs)"
             raise CubeError([f"{path}: {what}; repair: {repair}"])
     return dataset
 
@@ -110,7 +110,7 @@ def read(path: Path, repair: str, expect: dict[str, str] | None = None, chunk: d
 def read_or_set_aside(
     path: Path, repair: str, expect: dict[str, str] | None = None, chunk: dict | None = None
 ) -> xr.Dataset:
-    """Like `read`, but a damaged or foreign file is set aside, and the CubeError says where it is."""
+    """Like `read`, but a damaged or foreign file is set aside, and the CubeError gives its new path."""
     try:
         return read(path, repair, expect, chunk)
     except DamagedError as error:
@@ -119,7 +119,7 @@ def read_or_set_aside(
 
 
 def remake(path: Path, config: Sequence[str] = ()) -> str:
-    """The command that makes a file of the workflow anew, to be pasted into a shell."""
+    """The shell command that makes a file of the workflow again."""
     name = shlex.quote(str(path))
     return f"rm -f {name} && snakemake {name}" + (f" --config {shlex.join(config)}" if config else "")
 

@@ -1,9 +1,9 @@
-"""Damaged files of the results: found before a run, set aside, so that the workflow makes them again."""
+"""Damaged files of the results. A run finds them before it starts and sets them aside, so that the workflow makes them again."""
 
 from pathlib import Path
 
 SUFFIX = ".damaged"
-# The netCDF library raises any of these on a damaged file. Where the damage is decides which.
+# The netCDF library raises one of these for a damaged file; which one depends on the place of the damage.
 UNREADABLE = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
 
 
@@ -17,17 +17,17 @@ def set_aside(path: Path) -> Path:
 
 
 def aside_lines(results: str) -> list[str]:
-    """One line for each file below a folder of results that was set aside, for people."""
+    """One line for each file below a folder of results that was set aside."""
     found = sorted(Path(results).rglob(f"*.nc*{SUFFIX}"))
-    return [f"{path}: was damaged, so it was set aside; remove it when you have looked at it" for path in found]
+    return [f"{path}: was damaged, so it was set aside; remove it after you have looked at it" for path in found]
 
 
 def damaged_chunks(project, family: str, experiment: str) -> dict[Path, str]:
-    """The damaged, foreign and outdated files among the chunks of a cube of a `Project`, each with what is wrong.
+    """The damaged, foreign and outdated files among the chunks of a cube of a `Project`, each with a message.
 
-    Only files that something else than the workflow has changed are read: those newer than the benchmark of their job, which
-    Snakemake writes after them, and than the cube, as far as there are any. So a start with ten thousand chunks asks for their
-    dates and reads none.
+    This reads only files that a program other than the workflow has changed. They are newer than the benchmark of their job,
+    which Snakemake writes after them, and newer than the cube, if these files exist. So a start with ten thousand chunks looks
+    at their dates and reads none of them.
     """
     from attention_limits.pipeline.digests import chunk_attributes, point_digest
 

@@ -1,4 +1,4 @@
-"""Digests of everything that a file of the results depends on. By them Snakemake, and a reader, see whether it is current.
+"""Digests of everything that a file of the results depends on. Snakemake and the readers of a file compare them.
 
 Nothing here imports numpy: the workflow computes all digests at each start.
 """
@@ -13,7 +13,7 @@ from attention_limits.pipeline.registry import SHARED_REGISTRY, registry_module
 def chunk_code(part: Estimator) -> str:
     """Digest of all code that decides the numbers of an estimator: its module, the random streams, the data it reads.
 
-    The bytes of required files, and what they import from this package, belong to it. Raises ModuleNotFoundError when the
+    It includes the bytes of required files and the modules of this package that they import. Raises ModuleNotFoundError when the
     estimator has no module, and OSError when a required file is missing.
     """
     files = [*part.specification.code_files(part), *(part.project / name for name in part.requires)]
@@ -23,7 +23,7 @@ def chunk_code(part: Estimator) -> str:
 
 
 def chunk_attributes(part: Estimator, chunk: Chunk, points: str) -> dict[str, str]:
-    """The attributes by which the file of a chunk is known to be current; `points` is what `point_digest` returns."""
+    """The attributes that the file of a chunk has if it is current; `points` is the result of `point_digest`."""
     return {"spec_digest": digest(part.effective(chunk)), "point_digest": points}
 
 

@@ -1,8 +1,8 @@
-"""The two kinds of bad input: a specification a person wrote, and a data file on disk."""
+"""The two kinds of bad input: a specification, and a data file on disk."""
 
 
 class SpecError(ValueError):
-    """A configuration file is wrong. `problems` holds one line for each thing that is wrong."""
+    """A configuration file is wrong. `problems` holds one line for each problem."""
 
     def __init__(self, problems: list[str]):
         self.problems = list(problems)
@@ -10,7 +10,7 @@ class SpecError(ValueError):
 
 
 class CubeError(ValueError):
-    """A data file is missing, damaged or not the one asked for. `problems` holds one line each."""
+    """A data file is missing, damaged or not the requested one. `problems` holds one line for each problem."""
 
     def __init__(self, problems: list[str]):
         self.problems = list(problems)

@@ -14,7 +14,7 @@ from attention_limits.pipeline.specification import Specification
 
 @dataclass(frozen=True)
 class Estimator:
-    """One way to compute the experiment, or one kind of data it reads: all that its jobs need, defaults filled in.
+    """One way to compute the experiment, or one kind of data that it reads: everything that its jobs need, with all defaults.
 
     `blocks` are the sizes of the chunks by grid key and `replicas`; a missing key means the whole axis.
     `project` is the folder that holds `config/`; it enters no digest. `reads` is the data that its jobs read, `requires`
@@ -37,7 +37,7 @@ class Estimator:
 
     @property
     def is_data(self) -> bool:
-        """Whether this is data that estimators read."""
+        """True for data that estimators read."""
         return not issubclass(self.specification, Specification)
 
     @property
@@ -47,11 +47,11 @@ class Estimator:
 
     @functools.cached_property
     def chunks(self) -> tuple[Chunk, ...]:
-        """All jobs, cut when they are first asked for: there may be many, and a job needs only itself."""
+        """All jobs. They are cut at the first access, because there may be many and a job needs only its chunk."""
         return tuple(cut(self.grid, self.replicas, self.blocks))
 
     def chunk(self, name: str) -> Chunk:
-        """The chunk of a name. Raises KeyError when there is none."""
+        """The chunk with a name. Raises KeyError when there is none."""
         for chunk in self._chunks_by_ranges.get(name.rpartition("_")[0], ()):
             if chunk.name == name:
                 return chunk
@@ -59,7 +59,7 @@ class Estimator:
 
     @functools.cached_property
     def _chunks_by_ranges(self) -> dict[str, list[Chunk]]:
-        # By the readable part of the name: the other part costs a hash, which a job that asks for one chunk need not pay.
+        # The key is the readable part of the name: the other part is a hash, and a job that needs one chunk saves its time.
         found: dict[str, list[Chunk]] = {}
         for chunk in self.chunks:
             found.setdefault(chunk.ranges, []).append(chunk)
@@ -71,7 +71,7 @@ class Estimator:
         return plain if self.reads is None else {**plain, "reads": self.reads.name}
 
     def effective(self, chunk: Chunk) -> dict:
-        """The plain dictionary handed to `run`: all that decides the numbers of a chunk, beside seed and code."""
+        """The plain dictionary for `run`: everything that decides the numbers of a chunk, except seed and code."""
         plain = {
             "family": self.family,
             "experiment": self.experiment,
@@ -89,7 +89,7 @@ class Estimator:
         return digest(shared if self.reads is None else [*shared, self.reads._identity()])
 
     def data_chunks(self, chunk: Chunk) -> list[Chunk]:
-        """The chunks of the data that a chunk reads: one per point, grid keys that the data do not scan left out."""
+        """The chunks of the data that a chunk reads: one per point, without the grid keys that the data do not scan."""
         keys = list(self.reads.grid)
         points = itertools.product(*(chunk.grid[key] for key in keys), chunk.replicas)
         return [Chunk({key: [x] for key, x in zip(keys, point, strict=True)}, [replica]) for *point, replica in points]
@@ -123,7 +123,7 @@ class Experiment:
         return {**self.data, **self.estimators}
 
     def missing(self) -> list[str]:
-        """One line for each required file that is not there: its path, what it is and where to get it."""
+        """One line for each missing required file: its path, its content and its source."""
         there = {self.project / name: what for name, what in self.requires.items()}
         return [f"{path} is missing: save there {what}" for path, what in there.items() if not path.is_file()]
 

@@ -31,12 +31,12 @@ SECTIONS = ("data", "estimators")
 
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
-_Source = Annotated[_Text, Field(description="What the file is and where to get it, shown while it is missing.")]
+_Source = Annotated[_Text, Field(description="Content and source of the file, printed while it is missing.")]
 _Parts = dict[Name, dict]
 
 
 class Overlay(Section):
-    """Values that replace those of the file at one scale: only estimators and data that the file has."""
+    """Values that replace those of the file at one scale. All its estimators and data are also in the file."""
 
     model: dict = {}
     data: _Parts = {}
@@ -58,17 +58,19 @@ class File(Section):
     model: Annotated[
         dict | str,
         Field(
-            description="Parameters of all estimators, or a name of models.yaml, or {base: name} and the keys that differ."
+            description="Parameters of all estimators, or the name of a model of models.yaml, or {base: name} and other values."
         ),
     ] = {}
     requires: Annotated[
         dict[_Path, _Source],
         Field(
-            description="Files, relative to the project. While one is missing, the workflow leaves the experiment out."
+            description="Paths of files, relative to the project. While one is missing, the workflow leaves out the experiment."
         ),
     ] = {}
-    data: Annotated[_Parts, Field(description="Data that estimators read: name to grid, replicas, solver.")] = {}
-    estimators: Annotated[_Parts, Field(min_length=1, description="Name to grid, replicas, solver, chunk, reads.")]
+    data: Annotated[_Parts, Field(description="Data that estimators read, by name: grid, replicas, solver.")] = {}
+    estimators: Annotated[
+        _Parts, Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
+    ]
     scales: Scales = Scales()
 
 
@@ -85,7 +87,7 @@ class Family:
 def load_family(name: str) -> Family:
     """The family of a folder of the package. Raises ModuleNotFoundError when it has no `specs.py`."""
     module = f"{PACKAGE}.{name}.specs"
-    # Looked for, not tried: an import error inside an existing module is a bug and shows its traceback.
+    # The import is not tried first: an import error inside an existing module is a bug and shows its traceback.
     if not has_module(module):
         raise ModuleNotFoundError(f"no module {module}", name=module)
     specs = importlib.import_module(module)
@@ -95,18 +97,22 @@ def load_family(name: str) -> Family:
 def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None = None) -> Experiment:
     """Read `config/<family>/experiments/<experiment>.yaml` at one scale.
 
-    `settings` holds changes of models: family -> model of `models.yaml` -> key -> value. Every scale of the file is validated,
-    whichever is asked for. Raises SpecError with one line per problem.
+    `settings` holds changes of models: family -> model of `models.yaml` -> key -> value. Every scale of the file is validated.
+    Raises SpecError with one line per problem.
     """
     path = Path(path)
     if scale not in SCALES:
         raise SpecError([f"{path}: scale: {scale!r}: allowed: {', '.join(SCALES)}"])
+    return experiment_of(path, read_yaml(path), scale, settings)
+
+
+def experiment_of(path: Path, document: dict, scale: str = "laptop", settings: Mapping | None = None) -> Experiment:
+    """The experiment whose file is `path`, or would be, with the content `document`; everything else as `load_experiment`."""
     name = path.absolute().parents[1].name
     try:
         family = load_family(name)
     except ModuleNotFoundError as error:
-        raise SpecError([f"{path}: the folder {name} is no family: {error}"]) from None
-    document = read_yaml(path)
+        raise SpecError([f"{path}: the folder {name} is not a family: {error}"]) from None
     _, found = validated(File, document)
     if not found:
         models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))
@@ -118,7 +124,7 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
         if not wrong:
             fixed = {*own, *overlay.get("model", {})}
             experiments[which], wrong = _expand(path, which, _overlaid(document, overlay), fixed, family)
-        # A problem of the file itself appears at every scale and is reported once; others are reported below their scale.
+        # A problem of the file itself appears at every scale; it is reported once. Others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
     if found:
@@ -160,7 +166,7 @@ def _unknown_names(document: dict, overlay: Mapping) -> list[Problem]:
 def _overlaid(base: dict, overlay: Mapping) -> dict:
     """`base` with the values of `overlay` in it, mapping by mapping.
 
-    An axis that is written in the other way, as a list of values or as a range, is replaced as a whole.
+    An axis that the overlay writes in the other form (list of values or range) is replaced as a whole.
     """
     merged = dict(base)
     for key, value in overlay.items():
@@ -186,7 +192,9 @@ def _expand(
             continue
         read |= fields(classes[name], "model")
         if "model" in written:
-            found.append(((section, name, "model"), "unknown key; the model of the file is that of all estimators"))
+            found.append(
+                ((section, name, "model"), "unknown key; write model once, at the top of the file, for all estimators")
+            )
         part, wrong = _validated(classes[name], written, model, fixed)
         if part is not None and (reads := getattr(part, "reads", None)) and reads not in data:
             wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
@@ -249,7 +257,7 @@ def _validated(
         found += [(("grid", key, *keys), text) for keys, text in wrong]
         # An axis takes the place of a key of a named model, never of a key that the file itself gives.
         if key in fixed and not of_model:
-            found.append((("grid", key), "is in model too; a key is either fixed or scanned"))
+            found.append((("grid", key), "is also in model; a key is either fixed or scanned"))
     cuttable = [*axes, "replicas"]
     unknown = [key for key in blocks if key not in cuttable] if isinstance(blocks, dict) else []
     found += [(("chunk", key), f"unknown key; allowed: {', '.join(cuttable)}") for key in unknown]
@@ -260,7 +268,7 @@ def _validated(
     )
     for keys, text in wrong:
         if keys[0] in ("grid", "model") and keys[1:2] and keys[1] in axes:
-            # One wrong value is enough of a long axis.
+            # Of a long axis one wrong value is reported.
             keys = ("grid", keys[1])
         if not any(keys == other[: len(keys)] for other, _ in found):
             found.append((keys, text))

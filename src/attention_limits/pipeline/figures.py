@@ -15,23 +15,23 @@ from attention_limits.pipeline.yaml_reader import read_yaml
 
 
 class FigureEntry(Section):
-    """One figure: who draws it, from what."""
+    """One figure: its module and its cubes."""
 
     title: Annotated[str, Field(min_length=1, description="One line.")]
     cubes: Annotated[list[Name], Field(min_length=1, description="Experiments of the family.")]
     same_model: Annotated[
         list[str],
-        Field(description="Keys of the model that must have one value in all cubes, which are drawn together."),
+        Field(description="Keys of the model that must have the same value in all cubes of the figure."),
     ] = []
     module: Annotated[
         Name | None,
-        Field(description="Module in the folder figures of the family, if it is not that of the figure's name."),
+        Field(description="Module in the folder figures of the family, if its name is not that of the figure."),
     ] = None
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: the module that draws it and the cubes it is drawn from."""
+    """One figure: its module, its cubes and its caption."""
 
     name: str
     family: str
@@ -44,7 +44,7 @@ class Figure:
 def load_figures(
     source: Path, family: str, experiments: Mapping[str, Experiment], left_out: set[str]
 ) -> tuple[dict[str, Figure], list[str]]:
-    """The figures of a family by name, without those of experiments that are left out, and what is wrong with any."""
+    """The figures of a family by name, without those of experiments that are left out, and the problems of all figures."""
     if not source.is_file():
         return {}, []
     figures, found, prefix = {}, [], load_family(family).prefix
@@ -82,4 +82,4 @@ def _differing(key: str, experiments: list[Experiment]) -> list[str]:
     if len(values) == 1:
         return []
     found = "; ".join(f"{value} in {', '.join(sorted(names))}" for value, names in values.items())
-    return [f"{key}: {found or 'in none of the cubes'}: drawn together, they need one and the same value"]
+    return [f"{key}: {found or 'in none of the cubes'}: the cubes of one figure must have the same value"]

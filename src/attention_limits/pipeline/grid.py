@@ -1,4 +1,4 @@
-"""Grids of parameter values, replicas, and the chunks they are cut into."""
+"""Grids of parameter values, replicas, and their chunks."""
 
 import functools
 import itertools
@@ -17,16 +17,16 @@ class Chunk:
 
     @functools.cached_property
     def name(self) -> str:
-        """A name made of the content alone: ranges to read, then eight digits of a hash of every value.
+        """A name made only from the content: readable ranges, then eight digits of a hash of all values.
 
-        No index enters, so that a larger grid or more replicas never gives an old name to new content.
+        It contains no index, so a larger grid or more replicas never give an old name to new content.
         """
         exact = {key: [float(value).hex() for value in values] for key, values in self.grid.items()}
         return f"{self.ranges}_{digest([exact, self.replicas])[:8]}"
 
     @property
     def ranges(self) -> str:
-        """The part of the name that people read, which costs no hash."""
+        """The readable part of the name; it needs no hash."""
         parts = [key + _span(values) for key, values in self.grid.items()] + ["replicas" + _span(self.replicas)]
         return "_".join(parts)
 
@@ -39,7 +39,7 @@ class Chunk:
 def axis_values(axis: dict) -> list[float]:
     """The values of `{start, stop, num, spacing}` or `{values: [...]}`, rounded to 12 significant digits.
 
-    Rounding makes 0.1 of a range the 0.1 a person writes, so that grids of two estimators meet exactly.
+    After rounding, 0.1 from a range equals a written 0.1, so the grids of two estimators have equal values.
     Raises ValueError when the values are not strictly increasing, or the ends of logarithmic spacing not positive.
     """
     if "values" in axis:
@@ -81,7 +81,7 @@ def cut(grid: dict[str, list[float]], replicas: int, chunk: dict[str, int]) -> l
 
 
 def single(grid: dict[str, list[float]]) -> dict[str, int]:
-    """The block sizes that make every point a chunk of its own."""
+    """The block sizes with one point in every chunk."""
     return dict.fromkeys([*grid, "replicas"], 1)
 
 

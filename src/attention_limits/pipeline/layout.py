@@ -1,7 +1,7 @@
 """The bytes of a cube, given its chunks: this module joins, describes and writes them.
 
-The digest of a cube holds the code of this module and of what it imports. So it imports no messages, no YAML and no schema.
-What refuses, asks or explains stands elsewhere: `cubes` reads and checks, `merge` finds the chunks.
+The digest of a cube contains the code of this module and of the modules that it imports. Therefore it imports no messages, no
+YAML and no schema. Other modules check and explain: `cubes` reads and validates files, `merge` finds the chunks.
 """
 
 import errno
@@ -39,9 +39,9 @@ def grid_keys(experiment) -> list[str]:
 
 
 def described(dataset: xr.Dataset, family: str) -> xr.Dataset:
-    """A copy with the registry's attributes on every variable and coordinate, and nothing else's.
+    """A copy with the registry's attributes on every variable and coordinate, and no other attributes.
 
-    Only the attribute `estimator` of a variable is kept. Raises KeyError for what the registry does not know.
+    Only the attribute `estimator` of a variable is kept. Raises KeyError for a name that is not in the registry.
     """
     known, result = registry(family), dataset.copy()
     result.attrs = {}
@@ -101,10 +101,10 @@ def data_digest(dataset: xr.Dataset) -> str:
 
 
 def write_atomic(dataset: xr.Dataset, path: Path) -> None:
-    """Write `dataset` to the netCDF file `path`, whole or not at all, with a checksum of its data.
+    """Write `dataset` to the netCDF file `path`, completely or not at all, with a checksum of its data.
 
-    The bytes depend on the dataset alone: no date, no history. All numbers are compressed but those in single precision,
-    the raw random data, which would take long and gain nothing. Raises OSError when the disk refuses.
+    The bytes depend on the dataset alone; there is no date and no history. All numbers are compressed except those in single
+    precision. These are raw random data, and compression would be slow and useless. Raises OSError when the disk refuses.
     """
     dataset = dataset.assign_attrs(data_digest=data_digest(dataset))
     encoding = {}
@@ -118,7 +118,7 @@ def write_atomic(dataset: xr.Dataset, path: Path) -> None:
         try:
             dataset.to_netcdf(temporary, engine="netcdf4", encoding=encoding)
         except RuntimeError:
-            # All that the netCDF library says of a full disk is "HDF error".
+            # The netCDF library reports a full disk as "HDF error" only.
             if shutil.disk_usage(temporary.parent).free > dataset.nbytes + 1_000_000:
                 raise
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None

@@ -1,4 +1,4 @@
-"""All chunks of an experiment into its one cube."""
+"""Merge all chunks of an experiment into its cube."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +18,9 @@ from attention_limits.pipeline.provenance import versions
 def merge(experiment: Experiment, seed: int, results: str, output: Path, config: Sequence[str] = ()) -> None:
     """Read every chunk of an experiment below the folder `results` of its scale, combine them and write the cube.
 
-    Chunks of one estimator are put side by side; a variable of several estimators gets the dimension
-    `estimator`. Damaged and foreign chunks are set aside. Raises CubeError naming these, every missing chunk and every
-    outdated one, with the command that makes it anew (under `config`), all in one go.
+    A variable of several estimators gets the dimension `estimator`. Damaged and foreign chunks are set aside. Raises one
+    CubeError for all these chunks, all missing and all outdated ones, each with the command that makes it again (with the
+    options `config`).
     """
     problems, parts = [], {}
     for name, part in experiment.estimators.items():

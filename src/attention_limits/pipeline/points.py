@@ -10,7 +10,7 @@ from attention_limits.pipeline.progress import progress
 
 
 def points(spec: dict) -> list[tuple[dict[str, float], int]]:
-    """The grid values by key, and the replica, of every point of a specification, the replica running fastest."""
+    """The grid values by key, and the replica, of every point of a specification; the replica changes fastest."""
     keys = list(spec["grid"])
     grid = itertools.product(*spec["grid"].values(), spec["replicas"])
     return [(dict(zip(keys, values, strict=True)), replica) for *values, replica in grid]

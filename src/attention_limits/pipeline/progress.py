@@ -1,4 +1,4 @@
-"""Progress of a loop, for people."""
+"""Progress of a loop on a terminal."""
 
 import sys
 from collections.abc import Iterable

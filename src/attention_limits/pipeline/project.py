@@ -32,20 +32,24 @@ _Path = Annotated[
 
 
 class Run(Section):
-    """The options of one run of the workflow. No parameter of an experiment is among them."""
+    """The options of one run of the workflow. They contain no parameter of an experiment."""
 
     scale: Annotated[
         Literal["laptop", "paper", "smoke"],
-        Field(description="How large: laptop, the papers' replica numbers, or a quick test."),
+        Field(
+            description="Replicas and sizes. paper extends the results of laptop; smoke is a quick test, in the folder smoke."
+        ),
     ] = "laptop"
     seed: Annotated[Whole, Field(ge=0, description="Root seed of all random streams.")] = 0
-    results: Annotated[_Path, Field(description="Folder of all results.")] = RESULTS
-    project: Annotated[_Path, Field(description="Folder that holds config/, when it is not that of the Snakefile.")] = (
+    results: Annotated[
+        _Path, Field(description="Folder of all results, relative to the working directory or absolute.")
+    ] = RESULTS
+    project: Annotated[_Path, Field(description="Folder that holds config/. Default: the folder of the Snakefile.")] = (
         "."
     )
     families: Annotated[
         Literal["all"] | Annotated[list[Name], Field(min_length=1)],
-        Field(description="all, or a list of folders of config/."),
+        Field(description="Families to compute: all, or a list of folders of config/."),
     ] = "all"
     set: Annotated[
         dict[Name, dict[Name, dict]],
@@ -58,8 +62,8 @@ class Run(Section):
 class Project:
     """Validated experiments (by family, then name) and figures of the selected families.
 
-    `base` is the folder of the results of all scales, `settings` the changes of models. `left_out` are the experiments that
-    require a file that is missing; they and their figures are nowhere else.
+    `base` is the folder of the results of all scales, `settings` the changes of models. `left_out` contains the experiments that
+    require a missing file; `experiments` and `figures` do not contain them or their figures.
     """
 
     scale: str
@@ -72,7 +76,7 @@ class Project:
 
     @property
     def results(self) -> str:
-        """The folder of all results: that of `smoke` is apart, `paper` extends `laptop`."""
+        """The folder of all results: `smoke` has a separate one, `paper` extends the results of `laptop`."""
         return results_folder(self.base, self.scale)
 
     def folder(self, part: Estimator) -> str:
@@ -114,7 +118,7 @@ class Project:
         return [path for family in self.experiments for path in self.family_targets(family)]
 
     def notes(self) -> list[str]:
-        """One line for each experiment that is left out, for people: what is missing, and where to put it."""
+        """One line for each experiment that is left out: the missing file, and where to put it."""
         return [f"{item.path}: left out, with its figures: {'; '.join(item.missing())}" for item in self.left_out]
 
     def names(self, family: str, section: str) -> list[str]:
@@ -123,12 +127,12 @@ class Project:
         return sorted(used)
 
     def rule_name(self, family: str, name: str) -> str:
-        """The rule of an estimator or of data: prefix of the family and name, as in smi_gamp."""
+        """The name of the rule of an estimator or of data: prefix of the family, then name, as in smi_gamp."""
         prefix = load_family(family).prefix
         return name if name.startswith(f"{prefix}_") else f"{prefix}_{name}"
 
     def repeated_rules(self) -> list[str]:
-        """Names that two rules would have."""
+        """Names that more than one rule would have."""
         rules = [*self.figures, *self.experiments]
         for family in self.experiments:
             names = [name for section in SECTIONS for name in self.names(family, section)]

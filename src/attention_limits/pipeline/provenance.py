@@ -1,7 +1,6 @@
-"""Which code a number comes from: import closure, code digest, versions.
+"""The code that decides a number: import closure, code digest, versions.
 
-Nothing is imported to find out: the source files are parsed, so this is cheap enough for every start of the
-workflow.
+This module parses the source files and does not import them, so it is fast enough for every start of the workflow.
 """
 
 import ast
@@ -33,7 +32,7 @@ def closure(module: str) -> list[Path]:
 
 
 def has_module(module: str) -> bool:
-    """Whether this package has a file for `module`."""
+    """True if this package has a file for `module`."""
     return _file(module) is not None
 
 
@@ -68,7 +67,7 @@ def _tree(module: str) -> ast.Module:
 
 
 def imported_modules(file: Path) -> list[str]:
-    """The modules of this package that a file outside of it imports; none of what is no Python, or wrong."""
+    """The modules of this package that a file outside of it imports; none for a file that is not valid Python."""
     if file.suffix != ".py":
         return []
     try:
@@ -91,7 +90,7 @@ def _imports(module: str) -> list[str]:
 
 
 def _named(tree: ast.Module, here: list[str]) -> set[str]:
-    """Modules, and things in modules, that the imports of a module in the package `here` may name."""
+    """Modules, and names in modules, that the imports of a module in the package `here` may refer to."""
     named = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -125,7 +124,7 @@ def _module_digest(name: str) -> str:
 def _syntax(node) -> str:
     """A syntax tree as text, the same for all supported versions of Python.
 
-    `ast.dump` is not: later versions add empty fields, which are left out here.
+    The text of `ast.dump` depends on the version: later ones add empty fields. This function leaves them out.
     """
     if isinstance(node, list):
         return "[" + ",".join(map(_syntax, node)) + "]"
@@ -147,7 +146,7 @@ def _without_docstring(body: list) -> list:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the packages that make the numbers, and of this one; a missing package is left out."""
+    """Versions of the packages that compute the numbers, and of this one; a missing package is left out."""
     found = {}
     for name in (_DISTRIBUTION, *_RECORDED):
         try:
@@ -158,7 +157,7 @@ def versions() -> dict[str, str]:
 
 
 def _of_checkout() -> dict[str, str]:
-    """The version of the checkout that this file is in, if any: it need not be installed, and what is may be older."""
+    """The version of the checkout that contains this file, if any. The installed version may be older, or missing."""
     file = SOURCE.parents[1] / "pyproject.toml"
     project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {}) if file.is_file() else {}
     return {_DISTRIBUTION: project["version"]} if project.get("name") == _DISTRIBUTION else {}

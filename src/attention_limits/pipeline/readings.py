@@ -1,4 +1,4 @@
-"""Single numbers with their errors, and specifications, read off a cube."""
+"""Single numbers with their errors, and specifications, read from a cube."""
 
 import json
 
@@ -13,9 +13,9 @@ def value(cube, variable, error=None, **point):
     cube : xarray.Dataset
     variable : str
     error : str, optional
-        Variable that holds the standard error, for numbers of which there is one replica only.
+        Variable that holds the standard error, for numbers with a single replica.
     point : coordinate values
-        Together with the replica they must leave nothing open.
+        Values of all coordinates of the variable except the replica.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def mean_at(array, **point):
 
 
 def at(array, **point):
-    """An array at coordinate values: names exactly, numbers up to the rounding of a grid. Raises KeyError if it has none such."""
+    """An array at coordinate values: names exactly, numbers up to the rounding of a grid. Raises KeyError if it has none."""
     exact = {key: wanted for key, wanted in point.items() if isinstance(wanted, str)}
     near = {key: wanted for key, wanted in point.items() if key not in exact}
     return array.sel(exact).sel(near, method="nearest", tolerance=1e-9) if near else array.sel(exact)

@@ -22,8 +22,8 @@ class Coordinate:
 class Variable:
     """A computed quantity.
 
-    `dims` are the dimensions beyond estimator, grid keys and replica, in order. `normalisation` says what the
-    number is divided by or compared to, `source` names the paper and equation.
+    `dims` are the dimensions beyond estimator, grid keys and replica, in order. `normalisation` states the divisor or the
+    reference of the number, `source` the paper and equation.
     """
 
     name: str

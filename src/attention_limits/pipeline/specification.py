@@ -1,6 +1,6 @@
 """Base classes of the specifications in the `specs.py` of every family, and the messages of their errors.
 
-One class describes one estimator, or one kind of data: its sections `model`, `grid` and `solver` are classes of their own.
+One class describes one estimator, or one kind of data. Its sections `model`, `grid` and `solver` are classes too.
 A field has a range, perhaps a default, and a description with the normalisation:
 
     Alpha = Annotated[float, Field(ge=0, le=100, description="Samples per dimension, n / D.")]
@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-# The keys below which a value stands, and what is wrong with it.
+# The path of keys to a value, and a message about the value.
 Problem = tuple[tuple[str, ...], str]
 
 
@@ -40,7 +40,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     def plain(self) -> dict:
-        """The values as plain data; keys without a value are left out."""
+        """The values as plain data, without the keys that have no value."""
         return self.model_dump(exclude_none=True)
 
 
@@ -64,8 +64,8 @@ class Values(Section):
     ]
 
 
-# The axis of a grid key. A file writes a Range, or Values, or the word model: the one value that the model gives to the key.
-# `pipeline.experiment` expands it before a class sees the list.
+# The axis of a grid key. A file writes a Range, or Values, or the word model for the value of the key in the model.
+# `pipeline.experiment` expands the axis to a list before it calls a class.
 Axis = list
 
 
@@ -94,9 +94,9 @@ class DataSpecification(Section):
 
     @classmethod
     def cross_checks(cls, estimator) -> Iterable[Problem]:
-        """Problems beyond single keys of an expanded `experiment.Estimator` that passed all ranges.
+        """Problems of several keys together, of an expanded `estimator.Estimator` whose single keys are valid.
 
-        Keys that begin with `model` are those of the file, all others are below the estimator.
+        Paths that begin with `model` are paths of the file; all others are below the estimator.
         """
         return ()
 
@@ -112,16 +112,16 @@ class DataSpecification(Section):
 
 
 class Specification(DataSpecification):
-    """One estimator. One that reads data adds the key `reads` with the names of the data it can read."""
+    """One estimator. An estimator that reads data adds the key `reads` with the names of the data that it can read."""
 
     chunk: Annotated[
         dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]],
-        Field(description="Block sizes by grid key and replicas; a missing key means the whole axis."),
+        Field(description="Numbers of values in one job, by grid key and for replicas; without a key, all values."),
     ] = {}
 
 
 def problems_of(cls: type[BaseModel], error: ValidationError) -> list[Problem]:
-    """The errors of pydantic as key path and message: value, what is allowed, hint."""
+    """The errors of pydantic as key path and message: value, allowed values, hint."""
     schema = json_schema(cls)
     return sorted({_problem(schema, item) for item in error.errors(include_url=False)})
 
@@ -143,7 +143,7 @@ def json_schema(cls: type[BaseModel]) -> dict:
 
 
 def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Problem]]:
-    """An instance, or None and what is wrong."""
+    """An instance and no problems, or None and the problems."""
     try:
         return cls.model_validate(value), []
     except ValidationError as error:
@@ -159,7 +159,7 @@ def _problem(schema: dict, item: dict) -> Problem:
     if item["type"] == "extra_forbidden":
         return keys, f"unknown key; allowed: {', '.join(sorted(parent.get('properties', {}))) or 'none'}"
     if item["type"] == "missing":
-        # A grid key is an axis, which the file writes in one of two ways.
+        # A grid key is an axis; these are the usual forms.
         axis = "{start, stop, num} or {values: [...]}, each value " if keys[:-1] == ("grid",) else ""
         return keys, f"missing; allowed: {axis}{describe(node.get('items', {}) if axis else node)}"
     if item["type"] == "value_error":

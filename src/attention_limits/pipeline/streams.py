@@ -1,7 +1,7 @@
-"""Random streams that depend on what is computed, never on how the work is cut or who does it.
+"""Random streams that depend only on the point that is computed.
 
-A stream is named by (root seed, family/experiment, purpose, grid values, replica). Chunks, order of work and
-number of cores do not enter, so a point has the same random numbers in whichever chunk it is computed.
+The name of a stream is (root seed, family/experiment, purpose, grid values, replica). Chunks, order of jobs and number of cores
+do not enter, so a point has the same random numbers in every chunk.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ class Streams:
     def seed_sequence(self, purpose: str, replica: int, **point: float) -> np.random.SeedSequence:
         """The seed of one stream.
 
-        `purpose` names one of the streams that a point needs (`"data"`, `"start"`); `point` holds the exact values
-        the stream shall depend on. Leaving a grid key out gives all its values the same random numbers.
+        `purpose` names one of the streams that a point needs (`"data"`, `"start"`). `point` holds the exact grid values that the
+        stream depends on. Without a grid key, all values of this key have the same random numbers.
         """
         exact = {key: float(value).hex() for key, value in point.items()}
         name = canonical_json([self.experiment, purpose, exact, int(replica)])

@@ -9,7 +9,7 @@ from attention_limits.pipeline.errors import SpecError
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses what a person did not mean."""
+    """A safe loader that refuses text that is probably a mistake."""
 
     def compose_node(self, parent, index):
         if self.check_event(yaml.events.AliasEvent):
@@ -26,7 +26,7 @@ class _StrictLoader(yaml.SafeLoader):
                 message = f"the key {key!r} is not text; put it in quotes"
                 raise yaml.constructor.ConstructorError(None, None, message, key_node.start_mark)
             if key in seen:
-                message = f"the key {key!r} is there twice"
+                message = f"the key {key!r} is written twice"
                 raise yaml.constructor.ConstructorError(None, None, message, key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
@@ -51,7 +51,7 @@ def read_yaml(path: Path) -> dict:
         # ValueError: a date such as 2025-13-45, or an integer of thousands of digits.
         raise SpecError([f"{path}: not YAML: {' '.join(str(error).split())}"]) from None
     if not isinstance(data, dict):
-        raise SpecError([f"{path}: must be a mapping of keys to values, is {type(data).__name__}"])
+        raise SpecError([f"{path}: must be a mapping of keys to values, not {type(data).__name__}"])
     problems = [f"{path}: {'.'.join(keys)}: {value!r}: must be a finite number" for keys, value in _not_finite(data)]
     if problems:
         raise SpecError(problems)
@@ -59,9 +59,9 @@ def read_yaml(path: Path) -> dict:
 
 
 def typed(value):
-    """`value` with every text that a file would read as a number or a truth value as such.
+    """`value`, in which every text that YAML reads as a number or a truth value is replaced by this number or truth value.
 
-    Snakemake hands over a mapping of the command line (`--config set=...`) with texts alone.
+    In a mapping of the command line (`--config set=...`) Snakemake leaves all values as texts.
     """
     if isinstance(value, dict):
         return {key: typed(item) for key, item in value.items()}

@@ -130,7 +130,7 @@ class Channel:
         dimension = link.free_rows * link.tokens + link.angles if fibre else link.rows * link.tokens
         count = 2 ** round(np.log2(SAMPLING_NODES * self.resolution**2))
         signs = _sign_changes(dimension, link)
-        # Unit width: the nodes stand for the prior, and their weights must not depend on the node.
+        # Unit width: the nodes represent the prior, and their weights must not depend on the node.
         points = gaussian_nodes(dimension, max(count, 128) // len(signs), generator, 1.0).points
         return (signs[:, None, :] * points).reshape(-1, dimension)
 
@@ -229,7 +229,7 @@ class Channel:
 def _sign_changes(dimension, link):
     """Signs (k, dimension) by which the nodes are multiplied, so that they are closed under the symmetry of the link.
 
-    A field of which the sign is unknown then has the posterior mean zero exactly, not up to sampling noise: otherwise overlaps
+    A field of unknown sign then has exactly the posterior mean zero, without sampling noise: otherwise overlaps
     below the noise would neither grow nor shrink as they should.
     """
     if link.sign_symmetry == "none":

@@ -7,7 +7,7 @@ def add(commands) -> None:
     """Add the parsers to the `commands` of argparse. Their function gets `--name value` of no option as `parameters`."""
     threshold = commands.add_parser(
         "threshold",
-        help="thresholds of weak recovery of a link, with errors",
+        help="print the thresholds of weak recovery of a link, with errors",
         epilog="Parameters of the link follow by name: --skip 1 --depth 2.",
     )
     threshold.add_argument("--link", default="deep_attention", help="name of a link, or FILE.py:NAME")
@@ -19,7 +19,7 @@ def add(commands) -> None:
 
     link = commands.add_parser(
         "check-link",
-        help="whether a link is what it says, on random fields",
+        help="test a link on random fields",
         epilog="Parameters of the link follow by name: --skip 1 --depth 2.",
     )
     link.add_argument("link", metavar="FILE.py:NAME", help="a link in a Python file, or the name of a provided one")

@@ -15,9 +15,9 @@ from attention_limits.sequence_multi_index.links.link import Link, inference
 
 # Numbers held at once: outputs are taken in blocks, so that the work space stays near 50 MB an array. A layer holds M^2 numbers.
 FIELDS_AT_ONCE = 6_000_000
-# Rows of which less than the first fraction is known are drawn wherever omega is; from the second on they follow it.
+# Rows with a known fraction below the first number are drawn independently of omega; above the second number they follow omega.
 UNKNOWN, KNOWN = 0.1, 0.3
-# An output of which a smaller fraction of the nodes counts gets a proposal of its own, up to so many times.
+# Below this effective fraction of the nodes an output gets a separate proposal; largest number of such proposals.
 CROWDED, ADAPTATIONS = 0.1, 2
 # Its covariance is the first number times that of the posterior, and the second over 10 + effective sample size times that of the
 # prior: few nodes must not make it collapse.
@@ -126,7 +126,7 @@ def own_proposals(V, omega, mean, second, effective, free) -> Proposals:
 
 
 def adaptive_moments(samples: Sequence[Callable], V, omega, free: int, count: int):
-    """Posterior moments from the shared proposal, and for outputs it serves badly from one of their own beside it.
+    """Posterior moments from the common proposal, and also from a separate proposal for outputs with few effective nodes.
 
     Each set of nodes takes the proposals that another has found: had a set to do with nodes that fit it by chance, it would find
     the posterior too narrow. (The adaptation is that of population Monte Carlo, Cappe et al. 2004, in few steps.)

@@ -7,7 +7,7 @@ Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu
 
 (Gaussian prior of unit variance; Troiani et al. 2025, arXiv:2502.00901). Side information S = sqrt(lambda) W + sqrt(1-lambda) N
 adds lambda / (1 - lambda) I to the precision and sqrt(lambda) / (1 - lambda) S to b. In an iteration, outputs whose channel
-does not meet its check are left out of the sums; `GampRun.resolved` says how many were not.
+does not meet its check are left out of the sums; `GampRun.resolved` is the smallest fraction of the others.
 """
 
 from dataclasses import dataclass
@@ -196,7 +196,7 @@ def run(channel: Channel, data: Dataset, generator, settings: Settings | None = 
         g, derivative, share = _denoise(channel, data.observed, tokens, state, settings.regularization)
         resolved = min(resolved, share)
         if not (np.all(np.isfinite(g)) and np.all(np.isfinite(derivative))):
-            # Recorded as it is: the trajectory ends with missing values.
+            # The record keeps this state: the trajectory ends with missing values.
             state = _State(np.full_like(state.estimate, np.nan), np.full((size, size), np.nan), state.onsager)
             path.append(_overlaps(state, data.teacher))
             residual = np.nan
@@ -251,7 +251,7 @@ def _update(tokens, state, g, derivative, prior, damping) -> _State:
     covariance = np.linalg.inv(prior.precision + information)
     estimate = (1.0 - damping) * covariance @ target + damping * state.estimate
     variance = clip_spectrum((1.0 - damping) * covariance + damping * state.variance, 0.5 * SMALLEST_VARIANCE, 1.0)
-    # The contribution of each sample to the (damped) estimate, to be taken out of its own field.
+    # The contribution of each sample to the (damped) estimate, which its field must not contain.
     onsager = (1.0 - damping) * np.einsum("pq,nqa->npa", covariance, g) + damping * state.onsager
     return _State(estimate, variance, onsager)
 

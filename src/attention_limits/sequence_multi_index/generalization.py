@@ -16,7 +16,7 @@ from attention_limits.sequence_multi_index.state_evolution import symmetric_root
 
 # A mean that fewer effective nodes carry is missing.
 FEWEST_NODES = 20.0
-# Nodes are taken in parts, so that a layer of one of them holds so many numbers.
+# The nodes are divided into parts; one layer of a part holds at most this many numbers.
 NUMBERS_AT_ONCE = 6_000_000
 
 

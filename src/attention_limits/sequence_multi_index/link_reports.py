@@ -59,7 +59,7 @@ def threshold_command(link: str, parameters: dict, replicas: int, nodes: int, re
 
 
 def check_link_command(link: str, parameters: dict, outputs: int, resolution: float, seed: int) -> None:
-    """Print the sizes of a link, and each check that it passed on `outputs` outputs. Raises SpecError with all that it failed."""
+    """Print the sizes of a link and its checks on `outputs` outputs. Raises SpecError with all checks that fail."""
     model = _sound(link, parameters, seed)
     print(f"{link}: {model.rows} rows, {model.tokens} tokens, sign symmetry {model.sign_symmetry}")
     try:
@@ -100,15 +100,15 @@ def _report(replica, replicas, start):
 
 
 def _line(number, steps, replicas):
-    """One threshold as text: value with error, what is learnt, what was learnt before."""
+    """One threshold as text: value with error, rows that become learnable, overlaps of the rows learnt before."""
     alpha, spread = mean_and_error([step.alpha for step in steps])
     if not np.isfinite(alpha) and np.isfinite(steps[0].bound):
         # Independent replicas: their mean bound is as safe as each.
         return f"{number}. no weak recovery below alpha = {np.mean([step.bound for step in steps]):.4g}"
     if not np.isfinite(alpha):
-        return f"{number}. nothing more is learnt before what was learnt is recovered exactly"
+        return f"{number}. no further row is learnt before the learnt rows are recovered exactly"
     found = [step for step in steps if np.isfinite(step.alpha)]
-    # Few replicas may agree by chance: the errors that their nodes show themselves are a floor, known for the first step.
+    # Few replicas may agree by chance. The error estimated from the nodes of each replica, known for the first step, is a floor.
     own = np.sqrt(np.sum([step.error**2 for step in found])) / len(found)
     error = np.fmax(spread, own)
     text = f"{number}. alpha = {alpha:.4f}" + (f" ± {error:.4f}" if np.isfinite(error) else "")

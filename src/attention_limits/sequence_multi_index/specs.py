@@ -40,7 +40,7 @@ class LinkModel(Section):
     depth: AttentionLayers | None = None
     tokens: Tokens | None = None
     activation: Annotated[
-        Literal["softmax", "linear"], Field(description="Of the attention scores: softmax by rows, or the identity.")
+        Literal["softmax", "linear"], Field(description="Function of the attention scores: softmax by rows, or the identity.")
     ] | None = None  # fmt: skip
     heads: Annotated[Whole, Field(ge=1, le=16, description=(
         "Number of attention heads H of a layer; their mean is the layer's attention."
@@ -52,9 +52,9 @@ class LinkModel(Section):
     exponents: Annotated[list[Exponent], Field(
         min_length=1, max_length=16, description="Exponents of a monomial, one whole number >= 1 per field."
     )] | None = None  # fmt: skip
-    parameters: (
-        Annotated[dict, Field(description="Further keyword arguments of a link of the user, by name.")] | None
-    ) = None
+    parameters: Annotated[dict, Field(description="Other keyword arguments of a link of the user, by name.")] | None = (
+        None
+    )
 
 
 class LinkGrid(Section):
@@ -112,7 +112,7 @@ class HeldSolver(FixedPointSolver):
         float, Field(gt=0, lt=0.1, description="Initial overlap Q = start * I, in units of the prior variance.")
     ] = 0.001
     warm_up: Annotated[Literal[1, 2, 4, 8], Field(description=(
-        "Iterate first on this fraction of the nodes; 1 is none, and is right near a discontinuous transition."
+        "The iteration starts on 1 / warm_up of the nodes and continues on all. Use 1 near a discontinuous transition."
     ))] = 4  # fmt: skip
 
 
@@ -136,8 +136,8 @@ class PhasesSolver(FixedPointSolver):
 
     max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 300
     gap: Annotated[float, Field(gt=0, le=0.5, description=(
-        "Fixed points whose overlaps agree within this, in units of the prior variance, are one; an overlap below a tenth of it "
-        "is none."
+        "Fixed points count as equal when their overlaps agree within this value, in units of the prior variance. An overlap "
+        "below a tenth of it counts as zero."
     ))] = 0.01  # fmt: skip
 
 
@@ -145,7 +145,7 @@ class StaircaseSolver(Section):
     """Numerical parameters of the thresholds."""
 
     nodes: Annotated[
-        Nodes, Field(description="Sobol nodes per replica for all thresholds but the first, a power of two.")
+        Nodes, Field(description="Sobol nodes per replica for all thresholds after the first one, a power of two.")
     ] = 2048
     nodes_at_zero: Annotated[
         Nodes, Field(description="Sobol nodes per replica for the first threshold, a power of two.")
@@ -160,13 +160,13 @@ class GampSolver(Section):
     """Numerical parameters of GAMP."""
 
     dimension: Annotated[
-        Dimension, Field(description="Dimension D of the weights and tokens; only where the estimator reads no data.")
+        Dimension, Field(description="Dimension D of the weights and tokens; only if the estimator reads no data.")
     ] | None = None  # fmt: skip
     max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
     damping: Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate.")] = 0.0
     start_overlap: Annotated[float, Field(ge=1e-12, lt=1, description=(
-        "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. The norm of a smaller "
-        "one loses its digits."
+        "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. Rounding limits it from "
+        "below."
     ))] = 0.001  # fmt: skip
     tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
         "Relative change of every layer's estimate per iteration at convergence, root mean square."
@@ -185,13 +185,13 @@ class StateEvolution(OfNodes, Specification):
 
 
 class StateEvolutionInformed(StateEvolution):
-    """State evolution computes the same from the informed start."""
+    """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the informed start."""
 
     solver: InformedSolver = InformedSolver()
 
 
 class HeldOverlap(OfNodes, Specification):
-    """State evolution computes the overlaps of all layers while it holds one of them, each in turn, at a fixed overlap."""
+    """State evolution computes the overlaps of all layers while it holds one layer, each in turn, at a fixed overlap."""
 
     needs: ClassVar = frozenset({POSTERIOR, DIAGONAL_OVERLAP})
     model: LinkModel = LinkModel()
@@ -224,19 +224,19 @@ class Staircase(OfNodes, Specification):
 
 
 class Gamp(OfDataSets, Specification):
-    """Approximate message passing estimates the weights from simulated data sets."""
+    """GAMP (generalised approximate message passing) estimates the weights from simulated data sets."""
 
     needs: ClassVar = frozenset({POSTERIOR})
     model: LinkModel = LinkModel()
     grid: SomeAlphaGrid
     solver: GampSolver = GampSolver()
     reads: Annotated[
-        Literal["gaussian_sequences"], Field(description="The data sets; without this key every point draws its own.")
+        Literal["gaussian_sequences"], Field(description="The data sets. Without this key the estimator draws one per point.")
     ] | None = None  # fmt: skip
 
     @classmethod
     def cross_checks(cls, estimator):
-        """The dimension stands in one place, and the checks of the link."""
+        """The dimension is given exactly once; then the checks of the link."""
         found = list(cross_checks.one_dimension(estimator))
         yield from found or super().cross_checks(estimator)
 
@@ -247,7 +247,7 @@ class Gamp(OfDataSets, Specification):
 
 
 class GaussianSequences(OfDataSets, DataSpecification):
-    """A teacher and its Gaussian sequences, the data of several estimators."""
+    """A teacher and its Gaussian sequences, which several estimators read."""
 
     class Solver(Section):
         """Sizes."""

@@ -12,7 +12,7 @@ Skip = Annotated[
 ]
 Beta = Annotated[float, Field(ge=0.001, le=10, description=(
     "Inverse temperature of the softmax, per product of two fields of unit variance. Below the minimum the attention is uniform "
-    "up to its last digits, and the output holds too few of them."
+    "up to its last digits, and rounding loses the information in the output."
 ))]  # fmt: skip
 Tokens = Annotated[Whole, Field(ge=1, le=64, description="Number of tokens M.")]
 Noise = Annotated[
@@ -20,8 +20,8 @@ Noise = Annotated[
     Field(ge=0, le=1000, description="Variance of independent Gaussian noise on every entry of the output; 0 is none."),
 ]
 Ratio = Annotated[float, Field(ge=0.001, le=20, description=(
-    "Depth over skip strength, kappa = L / c, of layers rescaled by 1 / c. Below the minimum the layers before the last one "
-    "change only last digits."
+    "Depth divided by skip strength, kappa = L / c, of layers rescaled by 1 / c. Below the minimum the layers before the last "
+    "one change only the last digits of the output."
 ))]  # fmt: skip
 Exponent = Annotated[Whole, Field(ge=1, le=16, description="Exponent of one field.")]
 AttentionLayers = Annotated[Whole, Field(ge=1, le=10000, description="Number of attention layers L.")]
@@ -32,17 +32,20 @@ Nodes = Annotated[
     Literal[tuple(2**k for k in range(4, 21))], Field(description="Sobol nodes per replica, a power of two.")
 ]
 Resolution = Annotated[float, Field(ge=0.25, le=8, description=(
-    "Accuracy of the channel: quadrature nodes per narrowest width, or root of the number of sampling nodes, in units of the "
-    "rule. Attention of two layers and two tokens: root mean square error of posterior means, in units of their prior spread, "
-    "for beta <= 50: 0.06 at 0.25, 0.02 at 0.75, 0.01 at 1, 0.005 at 2; for beta = 1 and c >= 0.5 at least ten times smaller."
+    "Accuracy of the channel: quadrature nodes per narrowest width, or root of the number of sampling nodes, both relative to "
+    "resolution 1. For attention of two layers and two tokens the root mean square error of posterior means, in units of their "
+    "prior spread, is 0.06 at 0.25, 0.02 at 0.75, 0.01 at 1, 0.005 at 2 for beta <= 50; for beta = 1 and c >= 0.5 it is at least "
+    "ten times smaller."
 ))]  # fmt: skip
 SideInformation = Annotated[float, Field(ge=0, lt=1, description=(
-    "Signal strength lambda: the solver observes sqrt(lambda) W + sqrt(1 - lambda) noise besides the data."
+    "Signal strength lambda: in addition to the data the solver observes sqrt(lambda) W + sqrt(1 - lambda) noise."
 ))]  # fmt: skip
 Regularization = Annotated[
     float,
     Field(
-        ge=0, le=1, description="epsilon on the diagonal of V, in units of the prior variance; 0 is the model itself."
+        ge=0,
+        le=1,
+        description="Constant epsilon added to the diagonal of V, in units of the prior variance; 0 is the model itself.",
     ),
 ]
 Dimension = Annotated[Whole, Field(ge=10, le=100000, description="Dimension D of the weights and tokens.")]

@@ -32,7 +32,7 @@ class DescentSolver(Section):
 
     batch: Annotated[Whole, Field(ge=1, le=100000, description="Sequences in a batch.")]
     batches: Annotated[Whole, Field(ge=1, le=10000000, description=(
-        "Batches drawn, one after the other: pass after pass through the data in random order."
+        "Number of batches. They pass through the data again and again, each time in a new random order."
     ))]  # fmt: skip
     reuse: Annotated[
         Whole, Field(ge=1, le=1000, description="Gradient steps on each batch before the next one is drawn.")
@@ -82,14 +82,14 @@ class BatchReuseSgd(OfDataSets, Specification):
 
 
 class OnlineSgd(OfDataSets, Specification):
-    """Stochastic gradient descent draws every batch fresh, with the teachers and starts of the data it reads."""
+    """Stochastic gradient descent draws every batch fresh. It uses the teachers and starts of the data that it reads."""
 
     needs: ClassVar = frozenset({GRADIENT})
     replicas_at_once: ClassVar = True
     model: AttentionModel
     grid: DescentGrid
     solver: OnlineSolver
-    reads: Annotated[Literal["gaussian_sequences"], Field(description="The data whose teachers it takes.")]
+    reads: Annotated[Literal["gaussian_sequences"], Field(description="The data with the teachers.")]
 
     @classmethod
     def numbers_held(cls, estimator, link, data):
@@ -100,7 +100,7 @@ class OnlineSgd(OfDataSets, Specification):
 
 
 class DepthScaling(Specification):
-    """Random fields measure how far two limits of many rescaled attention layers are from the layers themselves."""
+    """Random fields measure the difference between many rescaled attention layers and two limits of them."""
 
     class Model(Section):
         """Attention layers of rank one, rescaled by 1 / c."""
@@ -136,24 +136,24 @@ class Trec(Specification):
         """Questions, tokens and network."""
 
         corpus: Annotated[str, Field(min_length=1, description=(
-            "generated, or a file in the format of train_5500.label, its path relative to the project folder."
+            "generated, or the path (from the project folder) of a file in the format of train_5500.label."
         ))]  # fmt: skip
         questions: Annotated[Whole, Field(ge=60, le=100000, description=(
-            "Number of questions of the generated corpus; left out for a file."
+            "Number of questions of the generated corpus; not allowed for a file."
         ))] | None = None  # fmt: skip
         vocabulary: Annotated[str, Field(min_length=1, description=(
-            "words, or a vocab.txt of uncased BERT for word pieces, its path relative to the project folder."
+            "words, or for word pieces the path (from the project folder) of a vocab.txt of uncased BERT."
         ))] = "words"  # fmt: skip
         max_tokens: Annotated[
-            Whole, Field(ge=1, le=512, description="Tokens of a question; further ones are cut off.")
+            Whole, Field(ge=1, le=512, description="Largest number of tokens of a question; the others are cut off.")
         ] = 32
         test_fraction: Annotated[float, Field(gt=0, lt=1, description=(
-            "Part of the distinct questions held out for the test, drawn anew for each replica."
+            "Fraction of the distinct questions that is held out for the test, drawn separately for each replica."
         ))] = 0.1  # fmt: skip
         depth: Annotated[Whole, Field(ge=1, le=12, description="Number of attention layers L.")]
         embedding: Annotated[Whole, Field(ge=1, le=4096, description="Dimension of a token.")]
         hidden: Annotated[Whole, Field(ge=1, le=4096, description=(
-            "Columns of W_l; the square root of this number divides the scores."
+            "Number of columns of W_l; the scores are divided by its square root."
         ))]  # fmt: skip
         skip: Skip
         initial_std: Annotated[
@@ -174,7 +174,7 @@ class Trec(Specification):
         epochs: Annotated[Whole, Field(ge=1, le=10000, description="Passes over the training questions.")] = 40
         batch: Annotated[Whole, Field(ge=1, le=10000, description="Questions per step.")] = 16
         records: Annotated[Whole, Field(ge=1, le=1000, description=(
-            "Records per epoch; an epoch leaves out the questions that do not fill a batch in each of these parts."
+            "Records per epoch. They divide an epoch into parts; each part leaves out the questions that do not fill a batch."
         ))] = 4  # fmt: skip
         weight_decay: Annotated[
             float, Field(ge=0, le=10, description="Decay of all weights per step, in units of the learning rate.")

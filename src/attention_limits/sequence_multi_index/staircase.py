@@ -125,7 +125,7 @@ def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3
 
 
 def _alpha_at_level(eigenvalues, level):
-    """alpha with sum_i log(1 + alpha e_i) = level, for eigenvalues of which the largest is positive."""
+    """alpha with sum_i log(1 + alpha e_i) = level, for eigenvalues whose largest one is positive."""
     positive = np.maximum(eigenvalues, 0.0)
     largest = positive.max()
     if not largest > 0:

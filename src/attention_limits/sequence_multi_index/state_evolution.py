@@ -247,7 +247,7 @@ class _Map:
         return iterate(step, first, settings.tolerance, settings.max_iterations, settings.lookahead, arrived=exact)
 
     def fixed_point(self, nodes, first) -> FixedPoint:
-        """The fixed point on the given nodes: the edge recedes while a row stands at it and another one still follows."""
+        """The fixed point on the given nodes: the edge recedes while a row is at the edge and another row still follows."""
         done, before = 0, None
         for largest in EDGES:
             found = self.to_edge(largest, nodes, first)

@@ -128,7 +128,7 @@ def _scan_row(row, s_first, s_step, d, output):
         v_s, v_d, _ = _fields(s, d, one_minus_exp, output)
         even, odd = _log_weights(s - output.omega[OMEGA_1S], d - output.omega[OMEGA_1D], v_s, v_d, output)
         row[i] = max(even + abs(odd), LOWEST)
-    # A loop of its own, or neither is vectorised.
+    # Two separate loops, because the compiler vectorises no common loop.
     best = LOWEST
     for i in range(row.size):
         best = max(best, row[i])

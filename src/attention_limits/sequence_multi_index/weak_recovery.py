@@ -8,7 +8,7 @@ so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps posi
 eigenmatrix is the subspace learnt first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
 that direction is learnt from any alpha > 0 on. `staircase` computes the next thresholds.
 
-The nodes are cut into blocks, each with a scrambling of its own for a sampled channel, so that the blocks show every error.
+The nodes are divided into blocks. For a sampled channel each block has a separate scrambling, so the blocks show every error.
 """
 
 from dataclasses import dataclass

@@ -12,25 +12,25 @@ MOST_COEFFICIENTS = 10_000
 Tokens = Annotated[Whole, Field(ge=1, le=1000, description="Number of tokens L of a sequence.")]
 FewTokens = Annotated[Whole, Field(
     ge=1, le=32,
-    description=f"Number of tokens L of a sequence: (L + order)! / (L! order!) coefficients, at most {MOST_COEFFICIENTS}, "
-    "that is L ≤ 9 at order 6, L ≤ 19 at order 4, L ≤ 32 at order 3.",
+    description=f"Number of tokens L of a sequence. There are (L + order)! / (L! order!) coefficients, at most "
+    f"{MOST_COEFFICIENTS}: L ≤ 9 at order 6, L ≤ 19 at order 4, L ≤ 32 at order 3.",
 )]  # fmt: skip
 Dimension = Annotated[Whole, Field(ge=5, le=10**9, description="Dimension d of a token.")]
 Rate = Annotated[float, Field(ge=1e-9, le=100)]
 FeedForwardRate = Annotated[Rate, Field(
-    description="Learning rate gamma: w moves by gamma times the gradient; above 2/sqrt(pi)/(L+1) no student escapes, "
+    description="Learning rate gamma: a step changes w by gamma times the gradient. Above 2/sqrt(pi)/(L+1) no student escapes; "
     "below 1e-9 rounding loses a step at large d.",
 )]  # fmt: skip
 HermiteRate = Annotated[Rate, Field(
-    description="Prefactor c of the learning rate: c for k = 1, c / log d for k = 2, c d^(-(k-2)/2) above; below 1e-9 "
+    description="Prefactor c of the learning rate: c for k = 1, c / log d for k = 2, c d^(-(k-2)/2) for larger k. Below 1e-9 "
     "rounding loses a step at large d.",
 )]  # fmt: skip
 AttentionRate = Annotated[Rate, Field(
-    description="Learning rate gamma: the normalised weights move by gamma/d times the gradient; below 1e-9 rounding loses a "
-    "step at large d.",
+    description="Learning rate gamma: a step changes the normalised weights by gamma/d times the gradient. Below 1e-9 rounding "
+    "loses a step at large d.",
 )]  # fmt: skip
 RateExponent = Annotated[
-    float, Field(ge=-2, le=2, description="The tied student learns at the rate times L to this power.")
+    float, Field(ge=-2, le=2, description="The learning rate of the tied student is multiplied by L to this power.")
 ]
 Threshold = Annotated[float, Field(ge=1e-6, lt=1)]
 HermiteOrder = Annotated[
@@ -44,7 +44,7 @@ Weight = Annotated[float, Field(ge=0, le=1, description="Weight omega of the pos
 LinkName = Annotated[str, Field(pattern=r"^([a-z_]+|.+\.py:[A-Za-z_][A-Za-z0-9_]*)$")]
 Degree = Annotated[Whole, Field(ge=0, le=12, description="Degree of the Hermite polynomial of the target.")]
 TokenWeight = Annotated[float, Field(
-    ge=-1e6, le=1e6, description="Weight of one token; with larger ones rounding loses the other numbers."
+    ge=-1e6, le=1e6, description="Weight of one token. With larger weights rounding loses the other numbers."
 )]  # fmt: skip
 
 
@@ -53,10 +53,10 @@ class LinksModel(Section):
 
     target: Annotated[LinkName, Field(
         description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; relu_sum, full_attention or "
-        "trace_attention; or file.py:function, (n, L) fields to (n,) or (n, P) outputs, the path from the project folder."
+        "trace_attention; or file.py:function, from fields (n, L) to outputs (n,) or (n, P), its path from the project folder."
     )] = "hermite"  # fmt: skip
     student: Annotated[LinkName, Field(
-        description="Student: relu_sum, full_attention, trace_attention (over sqrt L), or file.py:function as for the target."
+        description="Student: relu_sum, full_attention, trace_attention (divided by sqrt L), or file.py:function as for target."
     )]  # fmt: skip
     degree: Degree
     weights: Annotated[
@@ -64,11 +64,11 @@ class LinksModel(Section):
         Field(
             min_length=1,
             max_length=1000,
-            description="Weights of the tokens in the target: one for all, or one per token.",
+            description="Weights of the tokens in the target: one weight for all tokens, or one per token.",
         ),
     ] = [1.0]
     constant: Annotated[float, Field(
-        ge=-1e6, le=1e6, description="Constant added to the target; with a larger one rounding loses the other numbers."
+        ge=-1e6, le=1e6, description="Constant added to the target. With a larger one rounding loses the other numbers."
     )] = 0.0  # fmt: skip
 
 
@@ -100,7 +100,7 @@ class AttentionModel(PositionalSemanticModel):
     dimension: Dimension
     learning_rate: AttentionRate
     threshold: Annotated[Threshold, Field(
-        description="A run escapes when e^2 + m^2 exceeds this value; a smaller one is within the noise of the first steps."
+        description="A run escapes when e^2 + m^2 exceeds this value. Smaller values are within the noise of the first steps."
     )] = 0.5  # fmt: skip
 
 
@@ -126,7 +126,7 @@ class HermiteModel(Section):
     dimension: Dimension
     learning_rate: HermiteRate
     threshold: Annotated[Threshold, Field(
-        description="A run escapes when the overlap |m| exceeds this value; the start is d^(-1/2), beyond lower thresholds."
+        description="A run escapes when the overlap |m| exceeds this value. It starts at d^(-1/2)."
     )] = 0.5  # fmt: skip
 
 
@@ -254,7 +254,7 @@ class ExponentSolver(Section):
 
     order: Annotated[Whole, Field(ge=1, le=10, description="Highest order of the loss in the overlaps.")] = 6
     tolerance: Annotated[float, Field(
-        gt=0, le=0.01, description="Absolute error at which an adaptive quadrature, of one or two tokens, stops."
+        gt=0, le=0.01, description="Absolute error at which the adaptive quadrature for one or two tokens stops."
     )] = 1e-11  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Print running, success or failed: status.sh NUMBER. Without a status command a job that is killed is waited for without end.
+# Print running, success or failed: status.sh NUMBER. Without a status command Snakemake waits forever for a job that was killed.
 set -u
 if qstat -j "$1" > /dev/null 2>&1; then
     echo running

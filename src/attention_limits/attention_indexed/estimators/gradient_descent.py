@@ -23,7 +23,7 @@ def run(spec, streams):
         _, S = draw_weights(dimension, size.rank, generator)
         sequences = draw_sequences(size.count, point["tokens"], dimension, generator)
         outputs = attention(scores(sequences, S), point["beta"])
-        # A stream of its own: more starts leave the first ones unchanged.
+        # A separate stream, so more starts do not change the first ones.
         first = streams.generator("start", replica, **at).standard_normal(
             (starts, dimension, size.rank), dtype=np.float32
         )

@@ -7,7 +7,7 @@ from attention_limits.attention_indexed.figures.shared import amp, mark_threshol
 from attention_limits.attention_indexed.readings import errors_of_mean
 from attention_limits.plotting import PUBLISHED, house_style, new_figure, points
 
-# Starts of which the publication shows the mean.
+# The number of starts in the mean that the publication shows.
 STARTS = 32
 _PANELS = (
     ("fig2_right_tokens2", "fig2_right_gradient_descent", (DESCENT, AVERAGED_DESCENT)),

@@ -31,7 +31,7 @@ def model(cube, key):
 
 
 def theory(cube, ratio=None):
-    """Error of the state evolution at the alpha of its own grid."""
+    """Error of the state evolution at the alphas of its grid."""
     return _part(cube, "state_evolution", ratio).mmse.isel(replica=0, drop=True).dropna("alpha")
 
 

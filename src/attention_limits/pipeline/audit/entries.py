@@ -19,15 +19,16 @@ class Entry(Section):
 
     quantity: Annotated[_Text, Field(description="Symbol and conditions, one line.")]
     published: Annotated[float, Field(description="The number as published.")]
-    precision: Annotated[float, Field(gt=0, description="Its stated error, else half of its last digit.")]
+    precision: Annotated[float, Field(gt=0, description="Its stated error, or half of its last digit.")]
     source: Annotated[_Text, Field(description="Paper and place, or file of published code.")]
     cubes: Annotated[
-        list[_Text], Field(min_length=1, description="Experiments of the family, in the order of the reading.")
+        list[_Text],
+        Field(min_length=1, description="Experiments of the family, in the order of the reading's arguments."),
     ]
     reading: Annotated[_Text, Field(description="Function of readings.py of the family, or of pipeline/readings.py.")]
     arguments: Annotated[dict, Field(description="Keyword arguments of the reading.")] = {}
     reason: Annotated[str, Field(description="Why the numbers differ; empty where they agree.")] = ""
-    evidence: Annotated[_Text, Field(description="A command that shows it.")]
+    evidence: Annotated[_Text, Field(description="A command that shows the agreement or the reason.")]
 
 
 class Table(Section):
@@ -39,7 +40,7 @@ class Table(Section):
 def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
     """The published numbers of all families in `cubes` (family -> experiments), in the order of the files.
 
-    Raises SpecError with all problems of all files: keys, cubes that do not exist, quantities that stand twice.
+    Raises SpecError with all problems of all files: keys, cubes that do not exist, repeated quantities.
     """
     entries: list[Published] = []
     found = []
@@ -52,7 +53,7 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
         for entry in table.numbers if table else ():
             name = entry.quantity
             if any(name == other.quantity for other in entries):
-                found.append(f"{source}: {name}: stands twice")
+                found.append(f"{source}: {name}: has two entries")
             known = ", ".join(cubes[family]) or "none"
             found += [
                 f"{source}: {name}: cubes: {cube!r}: allowed: {known}"
@@ -66,7 +67,7 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
 
 
 def require_readings(entries: Iterable[Published]) -> None:
-    """Raise SpecError with every number whose reading does not exist; this imports the readings."""
+    """Raise SpecError for all numbers whose reading does not exist. This function imports the readings."""
     wrong = [entry for entry in entries if reading(entry) is None]
     if wrong:
         raise SpecError(

@@ -1,4 +1,4 @@
-"""Published numbers beside ours, compared and judged. The digest of the audit holds this code: it imports no messages."""
+"""Comparison of published numbers with ours. The digest of the audit contains this code, so it imports no messages."""
 
 import importlib
 import importlib.util
@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-# Beyond this many standard errors two numbers are said to differ: one in 370 by chance.
+# Two numbers differ if their distance exceeds this many standard errors; one pair in 370 does by chance.
 DIFFERENT = 3.0
 
 
 @dataclass(frozen=True)
 class Published:
-    """One published number, and how ours is read off the cubes.
+    """One published number, and the function that reads our number from the cubes.
 
-    `precision` is the uncertainty of the published number: half of its last digit where nothing else is known. `reason` says why
-    the two differ, and is empty where they are expected to agree; `evidence` is a command that shows it.
+    `precision` is the uncertainty of the published number: half of its last digit if the paper does not state it. `reason`
+    explains the difference, and is empty if the numbers should agree. `evidence` is a command that shows agreement or reason.
     """
 
     family: str
@@ -32,7 +32,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Row:
-    """A published number and ours; `value` is None where the cube does not hold the point at this scale."""
+    """A published number and ours; `value` is None if the cube does not contain the point at this scale."""
 
     published: Published
     value: float | None
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def distance(self) -> float | None:
-        """(ours - published) in units of both errors together; None where there is no number."""
+        """(ours - published) divided by the root of the sum of both squared errors; None if there is no number."""
         if self.value is None:
             return None
         return (self.value - self.published.published) / math.hypot(self.error, self.published.precision)
@@ -56,11 +56,11 @@ class Row:
 
 
 def compare(entry: Published, cubes: Mapping[str, object]) -> Row:
-    """Read our number off `cubes` (name -> dataset).
+    """Read our number from `cubes` (name -> dataset).
 
-    The reading is a function of `readings.py` of the family, or of `pipeline.readings`. It gets the cubes in order, then the
-    arguments, and returns the number and its standard error. KeyError means that the point is not there, and so does a
-    number or an error that is not finite.
+    The reading is a function of `readings.py` of the family, or of `pipeline.readings`. Its arguments are the cubes in order,
+    then `arguments`. It returns the number and its standard error. A KeyError, or a number or error that is not finite, means
+    that the cube does not contain the point.
     """
     try:
         number, error = reading(entry)(*(cubes[name] for name in entry.cubes), **entry.arguments)
@@ -80,7 +80,7 @@ def reading(entry: Published) -> Callable | None:
 
 
 def reading_modules(family: str) -> list[str]:
-    """The modules that hold the readings of a family: its own, if it has one, and the common one."""
+    """The modules with the readings of a family: that of the family, if there is one, and the common one."""
     own, common = f"attention_limits.{family}.readings", "attention_limits.pipeline.readings"
     return [*([own] if importlib.util.find_spec(own) else []), common]
 

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from attention_limits.pipeline.audit.table import Published, Row
 
 NOTE = """\
-Each published number that can be checked against a cube, in the notation of docs/notation.md. Ours is the mean over replicas with
-its standard error in brackets, in units of the last digits; no brackets: a number without randomness. The distance is in units of
-both errors together, where the error of a published number is its stated one, else half of its last digit. Two numbers
-*agree* up to three of them."""
+This page lists every published number that a cube can check, in the notation of docs/notation.md. Our number is the mean over
+replicas, with its standard error in brackets, in units of the last digits. A number without brackets has no random error. The
+error of a published number is its stated error, or half of its last digit. The distance is (ours - published), divided by the
+root of the sum of both squared errors. Two numbers *agree* when their distance is at most three."""
 
 
 def number_text(value: float, error: float) -> str:
@@ -43,13 +43,13 @@ def full_table(rows: Iterable[Row]) -> str:
 
 
 def counts(rows: Iterable[Row]) -> str:
-    """How many numbers have which verdict, in words."""
+    """The number of each verdict, in words."""
     verdicts = [row.verdict for row in rows]
     return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in sorted(set(verdicts)))
 
 
 def short_table(rows: Iterable[Row]) -> str:
-    """Markdown with the numbers that do not come out, one line for each reason; of many the first, middle and last."""
+    """Markdown with the numbers that are not reproduced, one line per reason; of more than four the first, middle and last."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row.verdict in ("differs", "unexplained"):

@@ -39,6 +39,8 @@ def draw(cubes):
     excess.axhline(1.0, color="0.4", linewidth=1.0, linestyle="--", label=r"$P/(2ML)$")
     excess.set(xlabel=DISTANCE_LABEL, ylabel=r"excess test loss over $P/(2ML)$", ylim=(0, None))
     beta.set(xlabel=DISTANCE_LABEL, ylabel=r"inverse temperature $\beta$", ylim=(0, None))
+    # Room for the legend above the points.
+    errors.set_ylim(top=12 * errors.get_ylim()[1])
     errors.legend()
     excess.legend()
     return figure

@@ -70,7 +70,7 @@ def _filled(trajectory, steps):
 
 
 def _data_set(spec, streams, link, replica, at):
-    """The data set of a point: read when the specification says so, drawn otherwise."""
+    """The data set of a point: read if the specification has the key `reads`, drawn otherwise."""
     alpha = at["alpha"]
     if "reads" in spec:
         read = spec["data"](replica, **at)

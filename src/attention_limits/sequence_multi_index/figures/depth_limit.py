@@ -50,7 +50,8 @@ def draw(cubes):
             f"$L={depths[j]}$", (cube.ratio.values[0] / depths[j], root[j][0]), xytext=(-2, -10),
             textcoords="offset points", fontsize=6.5, color="0.4", ha="center",
         )  # fmt: skip
-    # Room for the legends below the points.
+    # Room for the label of the largest depth, and for the legends below the points.
+    axes[0].set_xlim(left=0.6 * axes[0].get_xlim()[0])
     axes[0].set_ylim(bottom=0.08 * axes[0].get_ylim()[0])
     axes[0].set(ylabel="root-mean-square difference\nof an attention weight")
     return figure

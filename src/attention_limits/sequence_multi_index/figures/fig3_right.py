@@ -1,4 +1,4 @@
-"""Which attention layer of a question classifier settles first: similarity with the end, and accuracy, by epoch."""
+"""Which attention layer of a question classifier learns first: similarity with the last weights, and accuracy, by epoch."""
 
 import itertools
 

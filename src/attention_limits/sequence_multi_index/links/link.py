@@ -142,7 +142,7 @@ def inference(link: Link) -> str:
     Raises
     ------
     ValueError
-        If the link defines neither or both, or says why it has none: then only its forward pass can be used.
+        If the link defines neither or both, or gives a reason why it has none; then only its forward pass can be used.
     """
     forms = [name for name in ("fibre", "log_likelihood") if hasattr(link, name)]
     if len(forms) == 1 and not link.no_density:

@@ -90,7 +90,7 @@ def _maker(name: str, project: Path) -> Callable[..., Link]:
         return getattr(importlib.import_module(code_module(name)), PROVIDED[name].partition(":")[2])
     if not path.is_file():
         raise ValueError(f"the link {name} needs the file {path}, which does not exist")
-    # Executed each time anew: no other module imports it.
+    # The file is executed at each call, because no other module imports it.
     spec = importlib.util.spec_from_file_location(f"user_link_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     try:

@@ -9,7 +9,7 @@ from attention_limits.pipeline.errors import SpecError
 
 CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 PAGE = "https://cogcomp.seas.upenn.edu/Data/QA/QC/"
-_SHOWN = 10  # a file of another kind has thousands of bad lines; the first ones say enough
+_SHOWN = 10  # a file of another kind has thousands of bad lines; the first ones are enough
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def _number(rng):
 
 
 def _invented_names(rng):
-    """Names of places, people, companies and acronyms; each stands in questions of several classes."""
+    """Names of places, people, companies and acronyms; each occurs in questions of several classes."""
     taken, names = set(), {}
     for kind, number in NAMES.items():
         names[kind] = []

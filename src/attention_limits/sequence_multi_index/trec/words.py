@@ -1,7 +1,7 @@
 """Words and sentences of the question grammar: slots in braces are replaced by one of the alternatives of that name.
 
 A frame of a class is `fine label: sentence`. The nouns that decide a class as the head of a question ("which river ...") also
-stand in the side clauses of all classes, so that no single word gives the class away.
+occur in the side clauses of all classes, so that no single word determines the class.
 """
 
 WORDS = {
@@ -59,7 +59,7 @@ WORDS = {
     "how_adjective": "long far tall old deep fast heavy wide hot often large",
     "month": "January March April June July September October December",
 }
-# Alternatives of several words; they stand beside the words of the same name.
+# Alternatives of several words, in addition to the words of the same name.
 PHRASES = {
     "concept": ["nuclear energy", "acid rain", "gross domestic product"],
     "act": ["change colour", "build nests", "find their way home"],
@@ -85,7 +85,7 @@ PHRASES = {
         "called {place}", "that {made} the {thing}", "on the way to {place}", "of the {person_noun} {person}",
         "because of the {event}", "for the {entity_noun} of {place}",
     ],
-    # Both sides of this relation can be the head of a question: word order alone tells which one is asked for.
+    # Both sides of this relation can be the head of a question: only the word order determines which one is the head.
     "relation": [
         "is named after the", "is shown beside the", "was older than the", "is mistaken for the", "was compared with the",
         "is remembered together with the",

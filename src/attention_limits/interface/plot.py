@@ -1,0 +1,121 @@
+"""One variable of a cube as a picture: mean and standard error over replicas, unconverged points hollow."""
+
+import itertools
+import re
+import textwrap
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from attention_limits.interface.table import grid_keys
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points
+
+_COLORS = [*LAYER_COLORS.values(), "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+_MARKERS = "osD^v"
+
+
+@house_style
+def plot(
+    cube: xr.Dataset,
+    y: str,
+    x: str | None = None,
+    color: str | None = None,
+    panel: str | None = None,
+    converged: str | None = "converged",
+) -> Figure:
+    """Draw a variable of a cube against a coordinate; `Figure.savefig` writes the picture.
+
+    The first estimator is a line with a band of one standard error, every other one markers with bars.
+
+    Parameters
+    ----------
+    cube : Dataset
+        A cube of `compute`, or of the workflow. Select, with `Dataset.sel`, one value of each dimension that is neither drawn
+        nor averaged over.
+    y : str
+        The variable.
+    x : str, optional
+        The dimension of the horizontal axis; by default the longest grid key.
+    color, panel : str, optional
+        Dimensions whose values have colours, and panels.
+    converged : str, optional
+        The variable that says which points have converged, where the cube has it. Squares on lines and hollow markers have not.
+
+    Raises
+    ------
+    SpecError
+        If the cube has no such variable or dimension, or a dimension with several values is left over.
+    """
+    if y not in cube.data_vars:
+        raise SpecError([f"y: {y!r}: allowed: {', '.join(map(str, cube.data_vars))}"])
+    array = cube[y]
+    free = [key for key in grid_keys(cube) if key in array.dims and key not in (color, panel)]
+    x = x or max(free, key=array.sizes.get, default=None)
+    problems = [
+        f"{role}: {name!r}: allowed: {', '.join(map(str, array.dims))}"
+        for role, name in (("x", x), ("color", color), ("panel", panel))
+        if name not in array.dims and (name or role == "x")
+    ]
+    drawn = {x, color, panel, "replica", "estimator"}
+    problems += [
+        f"{name}: has {size} values; give it to x, color or panel, or select one with cube.sel({name}=...)"
+        for name, size in array.sizes.items()
+        if name not in drawn and size > 1
+    ]
+    if problems:
+        raise SpecError(problems)
+    array = array.squeeze([name for name in map(str, array.dims) if name not in drawn], drop=True)
+    flags = _flags(cube, array, converged)
+    panels = array[panel].values.tolist() if panel else [None]
+    colors = array[color].values.tolist() if color else [None]
+    owners = array.estimator.values.tolist() if "estimator" in array.dims else [array.attrs.get("estimator")]
+    figure, (row,) = new_figure(1, len(panels), 0.8 + 3.6 * len(panels), 3.4, squeeze=False, sharey=True)
+    for axes, value in zip(row, panels, strict=True):
+        for (i, shade), (j, owner) in itertools.product(enumerate(colors), enumerate(owners)):
+            place = {panel: value, color: shade, "estimator": owner}
+            place = {key: item for key, item in place.items() if key in array.dims}
+            values, settled = (item.sel(place).transpose(x, "replica").values.astype(float) for item in (array, flags))
+            there = np.isfinite(values).any(axis=1)
+            names = [f"{_symbol(cube, color)} = {_text(shade)}"] if color else []
+            label = ", ".join([*names, *([owner.replace("_", " ")] if len(owners) > 1 else [])])
+            horizontal, chosen = array[x].values[there], _COLORS[i % len(_COLORS)]
+            if j == 0:
+                curve(axes, horizontal, values[there], chosen, label or None, converged=settled[there])
+            else:
+                points(
+                    axes, horizontal, values[there], settled[there], chosen, label, _MARKERS[(j - 1) % len(_MARKERS)]
+                )
+        axes.set_xlabel(_label(cube[x], "definition"))
+        if panel:
+            axes.set_title(f"{_symbol(cube, panel)} = {_text(value)}")
+    row[0].set_ylabel(_label(array, "normalisation"))
+    if any(axes.get_legend_handles_labels()[1] for axes in row):
+        row[-1].legend()
+    return figure
+
+
+def _flags(cube: xr.Dataset, array: xr.DataArray, name: str | None) -> xr.DataArray:
+    """The flag of each entry of `array`: 1 where the cube has no flag for it."""
+    if name not in cube.data_vars or not set(cube[name].dims) <= set(array.dims):
+        return xr.ones_like(array, dtype=float)
+    own = cube[name].astype(float)
+    if "estimator" in own.attrs and "estimator" in array.dims:
+        own = own.where(array.estimator == own.attrs["estimator"])
+    return own.broadcast_like(array).transpose(*array.dims).fillna(1.0)
+
+
+def _text(value) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _symbol(cube: xr.Dataset, name: str) -> str:
+    return cube[name].attrs.get("symbol") or name
+
+
+def _label(array: xr.DataArray, detail: str) -> str:
+    """Symbol and name, and below them the first clause of the meaning or normalisation."""
+    symbol, name = array.attrs.get("symbol"), array.attrs.get("long_name", str(array.name))
+    lines = [f"{name}, {symbol}" if symbol else name, re.split("[;:]", array.attrs.get(detail, ""))[0]]
+    return "\n".join(part for line in lines for part in textwrap.wrap(line, 42))

@@ -1,0 +1,104 @@
+"""Cubes as tidy tables: one row per point and replica, or per point with mean and error."""
+
+import itertools
+import math
+
+import pandas as pd
+import xarray as xr
+
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.errors import SpecError
+
+# A variable with more values per point has one column for each, which nobody reads: trajectories, maps.
+MOST_COLUMNS = 64
+
+
+def table(cube: xr.Dataset, variables: list[str] | None = None, *, aggregate: bool = False) -> pd.DataFrame:
+    """One row per estimator, grid value and replica; one column per variable, or per entry of a vector or matrix.
+
+    Parameters
+    ----------
+    cube : Dataset
+        A cube of `compute`, or of the workflow.
+    variables : list of str, optional
+        By default all that have at most 64 values per point; `left_out` in the attributes of the table names the others.
+    aggregate : bool
+        One row per grid value: mean over replicas, standard error (`_error`) and number of replicas (`_replicas`) of each column.
+        A flag such as `converged` becomes the fraction of replicas.
+
+    Returns
+    -------
+    DataFrame
+        Rows without any number are dropped. `units` in its attributes maps each variable to symbol, normalisation and units.
+
+    Raises
+    ------
+    SpecError
+        If the cube has no variable of a name.
+    """
+    if unknown := [name for name in variables or [] if name not in cube.data_vars]:
+        raise SpecError(
+            [f"{name}: not in the cube; allowed: {', '.join(map(str, cube.data_vars))}" for name in unknown]
+        )
+    order = ["estimator", *grid_keys(cube), "replica"]
+    chosen = variables or [str(name) for name in cube.data_vars if _width(cube[name], order) <= MOST_COLUMNS]
+    index = [key for key in order if any(key in cube[name].dims for name in chosen)]
+    columns = {}
+    for name in chosen:
+        for label, column in _columns(cube[name], index):
+            columns[label] = column
+    plain = xr.Dataset(columns)
+    plain = plain.broadcast_like(xr.Dataset(coords={key: cube[key] for key in index}))
+    numbers = [label for label in columns if plain[label].dtype.kind in "fiub"]
+    frame = plain.to_dataframe(dim_order=index)[list(columns)]
+    frame = frame.dropna(how="all", subset=numbers) if numbers else frame
+    frame = _aggregated(frame[numbers]) if aggregate else frame.reset_index()
+    frame.attrs["units"] = {name: _unit(cube[name]) for name in chosen}
+    frame.attrs["left_out"] = [str(name) for name in cube.data_vars if name not in chosen]
+    return frame
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """A table of `table` (`frame`) as CSV; lines that begin with # give symbol, normalisation and units of each variable."""
+    lines = [f"# {name}: {text}" for name, text in frame.attrs["units"].items()]
+    if frame.attrs["left_out"]:
+        lines.append(f"# left out, more than {MOST_COLUMNS} values per point: {', '.join(frame.attrs['left_out'])}")
+    return "\n".join([*lines, frame.to_csv(index=False)])
+
+
+def grid_keys(cube: xr.Dataset) -> list[str]:
+    """The grid keys of a cube: the dimensions of its variables before `replica`."""
+    dims = {}
+    for array in cube.data_vars.values():
+        names = list(map(str, array.dims))
+        dims |= dict.fromkeys(names[: names.index("replica")] if "replica" in names else [])
+    return [name for name in dims if name != "estimator"]
+
+
+def _width(array: xr.DataArray, index: list[str]) -> int:
+    return math.prod(size for name, size in array.sizes.items() if name not in index)
+
+
+def _columns(array: xr.DataArray, index: list[str]):
+    """Label and values of each entry of a variable; the label of an entry holds its coordinates."""
+    own = [name for name in map(str, array.dims) if name not in index]
+    for values in itertools.product(*(array[name].values.tolist() for name in own)):
+        place = dict(zip(own, values, strict=True))
+        label = f"{array.name}[{', '.join(f'{key}={value}' for key, value in place.items())}]" if own else array.name
+        yield label, array.sel(place).drop_vars(own)
+
+
+def _aggregated(frame: pd.DataFrame) -> pd.DataFrame:
+    keys, rows = [name for name in frame.index.names if name != "replica"], []
+    for point, group in frame.groupby(level=keys, sort=False) if keys else [((), frame)]:
+        row = dict(zip(keys, point, strict=True))
+        for name, values in group.items():
+            mean, error = mean_and_error(values.to_numpy(float))
+            row |= {name: float(mean), f"{name}_error": float(error), f"{name}_replicas": int(values.notna().sum())}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _unit(array: xr.DataArray) -> str:
+    texts = (array.attrs.get(key, "") for key in ("symbol", "long_name", "normalisation", "units"))
+    return "; ".join(text for text in texts if text)

@@ -1,0 +1,127 @@
+"""Tables and pictures of a cube hold its numbers, and no others."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import attention_limits as al
+from attention_limits.interface.table import to_csv
+from attention_limits.pipeline.errors import SpecError
+
+
+@pytest.fixture
+def cube():
+    """Two estimators on overlapping grids, three replicas, a vector, a trajectory."""
+    coordinates = {
+        "estimator": ["theory", "simulation"],
+        "alpha": [0.5, 1.0, 2.0],
+        "replica": [0, 1, 2],
+        "layer": [1, 2],
+    }
+    overlap = np.arange(36.0).reshape(2, 3, 3, 2)
+    overlap[1, 1] = np.nan
+    converged = np.ones((2, 3, 3))
+    converged[1, 1], converged[1, 2], converged[0, 0, 2] = np.nan, 0, 0
+    dims = ("estimator", "alpha", "replica")
+    made = xr.Dataset(
+        {
+            "overlap": (
+                (*dims, "layer"),
+                overlap,
+                {"symbol": "Q", "long_name": "overlap", "normalisation": "1 exact", "units": "1"},
+            ),
+            "converged": (dims, converged),
+            "path": (("alpha", "replica", "iteration"), np.zeros((3, 3, 65)), {"estimator": "simulation"}),
+        },
+        {**coordinates, "iteration": np.arange(65)},
+    )
+    made.alpha.attrs = {"symbol": "α", "long_name": "samples per dimension", "definition": "n / D: a ratio"}
+    return made
+
+
+def test_one_row_per_point_and_replica(cube):
+    table = al.table(cube)
+    assert list(table) == ["estimator", "alpha", "replica", "overlap[layer=1]", "overlap[layer=2]", "converged"]
+    # The simulation has nothing at alpha = 1.
+    assert len(table) == 15
+    for row in table.to_dict("records"):
+        place = {key: row[key] for key in ("estimator", "alpha", "replica")}
+        assert [row["overlap[layer=1]"], row["overlap[layer=2]"]] == cube.overlap.sel(place).values.tolist()
+    assert table.attrs["left_out"] == ["path"]
+    assert al.table(cube, ["path"]).shape == (9, 2 + 65)
+
+
+def test_aggregates(cube):
+    table = al.table(cube, ["overlap", "converged"], aggregate=True)
+    (row,) = table[(table.estimator == "theory") & (table.alpha == 0.5)].to_dict("records")
+    values = cube.overlap.sel(estimator="theory", alpha=0.5, layer=2).values
+    assert row["overlap[layer=2]"] == pytest.approx(values.mean())
+    assert row["overlap[layer=2]_error"] == pytest.approx(values.std(ddof=1) / np.sqrt(3))
+    assert (row["overlap[layer=2]_replicas"], row["converged"]) == (3, pytest.approx(2 / 3))
+    assert len(table) == 5
+
+
+def test_csv_comes_back(cube):
+    text = to_csv(al.table(cube))
+    assert text.startswith(
+        "# overlap: Q; overlap; 1 exact; 1\n# converged: \n# left out, more than 64 values per point: path\n"
+    )
+    back = pd.read_csv(io.StringIO(text), comment="#")
+    pd.testing.assert_frame_equal(back, al.table(cube), check_dtype=False)
+
+
+def test_unknown_variables_are_refused(cube):
+    with pytest.raises(SpecError, match=r"overlaps: not in the cube; allowed: overlap, converged, path"):
+        al.table(cube, ["overlaps"])
+
+
+def test_a_picture_shows_means_errors_and_flags(cube):
+    axes = al.plot(cube, "overlap", color="layer").axes[0]
+    line, bars = axes.lines[0], axes.containers
+    theory = cube.overlap.sel(estimator="theory", layer=1)
+    assert line.get_xdata().tolist() == [0.5, 1.0, 2.0]
+    assert line.get_ydata() == pytest.approx(theory.mean("replica").values)
+    band = axes.collections[0].get_paths()[0].vertices[:, 1]
+    error = theory.std("replica", ddof=1).values / np.sqrt(3)
+    assert band.max() == pytest.approx((theory.mean("replica").values + error).max())
+    # One replica of the theory at 0.5 did not converge: a square. The simulation at 2 did not: a hollow marker.
+    assert axes.lines[1].get_xdata().tolist() == [0.5]
+    shown = {float(bar[0].get_xdata()[0]): bar[0].get_markerfacecolor() for bar in bars[:2]}
+    assert shown == {0.5: "#D55E00", 2.0: "white"}
+    assert axes.get_xlabel() == "samples per dimension, α\nn / D"
+    assert axes.get_ylabel() == "overlap, Q\n1 exact"
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["layer = 1, theory", "layer = 2, theory", "layer = 1, simulation", "layer = 2, simulation"]
+    assert len(al.plot(cube, "overlap", panel="layer").axes) == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"y": "overlaps"}, "y: 'overlaps': allowed: overlap, converged, path"),
+        (
+            {"y": "overlap"},
+            r"layer: has 2 values; give it to x, color or panel, or select one with cube.sel\(layer=...\)",
+        ),
+        ({"y": "overlap", "x": "depth"}, "x: 'depth': allowed: estimator, alpha, replica, layer"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn(cube, keys, message):
+    with pytest.raises(SpecError, match=message):
+        al.plot(cube, **keys)
+
+
+def test_every_estimator_is_described():
+    names = al.estimators()
+    assert names.computes.str.len().min() > 10
+    assert names.loc["sequence_multi_index.gamp", "rule"] == "smi_gamp"
+    for name in names.index:
+        keys = al.describe(name)
+        assert set(keys.section) <= {"model", "grid", "solver"}
+        assert (keys.allowed.str.len() > 0).all()
+        assert (keys.meaning.str.len() > 0).all()
+    with pytest.raises(SpecError, match=r"potts_mlm.gamp: no such estimator"):
+        al.describe("potts_mlm.gamp")
