@@ -21,8 +21,6 @@ MOST_NOISE, MOST_THRESHOLD = 0.01, 0.7
 _RADII, _ANGLES = (np.arange(5) + 1.0) / 5.0, (np.arange(5) + 0.5) * np.pi / 10.0
 # Steps of the separating trajectory in the logarithms of the overlaps, and their number.
 _STEP, _STEPS = 0.1, 200
-# Nodes per overlap of its Gaussian law at the exit, and most steps of the flow from there.
-_LAW, _LONGEST = 60, 2000
 # Powers of (e^2, m^2) in the growth rates beyond the linear theory.
 _POWERS = [(i, j) for degree in (1, 2, 3) for i in range(degree + 1) for j in [degree - i]]
 
@@ -128,8 +126,11 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
         faster at the start shrinks on the separating trajectory.
     """
     fast = int(np.argmax(field.growth))
-    noise = _noise(theory, field, learning_rate, dimension, threshold)
-    if np.isnan(noise):
+    if field.growth[fast] <= 0.0:
+        return np.nan
+    # Variance that diffusion adds in one unit of growth.
+    noise = learning_rate / dimension * np.sum(theory.noise) / (2.0 * theory.growth(learning_rate)[fast])
+    if noise > MOST_NOISE * threshold or threshold > MOST_THRESHOLD:
         return np.nan
     path = separating_trajectory(field, threshold)
     if path is None:
@@ -149,78 +150,3 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
     edge = np.where(start < quick[0], below, np.where(start > quick[-1], start, inside))
     wins = float(weights @ erf(edge / (np.sqrt(2.0) * spread[1 - fast])))
     return wins if fast == 1 else 1.0 - wins
-
-
-def _noise(theory, field, learning_rate, dimension, threshold):
-    """Variance that diffusion adds in one unit of growth; NaN where the theory does not hold (`semantic_probability`)."""
-    fast = int(np.argmax(field.growth))
-    if field.growth[fast] <= 0.0:
-        return np.nan
-    noise = learning_rate / dimension * np.sum(theory.noise) / (2.0 * theory.growth(learning_rate)[fast])
-    return np.nan if noise > MOST_NOISE * threshold or threshold > MOST_THRESHOLD else noise
-
-
-def mean_escape_step(theory, field, learning_rate, dimension, threshold):
-    """Mean number of steps until e^2 + m^2 exceeds the threshold: Gaussian exit, then flow.
-
-    The mean is over the Gaussian law of (e, m) at the exit, between noise and threshold, of the time that the flow needs from
-    there: t = T_exit + d tau(e, m); where a part of that law is beyond the threshold, tau is negative by the linear growth.
-
-    Parameters
-    ----------
-    theory : LinearTheory
-    field : FlowField
-    learning_rate, dimension : float
-        gamma and d.
-    threshold : float
-        Of e^2 + m^2.
-
-    Returns
-    -------
-    float
-        NaN where the theory does not hold (`semantic_probability`), infinite where the flow stops on the way.
-    """
-    noise = _noise(theory, field, learning_rate, dimension, threshold)
-    if np.isnan(noise):
-        return np.nan
-    level = np.sqrt(noise * threshold)
-    exit_step = theory.escape_step(learning_rate, dimension, level)
-    spread = np.sqrt(theory.variance(learning_rate, dimension, exit_step))
-    x, weights = gauss_hermite(_LAW)
-    half = x > 0.0
-    e, m = (axis.ravel() for axis in np.meshgrid(spread[0] * x[half], spread[1] * x[half], indexing="ij"))
-    weight = 4.0 * np.outer(weights[half], weights[half]).ravel()
-    return exit_step + dimension * float(weight @ _flow_times(field, np.log([e, m]), threshold))
-
-
-def _flow_times(field, x, threshold):
-    """tau at which the flow from the logarithms x (2, n) of (e, m) reaches the threshold, array (n,)."""
-
-    def rates(x):
-        squares = np.exp(2.0 * x)
-        table = np.stack([squares[0] ** i * squares[1] ** j for i, j in _POWERS])
-        return field.growth[:, None] + field.terms.T @ table
-
-    def excess(x):
-        return np.log(np.sum(np.exp(2.0 * x), axis=0)) - np.log(threshold)
-
-    before = excess(x)
-    # Beyond the threshold the linear growth of the larger overlap is followed back.
-    times = np.where(before > 0.0, -0.5 * before / np.max(field.growth), np.inf)
-    step = _STEP / np.max(np.abs(field.growth))
-    elapsed = 0.0
-    for _ in range(_LONGEST):
-        moving = np.isinf(times)
-        if not np.any(moving):
-            break
-        k_1 = rates(x)
-        k_2 = rates(x + 0.5 * step * k_1)
-        k_3 = rates(x + 0.5 * step * k_2)
-        k_4 = rates(x + step * k_3)
-        # Points beyond the threshold stay: the field is fitted inside.
-        x = np.where(moving, x + step / 6.0 * (k_1 + 2.0 * k_2 + 2.0 * k_3 + k_4), x)
-        after = excess(x)
-        crossed = moving & (after > 0.0)
-        times = np.where(crossed, elapsed + step * before / (before - np.where(crossed, after, before - 1.0)), times)
-        before, elapsed = after, elapsed + step
-    return times

@@ -11,7 +11,6 @@ from attention_limits.sequence_single_index.link_files import load_function
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
 from attention_limits.sequence_single_index.specs_keys import (
     MOST_COEFFICIENTS,
-    AttentionGrid,
     AttentionModel,
     ExponentGrid,
     ExponentModel,
@@ -157,26 +156,15 @@ class LinearTheory(Specification):
     """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
     model: AttentionModel
-    grid: AttentionGrid
+    grid: WeightGrid
     solver: NodesSolver
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """One key is scanned."""
-        yield from _one_key(estimator)
 
 
 class AttentionSGD(SGD):
     """Runs online SGD of a softmax attention layer of two tokens on the positional-semantic target."""
 
     model: AttentionModel
-    grid: AttentionGrid
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """One key is scanned; no step is stored twice."""
-        yield from _one_key(estimator)
-        yield from super().cross_checks(estimator)
+    grid: WeightGrid
 
 
 class TiedSGD(SGD):
@@ -232,11 +220,6 @@ ESTIMATORS = {
     "hermite_sgd": HermiteSGD,
     "link_sgd": LinkSGD,
 }
-
-
-def _one_key(estimator):
-    if len(estimator.grid) != 1:
-        yield ("grid",), f"{len(estimator.grid)} keys; allowed: one, omega, dimension or learning_rate"
 
 
 def _unsound(model, named, lengths, project):

@@ -198,14 +198,6 @@ class WeightGrid(Section):
     omega: Axis[Weight]
 
 
-class AttentionGrid(Section):
-    """One scanned parameter."""
-
-    omega: Axis[Weight] | None = None
-    dimension: Axis[Dimension] | None = None
-    learning_rate: Axis[AttentionRate] | None = None
-
-
 class PhaseGrid(StrengthGrid, WeightGrid):
     """Scanned parameters."""
 

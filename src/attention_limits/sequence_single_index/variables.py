@@ -156,8 +156,4 @@ VARIABLES = (
         "0 to 1; missing where neither overlap grows, or where noise decides after the exit",
         "Gaussian weight, at the exit from the start, of the side of the trajectory of the flow that ends at e = m",
     ),
-    Variable(
-        "flow_mean_step", (), "mean escape step of SGD, exit and flow", "t", "SGD steps; missing where flow_semantic is",
-        "mean over the Gaussian law at the exit of T_exit + d tau, tau the time of the flow to the threshold",
-    ),
 )  # fmt: skip
