@@ -83,7 +83,9 @@ class LinkFlow:
 
     def path(self, start, times):
         """Overlaps (len(times), r + 1) of the flow from `start` (r + 1,) at tau = 0, at increasing `times`."""
-        found = solve_ivp(lambda _, x: self.drift(x), (0.0, times[-1]), start, t_eval=times, rtol=1e-6, atol=1e-8)
+        found = solve_ivp(
+            lambda _, x: self.drift(x), (0.0, times[-1]), start, t_eval=times, method="LSODA", rtol=1e-5, atol=1e-8
+        )
         return found.y.T
 
     def escape_time(self, start, threshold, longest=1e6):
@@ -97,7 +99,9 @@ class LinkFlow:
         if beyond(0.0, start) > 0.0:
             return 0.0
         end = longest / self.learning_rate
-        found = solve_ivp(lambda _, x: self.drift(x), (0.0, end), start, events=beyond, rtol=1e-6, atol=1e-9)
+        found = solve_ivp(
+            lambda _, x: self.drift(x), (0.0, end), start, events=beyond, method="LSODA", rtol=1e-5, atol=1e-8
+        )
         return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf
 
 
