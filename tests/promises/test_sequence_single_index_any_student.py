@@ -148,7 +148,8 @@ def test_link_sgd_has_the_flow_beside_it():
     """The matched student of order 2: escape step and path of the closed drift."""
     from attention_limits.sequence_single_index.flow import escape_time, hermite_drift, integrate
 
-    weight = 1.0 / np.sqrt(2.0 * 2.0)
+    # 1 / sqrt(L k!), the normalised sum.
+    weight = 0.5
     model = {
         "student": "hermite",
         "degree": 2,
@@ -164,7 +165,7 @@ def test_link_sgd_has_the_flow_beside_it():
     found = found["link_sgd"].isel(dimension=0, replica=0)
 
     def drift(m):
-        return hermite_drift(m, 2, 0.05, 2)
+        return hermite_drift(float(np.ravel(m)[0]), 2, 0.05, 2)
 
     assert float(found.flow_step) == pytest.approx(d * escape_time(drift, d**-0.5, 0.5), rel=1e-3)
     path = integrate(drift, d**-0.5, found.step.values / d)[:, 0]

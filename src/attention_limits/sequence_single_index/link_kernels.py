@@ -21,8 +21,7 @@ HALF_SQUARE, SQUARE, NORM, LOGISTIC = range(4)
 
 
 def store(found, values, slopes, at):
-    """Write the numbers or dual numbers `found` into `values` and `slopes`, from the index `at` on. For compiled code."""
-    raise NotImplementedError("for compiled code")
+    """Write the numbers or dual numbers `found` into `values` and `slopes`, from the index `at` on, in compiled code."""
 
 
 @overload(store)
@@ -101,7 +100,7 @@ def loss_slopes(loss, y, f, slopes):
 
 
 def scratch(tokens, outputs, rank):
-    """Numbers that an update needs beside its parameters."""
+    """Numbers that an update of L = `tokens`, P = `outputs` and r = `rank` needs beside its parameters."""
     return 2 * tokens + 4 * outputs + tokens * (rank + 3)
 
 
@@ -209,7 +208,7 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
 
 
 def make_gradients(target, student, loss, tokens, outputs, rank):
-    """The gradient of a tied student at Gaussian nodes; the arguments are those of `make_update`.
+    """Gradients of a tied student at Gaussian nodes; `target`, `student`, `loss`, `tokens`, `outputs`, `rank`: see `make_update`.
 
     Returns
     -------

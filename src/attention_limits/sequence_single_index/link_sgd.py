@@ -196,7 +196,7 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
 
 
 def overlaps(problem, state):
-    """Semantic overlaps (..., L) and positional overlaps u_l . p_l (..., L) of states (..., n) of a `problem`."""
+    """Semantic overlaps (..., L) and positional overlaps u_l . p_l (..., L) of a `state` (..., n) of a `problem`."""
     state, (L, rank) = np.asarray(state), problem.components.shape
     if problem.untied:
         m, basis = state[..., :L], state[..., L : L * (1 + rank)].reshape(*state.shape[:-1], L, rank)

@@ -45,7 +45,7 @@ def trace_attention(z):
 
 
 def hermite_sum(degree, weights, constant):
-    """The function constant + sum_l weights_l He_degree(z_l), He not normalised, of fields z; `weights` a tuple (L,)."""
+    """The function constant + sum_l weights_l He_k(z_l), k = `degree`, He not normalised; `weights` is a tuple (L,)."""
 
     def hermite(z):
         total = 0.0 * z[0] + constant
