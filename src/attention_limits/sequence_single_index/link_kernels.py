@@ -72,8 +72,9 @@ def make_slopes(function, gradient, tokens):
     @njit(nogil=True)
     def given(z, token, values, slopes):
         fields = to_fixed_tuple(z, tokens)
-        store(gradient(fields, token), slopes, values, 0)
-        store(function(fields), values, values, 0)
+        store(function(fields), values, slopes, 0)
+        # Floats have slope zero, which must not overwrite the values.
+        store(gradient(fields, token), slopes, np.empty(len(slopes)), 0)
 
     return automatic if gradient is None else given
 
