@@ -1,11 +1,13 @@
 """Specifications of the sequence single-index family: one class per estimator."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
+from attention_limits.sequence_single_index.geometry import gram_problem
+from attention_limits.sequence_single_index.link_files import load_function
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
 from attention_limits.sequence_single_index.specs_keys import (
     MOST_COEFFICIENTS,
@@ -17,6 +19,8 @@ from attention_limits.sequence_single_index.specs_keys import (
     HermiteModel,
     LandscapeGrid,
     LandscapeSolver,
+    LinkSGDGrid,
+    LinkSGDModel,
     LinksModel,
     NodesSolver,
     PhaseGrid,
@@ -42,8 +46,11 @@ class Deterministic(Specification):
     replicas: Annotated[Literal[1], Field(description="Nothing is random: repetitions would be copies.")] = 1
 
 
-class OfLinks(Deterministic):
+class OfLinks(Specification):
     """An estimator of a target and a student that the file names."""
+
+    # Keys whose link may be a sum of Hermite polynomials.
+    hermite: ClassVar = ("target",)
 
     @classmethod
     def lengths(cls, estimator):
@@ -54,7 +61,7 @@ class OfLinks(Deterministic):
     def cross_checks(cls, estimator):
         """Links exist and have equal numbers of outputs; weights are one, or one per token."""
         model, lengths = estimator.model, cls.lengths(estimator)
-        named = [key for key in ("target", "student") if (key, model[key]) != ("target", HERMITE)]
+        named = [key for key in ("target", "student") if key not in cls.hermite or model[key] != HERMITE]
         problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
         absent = [(keys, text) for keys, text in problems if text]
         yield from absent or _unsound(model, named, lengths, estimator.project) or _unequal_outputs(model, lengths)
@@ -86,7 +93,7 @@ class SGD(Specification):
             )
 
 
-class Landscape(OfLinks):
+class Landscape(OfLinks, Deterministic):
     """Computes the population loss of a student of two tokens over positional and semantic overlap."""
 
     model: LinksModel
@@ -99,7 +106,7 @@ class Landscape(OfLinks):
         return [2]
 
 
-class InformationExponent(OfLinks):
+class InformationExponent(OfLinks, Deterministic):
     """Computes the lowest orders at which the loss depends on the overlaps, by quadrature with errors."""
 
     model: ExponentModel
@@ -181,6 +188,25 @@ class HermiteSGD(SGD):
     grid: HermiteGrid
 
 
+class LinkSGD(SGD, OfLinks):
+    """Runs online SGD of any student and target of the fields of a sequence."""
+
+    model: LinkSGDModel
+    grid: LinkSGDGrid
+
+    hermite: ClassVar = ("target", "student")
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The checks of links and of runs; the Gram matrix is one."""
+        yield from OfLinks.cross_checks.__func__(cls, estimator)
+        yield from SGD.cross_checks.__func__(cls, estimator)
+        if not isinstance(estimator.model["position"], str):
+            problem = gram_problem(estimator.model["position"], int(estimator.model["tokens"]))
+            if problem:
+                yield ("model", "position"), problem
+
+
 ESTIMATORS = {
     "landscape": Landscape,
     "information_exponent": InformationExponent,
@@ -192,21 +218,19 @@ ESTIMATORS = {
     "tied_sgd": TiedSGD,
     "untied_sgd": UntiedSGD,
     "hermite_sgd": HermiteSGD,
+    "link_sgd": LinkSGD,
 }
 
 
 def _unsound(model, named, lengths, project):
     """The functions of files that fail a check at the smallest number of tokens at which they do, with the failing example."""
-    # scipy is slow to import, and most experiments name built-in links.
-    from attention_limits.sequence_single_index.links import named_link
-
     found = []
     for key in named:
         if link_file(model[key], project) is None:
             continue
         for tokens in sorted(set(lengths)):
             try:
-                named_link(model[key], int(tokens), project)
+                load_function(model[key], int(tokens), project)
             except ValueError as error:
                 found.append((("model", key), f"with {tokens:g} tokens: {error}"))
                 break

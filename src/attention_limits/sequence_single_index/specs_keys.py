@@ -130,6 +130,49 @@ class HermiteModel(Section):
     )] = 0.5  # fmt: skip
 
 
+class LinkSGDModel(LinksModel):
+    """Target and student that are functions of the fields of one sequence."""
+
+    target: Annotated[LinkName, Field(
+        description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; relu_sum, full_attention or "
+        "trace_attention; or file.py:function, z[0] ... z[L-1] to a number or P numbers, the path from the project folder."
+    )] = "hermite"  # fmt: skip
+    student: Annotated[LinkName, Field(
+        description="Student: a name as for the target; hermite is then the same sum. Its derivatives are automatic, or those of "
+        "its attribute gradient, a function of (z, l)."
+    )]  # fmt: skip
+    degree: Degree = 1
+    tokens: Annotated[Whole, Field(ge=1, le=64, description="Number of tokens L of a sequence.")]
+    untied: Annotated[bool, Field(description="Whether every token of the student has its own weights.")] = False
+    loss: Annotated[
+        Literal["half_square", "square", "frobenius", "logistic"],
+        Field(description="|y - f|^2 / 2, |y - f|^2, |y - f|, or sum_p log(1 + exp(-y_p f_p))."),
+    ] = "half_square"
+    position: Annotated[
+        Literal["none", "alternating"] | list[list[float]],
+        Field(
+            description="Positional vectors: none, alternating +p, -p ... with |p| = 1, or their Gram matrix, L by L."
+        ),
+    ] = "none"
+    start: Annotated[Literal["uninformed", "overlapped"], Field(
+        description="Overlaps with the teacher and with a basis of the positions at the start: zero, or all d^(-1/2), the size "
+        "that random weights have."
+    )] = "overlapped"  # fmt: skip
+    dimension: Annotated[Whole, Field(
+        ge=5, le=10**9, description="Dimension d of a token, at least three more than the independent positional vectors."
+    )]  # fmt: skip
+    learning_rate: Annotated[Rate, Field(
+        description="Prefactor c of the learning rate c d^(-learning_rate_exponent); below 1e-9 rounding loses a step at large d."
+    )]  # fmt: skip
+    learning_rate_exponent: Annotated[float, Field(
+        ge=0, le=4, description="The learning rate falls with this power of d; (k - 2) / 2 for an information exponent k > 2."
+    )] = 0.0  # fmt: skip
+    batch: Annotated[Whole, Field(ge=1, le=10_000, description="Sequences per step.")] = 1
+    threshold: Annotated[Threshold, Field(
+        description="A run escapes when e^2 + m^2 exceeds this value; untied: its mean over the tokens."
+    )] = 0.25  # fmt: skip
+
+
 class LandscapeGrid(Section):
     """Scanned parameters."""
 
@@ -175,6 +218,12 @@ class HermiteGrid(Section):
     """Scanned parameters."""
 
     dimension: Axis[Dimension]
+
+
+class LinkSGDGrid(Section):
+    """Scanned parameters."""
+
+    dimension: Axis[Annotated[Whole, Field(ge=5, le=10**9, description="Dimension d of a token.")]]
 
 
 class LandscapeSolver(Section):
