@@ -189,3 +189,12 @@ def any_sgd(target, student, loss, vectors, untied, overlap, dimension, rate, ba
         )
     m, e, size = (np.array(part) for part in zip(*found, strict=True))
     return m, e, size / weights.shape[1]
+
+
+def token_losses(tokens, e, m, a, omega, count, generator):
+    """1/2 ||T - S||^2 of `count` sequences of tokens with positional vectors +p, -p, +p ..., all from one generator."""
+    signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
+    star, pi, rest = generator.standard_normal((3, count, tokens))
+    z = m * star + e * (pi + signs) + np.sqrt(max(0.0, 1.0 - e**2 - m**2)) * rest
+    target = (1.0 - omega) * attention(star) + omega * attention(a * signs)
+    return 0.5 * np.sum((target - attention(z)) ** 2, axis=(-1, -2))

@@ -7,6 +7,7 @@ import pytest
 from single_index_tools import rng
 
 from agreement import assert_mean
+from attention_limits.numerics.hermite import gauss_hermite
 from attention_limits.sequence_single_index import flow, link_sgd, sequence_functions
 from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.link_flow import LinkFlow, flow_nodes, with_error
@@ -49,6 +50,23 @@ def test_drift_of_polynomials_is_exact():
     assert slow.escape_time([0.6], 0.25) == 0.0
     # Noise wins at this learning rate: the flow returns to zero.
     assert LinkFlow(HERMITE, 3.0, flow_nodes(HERMITE)).escape_time([0.1], 0.25, longest=1e3) == np.inf
+
+
+def mean_tanh(z):
+    return (math.tanh(z[0]) + math.tanh(z[1])) / math.sqrt(2)
+
+
+def test_drift_at_small_overlaps_is_that_of_the_information_exponent():
+    """Student mean_tanh on -sum He_3 / sqrt 12: 3 A m^2 (1 - m^2) at order gamma, A = -E tanh h_3, to 1 % at m = 1e-3 too.
+
+    A quadrature that is not even in eta adds a part linear in m, here larger by 1e3.
+    """
+    x, weights = gauss_hermite(200)
+    amplitude = -weights @ (np.tanh(x) * (x**3 - 3 * x)) / math.sqrt(6)
+    problem = LinkProblem(sequence_functions.hermite_sum(3, (-1 / math.sqrt(12),) * 2, 0.0), mean_tanh, 2)
+    found = LinkFlow(problem, 1e-12, flow_nodes(problem, count=24))
+    for m in (1e-3, 0.1, 0.5):
+        assert found.drift([m])[0] / 1e-12 == pytest.approx(3 * amplitude * m**2 * (1 - m**2), rel=0.01)
 
 
 def test_drift_of_attention_is_that_of_the_tables():

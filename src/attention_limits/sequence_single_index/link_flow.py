@@ -6,8 +6,15 @@ With x = (e_1 ... e_r, m), the gradient G of the loss along these directions and
 
 tau = t / d, for one sequence per step; with a batch of B sequences gamma^2 / (2 B) stands for gamma^2 / 2, and the covariance is
 that of one sequence over B. The diffusion is that of leading order at large d. Up to two tokens expectations are Gauss-Hermite
-sums, beyond them means over scrambled Sobol nodes. Given the fields, a component of a token along a position has mean
-e zeta / sqrt(1 - m^2); it needs no nodes.
+sums, beyond them means over scrambled Sobol nodes with both signs of eta.
+
+The nodes are c_l = z_l - sum_j e_j P_lj and eta_l, with z*_l = m c_l + sqrt(1 - m^2) eta_l. At given nodes a component of a token
+along position j has the mean e_j (c_l - m eta_l / sqrt(1 - m^2)). In G - x D . z all terms with D . c cancel:
+
+    G_j - e_j D . z = sum_l D_l P_lj - e_j (s + m D . eta / sqrt(1 - m^2)),   s = sum_lj D_l e_j P_lj,
+    G_m - m D . z = sqrt(1 - m^2) D . eta - m s.
+
+The quadrature then adds no drift at m = 0 that is linear in m and would hide the drift of order m^(k-1).
 """
 
 from dataclasses import dataclass
@@ -54,31 +61,33 @@ class LinkFlow:
         if self.problem.untied:
             raise ValueError("the flow is that of students with tied weights")
 
-    def _gradients(self, x):
-        """G, D . z and |D|^2 at the nodes, with the means of the components along the positions; e / sqrt(1 - m^2)."""
+    def _pulls(self, x):
+        """G - x D . z (n, r + 1) and |D|^2 (n,) at the nodes, with the means of the components along the positions."""
         found = compiled(self.problem)[1](self.nodes.points, x, self.problem.components)
+        e, m = x[:-1], x[-1]
         # At m = 1 the overlaps with the positions vanish.
-        ratio = x[:-1] / np.sqrt(max(1.0 - x[-1] ** 2, 1e-300))
-        rank = len(ratio)
-        found[:, :rank] += found[:, [rank + 1]] * ratio
-        return np.delete(found, rank + 1, axis=1), ratio
+        rest = np.sqrt(max(1.0 - m**2, 1e-300))
+        along_positions, across, square = found[:, :-2], found[:, -2:-1], found[:, -1]
+        along = (along_positions @ e)[:, None]
+        return np.hstack([along_positions - (along + m / rest * across) * e, rest * across - m * along]), square
 
     def drift(self, x):
         """dx/dtau at the overlaps x (r + 1,), array (r + 1,)."""
         x, gamma = np.array(x, dtype=float), self.learning_rate
-        *gradient, along, square = self.nodes.mean(self._gradients(x)[0])
-        return -gamma * np.array(gradient) + (gamma * along - 0.5 * gamma**2 * square / self.batch) * x
+        pulls, square = self._pulls(x)
+        return -gamma * self.nodes.mean(pulls) - 0.5 * gamma**2 * self.nodes.mean(square) / self.batch * x
 
     def diffusion(self, x):
         """A A^T of the module at the overlaps x (r + 1,), matrix (r + 1, r + 1): d times d Cov[x] / dtau."""
         x, gamma = np.array(x, dtype=float), self.learning_rate
-        found, ratio = self._gradients(x)
-        across = gamma * (found[:, :-2] - x * found[:, -2:-1]) + 0.5 * gamma**2 / self.batch * x * found[:, -1:]
+        pulls, square = self._pulls(x)
+        across = gamma * pulls + 0.5 * gamma**2 / self.batch * square[:, None] * x
         across = across - self.nodes.mean(across)
         covariance = self.nodes.mean(across[:, :, None] * across[:, None, :])
-        rank = len(ratio)
+        rank, e = len(x) - 1, x[:-1]
         # The scatter of the components along the positions, given the fields.
-        covariance[:rank, :rank] += gamma**2 * self.nodes.mean(found[:, -1]) * (np.eye(rank) - np.outer(ratio, ratio))
+        scatter = np.eye(rank) - np.outer(e, e) / max(1.0 - x[-1] ** 2, 1e-300)
+        covariance[:rank, :rank] += gamma**2 * self.nodes.mean(square) * scatter
         return covariance / self.batch
 
     def path(self, start, times):
@@ -114,7 +123,7 @@ def flow_nodes(problem, generator=None, count=None):
     generator : numpy.random.Generator, optional
         Scrambles Sobol nodes, which more than two tokens need.
     count : int, optional
-        Nodes per axis of a grid (default 16), or Sobol nodes, a power of two (default 2^14).
+        Nodes per axis of a grid (default 16), or Sobol nodes, a power of two (default 2^13), each with two signs of eta.
 
     Raises
     ------
@@ -126,7 +135,9 @@ def flow_nodes(problem, generator=None, count=None):
         if generator is None:
             raise ValueError(f"{problem.tokens} tokens need Sobol nodes: give a generator")
         # The weights of wider nodes spread exponentially in the dimension.
-        return gaussian_nodes(dimension, count or 2**14, generator, 1.15 if dimension <= 8 else 1.0)
+        drawn = gaussian_nodes(dimension, count or 2**13, generator, 1.15 if dimension <= 8 else 1.0)
+        signs = np.repeat([-1.0, 1.0], problem.tokens)
+        return GaussianNodes(np.vstack([drawn.points, signs * drawn.points]), np.tile(drawn.weights, 2), drawn.widening)
     x, weights = gauss_hermite(count or AXIS)
     points = np.stack(np.meshgrid(*[x] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
     product = np.prod(

@@ -214,27 +214,24 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
     Returns
     -------
     jitted function
-        (nodes (n, 2 L), state (r + 1,), components (L, r)) -> array (n, r + 4). nodes[i] = (a_1 ... a_L, zeta_1 ... zeta_L), and
-        z_l = m a_l + sum_j e_j P_lj + sqrt(1 - m^2) zeta_l; columns: sum_l D_l P_lj for each j, D . a, D . zeta, D . z, |D|^2.
+        (nodes (n, 2 L), state (r + 1,), components (L, r)) -> array (n, r + 2). nodes[i] = (eta_1 ... eta_L, c_1 ... c_L), and
+        z_l = c_l + sum_j e_j P_lj, z*_l = m c_l + sqrt(1 - m^2) eta_l; columns: sum_l D_l P_lj for each j, D . eta, |D|^2.
     """
 
     @njit(nogil=True)
     def gradients(nodes, state, places):
-        found = np.zeros((len(nodes), rank + 4))
-        z, y, f, slopes, out = (
-            np.empty(tokens),
-            np.empty(outputs),
-            np.empty(outputs),
-            np.empty(outputs),
-            np.empty(outputs),
-        )
+        found = np.zeros((len(nodes), rank + 2))
+        star, z, y, f = np.empty(tokens), np.empty(tokens), np.empty(outputs), np.empty(outputs)
+        slopes, out = np.empty(outputs), np.empty(outputs)
         rest = math.sqrt(max(0.0, 1.0 - state[rank] ** 2))
         for n in range(len(nodes)):
             for token in range(tokens):
-                z[token] = state[rank] * nodes[n, token] + rest * nodes[n, tokens + token]
+                centred = nodes[n, tokens + token]
+                star[token] = state[rank] * centred + rest * nodes[n, token]
+                z[token] = centred
                 for j in range(rank):
                     z[token] += state[j] * places[token, j]
-            target(nodes[n, :tokens], y, out)
+            target(star, y, out)
             for token in range(tokens):
                 student(z, token, f, out)
                 if token == 0:
@@ -245,9 +242,7 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
                 for j in range(rank):
                     found[n, j] += D * places[token, j]
                 found[n, rank] += D * nodes[n, token]
-                found[n, rank + 1] += D * nodes[n, tokens + token]
-                found[n, rank + 2] += D * z[token]
-                found[n, rank + 3] += D * D
+                found[n, rank + 1] += D * D
         return found
 
     return gradients

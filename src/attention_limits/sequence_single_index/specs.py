@@ -11,6 +11,7 @@ from attention_limits.sequence_single_index.link_files import load_function
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
 from attention_limits.sequence_single_index.specs_keys import (
     MOST_COEFFICIENTS,
+    AttentionGrid,
     AttentionModel,
     ExponentGrid,
     ExponentModel,
@@ -31,6 +32,8 @@ from attention_limits.sequence_single_index.specs_keys import (
     SurfaceSolver,
     TiedGrid,
     TiedModel,
+    TokenLinesGrid,
+    TokenLinesModel,
     UntiedGrid,
     UntiedModel,
     WeightGrid,
@@ -152,19 +155,50 @@ class PhaseLines(Deterministic):
     grid: StrengthGrid
 
 
+class TokenLines(Specification):
+    """Computes the lines of the phase diagram of the positional-semantic model for any number of tokens, with errors."""
+
+    model: TokenLinesModel
+    grid: TokenLinesGrid
+    solver: NodesSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One factor per token; they are not all zero."""
+        factors = estimator.model["position"]
+        if isinstance(factors, str):
+            return
+        if any(len(factors) != tokens for tokens in estimator.grid["tokens"]):
+            allowed = ", ".join(f"{tokens:g}" for tokens in estimator.grid["tokens"])
+            yield ("model", "position"), f"{len(factors)} numbers; allowed: one per token ({allowed}), or alternating"
+        if not any(factors):
+            yield ("model", "position"), "all numbers are zero; allowed: at least one other number"
+
+
 class LinearTheory(Specification):
     """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
     model: AttentionModel
-    grid: WeightGrid
+    grid: AttentionGrid
     solver: NodesSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One key is scanned."""
+        yield from _one_key(estimator)
 
 
 class AttentionSGD(SGD):
     """Runs online SGD of a softmax attention layer of two tokens on the positional-semantic target."""
 
     model: AttentionModel
-    grid: WeightGrid
+    grid: AttentionGrid
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One key is scanned; no step is stored twice."""
+        yield from _one_key(estimator)
+        yield from super().cross_checks(estimator)
 
 
 class TiedSGD(SGD):
@@ -213,6 +247,7 @@ ESTIMATORS = {
     "attention_surface": AttentionSurface,
     "phase_diagram": PhaseDiagram,
     "phase_lines": PhaseLines,
+    "token_lines": TokenLines,
     "linear_theory": LinearTheory,
     "attention_sgd": AttentionSGD,
     "tied_sgd": TiedSGD,
@@ -220,6 +255,11 @@ ESTIMATORS = {
     "hermite_sgd": HermiteSGD,
     "link_sgd": LinkSGD,
 }
+
+
+def _one_key(estimator):
+    if len(estimator.grid) != 1:
+        yield ("grid",), f"{len(estimator.grid)} keys; allowed: one of omega, dimension, learning_rate, batch"
 
 
 def _unsound(model, named, lengths, project):

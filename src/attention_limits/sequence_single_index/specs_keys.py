@@ -29,6 +29,7 @@ AttentionRate = Annotated[Rate, Field(
     description="Learning rate gamma: a step changes the normalised weights by gamma/d times the gradient. Below 1e-9 rounding "
     "loses a step at large d.",
 )]  # fmt: skip
+Batch = Annotated[Whole, Field(ge=1, le=10_000, description="Sequences per step.")]
 RateExponent = Annotated[
     float, Field(ge=-2, le=2, description="The learning rate of the tied student is multiplied by L to this power.")
 ]
@@ -99,6 +100,7 @@ class AttentionModel(PositionalSemanticModel):
     ]
     dimension: Dimension
     learning_rate: AttentionRate
+    batch: Batch = 1
     threshold: Annotated[Threshold, Field(
         description="A run escapes when e^2 + m^2 exceeds this value. Smaller values are within the noise of the first steps."
     )] = 0.5  # fmt: skip
@@ -167,7 +169,7 @@ class LinkSGDModel(LinksModel):
     learning_rate_exponent: Annotated[float, Field(
         ge=0, le=4, description="The learning rate falls with this power of d; (k - 2) / 2 for an information exponent k > 2."
     )] = 0.0  # fmt: skip
-    batch: Annotated[Whole, Field(ge=1, le=10_000, description="Sequences per step.")] = 1
+    batch: Batch = 1
     threshold: Annotated[Threshold, Field(
         description="A run escapes when e^2 + m^2 exceeds this value; untied: its mean over the tokens."
     )] = 0.25  # fmt: skip
@@ -198,8 +200,34 @@ class WeightGrid(Section):
     omega: Axis[Weight]
 
 
+class AttentionGrid(Section):
+    """One scanned parameter."""
+
+    omega: Axis[Weight] | None = None
+    dimension: Axis[Dimension] | None = None
+    learning_rate: Axis[AttentionRate] | None = None
+    batch: Axis[Batch] | None = None
+
+
 class PhaseGrid(StrengthGrid, WeightGrid):
     """Scanned parameters."""
+
+
+class TokenLinesModel(Section):
+    """The positional vectors p_l = signs_l p of the positional-semantic model, |p| = 1."""
+
+    position: Annotated[
+        Literal["alternating"] | list[Annotated[float, Field(ge=-10, le=10)]],
+        Field(
+            description="Signs, or other factors, of the tokens: alternating +1, -1, +1 ..., or one number per token."
+        ),
+    ] = "alternating"
+
+
+class TokenLinesGrid(StrengthGrid):
+    """Scanned parameters."""
+
+    tokens: Axis[Annotated[Whole, Field(ge=2, le=32, description="Number of tokens L of a sequence.")]]
 
 
 class UntiedGrid(Section):

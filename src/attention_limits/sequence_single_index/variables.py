@@ -16,6 +16,10 @@ COORDINATES = (
         "the tied student learns at the base rate times L^beta",
     ),
     Coordinate("dimension", "dimension of a token", "d", "number of components of a token"),
+    Coordinate(
+        "learning_rate", "learning rate", "γ", "a step changes the unit weights by gamma / d times the gradient"
+    ),
+    Coordinate("batch", "sequences per step", "B", "a step takes the mean gradient of B sequences"),
     Coordinate("degree", "degree of the target", "k", "degree of the Hermite polynomial in the target"),
     Coordinate(
         "a", "strength of the positional part", "a", "scores of the positional part: a^2 on, -a^2 off the diagonal"
@@ -155,5 +159,9 @@ VARIABLES = (
         "flow_semantic", (), "probability that SGD learns the semantic direction, exit and flow", "P_sem",
         "0 to 1; missing where neither overlap grows, or where noise decides after the exit",
         "Gaussian weight, at the exit from the start, of the side of the trajectory of the flow that ends at e = m",
+    ),
+    Variable(
+        "flow_mean_step", (), "mean escape step of SGD, exit and flow", "t", "SGD steps; missing where flow_semantic is",
+        "mean over the Gaussian law at the exit of T_exit + d tau, tau the time of the flow to the threshold",
     ),
 )  # fmt: skip

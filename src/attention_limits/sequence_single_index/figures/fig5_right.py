@@ -2,21 +2,13 @@
 
 from contextlib import suppress
 
-import numpy as np
-
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC
+from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC, binomial_error
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
 LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"$\frac{1}{2}\|T - S\|_F^2$")}
-
-
-def binomial_error(successes, runs):
-    """Half width of the 68 % Wilson interval, which is not zero at 0 and 1."""
-    p = successes / runs
-    return np.sqrt(p * (1 - p) / runs + 0.25 / runs**2) / (1 + 1 / runs)
 
 
 @house_style

@@ -37,6 +37,12 @@ def lowest_point(e, m, loss):
     return e[row], m[column]
 
 
+def binomial_error(successes, runs):
+    """Half width of the 68 % Wilson interval, which is not zero at 0 and 1."""
+    p = successes / runs
+    return np.sqrt(p * (1 - p) / runs + 0.25 / runs**2) / (1 + 1 / runs)
+
+
 def exponent_text(cube, name):
     """Text of an information exponent of a cube: its value, and whether the start attracts at that order."""
     value = cube[f"exponent_{name}"].item()
