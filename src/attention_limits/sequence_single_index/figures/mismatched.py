@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from attention_limits.numerics.scaling import fit_power_law, median_and_range
+from attention_limits.numerics.scaling import median_and_range
 from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, SEMANTIC, power_text
+from attention_limits.sequence_single_index.readings import escape_law
 
 
 @house_style
@@ -15,10 +16,9 @@ def draw(cubes):
     median, low, high = median_and_range(cube.escape_step.values, cube.escaped.values)
     known = np.isfinite(median) & np.isfinite(high)
     figure, axes = new_figure(1, 1, 4.8, 3.6)
-    fit = fit_power_law(d[known], median[known], 0.5 * np.log(high[known] / low[known]))
     axes.errorbar(
         d[known], median[known], [(median - low)[known], (high - median)[known]], fmt="o", color=SEMANTIC, markersize=4,
-        capsize=2, elinewidth=1, label=f"median of {cube.sizes['replica']} runs of SGD: {power_text('d', fit)}",
+        capsize=2, elinewidth=1, label=f"median of {cube.sizes['replica']} runs of SGD: {power_text('d', escape_law(cube))}",
     )  # fmt: skip
     runs, done = large.escape_step.values.ravel(), large.escaped.values.astype(bool).ravel()
     at = np.repeat(large.dimension.values, large.sizes["replica"]).astype(float)
