@@ -18,7 +18,6 @@ any number of tokens; there are at most 2^(T - 1) sets S. Derived for the model 
 import math
 
 import numpy as np
-from numba import njit
 
 from attention_limits.attention_indexed.hardmax_grid_kernels import (
     ABOVE,
@@ -30,6 +29,7 @@ from attention_limits.attention_indexed.hardmax_grid_kernels import (
     quadrature,
     split,
 )
+from attention_limits.numerics.compiled import njit
 
 # Scores further from the most likely ones than this many standard deviations are moved there: their probability is below 1e-88.
 FURTHEST = 20.0

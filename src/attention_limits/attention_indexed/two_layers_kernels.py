@@ -21,8 +21,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp, log
 
 # Half width of the first lattice in prior standard deviations.

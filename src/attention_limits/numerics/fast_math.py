@@ -1,7 +1,9 @@
 """Elementary functions that the compiler can vectorise inside numba loops."""
 
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from attention_limits.numerics.compiled import njit
 
 
 @intrinsic

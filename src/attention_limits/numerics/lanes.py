@@ -9,8 +9,10 @@ import operator
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, models, overload, register_model
+
+from attention_limits.numerics.compiled import njit
 
 WIDTH = 16
 _FLOATS = ir.VectorType(ir.FloatType(), WIDTH)

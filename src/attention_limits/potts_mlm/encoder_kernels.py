@@ -15,9 +15,9 @@ rows, scale : number of rows, and a factor.
 import math
 
 import numpy as np
-from numba import njit
 
 from attention_limits.numerics import lanes
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.lanes import full, load, store
 
 # Added to the variance of a layer norm.

@@ -8,8 +8,8 @@ colour are contiguous.
 import math
 
 import numpy as np
-from numba import njit
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
 
 # Sequences per block.

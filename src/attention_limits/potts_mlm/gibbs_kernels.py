@@ -9,9 +9,9 @@ of Hukushima and Nemoto 1996.
 import math
 
 import numpy as np
-from numba import njit
 
 from attention_limits.numerics import lanes
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.lanes import WIDTH
 
 # Sweeps between exact computations of the energies, which the sweeps change by increments in single precision.

@@ -6,8 +6,8 @@ e_ii = (1 - a) q_i[i].
 """
 
 import numpy as np
-from numba import njit
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
 from attention_limits.potts_mlm.factored_kernels import FAST, residual
 

@@ -7,8 +7,8 @@ of M (L C)^2 multiplications each. Nearly all of them are by zero, so the kernel
 """
 
 import numpy as np
-from numba import njit
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
 from attention_limits.potts_mlm.factored_kernels import FAST, residual
 

@@ -9,9 +9,9 @@ are those of the chain rule for x <- LN(x + attention(x)), x <- LN(x + feedforwa
 import math
 
 import numpy as np
-from numba import njit
 
 from attention_limits.numerics import lanes
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.lanes import WIDTH, full, load, store
 from attention_limits.potts_mlm import encoder_kernels as blocks
 

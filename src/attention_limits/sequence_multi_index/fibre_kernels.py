@@ -12,8 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
 
 # Nodes per pass: the work space of one pass stays in the first-level cache.

@@ -17,8 +17,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
 
 # Fine nodes per coarse cell and direction: cells are first scanned at their centre, then summed only where it matters.

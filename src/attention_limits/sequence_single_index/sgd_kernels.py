@@ -12,7 +12,8 @@ freedom, and `parameters` starts with eta = learning_rate / d.
 import math
 
 import numpy as np
-from numba import njit
+
+from attention_limits.numerics.compiled import njit
 
 # Losses of attention.
 FROBENIUS, HALF_SQUARE = 0, 1

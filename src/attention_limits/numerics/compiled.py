@@ -1,0 +1,87 @@
+"""`njit` of numba with a cache on disk, under a digest of all code of this package.
+
+numba's cache of a function notices an edit of its own file, but not of a module that it imports. Hence each state of the code
+has its own folder. Code from the cache gives the same bytes as freshly compiled code; see `_own_helpers`.
+"""
+
+import hashlib
+import os
+import shutil
+import time
+from pathlib import Path
+
+import llvmlite
+import numba
+from llvmlite.binding import Linkage
+from numba import config
+from numba.core.codegen import CPUCodeLibrary
+
+PACKAGE = Path(__file__).parents[1]
+# Folders of earlier code that no process used for so long are removed, in seconds.
+_KEPT = 30 * 24 * 3600
+
+
+def code_digest() -> str:
+    """Digest of the versions of the compiler and of every source file of the package."""
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(PACKAGE)} {len(content)} ".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path | None:
+    """Folder of the compiled code, below NUMBA_CACHE_DIR or the user's folder of caches; None where it cannot be written."""
+    if config.DISABLE_JIT:
+        return None
+    try:
+        base = Path(config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attention-limits"
+        folder = base / code_digest()
+        # numba unpickles what it finds: nobody else may write here.
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        os.utime(folder)
+        for other in base.iterdir():
+            if time.time() - other.stat().st_mtime > _KEPT:
+                shutil.rmtree(other, ignore_errors=True)
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+FOLDER = _cache_folder()
+
+
+def njit(function=None, **options):
+    """`numba.njit` with the cache; without it where no folder can be written."""
+
+    def compiled(function):
+        dispatcher = numba.njit(**options)(function)
+        if FOLDER is not None:
+            # numba reads this setting when the cache of a function is enabled; other packages keep theirs.
+            theirs, config.CACHE_DIR = config.CACHE_DIR, str(FOLDER)
+            try:
+                dispatcher.enable_caching()
+            finally:
+                config.CACHE_DIR = theirs
+        return dispatcher
+
+    return compiled if function is None else compiled(function)
+
+
+_optimize = CPUCodeLibrary._optimize_final_module
+
+
+def _own_helpers(library):
+    """Make the compiled helpers of a function private to it before the optimisation.
+
+    numba copies each helper into every function that calls it and optimises it there again, which can change the last bits. The
+    copies are weak symbols: the linker takes the one that it saw first, which depends on the compiled and loaded functions.
+    """
+    for function in library._final_module.functions:
+        if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+            function.linkage = Linkage.internal
+    _optimize(library)
+
+
+CPUCodeLibrary._optimize_final_module = _own_helpers

@@ -1,0 +1,77 @@
+"""Compiled code from the disk: private helpers, and none from an earlier state of the code."""
+
+import os
+import subprocess
+import sys
+
+from attention_limits.numerics import compiled
+
+# Too long for LLVM to put it into its caller twice.
+PROGRAM = """
+import math
+from attention_limits.numerics.compiled import njit
+
+@njit
+def helper(x):
+    total = 0.0
+    for k in range(1000):
+        total += math.exp(-x * k) + math.sin(x + k) * math.log(1.0 + x * k) + math.atan(x) / (1.0 + k * x)
+        for l in range(k):
+            total += math.cos(total) * math.sqrt(1.0 + total * total) + math.tanh(x * l) + math.exp(math.sin(total))
+    return total
+
+@njit
+def caller(x):
+    return helper(x) + helper(2.0 * x) * helper(3.0 * x) + helper(5.0 * x)
+
+print(caller(0.1).hex(), sum(caller.stats.cache_hits.values()), end="")
+if not caller.stats.cache_hits:
+    (text,) = caller.inspect_llvm().values()
+    print("", text.count("define internal"), text.count("linkonce_odr"), end="")
+"""
+
+
+def test_code_from_the_cache_brings_its_own_helpers(tmp_path):
+    """A function that shares a helper with others would compute with the copy that the linker saw first."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+
+    def result():
+        return subprocess.run(
+            [sys.executable, "program.py"],
+            cwd=tmp_path,
+            env={"XDG_CACHE_HOME": str(tmp_path)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+
+    value, hits, helpers, shared = result()
+    assert (hits, shared) == ("0", "0")
+    assert int(helpers) >= 1
+    assert result() == [value, "1"]
+
+
+def test_an_edit_of_any_module_changes_the_folder(tmp_path, monkeypatch):
+    (tmp_path / "family").mkdir()
+    for name in ("a.py", "family/b.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
+    before = compiled.code_digest()
+    assert compiled.code_digest() == before
+    (tmp_path / "family" / "b.py").write_text("x = 2\n")
+    edited = compiled.code_digest()
+    (tmp_path / "family" / "b.py").rename(tmp_path / "c.py")
+    assert len({before, edited, compiled.code_digest()}) == 3
+
+
+def test_old_code_is_removed_and_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
+    old = tmp_path / "attention-limits" / "old"
+    recent = tmp_path / "attention-limits" / "recent"
+    for folder in (old, recent):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    monkeypatch.setattr(compiled.config, "CACHE_DIR", str(tmp_path))
+    assert compiled._cache_folder().parent == tmp_path / "attention-limits"
+    assert [recent.exists(), old.exists()] == [True, False]
+    monkeypatch.setattr(compiled.config, "CACHE_DIR", "/dev/null")
+    assert compiled._cache_folder() is None
