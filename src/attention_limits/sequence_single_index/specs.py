@@ -96,7 +96,7 @@ class SGD(Specification):
             )
 
 
-class Landscape(OfLinks, Deterministic):
+class Landscape(Deterministic, OfLinks):
     """Computes the population loss of a student of two tokens over positional and semantic overlap."""
 
     model: LinksModel
@@ -109,7 +109,7 @@ class Landscape(OfLinks, Deterministic):
         return [2]
 
 
-class InformationExponent(OfLinks, Deterministic):
+class InformationExponent(Deterministic, OfLinks):
     """Computes the lowest orders at which the loss depends on the overlaps, by quadrature with errors."""
 
     model: ExponentModel

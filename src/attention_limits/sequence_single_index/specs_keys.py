@@ -234,6 +234,7 @@ class UntiedGrid(Section):
     """Scanned parameters."""
 
     tokens: Axis[Tokens]
+    learning_rate: Axis[FeedForwardRate] | None = None
 
 
 class TiedGrid(UntiedGrid):
