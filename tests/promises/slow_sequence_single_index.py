@@ -191,6 +191,15 @@ def any_sgd(target, student, loss, vectors, untied, overlap, dimension, rate, ba
     return m, e, size / weights.shape[1]
 
 
+def trace_losses(tokens, e, m, weight, count, generator):
+    """1/2 (y - f)^2 of `count` sequences: y the `weight` times sum_l He_2, f = L^(-1/2) Tr softmax, positions +p, -p, +p ..."""
+    signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
+    star, rest = generator.standard_normal((2, count, tokens))
+    z = m * star + np.sqrt(max(0.0, 1.0 - m**2)) * rest + e * signs
+    trace = np.trace(attention(z), axis1=-2, axis2=-1) / np.sqrt(tokens)
+    return 0.5 * (weight * np.sum(star**2 - 1.0, axis=1) - trace) ** 2
+
+
 def token_losses(tokens, e, m, a, omega, count, generator):
     """1/2 ||T - S||^2 of `count` sequences of tokens with positional vectors +p, -p, +p ..., all from one generator."""
     signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)

@@ -19,10 +19,10 @@ from attention_limits.sequence_single_index.specs_keys import (
     HermiteGrid,
     HermiteModel,
     LandscapeGrid,
+    LandscapeModel,
     LandscapeSolver,
     LinkSGDGrid,
     LinkSGDModel,
-    LinksModel,
     NodesSolver,
     PhaseGrid,
     PositionalSemanticModel,
@@ -97,16 +97,11 @@ class SGD(Specification):
 
 
 class Landscape(Deterministic, OfLinks):
-    """Computes the population loss of a student of two tokens over positional and semantic overlap."""
+    """Computes the population loss of a student of up to four tokens over positional and semantic overlap."""
 
-    model: LinksModel
+    model: LandscapeModel
     grid: LandscapeGrid
     solver: LandscapeSolver
-
-    @classmethod
-    def lengths(cls, estimator):
-        """Two tokens, always."""
-        return [2]
 
 
 class InformationExponent(Deterministic, OfLinks):

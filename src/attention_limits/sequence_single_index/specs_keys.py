@@ -73,6 +73,12 @@ class LinksModel(Section):
     )] = 0.0  # fmt: skip
 
 
+class LandscapeModel(LinksModel):
+    """Target and student of few tokens, for which grids of all fields are possible."""
+
+    tokens: Annotated[Whole, Field(ge=1, le=4, description="Number of tokens L of a sequence.")] = 2
+
+
 class ExponentModel(LinksModel):
     """Target and student of any number of tokens."""
 
