@@ -1,5 +1,6 @@
-"""Benchmarks of the sequence single-index family: SGD steps, loss surfaces, the phase diagram, and how their cost grows."""
+"""Benchmarks of the sequence single-index family: SGD of special and any students, losses, phases; growth of their cost."""
 
+import math
 import time
 
 import jax
@@ -8,12 +9,20 @@ import numpy as np
 from scipy.optimize import minimize
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_single_index import sequence_functions
 from attention_limits.sequence_single_index.attention_tables import LossGrid, attention_loss, attention_tables
 from attention_limits.sequence_single_index.full_sgd import orthonormal_directions
 from attention_limits.sequence_single_index.geometry import fixed_attention
+from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating, simulate
 from attention_limits.sequence_single_index.links import full_attention, positional_semantic
 from attention_limits.sequence_single_index.phase_diagram import phase_grid
-from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention, tied
+from attention_limits.sequence_single_index.reduced_sgd import (
+    AttentionProblem,
+    Schedule,
+    attention,
+    matched_hermite,
+    tied,
+)
 from table import Row, Spread, growth
 
 A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
@@ -22,7 +31,12 @@ GRID = 200
 
 def rows(quick):
     """All rows of the family."""
-    return [sgd_row(3 if quick else 7, quick), surface_row(5 if quick else 20), phase_row(1 if quick else 5)]
+    return [
+        sgd_row(3 if quick else 7, quick),
+        *link_rows(3 if quick else 7),
+        surface_row(5 if quick else 20),
+        phase_row(1 if quick else 5),
+    ]
 
 
 def growths(quick):
@@ -86,6 +100,60 @@ def sgd_row(repeats, quick):
         ratio=Spread.of(np.divide(plain_times, our_times)),
         note="batch 1, Frobenius norm; baseline: compiled jax.grad in d dimensions, called step by step",
     )
+
+
+def link_rows(repeats):
+    """Seconds per SGD step of two tokens, alternately for the updates of one student and for those of any student."""
+    attends = sequence_functions.positional_semantic(A, OMEGA), sequence_functions.full_attention
+    cubic = sequence_functions.hermite_sum(3, (12**-0.5, 12**-0.5), 0.0)
+    schedule = Schedule(1_000_000, threshold=2.0)
+    problem = AttentionProblem(A, OMEGA, "frobenius")
+    cases = {
+        "softmax attention": (
+            lambda generator: attention(problem, DIMENSION, RATE, (0.0, 0.0), schedule, generator),
+            LinkProblem(*attends, 2, "frobenius", alternating(2)),
+        ),
+        "He₃": (
+            lambda generator: matched_hermite(3, 2, DIMENSION, RATE, 0.1, schedule, generator),
+            LinkProblem(cubic, cubic, 2),
+        ),
+        "tanh, no update for it alone": (None, LinkProblem(cubic, _mean_tanh, 2)),
+    }
+    found = []
+    for name, (one, anyone) in cases.items():
+        generator = np.random.Generator(np.random.SFC64(0))
+        start = np.full(anyone.components.shape[1] + 1, 0.1)
+
+        def general(steps, anyone=anyone, start=start, generator=generator):
+            simulate(anyone, DIMENSION, RATE, start, Schedule(steps, threshold=2.0), generator)
+
+        general(10)
+        times, general_times = [], []
+        for _ in range(repeats):
+            if one is not None:
+                begin = time.perf_counter()
+                one(generator)
+                times.append((time.perf_counter() - begin) / schedule.steps)
+            begin = time.perf_counter()
+            general(schedule.steps)
+            general_times.append((time.perf_counter() - begin) / schedule.steps)
+        found.append(
+            Row(
+                f"SGD step of any student, L = 2: {name}",
+                ours=Spread.of(general_times),
+                baseline=Spread.of(times) if times else None,
+                ratio=Spread.of(np.divide(times, general_times)) if times else None,
+                note="derivatives by dual numbers; baseline: the update written for this student",
+            )
+        )
+    return found
+
+
+def _mean_tanh(z):
+    total = 0.0
+    for field in z:
+        total += math.tanh(field)
+    return total / math.sqrt(len(z))
 
 
 def surface_row(repeats):

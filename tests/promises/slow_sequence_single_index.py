@@ -149,3 +149,61 @@ def linear_sgd(a, omega, loss, samples, generator):
     total = np.sum(slopes**2, axis=1)
     values = np.stack([total, np.sum(slopes * star, axis=1) ** 2, total + (slopes[:, 0] - slopes[:, 1]) ** 2])
     return values.mean(axis=1), values.std(axis=1) / np.sqrt(samples)
+
+
+LOSSES = {
+    "half_square": lambda y, f: 0.5 * np.sum((y - f) ** 2, axis=-1),
+    "square": lambda y, f: np.sum((y - f) ** 2, axis=-1),
+    "frobenius": lambda y, f: np.sqrt(np.sum((y - f) ** 2, axis=-1)),
+    "logistic": lambda y, f: np.sum(np.logaddexp(0.0, -y * f), axis=-1),
+}
+
+
+def any_sgd(target, student, loss, vectors, untied, overlap, dimension, rate, batch, steps, runs, generator):
+    """Any student: overlaps (steps, runs, L) with the teacher, and with positional vectors, and |e|^2 + m^2 (steps, runs).
+
+    `target` and `student` map (..., L) to (..., P); derivatives are central differences. The positional vectors have components
+    (L, r) off the teacher; all overlaps are equal at the start.
+    """
+    tokens, rank = vectors.shape
+    places = np.zeros((tokens, dimension))
+    places[:, 1 : rank + 1] = vectors
+    weights = np.zeros((runs, tokens if untied else 1, dimension))
+    weights[..., : rank + 1], weights[..., rank + 1] = overlap, np.sqrt(1.0 - (rank + 1) * overlap**2)
+    found, step = [], 1e-6
+    for _ in range(steps):
+        x = generator.standard_normal((runs, batch, tokens, dimension))
+        y = target(x[..., 0])
+        encoded = x + places
+        z = np.sum(encoded * weights[:, None], axis=-1)
+        slopes = np.stack(
+            [LOSSES[loss](y, student(z + s)) - LOSSES[loss](y, student(z - s)) for s in step * np.eye(tokens)], axis=-1
+        ) / (2.0 * step)
+        gradient = slopes[..., None] * encoded
+        gradient = gradient.mean(axis=1) if untied else gradient.sum(axis=2, keepdims=True).mean(axis=1)
+        weights = weights - rate / dimension * gradient
+        weights /= np.sqrt(np.sum(weights**2, axis=(1, 2), keepdims=True) / weights.shape[1])
+        every = np.broadcast_to(weights, (runs, tokens, dimension))
+        found.append(
+            (every[..., 0].copy(), np.sum(every * places, axis=-1), np.sum(weights[..., : rank + 1] ** 2, axis=(1, 2)))
+        )
+    m, e, size = (np.array(part) for part in zip(*found, strict=True))
+    return m, e, size / weights.shape[1]
+
+
+def trace_losses(tokens, e, m, weight, count, generator):
+    """1/2 (y - f)^2 of `count` sequences: y the `weight` times sum_l He_2, f = L^(-1/2) Tr softmax, positions +p, -p, +p ..."""
+    signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
+    star, rest = generator.standard_normal((2, count, tokens))
+    z = m * star + np.sqrt(max(0.0, 1.0 - m**2)) * rest + e * signs
+    trace = np.trace(attention(z), axis1=-2, axis2=-1) / np.sqrt(tokens)
+    return 0.5 * (weight * np.sum(star**2 - 1.0, axis=1) - trace) ** 2
+
+
+def token_losses(tokens, e, m, a, omega, count, generator):
+    """1/2 ||T - S||^2 of `count` sequences of tokens with positional vectors +p, -p, +p ..., all from one generator."""
+    signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
+    star, pi, rest = generator.standard_normal((3, count, tokens))
+    z = m * star + e * (pi + signs) + np.sqrt(max(0.0, 1.0 - e**2 - m**2)) * rest
+    target = (1.0 - omega) * attention(star) + omega * attention(a * signs)
+    return 0.5 * np.sum((target - attention(z)) ** 2, axis=(-1, -2))

@@ -169,3 +169,45 @@ def test_linear_theory_continued_by_the_flow_is_what_runs_learn(a, omega, loss, 
     expected, error = theory.flow_semantic.values.mean(), theory.flow_semantic.values.std(ddof=1) / 2.0
     allowed = np.clip(wins / 200, expected - 0.05 - 4 * error, min(1.0, expected + 0.05 + 4 * error))
     assert stats.binomtest(wins, 200, allowed).pvalue > 1e-6
+
+
+TOKENS = whole_range(node(FAMILY, "token_lines", "grid", "tokens"))
+
+
+@settings(max_examples=2)
+@given(tokens=TOKENS, a=STRENGTH)
+@example(3, 1.2)
+@example(4, 2.0)
+def test_token_lines_are_right(tokens, a):
+    """Differences of losses at overlaps 0 and 0.3 have the signs of both sides of a line, or no line has two sides.
+
+    Plain samples with common numbers, within four of their errors; 0.1 is beyond the truncation of the differences.
+    """
+    written = document("token_lines", {}, {"tokens": tokens, "a": a}, {"nodes": 1024}, replicas=4)
+    found = compute(FAMILY, written)["token_lines"].transition.isel(tokens=0, a=0)
+    count = 50_000 if tokens <= 4 else 2000
+
+    def gap(there, here, omega):
+        losses = [slow.token_losses(tokens, *at, a, omega, count, np.random.default_rng(0)) for at in (there, here)]
+        gaps = losses[0] - losses[1]
+        return gaps.mean(), 4 * gaps.std() / np.sqrt(count)
+
+    for name, there, here in (("steepest", (0.3, 0), (0, 0.3)), ("positional_unstable", (0.3, 0), (0, 0))):
+        lines = found.sel(line=name).values
+        assert np.all(np.isnan(lines) | ((lines >= 0.0) & (lines <= 1.0)))
+        if np.isfinite(lines).all():
+            omega = lines.mean()
+            for side in (side for side in (-1, 1) if 0.0 <= omega + 0.1 * side <= 1.0):
+                mean, error = gap(there, here, omega + 0.1 * side)
+                assert side * mean < error
+        elif np.isnan(lines).all():
+            for omega in (0.0, 1.0):
+                mean, error = gap(there, here, omega)
+                assert mean > -error
+
+
+def test_token_lines_need_one_factor_per_token():
+    written = document("token_lines", {"position": [1, -1]}, {"tokens": [2, 3], "a": 1.0})
+    assert "one per token (2, 3)" in str(compute(FAMILY, written).problems)
+    written = document("token_lines", {"position": [0, 0]}, {"tokens": 2, "a": 1.0})
+    assert "all numbers are zero" in str(compute(FAMILY, written).problems)

@@ -7,6 +7,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from specifications import Refused, compute, document, node, whole_range
 
+from agreement import assert_mean
+
 pytestmark = pytest.mark.slow
 
 FAMILY = "sequence_single_index"
@@ -171,3 +173,16 @@ def test_landscape_is_the_loss_of_joint_quadrature(degree, weights, constant, na
             kink = 0.02 * np.sqrt(losses[1]) if name == "relu_sum" else 1e-3 * np.sqrt(losses[1])
             allowed = 3.0 * abs(losses[1] - losses[0]) + kink + float(found.loss_tail) + float(found.loss_error)
             assert abs(here - losses[1]) <= allowed
+
+
+@pytest.mark.parametrize("tokens", [1, 3])
+def test_landscape_of_other_lengths_is_the_mean_of_samples(tokens):
+    """20000 sequences per point, 14 points of t-tests of false alarm 1e-4 each."""
+    model = {"student": "trace_attention", "weights": [0.2], "tokens": tokens}
+    found = compute(FAMILY, document("landscape", model, {"degree": 2}, {"points": 3, "degree": 8}))
+    found = found["landscape"].isel(degree=0, replica=0)
+    generator = np.random.default_rng(tokens)
+    for e in found.e.values:
+        for m in found.m.values[np.isfinite(found.loss.sel(e=e).values)]:
+            losses = slow.trace_losses(tokens, float(e), float(m), 0.2, 20_000, generator)
+            assert_mean(losses, float(found.loss.sel(e=e, m=m)), allowance=float(found.loss_tail + found.loss_error))

@@ -48,6 +48,23 @@ def test_what_is_learnt_is_the_exit_continued_by_the_flow(omega, loss, rate, d, 
         assert stats.binomtest(wins, runs, linearised).pvalue < 1e-4
 
 
+@pytest.mark.parametrize("batch", [1, 4])
+def test_mean_escape_step_is_that_of_runs(batch):
+    """64 seeded runs at d = 400: within 4 standard errors and 5 %, the size of the noise that the theory leaves out."""
+    problem, rate, d, threshold = reduced_sgd.AttentionProblem(1.0, 0.6, "frobenius"), 0.1, 400, 0.5
+    theory = attention_flow.linear_theory(problem, attention_nodes(0), batch)
+    field = attention_exit.flow_field(theory, problem, rate, threshold, attention_nodes(0, 2**12), batch)
+    expected = attention_exit.mean_escape_step(theory, field, rate, d, threshold)
+    schedule = Schedule(10**8, threshold)
+    steps = [
+        reduced_sgd.attention(problem, d, rate, (0, 0), schedule, rng(seed), batch).escape_step for seed in range(64)
+    ]
+    assert abs(np.mean(steps) - expected) < 4 * np.std(steps, ddof=1) / 8 + 0.05 * expected
+    # The Gaussian process alone escapes earlier: the loss flattens away from the start.
+    assert theory.escape_step(rate, d, threshold) < 0.9 * expected
+    assert np.isnan(attention_exit.mean_escape_step(theory, field, rate, 5, threshold))
+
+
 def test_flow_field_is_the_flow():
     """The least-squares field, over eight scramblings, at points that it was not fitted to: tables and noise; allowance 1 %."""
     problem = reduced_sgd.AttentionProblem(1.0, 0.6, "half_square")

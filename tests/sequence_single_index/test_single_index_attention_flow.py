@@ -12,13 +12,13 @@ from attention_limits.sequence_single_index.attention_tables import attention_de
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention
 
 
-@pytest.mark.parametrize("loss", ["frobenius", "half_square"])
-def test_attention_drift_is_the_mean_step(loss):
+@pytest.mark.parametrize(("loss", "batch"), [("frobenius", 1), ("half_square", 1), ("frobenius", 4)])
+def test_attention_drift_is_the_mean_step(loss, batch):
     problem = AttentionProblem(1.0, 0.6, loss)
     e, m, rate, d = 0.3, 0.4, 0.5, 100_000
-    steps = one_step(lambda s, g: attention(problem, d, rate, (e, m), s, g), [e, m], d, 10_000)
+    steps = one_step(lambda s, g: attention(problem, d, rate, (e, m), s, g, batch), [e, m], d, 10_000)
     nodes = attention_nodes(0, 2**13)
-    assert_mean(steps, attention_flow.attention_drift((e, m), problem, rate, nodes), allowance=1e-3)
+    assert_mean(steps, attention_flow.attention_drift((e, m), problem, rate, nodes, batch), allowance=1e-3)
 
 
 def test_attention_gradient_is_that_of_the_population_loss():

@@ -130,3 +130,16 @@ def test_gain_of_the_figure_is_no_pure_power():
     steps, slow = np.array([run.escape_step for run in runs], dtype=float), 4_744_192.0
     expected = slow / 60.398
     assert_mean(steps, expected, allowance=0.05 * expected, error=67_800 / slow * expected)
+
+
+def test_escape_of_the_feed_forward_flow():
+    """The integrated flow is at the threshold then; the untied one is slower by the tokens; none above the bound."""
+    tokens, rate = 4, 0.1
+    tau = flow.feed_forward_escape(tokens, rate, 0.03, 0.06)
+    assert flow.integrate(lambda m: flow.tied_drift(m, rate, tokens), 0.03, np.array([tau]))[-1] == pytest.approx(0.06)
+    assert flow.feed_forward_escape(tokens, rate, 0.03, 0.06, untied=True) == pytest.approx(tokens * tau)
+    bound = flow.feed_forward_bound(tokens)
+    assert flow.feed_forward_escape(tokens, 1.01 * bound, 0.03, 0.06) == np.inf
+    # At small overlaps half of the bound is the fastest rate.
+    times = [flow.feed_forward_escape(tokens, factor * bound, 1e-4, 2e-4) for factor in (0.45, 0.5, 0.55)]
+    assert np.argmin(times) == 1

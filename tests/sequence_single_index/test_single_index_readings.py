@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.sequence_single_index.readings import equal_curvatures, gain_exponent
+from attention_limits.sequence_single_index.readings import equal_curvatures, escape_exponent, gain_exponent
 
 
 def test_crossing_of_curvatures_beside_runs_with_more_replicas():
@@ -43,3 +43,20 @@ def test_gain_exponent_of_a_power_law():
     exponent, error = gain_exponent(tied, untied, 1.0)
     assert exponent == pytest.approx(2.0)
     assert 0 < error < 0.02
+
+
+def test_escape_exponent_with_and_without_logarithms():
+    """Escape steps d log^2 d in every run but the slowest, which is censored."""
+    d = np.array([100.0, 1000.0, 10000.0])
+    steps = (d * np.log(d) ** 2)[:, None] * np.linspace(0.98, 1.02, 9)
+    cube = xr.Dataset(
+        {
+            "escape_step": (("dimension", "replica"), steps),
+            "escaped": (("dimension", "replica"), np.ones((3, 9), bool) & (np.arange(9) < 8)),
+        },
+        {"dimension": d},
+    )
+    exponent, error = escape_exponent(cube, logarithms=2)
+    assert exponent == pytest.approx(1.0, abs=1e-9)
+    assert 0 < error < 0.01
+    assert escape_exponent(cube)[0] == pytest.approx(1.0 + np.log(2) / np.log(10), abs=0.02)

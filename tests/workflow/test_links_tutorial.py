@@ -76,3 +76,37 @@ def test_a_link_without_a_channel_is_refused_where_one_is_needed(project, capsys
     project.write_text(re.sub(r"model: .*", "model: {link: untied, tokens: 3}", project.read_text()))
     assert main(["check", str(project)]) == 2
     assert "no channel to infer from" in capsys.readouterr().err
+
+
+@pytest.fixture
+def sequences(tmp_path, monkeypatch):
+    """A project with the functions of the section on sequences."""
+    (tmp_path / "links").mkdir()
+    for name, block in (("gates", 2), ("majority", 4)):
+        (tmp_path / "links" / f"{name}.py").write_text(blocks("python")[block])
+    experiment = tmp_path / "config" / "sequence_single_index" / "experiments" / "majority.yaml"
+    experiment.parent.mkdir(parents=True)
+    experiment.write_text(blocks("yaml")[2])
+    monkeypatch.chdir(tmp_path)
+    return experiment.relative_to(tmp_path)
+
+
+def test_the_exponents_of_targets_of_sequences(sequences, capsys):
+    answers = []
+    for line in blocks("sh")[1].splitlines():
+        assert main(shlex.split(line)[1:]) == 0
+        answers.append(re.findall(r"^(target|semantic|positional): (\d)", capsys.readouterr().out, re.MULTILINE))
+    assert [int(order) for _, order in answers[0]] == [2, 2, 2]
+    assert [int(order) for _, order in answers[1]] == [4, 4, 2]
+    exec(blocks("python")[3], {})
+    assert capsys.readouterr().out.startswith("2 [")
+
+
+def test_sgd_of_any_student(sequences, capsys):
+    assert main(["check", str(sequences)]) == 0
+    assert main(["exponent", "--target", "links/majority.py:soft_majority", "--tokens", "3", "--order", "2"]) == 0
+    assert "semantic: 1\n" in capsys.readouterr().out
+    exec(blocks("python")[5], {})
+    steps, flow = map(float, capsys.readouterr().out.split()[:2])
+    # One run has a spread of about a third around the flow.
+    assert 0.2 < steps / flow < 3

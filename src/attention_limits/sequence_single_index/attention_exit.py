@@ -21,6 +21,8 @@ MOST_NOISE, MOST_THRESHOLD = 0.01, 0.7
 _RADII, _ANGLES = (np.arange(5) + 1.0) / 5.0, (np.arange(5) + 0.5) * np.pi / 10.0
 # Steps of the separating trajectory in the logarithms of the overlaps, and their number.
 _STEP, _STEPS = 0.1, 200
+# Nodes per overlap of its Gaussian law at the exit, and most steps of the flow from there.
+_LAW, _LONGEST = 60, 2000
 # Powers of (e^2, m^2) in the growth rates beyond the linear theory.
 _POWERS = [(i, j) for degree in (1, 2, 3) for i in range(degree + 1) for j in [degree - i]]
 
@@ -45,7 +47,7 @@ class FlowField:
         return self.growth + np.array([e ** (2 * i) * m ** (2 * j) for i, j in _POWERS]) @ self.terms
 
 
-def flow_field(theory, problem, learning_rate, threshold, nodes) -> FlowField:
+def flow_field(theory, problem, learning_rate, threshold, nodes, batch=1) -> FlowField:
     """Least squares of the flow at 25 points, with the rates of the linear theory at the start.
 
     Parameters
@@ -57,6 +59,8 @@ def flow_field(theory, problem, learning_rate, threshold, nodes) -> FlowField:
         Largest e^2 + m^2.
     nodes : GaussianNodes
         In four dimensions. Each is used with all signs of e and m, under which the exact flow is odd.
+    batch : int
+        Of `attention_flow`, as in the `theory`.
     """
     growth = learning_rate * theory.growth(learning_rate)
     points, rates = [], []
@@ -64,7 +68,7 @@ def flow_field(theory, problem, learning_rate, threshold, nodes) -> FlowField:
         for angle in _ANGLES:
             e, m = radius * np.cos(angle), radius * np.sin(angle)
             images = [
-                np.array([s, t]) * attention_drift((s * e, t * m), problem, learning_rate, nodes)
+                np.array([s, t]) * attention_drift((s * e, t * m), problem, learning_rate, nodes, batch)
                 for s in (1, -1)
                 for t in (1, -1)
             ]
@@ -126,11 +130,8 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
         faster at the start shrinks on the separating trajectory.
     """
     fast = int(np.argmax(field.growth))
-    if field.growth[fast] <= 0.0:
-        return np.nan
-    # Variance that diffusion adds in one unit of growth.
-    noise = learning_rate / dimension * np.sum(theory.noise) / (2.0 * theory.growth(learning_rate)[fast])
-    if noise > MOST_NOISE * threshold or threshold > MOST_THRESHOLD:
+    noise = _noise(theory, field, learning_rate, dimension, threshold)
+    if np.isnan(noise):
         return np.nan
     path = separating_trajectory(field, threshold)
     if path is None:
@@ -150,3 +151,78 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
     edge = np.where(start < quick[0], below, np.where(start > quick[-1], start, inside))
     wins = float(weights @ erf(edge / (np.sqrt(2.0) * spread[1 - fast])))
     return wins if fast == 1 else 1.0 - wins
+
+
+def _noise(theory, field, learning_rate, dimension, threshold):
+    """Variance that diffusion adds in one unit of growth; NaN where the theory does not hold (`semantic_probability`)."""
+    fast = int(np.argmax(field.growth))
+    if field.growth[fast] <= 0.0:
+        return np.nan
+    noise = learning_rate / dimension * np.sum(theory.noise) / (2.0 * theory.growth(learning_rate)[fast])
+    return np.nan if noise > MOST_NOISE * threshold or threshold > MOST_THRESHOLD else noise
+
+
+def mean_escape_step(theory, field, learning_rate, dimension, threshold):
+    """Mean number of steps until e^2 + m^2 exceeds the threshold: Gaussian exit, then flow.
+
+    The mean is over the Gaussian law of (e, m) at the exit, between noise and threshold, of the time that the flow needs from
+    there: t = T_exit + d tau(e, m); where a part of that law is beyond the threshold, tau is negative by the linear growth.
+
+    Parameters
+    ----------
+    theory : LinearTheory
+    field : FlowField
+    learning_rate, dimension : float
+        gamma and d.
+    threshold : float
+        Of e^2 + m^2.
+
+    Returns
+    -------
+    float
+        NaN where the theory does not hold (`semantic_probability`), infinite where the flow stops on the way.
+    """
+    noise = _noise(theory, field, learning_rate, dimension, threshold)
+    if np.isnan(noise):
+        return np.nan
+    level = np.sqrt(noise * threshold)
+    exit_step = theory.escape_step(learning_rate, dimension, level)
+    spread = np.sqrt(theory.variance(learning_rate, dimension, exit_step))
+    x, weights = gauss_hermite(_LAW)
+    half = x > 0.0
+    e, m = (axis.ravel() for axis in np.meshgrid(spread[0] * x[half], spread[1] * x[half], indexing="ij"))
+    weight = 4.0 * np.outer(weights[half], weights[half]).ravel()
+    return exit_step + dimension * float(weight @ _flow_times(field, np.log([e, m]), threshold))
+
+
+def _flow_times(field, x, threshold):
+    """tau at which the flow from the logarithms x (2, n) of (e, m) reaches the threshold, array (n,)."""
+
+    def rates(x):
+        squares = np.exp(2.0 * x)
+        table = np.stack([squares[0] ** i * squares[1] ** j for i, j in _POWERS])
+        return field.growth[:, None] + field.terms.T @ table
+
+    def excess(x):
+        return np.log(np.sum(np.exp(2.0 * x), axis=0)) - np.log(threshold)
+
+    before = excess(x)
+    # Beyond the threshold the linear growth of the larger overlap is followed back.
+    times = np.where(before > 0.0, -0.5 * before / np.max(field.growth), np.inf)
+    step = _STEP / np.max(np.abs(field.growth))
+    moving = np.flatnonzero(before <= 0.0)
+    x, before = x[:, moving], before[moving]
+    for count in range(_LONGEST):
+        k_1 = rates(x)
+        k_2 = rates(x + 0.5 * step * k_1)
+        k_3 = rates(x + 0.5 * step * k_2)
+        k_4 = rates(x + step * k_3)
+        x = x + step / 6.0 * (k_1 + 2.0 * k_2 + 2.0 * k_3 + k_4)
+        after = excess(x)
+        crossed = after > 0.0
+        times[moving[crossed]] = step * (count + (before / (before - after))[crossed])
+        # The field is fitted inside of the threshold alone.
+        moving, x, before = moving[~crossed], x[:, ~crossed], after[~crossed]
+        if not len(moving):
+            break
+    return times

@@ -1,10 +1,11 @@
 """Attention SGD at large d: the flow of (e, m) in tau = t / d, and its linearisation at the uninformed start.
 
-    dm/dtau = -gamma E[g_m] + gamma m E[D . z] - gamma^2/2 V m,   V = E|D|^2,
+    dm/dtau = -gamma E[g_m] + gamma m E[D . z] - gamma^2/2 V m,   V = E|D|^2 / B,
 
 and the same for e (arXiv:2506.02651). At finite d the overlaps diffuse before they grow; this decides which of them wins.
 
-Everywhere `problem` is a `reduced_sgd.AttentionProblem`, `learning_rate` gamma and `dimension` d.
+Everywhere `problem` is a `reduced_sgd.AttentionProblem`, `learning_rate` gamma, `dimension` d, and `batch` the number B of
+sequences per step, whose mean gradient has 1/B of the variance.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from scipy.optimize import brentq
 from attention_limits.sequence_single_index import attention_kernels as kernels
 
 
-def attention_drift(state, problem, learning_rate, nodes):
+def attention_drift(state, problem, learning_rate, nodes, batch=1):
     """(de/dtau, dm/dtau), array (2,), of the attention student.
 
     Parameters
@@ -25,6 +26,7 @@ def attention_drift(state, problem, learning_rate, nodes):
         See the module.
     nodes : GaussianNodes
         In four dimensions.
+    batch : int
     """
     e, m = state
     moments = kernels.attention_moments(nodes.points, nodes.weights, e, m, *problem.numbers)
@@ -32,7 +34,7 @@ def attention_drift(state, problem, learning_rate, nodes):
     # Given the fields, the part of a token along the position averages to e zeta / sqrt(1 - m^2).
     g_m, g_e = moments[kernels.TEACHER], moments[kernels.POSITION] + e * moments[kernels.REST] / rest
     descent = np.array([-g_e + e * moments[kernels.FIELD], -g_m + m * moments[kernels.FIELD]])
-    return learning_rate * descent - 0.5 * learning_rate**2 * moments[kernels.SQUARE] * np.array([e, m])
+    return learning_rate * descent - 0.5 * learning_rate**2 * moments[kernels.SQUARE] / batch * np.array([e, m])
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,9 @@ class LinearTheory:
     curvature : array (2,)
         H_ee, H_mm of the expected loss.
     noise : array (2,)
-        Variances v_e, v_m of the gradient along position and teacher.
+        Variances v_e, v_m of the gradient of one step along position and teacher.
     total_noise : float
-        V = E|D|^2.
+        V = E|D|^2 / B.
     """
 
     curvature: np.ndarray
@@ -95,8 +97,8 @@ class LinearTheory:
         return float(np.exp(brentq(excess, 0.0, np.log(50.0 * dimension / (learning_rate * growth)))))
 
 
-def linear_theory(problem, nodes) -> LinearTheory:
-    """Curvatures and noise of the `problem` at the uninformed start, with `nodes` (GaussianNodes in four dimensions).
+def linear_theory(problem, nodes, batch=1) -> LinearTheory:
+    """Curvatures, and noise of steps of a `batch`, of the `problem` at the uninformed start; `nodes`: GaussianNodes in 4-d.
 
     By Stein's lemma the curvatures need first derivatives of the loss only, so that the
     kink of the norm at T = S is no obstacle.
@@ -105,4 +107,5 @@ def linear_theory(problem, nodes) -> LinearTheory:
     total = moments[kernels.SQUARE]
     # The tokens have a component of variance 1 along the position, on top of the encoding.
     noise = np.array([total + moments[kernels.POSITION_SQUARE], moments[kernels.TEACHER_SQUARE]])
-    return LinearTheory(moments[[kernels.CURVATURE_EE, kernels.CURVATURE_MM]], noise, float(total))
+    curvature = moments[[kernels.CURVATURE_EE, kernels.CURVATURE_MM]]
+    return LinearTheory(curvature, noise / batch, float(total) / batch)

@@ -38,6 +38,12 @@ def gain(tokens, tied_learning_rate, untied_learning_rate):
     return tokens * slopes[0] / slopes[1]
 
 
+def feed_forward_escape(tokens, learning_rate, start, threshold, untied=False):
+    """tau at which the flow of the tied student, or of the untied one with equal overlaps, leads from `start` to `threshold`."""
+    tau = escape_time(lambda m: tied_drift(m, learning_rate, tokens), start, threshold)
+    return tokens * tau if untied else tau
+
+
 def hermite_noise(order, tokens, m):
     """V(m) = E|D|^2 of the matched Hermite student: (E delta^2 h'^2 + (L - 1) E delta^2 E h'^2) / L, exactly."""
     nodes, weights = gauss_hermite(2 * order + 2)

@@ -10,6 +10,20 @@ def check_overlaps(e, m):
         raise ValueError(f"the overlaps are components of a unit vector: need e^2 + m^2 <= 1, got {length:g}")
 
 
+def gram_problem(gram, tokens) -> str | None:
+    """Why `gram` is no matrix (L, L), L = `tokens`, of scalar products p_k . p_l of positional vectors, or None."""
+    lengths = {len(row) for row in gram}
+    if len(gram) != tokens or lengths != {tokens}:
+        return f"the Gram matrix of the positional vectors must be {tokens} by {tokens}"
+    gram = np.array(gram, dtype=float)
+    if not np.all(np.isfinite(gram)) or not np.allclose(gram, gram.T):
+        return "the Gram matrix of the positional vectors must be finite and symmetric"
+    lowest = float(np.linalg.eigvalsh(gram)[0])
+    if lowest < -1e-9 * max(float(np.max(np.diag(gram))), 1.0):
+        return f"the Gram matrix of the positional vectors has the negative eigenvalue {lowest:.6g}: no vectors have it"
+    return None
+
+
 def fixed_attention(a):
     """abar = sigma(2 a^2), diagonal entry of the positional part A = softmax of [[a^2, -a^2], [-a^2, a^2]] over rows."""
     return 1.0 / (1.0 + np.exp(-2.0 * np.asarray(a, dtype=float) ** 2))

@@ -4,15 +4,14 @@ A link maps fields z (n, L), one per token, to outputs (n, P). The fields are z*
 z_l = g_l . u + epsilon_l e for the student (arXiv:2506.02651); the link depends on neither overlap.
 """
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from attention_limits.numerics.hermite import hermite_values
-from attention_limits.sequence_single_index.checking import problems_of
 from attention_limits.sequence_single_index.geometry import fixed_attention
+from attention_limits.sequence_single_index.link_files import by_rows, load_function, of_one_sequence
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 
 
@@ -145,8 +144,7 @@ def named_link(name, tokens, folder=".") -> Link:
     Raises
     ------
     ValueError
-        If there is no such built-in link, file or function, or if the function fails a check (`checking`): the message holds the
-        failing example.
+        If there is no such built-in link, file or function, or if the function fails a check (`link_files`).
     """
     problem = name_problem(name, folder)
     if problem:
@@ -154,19 +152,9 @@ def named_link(name, tokens, folder=".") -> Link:
     path = link_file(name, folder)
     if path is None:
         return _FACTORIES[name](tokens)
-    spec = importlib.util.spec_from_file_location("link_of_a_file", path)
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}") from error
-    function = getattr(module, name.rpartition(":")[2], None)
-    if not callable(function):
-        raise ValueError(f"{path}: no function {name.rpartition(':')[2]!r}")
-    problems = problems_of(function, tokens)
-    if problems:
-        raise ValueError(f"{name}: {'; '.join(problems)}")
-    return Link(tokens, function, symmetry=getattr(function, "symmetry", None))
+    function = load_function(name, tokens, folder)
+    symmetry = getattr(function, "symmetry", None)
+    return Link(tokens, by_rows(function) if of_one_sequence(function, tokens) else function, symmetry=symmetry)
 
 
 def target_and_student(point, project) -> tuple[Link, Link]:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.numerics.scaling import fit_power_law
+from attention_limits.numerics.scaling import PowerLaw, fit_power_law, median_and_range
 from attention_limits.numerics.statistics import mean_and_error
 
 
@@ -69,3 +69,19 @@ def equal_curvatures(theory):
         crossings.append(omega[i] + (omega[i + 1] - omega[i]) * gap[i] / (gap[i] - gap[i + 1]))
     mean, error = mean_and_error(crossings)
     return float(mean), float(error)
+
+
+def escape_law(cube, logarithms=0) -> PowerLaw:
+    """Fit of a power of d to the median escape steps over (log d)^logarithms, where the range of the median is known."""
+    d = cube.dimension.values.astype(float)
+    median, low, high = median_and_range(cube.escape_step.values, cube.escaped.values)
+    known = np.isfinite(median) & np.isfinite(high)
+    # The range of 68 % is two standard errors wide.
+    relative = 0.5 * np.log(high[known] / low[known])
+    return fit_power_law(d[known], median[known] / np.log(d[known]) ** logarithms, relative)
+
+
+def escape_exponent(cube, logarithms=0):
+    """Exponent of `escape_law` of the `cube`, and its standard error, which is only statistical."""
+    fit = escape_law(cube, logarithms)
+    return fit.exponent, fit.error

@@ -88,8 +88,26 @@ class Schedule:
     records: np.ndarray = ()
 
 
-def _run(update, start, generator, schedule, *, parameters, draws, freedom, chi=1, halved=False):
-    """A run of one update of `sgd_kernels`, whose words the keywords are; `draws` is a shape and `chi` a number."""
+def run_update(update, start, generator, schedule, *, parameters, draws, freedom, chi=1, halved=False) -> Run:
+    """A run of one update of `sgd_kernels` or `link_kernels`, whose words the keywords are.
+
+    Parameters
+    ----------
+    update : jitted function
+    start : array
+        Its state at the start.
+    generator : numpy.random.Generator
+    schedule : Schedule
+    parameters : array
+        Of the update.
+    draws : (batch, width)
+        Shape of its draws.
+    freedom : float
+        Degrees of freedom of its chi^2 draws, and `chi` their number.
+    chi : int
+    halved : bool
+        Only half of the steps, at random, change the state.
+    """
     state = np.array(start, dtype=float)
     records = np.asarray(schedule.records, dtype=np.int64)
     trajectory = np.full((len(records), len(state)), np.nan)
@@ -108,7 +126,7 @@ def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) 
     check_overlaps(0.0, start)
     # relu passes half of the sequences: a run with single sequences counts the others and does not draw them.
     single = batch == 1
-    return _run(
+    return run_update(
         kernels.tied_active_update if single else kernels.tied_update, [start], generator, schedule,
         parameters=[learning_rate / dimension], draws=(batch, tokens + 1), freedom=dimension - 2, halved=single,
     )  # fmt: skip
@@ -118,7 +136,7 @@ def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
     """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
-    return _run(
+    return run_update(
         kernels.untied_active_update, state, generator, schedule, parameters=[learning_rate / dimension],
         draws=(1, 2 * tokens), chi=tokens, freedom=dimension - 2, halved=True,
     )  # fmt: skip
@@ -136,7 +154,7 @@ def attention(problem, dimension, learning_rate, start, schedule, generator, bat
     """
     check_overlaps(*start)
     parameters = [learning_rate / dimension, *problem.numbers]
-    return _run(
+    return run_update(
         attention_kernels.attention_update, start, generator, schedule, parameters=parameters, draws=(batch, 6),
         freedom=dimension - 3,
     )  # fmt: skip
@@ -145,7 +163,7 @@ def attention(problem, dimension, learning_rate, start, schedule, generator, bat
 def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
     """Student and target L^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
     check_overlaps(0.0, start)
-    return _run(
+    return run_update(
         kernels.hermite_update, [start], generator, schedule, parameters=[learning_rate / dimension, order],
         draws=(batch, 2 * tokens), freedom=dimension - 2,
     )  # fmt: skip

@@ -8,7 +8,16 @@ from attention_limits.pipeline.points import collect
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
 
-def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda point: {}):
+def records_of(solver):
+    """Steps at which the overlaps are stored, of the keys `solver`."""
+    return (
+        np.linspace(0, solver["steps"], solver["records"]).round().astype(int)
+        if solver["records"]
+        else np.array([], int)
+    )
+
+
+def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda point: {}, predicted_dims=None):
     """One run of SGD at every grid value and replica.
 
     In the functions below, `point` holds the parameters of the model and the grid values.
@@ -25,10 +34,12 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
         Name of a variable -> function of states (..., n), stored at the end of a run and, with the suffix _trajectory, at the
         recorded steps.
     predict : callable, optional
-        point -> {variable: number of the theory}, the same for all replicas.
+        point -> {variable: number or array of the theory}, the same for all replicas.
+    predicted_dims : dict, optional
+        Dimensions of predicted arrays.
     """
     solver = spec["solver"]
-    records = np.linspace(0, solver["steps"], solver["records"]).round().astype(int) if solver["records"] else []
+    records = records_of(solver)
 
     @functools.cache
     def prediction(*values):
@@ -44,5 +55,5 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
             found |= {f"{name}_trajectory": function(run.trajectory) for name, function in observables.items()}
         return found | prediction(*at.values())
 
-    dims = {f"{name}_trajectory": ("step",) for name in observables}
+    dims = {f"{name}_trajectory": ("step",) for name in observables} | (predicted_dims or {})
     return collect(spec, compute, dims, {"step": records} if solver["records"] else {})

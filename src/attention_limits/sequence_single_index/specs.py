@@ -1,14 +1,17 @@
 """Specifications of the sequence single-index family: one class per estimator."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
+from attention_limits.sequence_single_index.geometry import gram_problem
+from attention_limits.sequence_single_index.link_files import load_function
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
 from attention_limits.sequence_single_index.specs_keys import (
     MOST_COEFFICIENTS,
+    AttentionGrid,
     AttentionModel,
     ExponentGrid,
     ExponentModel,
@@ -16,8 +19,10 @@ from attention_limits.sequence_single_index.specs_keys import (
     HermiteGrid,
     HermiteModel,
     LandscapeGrid,
+    LandscapeModel,
     LandscapeSolver,
-    LinksModel,
+    LinkSGDGrid,
+    LinkSGDModel,
     NodesSolver,
     PhaseGrid,
     PositionalSemanticModel,
@@ -27,6 +32,8 @@ from attention_limits.sequence_single_index.specs_keys import (
     SurfaceSolver,
     TiedGrid,
     TiedModel,
+    TokenLinesGrid,
+    TokenLinesModel,
     UntiedGrid,
     UntiedModel,
     WeightGrid,
@@ -42,8 +49,11 @@ class Deterministic(Specification):
     replicas: Annotated[Literal[1], Field(description="Nothing is random: repetitions would be copies.")] = 1
 
 
-class OfLinks(Deterministic):
+class OfLinks(Specification):
     """An estimator of a target and a student that the file names."""
+
+    # Keys whose link may be a sum of Hermite polynomials.
+    hermite: ClassVar = ("target",)
 
     @classmethod
     def lengths(cls, estimator):
@@ -54,7 +64,7 @@ class OfLinks(Deterministic):
     def cross_checks(cls, estimator):
         """Links exist and have equal numbers of outputs; weights are one, or one per token."""
         model, lengths = estimator.model, cls.lengths(estimator)
-        named = [key for key in ("target", "student") if (key, model[key]) != ("target", HERMITE)]
+        named = [key for key in ("target", "student") if key not in cls.hermite or model[key] != HERMITE]
         problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
         absent = [(keys, text) for keys, text in problems if text]
         yield from absent or _unsound(model, named, lengths, estimator.project) or _unequal_outputs(model, lengths)
@@ -86,20 +96,15 @@ class SGD(Specification):
             )
 
 
-class Landscape(OfLinks):
-    """Computes the population loss of a student of two tokens over positional and semantic overlap."""
+class Landscape(Deterministic, OfLinks):
+    """Computes the population loss of a student of up to four tokens over positional and semantic overlap."""
 
-    model: LinksModel
+    model: LandscapeModel
     grid: LandscapeGrid
     solver: LandscapeSolver
 
-    @classmethod
-    def lengths(cls, estimator):
-        """Two tokens, always."""
-        return [2]
 
-
-class InformationExponent(OfLinks):
+class InformationExponent(Deterministic, OfLinks):
     """Computes the lowest orders at which the loss depends on the overlaps, by quadrature with errors."""
 
     model: ExponentModel
@@ -145,19 +150,50 @@ class PhaseLines(Deterministic):
     grid: StrengthGrid
 
 
+class TokenLines(Specification):
+    """Computes the lines of the phase diagram of the positional-semantic model for any number of tokens, with errors."""
+
+    model: TokenLinesModel
+    grid: TokenLinesGrid
+    solver: NodesSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One factor per token; they are not all zero."""
+        factors = estimator.model["position"]
+        if isinstance(factors, str):
+            return
+        if any(len(factors) != tokens for tokens in estimator.grid["tokens"]):
+            allowed = ", ".join(f"{tokens:g}" for tokens in estimator.grid["tokens"])
+            yield ("model", "position"), f"{len(factors)} numbers; allowed: one per token ({allowed}), or alternating"
+        if not any(factors):
+            yield ("model", "position"), "all numbers are zero; allowed: at least one other number"
+
+
 class LinearTheory(Specification):
     """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
     model: AttentionModel
-    grid: WeightGrid
+    grid: AttentionGrid
     solver: NodesSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One key is scanned."""
+        yield from _one_key(estimator)
 
 
 class AttentionSGD(SGD):
     """Runs online SGD of a softmax attention layer of two tokens on the positional-semantic target."""
 
     model: AttentionModel
-    grid: WeightGrid
+    grid: AttentionGrid
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """One key is scanned; no step is stored twice."""
+        yield from _one_key(estimator)
+        yield from super().cross_checks(estimator)
 
 
 class TiedSGD(SGD):
@@ -181,32 +217,55 @@ class HermiteSGD(SGD):
     grid: HermiteGrid
 
 
+class LinkSGD(SGD, OfLinks):
+    """Runs online SGD of any student and target of the fields of a sequence."""
+
+    model: LinkSGDModel
+    grid: LinkSGDGrid
+
+    hermite: ClassVar = ("target", "student")
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The checks of links and of runs; the Gram matrix is one."""
+        yield from OfLinks.cross_checks.__func__(cls, estimator)
+        yield from SGD.cross_checks.__func__(cls, estimator)
+        if not isinstance(estimator.model["position"], str):
+            problem = gram_problem(estimator.model["position"], int(estimator.model["tokens"]))
+            if problem:
+                yield ("model", "position"), problem
+
+
 ESTIMATORS = {
     "landscape": Landscape,
     "information_exponent": InformationExponent,
     "attention_surface": AttentionSurface,
     "phase_diagram": PhaseDiagram,
     "phase_lines": PhaseLines,
+    "token_lines": TokenLines,
     "linear_theory": LinearTheory,
     "attention_sgd": AttentionSGD,
     "tied_sgd": TiedSGD,
     "untied_sgd": UntiedSGD,
     "hermite_sgd": HermiteSGD,
+    "link_sgd": LinkSGD,
 }
+
+
+def _one_key(estimator):
+    if len(estimator.grid) != 1:
+        yield ("grid",), f"{len(estimator.grid)} keys; allowed: one of omega, dimension, learning_rate, batch"
 
 
 def _unsound(model, named, lengths, project):
     """The functions of files that fail a check at the smallest number of tokens at which they do, with the failing example."""
-    # scipy is slow to import, and most experiments name built-in links.
-    from attention_limits.sequence_single_index.links import named_link
-
     found = []
     for key in named:
         if link_file(model[key], project) is None:
             continue
         for tokens in sorted(set(lengths)):
             try:
-                named_link(model[key], int(tokens), project)
+                load_function(model[key], int(tokens), project)
             except ValueError as error:
                 found.append((("model", key), f"with {tokens:g} tokens: {error}"))
                 break

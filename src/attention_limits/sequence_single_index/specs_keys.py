@@ -29,6 +29,7 @@ AttentionRate = Annotated[Rate, Field(
     description="Learning rate gamma: a step changes the normalised weights by gamma/d times the gradient. Below 1e-9 rounding "
     "loses a step at large d.",
 )]  # fmt: skip
+Batch = Annotated[Whole, Field(ge=1, le=10_000, description="Sequences per step.")]
 RateExponent = Annotated[
     float, Field(ge=-2, le=2, description="The learning rate of the tied student is multiplied by L to this power.")
 ]
@@ -72,6 +73,12 @@ class LinksModel(Section):
     )] = 0.0  # fmt: skip
 
 
+class LandscapeModel(LinksModel):
+    """Target and student of few tokens, for which grids of all fields are possible."""
+
+    tokens: Annotated[Whole, Field(ge=1, le=4, description="Number of tokens L of a sequence.")] = 2
+
+
 class ExponentModel(LinksModel):
     """Target and student of any number of tokens."""
 
@@ -99,6 +106,7 @@ class AttentionModel(PositionalSemanticModel):
     ]
     dimension: Dimension
     learning_rate: AttentionRate
+    batch: Batch = 1
     threshold: Annotated[Threshold, Field(
         description="A run escapes when e^2 + m^2 exceeds this value. Smaller values are within the noise of the first steps."
     )] = 0.5  # fmt: skip
@@ -130,6 +138,49 @@ class HermiteModel(Section):
     )] = 0.5  # fmt: skip
 
 
+class LinkSGDModel(LinksModel):
+    """Target and student that are functions of the fields of one sequence."""
+
+    target: Annotated[LinkName, Field(
+        description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; relu_sum, full_attention or "
+        "trace_attention; or file.py:function, z[0] ... z[L-1] to a number or P numbers, the path from the project folder."
+    )] = "hermite"  # fmt: skip
+    student: Annotated[LinkName, Field(
+        description="Student: a name as for the target; hermite is then the same sum. Its derivatives are automatic, or those of "
+        "its attribute gradient, a function of (z, l)."
+    )]  # fmt: skip
+    degree: Degree = 1
+    tokens: Annotated[Whole, Field(ge=1, le=64, description="Number of tokens L of a sequence.")]
+    untied: Annotated[bool, Field(description="Whether every token of the student has its own weights.")] = False
+    loss: Annotated[
+        Literal["half_square", "square", "frobenius", "logistic"],
+        Field(description="|y - f|^2 / 2, |y - f|^2, |y - f|, or sum_p log(1 + exp(-y_p f_p))."),
+    ] = "half_square"
+    position: Annotated[
+        Literal["none", "alternating"] | list[list[float]],
+        Field(
+            description="Positional vectors: none, alternating +p, -p ... with |p| = 1, or their Gram matrix, L by L."
+        ),
+    ] = "none"
+    start: Annotated[Literal["uninformed", "overlapped"], Field(
+        description="Overlaps with the teacher and with a basis of the positions at the start: zero, or all d^(-1/2), the size "
+        "that random weights have."
+    )] = "overlapped"  # fmt: skip
+    dimension: Annotated[Whole, Field(
+        ge=5, le=10**9, description="Dimension d of a token, at least three more than the independent positional vectors."
+    )]  # fmt: skip
+    learning_rate: Annotated[Rate, Field(
+        description="Prefactor c of the learning rate c d^(-learning_rate_exponent); below 1e-9 rounding loses a step at large d."
+    )]  # fmt: skip
+    learning_rate_exponent: Annotated[float, Field(
+        ge=0, le=4, description="The learning rate falls with this power of d; (k - 2) / 2 for an information exponent k > 2."
+    )] = 0.0  # fmt: skip
+    batch: Batch = 1
+    threshold: Annotated[Threshold, Field(
+        description="A run escapes when e^2 + m^2 exceeds this value; untied: its mean over the tokens."
+    )] = 0.25  # fmt: skip
+
+
 class LandscapeGrid(Section):
     """Scanned parameters."""
 
@@ -155,14 +206,41 @@ class WeightGrid(Section):
     omega: Axis[Weight]
 
 
+class AttentionGrid(Section):
+    """One scanned parameter."""
+
+    omega: Axis[Weight] | None = None
+    dimension: Axis[Dimension] | None = None
+    learning_rate: Axis[AttentionRate] | None = None
+    batch: Axis[Batch] | None = None
+
+
 class PhaseGrid(StrengthGrid, WeightGrid):
     """Scanned parameters."""
+
+
+class TokenLinesModel(Section):
+    """The positional vectors p_l = signs_l p of the positional-semantic model, |p| = 1."""
+
+    position: Annotated[
+        Literal["alternating"] | list[Annotated[float, Field(ge=-10, le=10)]],
+        Field(
+            description="Signs, or other factors, of the tokens: alternating +1, -1, +1 ..., or one number per token."
+        ),
+    ] = "alternating"
+
+
+class TokenLinesGrid(StrengthGrid):
+    """Scanned parameters."""
+
+    tokens: Axis[Annotated[Whole, Field(ge=2, le=32, description="Number of tokens L of a sequence.")]]
 
 
 class UntiedGrid(Section):
     """Scanned parameters."""
 
     tokens: Axis[Tokens]
+    learning_rate: Axis[FeedForwardRate] | None = None
 
 
 class TiedGrid(UntiedGrid):
@@ -175,6 +253,12 @@ class HermiteGrid(Section):
     """Scanned parameters."""
 
     dimension: Axis[Dimension]
+
+
+class LinkSGDGrid(Section):
+    """Scanned parameters."""
+
+    dimension: Axis[Annotated[Whole, Field(ge=5, le=10**9, description="Dimension d of a token.")]]
 
 
 class LandscapeSolver(Section):

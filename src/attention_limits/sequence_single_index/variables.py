@@ -16,6 +16,10 @@ COORDINATES = (
         "the tied student learns at the base rate times L^beta",
     ),
     Coordinate("dimension", "dimension of a token", "d", "number of components of a token"),
+    Coordinate(
+        "learning_rate", "learning rate", "γ", "a step changes the unit weights by gamma / d times the gradient"
+    ),
+    Coordinate("batch", "sequences per step", "B", "a step takes the mean gradient of B sequences"),
     Coordinate("degree", "degree of the target", "k", "degree of the Hermite polynomial in the target"),
     Coordinate(
         "a", "strength of the positional part", "a", "scores of the positional part: a^2 on, -a^2 off the diagonal"
@@ -33,6 +37,7 @@ COORDINATES = (
 
 _LOSS = "half the expected squared error, summed over outputs"
 _SGD = "online SGD, w <- w - gamma grad, on the sphere; simulated in the overlaps, exact in law"
+_FLOW = "dx/dtau = -gamma E G + gamma x E[D . z] - gamma^2/2 E|D|^2 x, tau = t / d, by quadrature"
 _LINEAR = "d(e, m)/dtau near the uninformed start, tau = t / d, E and Cov of the gradient by quadrature"
 _EXPONENTS = {
     "target": ("target, for a student rich enough to see it", "sqrt(sum over |kappa| = k of |G_kappa|^2)"),
@@ -99,7 +104,7 @@ VARIABLES = (
     ),
     Variable(
         "flow_step", (), "escape step of the flow", "", "SGD steps, tau times d",
-        "dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m, integrated to the threshold",
+        "dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m, and the same for positional overlaps, integrated to the threshold",
     ),
     Variable(
         "flow_gain", (), "gain of tied weights in the flow", "", "ratio of escape times; untied weights learn at the base rate",
@@ -117,6 +122,25 @@ VARIABLES = (
     ),
     Variable("positional_overlap_trajectory", ("step",), "positional overlap", "e", "signed", _SGD),
     Variable("semantic_overlap_trajectory", ("step",), "semantic overlap", "m", "signed", _SGD),
+    Variable("semantic_size", (), "size of the semantic overlaps at the end of the run", "|m|", "sqrt(sum_l m_l^2 / L)", _SGD),
+    Variable(
+        "positional_size", (), "size of the overlaps of the weights of each token with its positional vector, at the end", "|e|",
+        "sqrt(sum_l e_l^2 / L)", _SGD,
+    ),
+    Variable(
+        "semantic_size_trajectory", ("step",), "size of the semantic overlaps", "|m|",
+        "sqrt(sum_l m_l^2 / L); missing after the end of the run", _SGD,
+    ),
+    Variable(
+        "positional_size_trajectory", ("step",), "size of the overlaps with the positional vectors", "|e|",
+        "sqrt(sum_l e_l^2 / L); missing after the end of the run", _SGD,
+    ),
+    Variable("semantic_size_flow", ("step",), "size of the semantic overlaps of the flow", "|m|", "sqrt(sum_l m_l^2 / L)", _FLOW),
+    Variable(
+        "positional_size_flow", ("step",), "size of the overlaps of the flow with the positional vectors", "|e|",
+        "sqrt(sum_l e_l^2 / L)", _FLOW,
+    ),
+    Variable("flow_step_error", (), "error of the escape step of the flow", "", "SGD steps; of the quadrature", _FLOW),
     Variable("semantic", (), "whether the run learnt the semantic direction", "", "|m| > |e| at the end of the run", _SGD),
     Variable("curvature_position", (), "curvature of the loss of SGD along the position", "H_ee", "per unit loss", _LINEAR),
     Variable("curvature_semantic", (), "curvature of the loss of SGD along the teacher", "H_mm", "per unit loss", _LINEAR),
@@ -135,5 +159,9 @@ VARIABLES = (
         "flow_semantic", (), "probability that SGD learns the semantic direction, exit and flow", "P_sem",
         "0 to 1; missing where neither overlap grows, or where noise decides after the exit",
         "Gaussian weight, at the exit from the start, of the side of the trajectory of the flow that ends at e = m",
+    ),
+    Variable(
+        "flow_mean_step", (), "mean escape step of SGD, exit and flow", "t", "SGD steps; missing where flow_semantic is",
+        "mean over the Gaussian law at the exit of T_exit + d tau, tau the time of the flow to the threshold",
     ),
 )  # fmt: skip

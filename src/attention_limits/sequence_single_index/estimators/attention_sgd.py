@@ -12,7 +12,8 @@ def run(spec, streams):
     def simulate(point, schedule, generator):
         problem = AttentionProblem(point["a"], point["omega"], point["loss"])
         dimension, start = int(point["dimension"]), (0.0, 0.0)
-        return attention(problem, dimension, point["learning_rate"], start, schedule, generator)
+        batch = int(point["batch"])
+        return attention(problem, dimension, point["learning_rate"], start, schedule, generator, batch)
 
     observables = {"positional_overlap": lambda s: s[..., 0], "semantic_overlap": lambda s: s[..., 1]}
     found = sgd_dataset(spec, streams, simulate, lambda point: point["threshold"], observables)

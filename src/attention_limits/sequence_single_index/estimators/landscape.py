@@ -1,4 +1,4 @@
-"""Population loss of a student of two tokens over the overlaps (e, m), with the Hessian at the uninformed start."""
+"""Population loss of a student of few tokens over the overlaps (e, m), with the Hessian at the uninformed start."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def run(spec, streams):
     m = np.linspace(-1.0, 1.0, 2 * points - 1)
 
     def compute(at, replica):
-        target, student = target_and_student({**spec["model"], **at, "tokens": 2}, spec["project"])
+        target, student = target_and_student({**spec["model"], **at}, spec["project"])
         loss = PopulationLoss(target, student, degree=degree)
         hessian = loss.at(0.0, 0.0).hessian
         rim = [loss.at(x, np.sqrt(1.0 - x**2)) for x in e]

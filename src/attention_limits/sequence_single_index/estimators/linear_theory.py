@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_single_index.attention_exit import flow_field, semantic_probability
+from attention_limits.sequence_single_index.attention_exit import flow_field, mean_escape_step, semantic_probability
 from attention_limits.sequence_single_index.attention_flow import linear_theory
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, warn_unstable
 
@@ -13,23 +13,23 @@ FLOW_PART, LEAST_NODES = 16, 256
 
 
 def run(spec, streams):
-    """Curvatures and noise, and P(semantic) at the escape: of the Gaussian process, and with the flow (see `variables`)."""
-    model = spec["model"]
-    scales = model["learning_rate"], model["dimension"], model["threshold"]
+    """Curvatures and noise, P(semantic) and escape step of the Gaussian process, and with the flow (see `variables`)."""
 
     def compute(at, replica):
-        omega = at["omega"]
-        # The same nodes for all omega: the curves are smooth, and their spread is the error.
+        model = {**spec["model"], **at}
+        omega, scales = model["omega"], (model["learning_rate"], model["dimension"], model["threshold"])
+        # The same nodes at all points: the curves are smooth, and their spread is the error.
         nodes = gaussian_nodes(4, spec["solver"]["nodes"], streams.generator("nodes", replica))
-        problem = AttentionProblem(model["a"], omega, model["loss"])
-        theory = linear_theory(problem, nodes)
+        problem, batch = AttentionProblem(model["a"], omega, model["loss"]), int(model["batch"])
+        theory = linear_theory(problem, nodes, batch)
         warn_unstable(model["learning_rate"], theory.bound(), f"attention, omega = {omega:g}")
-        escape, gaussian, semantic = theory.escape_step(*scales), np.nan, np.nan
+        escape, gaussian, semantic, mean = theory.escape_step(*scales), np.nan, np.nan, np.nan
         if np.isfinite(escape):
             gaussian = theory.semantic_probability(*scales[:2], escape)
             few = nodes.head(max(LEAST_NODES, len(nodes) // FLOW_PART))
-            field = flow_field(theory, problem, model["learning_rate"], model["threshold"], few)
+            field = flow_field(theory, problem, model["learning_rate"], model["threshold"], few, batch)
             semantic = semantic_probability(theory, field, *scales)
+            mean = mean_escape_step(theory, field, *scales)
         return {
             "curvature_position": theory.curvature[0],
             "curvature_semantic": theory.curvature[1],
@@ -39,6 +39,7 @@ def run(spec, streams):
             "gaussian_step": escape,
             "gaussian_semantic": gaussian,
             "flow_semantic": semantic,
+            "flow_mean_step": mean,
         }
 
     return collect(spec, compute, {})

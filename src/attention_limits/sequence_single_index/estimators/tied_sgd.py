@@ -2,16 +2,19 @@
 
 import numpy as np
 
-from attention_limits.sequence_single_index.flow import feed_forward_bound, gain
+from attention_limits.sequence_single_index.flow import feed_forward_bound, feed_forward_escape, gain
 from attention_limits.sequence_single_index.reduced_sgd import overlapped_start, tied, warn_unstable
 from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
 
 
 def run(spec, streams):
-    """Escape steps, overlaps, and the gain that the flow predicts (see `variables`)."""
+    """Escape steps, overlaps, and the escape step and gain that the flow predicts (see `variables`)."""
 
     def rate(point):
         return point["learning_rate"] * int(point["tokens"]) ** point["learning_rate_exponent"]
+
+    def threshold(point):
+        return 2.0 / np.sqrt(point["dimension"])
 
     def simulate(point, schedule, generator):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])
@@ -19,9 +22,9 @@ def run(spec, streams):
         return tied(tokens, dimension, rate(point), overlapped_start(dimension), schedule, generator)
 
     def flow(point):
-        return {"flow_gain": gain(point["tokens"], rate(point), point["learning_rate"])}
+        tokens, dimension = int(point["tokens"]), point["dimension"]
+        tau = feed_forward_escape(tokens, rate(point), overlapped_start(dimension), threshold(point))
+        return {"flow_gain": gain(tokens, rate(point), point["learning_rate"]), "flow_step": tau * dimension}
 
     observables = {"overlap": lambda s: np.abs(s[..., 0])}
-    return sgd_dataset(
-        spec, streams, simulate, lambda point: 2.0 / np.sqrt(point["dimension"]), observables, flow
-    )  # fmt: skip
+    return sgd_dataset(spec, streams, simulate, threshold, observables, flow)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.sequence_single_index.flow import feed_forward_bound
+from attention_limits.sequence_single_index.flow import feed_forward_bound, feed_forward_escape
 from attention_limits.sequence_single_index.reduced_sgd import overlapped_start, untied, warn_unstable
 from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
 
@@ -14,11 +14,20 @@ def _overlap(state):
 
 
 def run(spec, streams):
-    """Escape steps and overlaps (see `variables`)."""
+    """Escape steps, overlaps, and the escape step that the flow predicts (see `variables`)."""
+
+    def threshold(point):
+        return 2.0 / np.sqrt(point["dimension"])
+
+    def flow(point):
+        tokens, dimension = int(point["tokens"]), point["dimension"]
+        start = overlapped_start(dimension)
+        tau = feed_forward_escape(tokens, point["learning_rate"], start, threshold(point), untied=True)
+        return {"flow_step": tau * dimension}
 
     def simulate(point, schedule, generator):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])
         warn_unstable(point["learning_rate"], feed_forward_bound(tokens), f"untied student, {tokens} tokens")
         return untied(tokens, dimension, point["learning_rate"], overlapped_start(dimension), schedule, generator)
 
-    return sgd_dataset(spec, streams, simulate, lambda point: 2.0 / np.sqrt(point["dimension"]), {"overlap": _overlap})
+    return sgd_dataset(spec, streams, simulate, threshold, {"overlap": _overlap}, flow)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from attention_limits.numerics.scaling import fit_power_law, median_and_range
+from attention_limits.numerics.scaling import median_and_range
 from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import power_text
+from attention_limits.sequence_single_index.readings import escape_law
 
 # Colour, law of the escape time and how it reads.
 LAWS = {
@@ -24,10 +25,7 @@ def draw(cubes):
         d = cube.dimension.values.astype(float)
         median, low, high = median_and_range(cube.escape_step.values, cube.escaped.values)
         known = np.isfinite(median) & np.isfinite(high)
-        # The range of 68 % is two standard errors wide.
-        relative = 0.5 * np.log(high[known] / low[known])
-        fit = fit_power_law(d[known], median[known], relative)
-        shown = f"$k = {order}$: {power_text('d', fit)}, law ${text}$"
+        shown = f"$k = {order}$: {power_text('d', escape_law(cube))}, law ${text}$"
         errors = [(median - low)[known], (high - median)[known]]
         top.errorbar(
             d[known],

@@ -1,9 +1,13 @@
 """Population loss of attention's trace on two targets, without and with positional encoding."""
 
+import numpy as np
+
 from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
     NEUTRAL,
+    POSITIONAL,
+    SEMANTIC,
     exponent_text,
     loss_contours,
     lowest_point,
@@ -26,14 +30,34 @@ def draw(cubes):
             xlabel="semantic overlap $m$", ylabel="population loss $R(0, m)$", xlim=(-1, 1),
         )  # fmt: skip
         loss_contours(figure, bottom, e, m, loss)
-        bottom.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False)
+        bottom.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False, zorder=4)
+        hessian_axes(bottom, part.hessian_ee.item(), cleaned(part.hessian_mm.item()))
         low_e, low_m = lowest_point(e, m, loss)
         bottom.plot(low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=11, clip_on=False, zorder=5)
         bottom.set_title(
             f"with positional encoding: exponent {exponent_text(part, 'positional')}\n"
             f"$H_{{ee}} = {part.hessian_ee.item():.4f}$, $H_{{mm}} = {cleaned(part.hessian_mm.item()):.4f}$"
         )
+    figure.legend(*bottom.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
+
+
+def hessian_axes(axes, position, semantic):
+    """The axes of the Hessian at the start, along e and m, where its mixed entry vanishes; the style shows the sign.
+
+    Parameters
+    ----------
+    axes : matplotlib axes
+    position, semantic : float
+        H_ee and H_mm.
+    """
+    styles = {-1.0: ("-", SEMANTIC, "descends"), 0.0: (":", "0.4", "is flat"), 1.0: ("--", POSITIONAL, "rises")}
+    for m, e, value in (([0, 0], [0, 0.35], position), ([-0.35, 0.35], [0, 0], semantic)):
+        style, color, _ = styles[np.sign(value)]
+        axes.plot(m, e, color="white", linewidth=4.0, clip_on=False, zorder=3)
+        axes.plot(m, e, style, color=color, linewidth=2.5, clip_on=False, zorder=3.5)
+    for style, color, text in styles.values():
+        axes.plot([], [], style, color=color, linewidth=2.5, label=f"axis of the Hessian: the loss {text}")
 
 
 def cleaned(value):

@@ -5,7 +5,12 @@ from matplotlib.figure import Figure
 from scipy.interpolate import RegularGridInterpolator
 
 from attention_limits.plotting import house_style
-from attention_limits.sequence_single_index.figures.shared import POSITIONAL, SEMANTIC, loss_contours
+from attention_limits.sequence_single_index.figures.shared import (
+    POSITIONAL,
+    SEMANTIC,
+    loss_contours,
+    steepest_direction,
+)
 
 
 @house_style
@@ -31,8 +36,13 @@ def draw(cubes):
         flat.plot(path[1][-1], path[0][-1], "o", color=color, markerfacecolor=face, markersize=3.5)
     flat.plot([], [], color=SEMANTIC, label=f"{semantic.sum()} of {len(semantic)} runs: semantic")
     flat.plot([], [], color=POSITIONAL, label=f"{(~semantic).sum()}: positional")
+    e_steep, m_steep = 0.5 * steepest_direction(e, m, loss)
+    flat.annotate(
+        "", (m_steep, e_steep), (0, 0), arrowprops={"arrowstyle": "-|>", "color": "white", "linewidth": 2.0}, zorder=6
+    )
+    flat.plot([], [], color="0.8", linewidth=2.0, label="steepest direction")
     flat.plot(0, 0, "o", color="white", markeredgecolor="black", markersize=4, label="start")
-    flat.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=3, columnspacing=1.0)
+    flat.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=2, columnspacing=1.0)
     view.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", title="$R(e, m)$")
     view.view_init(elev=38, azim=-60)
     return figure

@@ -2,55 +2,51 @@
 
 from contextlib import suppress
 
-import numpy as np
-
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC
+from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC, binomial_error
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
 LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"$\frac{1}{2}\|T - S\|_F^2$")}
 
 
-def binomial_error(successes, runs):
-    """Half width of the 68 % Wilson interval, which is not zero at 0 and 1."""
-    p = successes / runs
-    return np.sqrt(p * (1 - p) / runs + 0.25 / runs**2) / (1 + 1 / runs)
-
-
 @house_style
 def draw(cubes):
-    """Runs of both losses with their theory, and of the published length, from the cubes fig5_*."""
-    figure, axes = new_figure(1, 1, 5.8, 4.0)
+    """Left: runs to escape of both losses with their theory; right: runs of the published length; from the cubes fig5_*."""
+    figure, (left, right) = new_figure(1, 2, 8.4, 4.2, sharex=True, sharey=True)
     for loss, (color, name) in LOSSES.items():
         cube = cubes[f"fig5_{loss}"]
         runs = cube.semantic.dropna("omega", how="all")
         escaped = cube.escaped.sel(omega=runs.omega)
-        _points(axes, runs, escaped, color, f"SGD on {name}, run to escape")
-        theory = cube.dropna("omega", subset=["curvature_position"], how="all")
-        mean, error = mean_and_error(theory.flow_semantic.values, axis=1)
-        axes.plot(theory.omega, mean, color=color, linewidth=1.2, label=f"theory, {name}")
-        axes.fill_between(theory.omega, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
-        with suppress(KeyError):
-            omega, _ = equal_curvatures(cube)
-            axes.axvline(
-                omega,
-                color=color,
-                linewidth=0.8,
-                linestyle=":",
-                label=rf"equal curvatures, {name}, $\omega = {omega:.3f}$",
-            )
+        _points(left, runs, escaped, color, f"SGD on {name}")
+        for axes in (left, right) if loss == "frobenius" else (left,):
+            _theory(axes, cube, color, name)
     short = cubes["fig5_short"]
     steps = specifications(short)["attention_sgd"]["solver"]["steps"]
-    _points(axes, short.semantic, short.escaped, ACCENT, f"{name_of(steps)} steps only, {LOSSES['frobenius'][1]}", "s")
-    axes.axhline(0.5, color="0.8", linewidth=0.6, zorder=0)
-    axes.set(
-        xlabel=r"weight of the positional part $\omega$", ylabel=r"$P(|m| > |e|)$ at the end of the run",
-        xlim=(-0.02, 1.02), ylim=(-0.03, 1.03),
-    )  # fmt: skip
-    axes.legend(loc="lower left")
+    _points(right, short.semantic, short.escaped, ACCENT, f"SGD on {LOSSES['frobenius'][1]}", "s")
+    left.set(
+        title="run to escape", ylabel=r"$P(|m| > |e|)$ at the end of the run", xlim=(0.46, 0.86), ylim=(-0.03, 1.03)
+    )
+    right.set(title=f"{name_of(steps)} steps only, as published")
+    for axes in (left, right):
+        axes.axhline(0.5, color="0.8", linewidth=0.6, zorder=0)
+        axes.set(xlabel=r"weight of the positional part $\omega$")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     return figure
+
+
+def _theory(axes, cube, color, name):
+    """P(semantic) of the theory, and the omega at which the curvatures of the loss `name` are equal."""
+    theory = cube.dropna("omega", subset=["curvature_position"], how="all")
+    mean, error = mean_and_error(theory.flow_semantic.values, axis=1)
+    axes.plot(theory.omega, mean, color=color, linewidth=1.2, label=f"theory of the escape, {name}")
+    axes.fill_between(theory.omega, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
+    with suppress(KeyError):
+        omega, _ = equal_curvatures(cube)
+        axes.axvline(
+            omega, color=color, linewidth=0.8, linestyle=":", label=rf"equal curvatures, $\omega = {omega:.3f}$"
+        )
 
 
 def name_of(steps):

@@ -37,6 +37,25 @@ def lowest_point(e, m, loss):
     return e[row], m[column]
 
 
+def steepest_direction(e, m, loss):
+    """Unit vector (e, m) >= 0 along which a loss that is even in e and m falls most from the start, from its second differences.
+
+    `loss` on the axes e and m, which both contain zero; the mixed derivative vanishes.
+    """
+    row, column = np.argmin(np.abs(e)), np.argmin(np.abs(m))
+    curvatures = [
+        (loss[row + 1, column] - loss[row, column]) / (e[row + 1] - e[row]) ** 2,
+        (loss[row, column + 1] - loss[row, column]) / (m[column + 1] - m[column]) ** 2,
+    ]
+    return np.eye(2)[int(np.argmin(curvatures))]
+
+
+def binomial_error(successes, runs):
+    """Half width of the 68 % Wilson interval, which is not zero at 0 and 1."""
+    p = successes / runs
+    return np.sqrt(p * (1 - p) / runs + 0.25 / runs**2) / (1 + 1 / runs)
+
+
 def exponent_text(cube, name):
     """Text of an information exponent of a cube: its value, and whether the start attracts at that order."""
     value = cube[f"exponent_{name}"].item()

@@ -1,0 +1,39 @@
+"""Escape time of SGD with positional encoding, beside runs without it."""
+
+import numpy as np
+
+from attention_limits.numerics.scaling import median_and_range
+from attention_limits.plotting import house_style, new_figure
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL
+
+
+@house_style
+def draw(cubes):
+    """Median escape steps against the dimension, from the cubes position_with and position_without."""
+    figure, axes = new_figure(1, 1, 5.0, 3.6)
+    cube, without = cubes["position_with"], cubes["position_without"]
+    _medians(axes, cube, "o", POSITIONAL, "SGD with positional encoding")
+    flow, error = cube.flow_step.isel(replica=0), cube.flow_step_error.isel(replica=0)
+    axes.plot(cube.dimension, flow, color=POSITIONAL, linestyle="--", label="limiting ODE with positional encoding")
+    axes.fill_between(cube.dimension, flow - error, flow + error, color=POSITIONAL, alpha=0.3, linewidth=0)
+    _medians(axes, without, "s", NEUTRAL, "SGD without positional encoding")
+    axes.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel="steps until $e^2 + m^2 > 1/4$")
+    axes.set_xticks(cube.dimension, [f"{value:g}" for value in cube.dimension.values], minor=False)
+    axes.set_xticks([], minor=True)
+    figure.legend(loc="outside upper center")
+    return figure
+
+
+def _medians(axes, cube, marker, color, label):
+    """Medians with their range; triangles where at least half of the runs have not escaped: the length of the runs."""
+    d, steps = cube.dimension.values.astype(float), cube.escape_step.values
+    median, low, high = median_and_range(steps, cube.escaped.values)
+    known = np.isfinite(median)
+    if known.any():
+        errors = [(median - low)[known], (high - median)[known]]
+        axes.errorbar(
+            d[known], median[known], errors, fmt=marker, color=color, markersize=4, capsize=2, elinewidth=1, label=label
+        )
+    if not known.all():
+        censored = f"{label}: not escaped so far"
+        axes.plot(d[~known], steps.max(axis=1)[~known], "^", color=color, markerfacecolor="white", label=censored)

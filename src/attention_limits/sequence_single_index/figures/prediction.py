@@ -1,0 +1,70 @@
+"""P(semantic) and escape time of attention, of runs and of the theory, against dimension, learning rate and batch."""
+
+import numpy as np
+
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.plotting import house_style, new_figure, present
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, binomial_error
+
+# Cube, scanned key and its label.
+SCANS = {
+    "prediction_dimension": ("dimension", "dimension $d$"),
+    "prediction_rate": ("learning_rate", r"learning rate $\gamma$"),
+    "prediction_batch": ("batch", "sequences per step $B$"),
+}
+
+
+@house_style
+def draw(cubes):
+    """Top: probability of the semantic direction; bottom: escape steps; from the cubes prediction_*."""
+    figure, axes = new_figure(2, len(SCANS), 9.6, 5.0, sharex="col", sharey="row")
+    for column, (name, (key, label)) in zip(axes.T, SCANS.items(), strict=True):
+        cube = cubes[name]
+        _probability(column[0], cube, key)
+        _steps(column[1], cube, key)
+        x = cube[key].values
+        column[1].set(xlabel=label, xscale="log", yscale="log")
+        column[1].set_xticks(x, [f"{value:g}" for value in x])
+        column[1].set_xticks([], minor=True)
+    axes[0, 0].set(ylabel=r"$P(|m| > |e|)$ at the escape")
+    axes[1, 0].set(ylabel=r"mean steps until $e^2 + m^2 > 1/2$")
+    for panel in axes[:, 0]:
+        panel.legend(loc="lower left" if panel is axes[0, 0] else "upper left")
+    return figure
+
+
+def _theory(axes, cube, key, name, color, label, linestyle="-"):
+    shown = present(cube[name], key)
+    mean, error = mean_and_error(shown.values, axis=1)
+    axes.plot(shown[key], mean, color=color, linewidth=1.2, linestyle=linestyle, label=label)
+    axes.fill_between(shown[key], mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
+
+
+def _probability(axes, cube, key):
+    runs = cube.semantic.dropna("replica", how="all")
+    wins, count = runs.values.astype(float).sum(axis=1), runs.sizes["replica"]
+    axes.errorbar(
+        cube[key], wins / count, binomial_error(wins, count), fmt="o", color=NEUTRAL, markersize=4, capsize=2, elinewidth=1,
+        label="SGD",
+    )  # fmt: skip
+    _theory(axes, cube, key, "flow_semantic", SEMANTIC, "Gaussian exit and flow")
+    _theory(axes, cube, key, "gaussian_semantic", POSITIONAL, "Gaussian process alone", "--")
+    axes.axhline(0.5, color="0.8", linewidth=0.6, zorder=0)
+    axes.set(ylim=(0.3, 1.0))
+
+
+def _steps(axes, cube, key):
+    runs = cube.escape_step.dropna("replica", how="all")
+    escaped = cube.escaped.sel(replica=runs.replica).values.astype(bool)
+    mean, error = mean_and_error(runs.values, axis=1)
+    known = escaped.all(axis=1)
+    axes.errorbar(
+        cube[key].values[known], mean[known], error[known], fmt="o", color=NEUTRAL, markersize=4, capsize=2, elinewidth=1,
+        label="SGD, mean",
+    )  # fmt: skip
+    if np.any(~known):
+        axes.plot(
+            cube[key].values[~known], mean[~known], "^", color=NEUTRAL, markersize=4, label="not all runs escaped"
+        )
+    _theory(axes, cube, key, "flow_mean_step", SEMANTIC, "Gaussian exit and flow, mean")
+    _theory(axes, cube, key, "gaussian_step", POSITIONAL, "Gaussian process alone", "--")

@@ -1,0 +1,248 @@
+"""One step of online SGD, in the space of the overlaps, of any student and target of the fields of a sequence.
+
+As in `sgd_kernels`: off the span of teacher, positions and student, the tokens are independent of the coefficients D of the
+gradient, and one chi^2 draw replaces them, so that the law is exact at every d. Here D_l = sum_p (dl/df_p) (df_p/dz_l)
+with the derivatives of the student f by dual numbers, or by a function that the user gives (arXiv:2506.02651).
+
+A function takes the tuple z = (z_1 ... z_L) and returns a number, or a tuple or list of P numbers.
+"""
+
+import math
+
+import numpy as np
+from numba import njit, types  # noqa: TID251  without the cache, which does not know functions of the user
+from numba.extending import overload, register_jitable
+from numba.np.unsafe.ndarray import to_fixed_tuple
+
+from attention_limits.numerics.dual_numbers import DualType, seeded, slope_of, value_of
+
+# Losses of outputs f and target y: |y - f|^2 / 2, |y - f|^2, |y - f|, and sum_p log(1 + exp(-y_p f_p)).
+HALF_SQUARE, SQUARE, NORM, LOGISTIC = range(4)
+
+
+def store(found, values, slopes, at):
+    """Write the numbers or dual numbers `found` into `values` and `slopes`, from the index `at` on, in compiled code."""
+
+
+@overload(store)
+def _store(found, values, slopes, at):
+    if isinstance(found, DualType | types.Number | types.Boolean):
+
+        def number(found, values, slopes, at):
+            values[at], slopes[at] = value_of(found), slope_of(found)
+
+        return number
+    if isinstance(found, types.BaseTuple):
+        if len(found) == 0:
+            return lambda found, values, slopes, at: None
+
+        def first_and_rest(found, values, slopes, at):
+            store(found[0], values, slopes, at)
+            store(found[1:], values, slopes, at + 1)
+
+        return first_and_rest
+
+    def sequence(found, values, slopes, at):
+        for i in range(len(found)):
+            store(found[i], values, slopes, at + i)
+
+    return sequence if isinstance(found, types.List) else None
+
+
+def make_values(function, tokens):
+    """(z (L,), values (P,), spare (P,)) -> None, writes the outputs of a jitted `function` of L = `tokens` fields."""
+
+    @njit(nogil=True)
+    def write(z, values, spare):
+        store(function(to_fixed_tuple(z, tokens)), values, spare, 0)
+
+    return write
+
+
+def make_slopes(function, gradient, tokens):
+    """(z (L,), l, values (P,), slopes (P,)) -> None, writes outputs and their derivatives by z_l.
+
+    The jitted `gradient`, of (z, l), may be None: the jitted `function` of L = `tokens` fields is then differentiated.
+    """
+
+    @njit(nogil=True)
+    def automatic(z, token, values, slopes):
+        store(function(seeded(to_fixed_tuple(z, tokens), token)), values, slopes, 0)
+
+    @njit(nogil=True)
+    def given(z, token, values, slopes):
+        fields = to_fixed_tuple(z, tokens)
+        store(function(fields), values, slopes, 0)
+        # Floats have slope zero, which must not overwrite the values.
+        store(gradient(fields, token), slopes, np.empty(len(slopes)), 0)
+
+    return automatic if gradient is None else given
+
+
+@register_jitable
+def loss_slopes(loss, y, f, slopes):
+    """Write the derivatives of the loss by the outputs f (P,) at the target y (P,) into `slopes` (P,)."""
+    if loss == LOGISTIC:
+        for p in range(len(y)):
+            slopes[p] = -y[p] / (1.0 + math.exp(y[p] * f[p]))
+        return
+    square = 0.0
+    for p in range(len(y)):
+        slopes[p] = f[p] - y[p]
+        square += slopes[p] * slopes[p]
+    scale = 1.0
+    if loss == SQUARE:
+        scale = 2.0
+    elif loss == NORM:
+        # At y = f the norm has no derivative; its minimum is reached.
+        scale = 1.0 / math.sqrt(square) if square > 0.0 else 0.0
+    for p in range(len(y)):
+        slopes[p] *= scale
+
+
+def scratch(tokens, outputs, rank):
+    """Numbers that an update of L = `tokens`, P = `outputs` and r = `rank` needs beside its parameters."""
+    return 2 * tokens + 4 * outputs + tokens * (rank + 3)
+
+
+def make_update(target, student, loss, tokens, outputs, rank, untied):
+    """The update (state, draws, chi, parameters) of `sgd_kernels` for one student and target.
+
+    Parameters
+    ----------
+    target, student : jitted functions
+        From `make_values` and `make_slopes`.
+    loss : int
+        HALF_SQUARE, SQUARE, NORM or LOGISTIC.
+    tokens, outputs, rank : int
+        L, P, and the dimension r of the span of the positional vectors.
+    untied : bool
+        Each token has its own weights, all normalised together: sum of r_l^2 = L.
+
+    Returns
+    -------
+    jitted function
+        state = (e_1 ... e_r, m), overlaps with an orthonormal basis of the positions and with the teacher; untied:
+        (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2). draws[b] = (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the
+        components of the tokens along teacher, basis of the positions and rest of the student. chi: 1 draw, untied L.
+        parameters = (eta, components (L, r) of the positional vectors, `scratch` numbers). The result is |e|^2 + m^2, untied its
+        mean over the tokens.
+    """
+
+    @njit(nogil=True)
+    def gradient(z, draws, y, f, slopes, out, D):
+        """D (L,) of one sequence, from its fields z."""
+        target(draws[:tokens], y, out)
+        for token in range(tokens):
+            student(z, token, f, out)
+            if token == 0:
+                loss_slopes(loss, y, f, slopes)
+            total = 0.0
+            for p in range(outputs):
+                total += slopes[p] * out[p]
+            D[token] = total
+
+    @njit(nogil=True)
+    def update(state, draws, chi, parameters):
+        batch = draws.shape[0]
+        eta, places = parameters[0] / batch, parameters[1 : 1 + tokens * rank]
+        at = 1 + tokens * rank
+        z, D = parameters[at : at + tokens], parameters[at + tokens : at + 2 * tokens]
+        at += 2 * tokens
+        y, f = parameters[at : at + outputs], parameters[at + outputs : at + 2 * outputs]
+        at += 2 * outputs
+        slopes, out = parameters[at : at + outputs], parameters[at + outputs : at + 2 * outputs]
+        at += 2 * outputs
+        # Of each group of weights: gradient along the positions, the teacher, the rest, and |D|^2.
+        width = rank + 3
+        groups = tokens if untied else 1
+        sums = parameters[at : at + groups * width]
+        sums[:] = 0.0
+        for b in range(batch):
+            for token in range(tokens):
+                own = token if untied else 0
+                m = state[token] if untied else state[rank]
+                left = state[tokens * (1 + rank) + token] if untied else 1.0
+                left -= m * m
+                field = m * draws[b, token]
+                for j in range(rank):
+                    e = state[tokens + own * rank + j] if untied else state[j]
+                    left -= e * e
+                    field += e * (draws[b, (1 + j) * tokens + token] + places[token * rank + j])
+                z[token] = field + math.sqrt(max(0.0, left)) * draws[b, (1 + rank) * tokens + token]
+            gradient(z, draws[b], y, f, slopes, out, D)
+            for token in range(tokens):
+                first = (token if untied else 0) * width
+                for j in range(rank):
+                    sums[first + j] += D[token] * (draws[b, (1 + j) * tokens + token] + places[token * rank + j])
+                sums[first + rank] += D[token] * draws[b, token]
+                sums[first + rank + 1] += D[token] * draws[b, (1 + rank) * tokens + token]
+                sums[first + rank + 2] += D[token] * D[token]
+        total, known = 0.0, 0.0
+        for group in range(groups):
+            first = group * width
+            square = 0.0
+            for j in range(rank + 1):
+                place = (group if j == rank else tokens + group * rank + j) if untied else j
+                square += state[place] ** 2
+            rest = math.sqrt(max(0.0, (state[tokens * (1 + rank) + group] if untied else 1.0) - square))
+            square = 0.0
+            for j in range(rank + 1):
+                place = (group if j == rank else tokens + group * rank + j) if untied else j
+                state[place] -= eta * sums[first + j]
+                square += state[place] ** 2
+            rest -= eta * sums[first + rank + 1]
+            size = square + rest * rest + eta * eta * sums[first + rank + 2] * chi[group]
+            if untied:
+                state[tokens * (1 + rank) + group] = size
+            total += size
+            known += square
+        scale = total / groups
+        for i in range(tokens * (1 + rank) if untied else rank + 1):
+            state[i] /= math.sqrt(scale)
+        if untied:
+            for i in range(tokens):
+                state[tokens * (1 + rank) + i] /= scale
+        return known / (groups * scale)
+
+    return update
+
+
+def make_gradients(target, student, loss, tokens, outputs, rank):
+    """Gradients of a tied student at Gaussian nodes; `target`, `student`, `loss`, `tokens`, `outputs`, `rank`: see `make_update`.
+
+    Returns
+    -------
+    jitted function
+        (nodes (n, 2 L), state (r + 1,), components (L, r)) -> array (n, r + 2). nodes[i] = (eta_1 ... eta_L, c_1 ... c_L), and
+        z_l = c_l + sum_j e_j P_lj, z*_l = m c_l + sqrt(1 - m^2) eta_l; columns: sum_l D_l P_lj for each j, D . eta, |D|^2.
+    """
+
+    @njit(nogil=True)
+    def gradients(nodes, state, places):
+        found = np.zeros((len(nodes), rank + 2))
+        star, z, y, f = np.empty(tokens), np.empty(tokens), np.empty(outputs), np.empty(outputs)
+        slopes, out = np.empty(outputs), np.empty(outputs)
+        rest = math.sqrt(max(0.0, 1.0 - state[rank] ** 2))
+        for n in range(len(nodes)):
+            for token in range(tokens):
+                centred = nodes[n, tokens + token]
+                star[token] = state[rank] * centred + rest * nodes[n, token]
+                z[token] = centred
+                for j in range(rank):
+                    z[token] += state[j] * places[token, j]
+            target(star, y, out)
+            for token in range(tokens):
+                student(z, token, f, out)
+                if token == 0:
+                    loss_slopes(loss, y, f, slopes)
+                D = 0.0
+                for p in range(outputs):
+                    D += slopes[p] * out[p]
+                for j in range(rank):
+                    found[n, j] += D * places[token, j]
+                found[n, rank] += D * nodes[n, token]
+                found[n, rank + 1] += D * D
+        return found
+
+    return gradients

@@ -1,0 +1,13 @@
+"""The steepest direction that the figures of the family draw."""
+
+import numpy as np
+import pytest
+
+from attention_limits.sequence_single_index.figures.shared import steepest_direction
+
+
+@pytest.mark.parametrize(("e_curvature", "m_curvature", "expected"), [(-2.0, -1.0, [1, 0]), (1.0, -0.1, [0, 1])])
+def test_steepest_direction_of_a_quadratic_loss(e_curvature, m_curvature, expected):
+    e, m = np.linspace(-1, 1, 21), np.linspace(-1, 1, 11)
+    loss = 0.5 * e_curvature * e[:, None] ** 2 + 0.5 * m_curvature * m**2
+    np.testing.assert_array_equal(steepest_direction(e, m, loss), expected)

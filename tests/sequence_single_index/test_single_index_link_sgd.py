@@ -1,0 +1,286 @@
+"""SGD of any student and target: path by path the d-dimensional simulation, with gradients of JAX; the four fast students.
+
+Compilation of one student and target takes some seconds: that is the time of this file.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from single_index_tools import rng
+
+from attention_limits.sequence_single_index import full_sgd, link_sgd, sequence_functions
+from attention_limits.sequence_single_index import links as batch_links
+from attention_limits.sequence_single_index import sgd_kernels as kernels
+from attention_limits.sequence_single_index.geometry import fixed_attention
+from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating
+from attention_limits.sequence_single_index.reduced_sgd import Schedule
+
+pytestmark = pytest.mark.slow
+
+D, RATE = 40, 0.4
+
+
+def gate(z):
+    return math.tanh(z[0]) * z[1] + 0.3 * z[0] ** 2
+
+
+def wave(z):
+    return math.sin(z[0] + z[1]) - z[0]
+
+
+def soft_majority(z):
+    total = 0.0
+    for x in z:
+        total += 2.0 * math.tanh(x) / (1.0 + math.exp(-x))
+    return total
+
+
+def sign_of_product(z):
+    return 1.0 if z[0] * z[1] * z[2] > 0 else -1.0
+
+
+def kinks(z):
+    return [max(z[0], 0.2 * z[1]), abs(z[2]) - z[3], math.sqrt(1.0 + z[1] ** 2) * z[3]]
+
+
+def kinks_slopes(z, token):
+    return [
+        (1.0 if token == 0 else 0.0) if z[0] >= 0.2 * z[1] else (0.2 if token == 1 else 0.0),
+        (1.0 if z[2] >= 0 else -1.0) * (token == 2) - (token == 3),
+        (z[1] * z[3] / math.sqrt(1 + z[1] ** 2)) * (token == 1) + math.sqrt(1 + z[1] ** 2) * (token == 3),
+    ]
+
+
+def given_kinks(z):
+    return [max(z[0], 0.2 * z[1]), abs(z[2]) - z[3], math.sqrt(1.0 + z[1] ** 2) * z[3]]
+
+
+def squares(z):
+    return [z[0] ** 2, z[1] * z[2], z[3]]
+
+
+NEIGHBOURS = ((1.0, 0.3), (0.3, 0.5))
+# Target, student, tokens, loss, Gram matrix, untied, batch; and target, student and loss for jax.grad, written anew.
+CASES = {
+    "gate, square, general positions": (
+        LinkProblem(wave, gate, 2, "half_square", NEIGHBOURS), 1,
+        lambda a: jnp.sin(a[0] + a[1]) - a[0], lambda z: jnp.tanh(z[0]) * z[1] + 0.3 * z[0] * z[0],
+        lambda y, f: 0.5 * (y - f) ** 2,
+    ),
+    "soft majority, logistic, untied, batch 2": (
+        LinkProblem(sign_of_product, soft_majority, 3, "logistic", alternating(3), untied=True), 2,
+        lambda a: jnp.sign(jnp.prod(a)), lambda z: jnp.sum(2 * jnp.tanh(z) * jax.nn.sigmoid(z)),
+        lambda y, f: jnp.log(1 + jnp.exp(-y * f)),
+    ),
+    "three outputs with kinks, norm": (
+        LinkProblem(squares, kinks, 4, "frobenius"), 1,
+        lambda a: jnp.array([a[0] ** 2, a[1] * a[2], a[3]]),
+        lambda z: jnp.array([jnp.maximum(z[0], 0.2 * z[1]), jnp.abs(z[2]) - z[3], jnp.sqrt(1 + z[1] ** 2) * z[3]]),
+        lambda y, f: jnp.sqrt(jnp.sum((y - f) ** 2)),
+    ),
+}  # fmt: skip
+
+
+class Full:
+    """All d components of students, teacher and positional vectors; the state in the layout of `link_kernels`."""
+
+    def __init__(self, problem, generator, target, student, loss):
+        self.problem, L = problem, problem.tokens
+        rank = problem.components.shape[1]
+        basis = full_sgd.orthonormal_directions(D, rank + 1, generator)
+        self.basis, self.teacher = basis[:-1], basis[-1]
+        self.positions = problem.components @ self.basis
+        u = generator.standard_normal((L if problem.untied else 1, D))
+        self.u = u * np.sqrt(len(u) / np.sum(u**2))
+
+        def of_weights(u, g):
+            return loss(target(g @ self.teacher), student(jnp.sum((g + self.positions) * u, axis=1)))
+
+        self.gradient = jax.jit(jax.vmap(jax.grad(of_weights), (None, 0)))
+        self.slopes = jax.jit(jax.vmap(jax.grad(lambda z, y: loss(y, student(z)))))
+        self.target = jax.jit(jax.vmap(target))
+
+    def state(self):
+        m, e = self.u @ self.teacher, self.u @ self.basis.T
+        if not self.problem.untied:
+            return np.concatenate([e[0], m])
+        return np.concatenate([m, e.ravel(), np.sum(self.u**2, axis=1)])
+
+    def step(self, g):
+        """One step on tokens (B, L, d): draws and chi of the reduced law that follows."""
+        B, L, _ = g.shape
+        known = np.vstack([self.teacher, self.basis])
+        weights = np.broadcast_to(self.u, (L, D))
+        rests = weights - weights @ known.T @ known
+        rests = rests / np.linalg.norm(rests, axis=1)[:, None]
+        along = g @ known.T
+        xi = np.sum(g * rests, axis=2)
+        off = g - along @ known - xi[..., None] * rests
+        z = np.sum((g + self.positions) * weights, axis=2)
+        slopes = np.asarray(self.slopes(z, self.target(along[..., 0])))
+        if self.problem.untied:
+            chi = np.sum(np.einsum("bl,bld->ld", slopes, off) ** 2, axis=1) / np.sum(slopes**2, axis=0)
+        else:
+            chi = np.array([np.sum(np.einsum("bl,bld->d", slopes, off) ** 2) / np.sum(slopes**2)])
+        draws = np.concatenate([np.moveaxis(along, 2, 1).reshape(B, -1), xi], axis=1)
+        gradient = np.asarray(self.gradient(self.u, g)).mean(axis=0)
+        moved = self.u - RATE / D * (gradient if self.problem.untied else gradient.sum(axis=0, keepdims=True))
+        self.u = moved * np.sqrt(len(moved) / np.sum(moved**2))
+        return draws, chi
+
+
+def parameters(problem):
+    L, rank = problem.components.shape
+    head = [RATE / D, *problem.components.ravel()]
+    return np.concatenate([head, np.zeros(link_sgd.kernels.scratch(L, problem.outputs, rank))])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_same_tokens_give_the_same_path(case):
+    """200 steps at d = 40; the gradient of the full simulation is that of JAX by all components of the weights."""
+    problem, batch, *written = CASES[case]
+    with jax.enable_x64(True):
+        full = Full(problem, rng(1), *written)
+        update, state = link_sgd.compiled(problem)[0], full.state()
+        numbers, generator, moved = parameters(problem), rng(2), 0.0
+        for _ in range(200):
+            before = state.copy()
+            draws, chi = full.step(generator.standard_normal((batch, problem.tokens, D)))
+            known = update(state, np.ascontiguousarray(draws), chi, numbers)
+            moved += np.abs(state - before).sum()
+            np.testing.assert_allclose(state, full.state(), rtol=0, atol=1e-11)
+        m, e = link_sgd.overlaps(problem, state)
+        np.testing.assert_allclose(m, np.broadcast_to(full.u @ full.teacher, m.shape), atol=1e-11)
+        np.testing.assert_allclose(e, np.sum(full.u * full.positions, axis=1), atol=1e-11)
+        size = np.sum((full.u @ np.vstack([full.teacher, full.basis]).T) ** 2) / len(full.u)
+        assert known == pytest.approx(size, abs=1e-11)
+    assert moved > 0.1
+
+
+def test_a_given_gradient_is_used():
+    """The same path as with dual numbers, to rounding."""
+    given_kinks.gradient = kinks_slopes
+    schedule = Schedule(50, threshold=2.0)
+    automatic, given = (
+        link_sgd.simulate(LinkProblem(squares, student, 4, "frobenius"), D, RATE, [0.2], schedule, rng(0)).state
+        for student in (kinks, given_kinks)
+    )
+    np.testing.assert_allclose(automatic, given, rtol=0, atol=1e-12)
+    assert abs(automatic[0] - 0.2) > 1e-3
+
+
+ATTENTION = sequence_functions.positional_semantic(1.0, 0.6)
+SQUARES = sequence_functions.hermite_sum(2, (math.sqrt(0.5),) * 3, 0.0)
+HERMITE = sequence_functions.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
+FAST = {
+    "untied": (
+        LinkProblem(SQUARES, sequence_functions.relu_sum, 3, "square", untied=True),
+        kernels.untied_update, [RATE / D], [0.3, 0.2, -0.1, 1.1, 0.9, 1.0],
+    ),
+    "frobenius": (
+        LinkProblem(ATTENTION, sequence_functions.full_attention, 2, "frobenius", alternating(2)),
+        kernels.attention_update, [RATE / D, 0.6, float(fixed_attention(1.0)), kernels.FROBENIUS], [0.2, 0.3],
+    ),
+    "hermite": (LinkProblem(HERMITE, HERMITE, 2), kernels.hermite_update, [RATE / D, 3.0], [0.3]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_fast_students_are_instances(name):
+    """The same draws give the same path as the update that was written for the student."""
+    problem, fast, numbers, start = FAST[name]
+    update, one, other = link_sgd.compiled(problem)[0], np.array(start), np.array(start)
+    generator, general = rng(3), parameters(problem)
+    L, rank = problem.components.shape
+    for _ in range(100):
+        draws, chi = generator.standard_normal((1, L * (rank + 2))), 2 * generator.standard_gamma(0.5 * D, L)
+        update(one, draws, chi, general)
+        fast(other, draws, chi, np.array(numbers, dtype=float))
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+    assert np.abs(one - start).max() > 1e-2
+
+
+def test_tied_feed_forward_student_is_an_instance():
+    """Its own update takes the normalised sum of the fields off the teacher."""
+    problem = LinkProblem(SQUARES, sequence_functions.relu_sum, 3, "square")
+    update, one, other = link_sgd.compiled(problem)[0], np.array([0.3]), np.array([0.3])
+    generator, general = rng(4), parameters(problem)
+    for _ in range(100):
+        draws, chi = generator.standard_normal((1, 6)), 2 * generator.standard_gamma(0.5 * D, 1)
+        update(one, draws, chi, general)
+        pooled = np.array([[*draws[0, :3], draws[0, 3:].sum() / math.sqrt(3)]])
+        # Of the rests of three tokens one combination is pooled; the two others carry no gradient.
+        kernels.tied_update(other, pooled, chi, np.array([RATE / D]))
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["relu_sum", "full_attention", "trace_attention"])
+def test_built_in_functions_are_those_of_many_sequences(name):
+    z = rng(5).standard_normal((20, 3))
+    many = batch_links.named_link(name, 3)(z)
+    one = link_sgd.sequence_function(name, 3)
+    np.testing.assert_allclose(many, np.array([one(tuple(row)) for row in z.tolist()]).reshape(20, -1), atol=1e-14)
+
+
+def test_other_built_in_targets_are_those_of_many_sequences():
+    z = rng(6).standard_normal((20, 2))
+    many = batch_links.positional_semantic(1.0, 0.6)(z)
+    np.testing.assert_allclose(many, [ATTENTION(tuple(row)) for row in z.tolist()], atol=1e-14)
+    hermite = link_sgd.sequence_function("hermite", 2, degree=4, weights=(1.0, 2.0), constant=4 / 3)
+    many = batch_links.hermite_sum(2, {4: [1.0, 2.0]}, 4 / 3)(z)[:, 0]
+    np.testing.assert_allclose(many, [hermite(tuple(row)) for row in z.tolist()], rtol=1e-12)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 5])
+def test_components_reproduce_the_gram_matrix(rank):
+    vectors = rng(rank).standard_normal((5, rank))
+    gram = vectors @ vectors.T
+    found = link_sgd.position_components(gram, 5)
+    assert found.shape == (5, rank)
+    np.testing.assert_allclose(found @ found.T, gram, atol=1e-10)
+
+
+def wrong_gradient(z):
+    return z[0] ** 2
+
+
+wrong_gradient.gradient = lambda z, token: z[0]
+
+
+def uncompilable(z):
+    return float(str(z[0])[:5])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: LinkProblem(gate, kinks, 4), "outputs, got 1 and 3"),
+        (lambda: LinkProblem(gate, gate, 2, "hinge"), "loss must be one of half_square, square, frobenius, logistic"),
+        (lambda: LinkProblem(gate, gate, 2, gram=((1.0, 2.0), (2.0, 1.0))), "negative eigenvalue -1"),
+        (lambda: LinkProblem(gate, gate, 2, gram=((1.0, 0.5), (0.4, 1.0))), "symmetric"),
+        (lambda: LinkProblem(gate, gate, 2, gram=((1.0,),)), "2 by 2"),
+        (lambda: LinkProblem(gate, wrong_gradient, 2), r"not the derivative: by the field 0 at \("),
+        (lambda: link_sgd.compiled(LinkProblem(gate, uncompilable, 2)), "numba cannot compile the student"),
+        (lambda: link_sgd.initial_state(LinkProblem(gate, gate, 2), [0.6, 0.9]), "1 overlaps"),
+        (lambda: link_sgd.simulate(LinkProblem(gate, gate, 2), 2, 1.0, [0.1], Schedule(1, 1.0), rng(0)), "at least 3"),
+    ],
+)
+def test_wrong_problems_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_functions_of_one_sequence_from_a_file(tmp_path):
+    """The same function serves SGD and the expansions; a function of rows serves the expansions alone."""
+    (tmp_path / "mine.py").write_text(
+        "import math\n\ndef one(z):\n    return math.tanh(z[0]) * z[1]\n\ndef rows(z):\n    return z[:, 0]\n"
+    )
+    one = link_sgd.sequence_function("mine.py:one", 2, tmp_path)
+    z = rng(7).standard_normal((9, 2))
+    link = batch_links.named_link("mine.py:one", 2, tmp_path)
+    np.testing.assert_allclose(link(z)[:, 0], [one(tuple(row)) for row in z.tolist()])
+    with pytest.raises(ValueError, match="function of one sequence"):
+        link_sgd.sequence_function("mine.py:rows", 2, tmp_path)
