@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from attention_limits.interface.describe import SECTIONS, allowed_values, default, families, keys, meaning, resolved
-from attention_limits.pipeline.audit.entries import Entry
+from attention_limits.pipeline.audit import Entry
 from attention_limits.pipeline.experiment import File
 from attention_limits.pipeline.figures import FigureEntry
 from attention_limits.pipeline.project import Run

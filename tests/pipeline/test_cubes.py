@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.files import canonical_json, digest, replacing
-from attention_limits.pipeline.layout import data_digest, linked, write_atomic
+from attention_limits.pipeline.layout import annotate, data_digest, linked, write_atomic
 from attention_limits.pipeline.registry import Coordinate, Variable
 
 
@@ -67,7 +67,7 @@ def test_the_same_dataset_gives_the_same_bytes(tmp_path):
 
 
 def test_annotation_tells_the_story(tmp_path):
-    dataset = cubes.annotate(example(), "toy", ["alpha"])
+    dataset = annotate(example(), "toy", ["alpha"])
     write_atomic(dataset.assign_attrs(example().attrs), tmp_path / "cube.nc")
     with xr.open_dataset(tmp_path / "cube.nc") as found:
         for name in found.variables:
@@ -85,7 +85,7 @@ def test_what_is_not_registered_is_refused():
     dataset["trace"] = dataset.trace.transpose("iteration", "alpha", "replica")
     dataset["converged"] = dataset.converged.rename(replica="sample")
     with pytest.raises(CubeError) as caught:
-        cubes.annotate(dataset.drop_vars("iteration"), "toy", ["alpha"])
+        annotate(dataset.drop_vars("iteration"), "toy", ["alpha"])
     text = str(caught.value)
     assert "depth: not in the registry of variables of toy" in text
     assert (
@@ -98,7 +98,7 @@ def test_what_is_not_registered_is_refused():
 def test_annotation_replaces_what_was_there_and_changes_no_argument():
     dataset = example(history="yesterday")
     dataset.height.attrs["junk"] = "x"
-    annotated = cubes.annotate(dataset, "toy", ["alpha"])
+    annotated = annotate(dataset, "toy", ["alpha"])
     assert "junk" not in annotated.height.attrs
     assert annotated.attrs == {}
     assert dataset.height.attrs == {"junk": "x"}

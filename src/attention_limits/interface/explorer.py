@@ -17,8 +17,7 @@ import xarray as xr
 from attention_limits.interface.compute import open as opened
 from attention_limits.interface.extras import missing
 from attention_limits.interface.table import grid_keys
-from attention_limits.pipeline.audit.entries import Entry, Table
-from attention_limits.pipeline.audit.table import Published, reading
+from attention_limits.pipeline.audit import Entry, Published, Table, reading
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.layout import is_flag, linked
@@ -161,8 +160,7 @@ def _published(project: Path, family: str, name: str, cube: xr.Dataset) -> list[
 
 def _point(entry: Entry, family: str) -> tuple[str | None, dict]:
     """The variable that a reading reads at one point, and the point; no variable where it computes something else."""
-    function = reading(Published(family=family, **{**entry.plain(), "cubes": tuple(entry.cubes)}))
-    known = signature(function).parameters if function else {}
+    known = signature(reading(Published(family=family, **entry.plain()))).parameters
     defaults = {key: item.default for key, item in known.items() if item.default is not item.empty}
     values = {**defaults, **entry.arguments}
     variable, along = values.pop("variable", None), values.pop("along", None)
