@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from attention_limits.pipeline.audit.entries import load_published
+from attention_limits.pipeline.audit import load_published
 from attention_limits.pipeline.project import load_project
 from toy import REPOSITORY
 
@@ -56,7 +56,7 @@ def test_a_new_figure_and_a_new_number_wait_for_a_run(project, data, monkeypatch
     old = next(iter(publish.published(project, data).values()))
     figures = {**project.figures, "new_figure": replace(old, name="new_figure", title="New")}
     entries = load_published(REPOSITORY, project.experiments)
-    numbers = [*entries, replace(entries[0], quantity="new number")]
+    numbers = [*entries, entries[0].model_copy(update={"quantity": "new number"})]
     monkeypatch.setattr(publish, "load_published", lambda root, experiments: numbers)
     later = replace(project, figures=figures)
     assert publish.pages(later, data, publish.read) == before
@@ -159,3 +159,12 @@ def test_minutes_of_two_cores():
     assert publish.minutes([60.0, 60.0, 60.0]) == 1.5
     assert publish.minutes([300.0, 60.0]) == 5.0
     assert publish.minutes([]) == 0.0
+
+
+def test_the_short_table_groups_by_reason_and_shows_three_of_many():
+    common = {"published": 2.0, "error": 0.1, "verdict": "differs", "reason": "why"}
+    rows = [{**common, "quantity": name, "ours": k} for k, name in enumerate("uvwxy", 3)]
+    agreeing = {**common, "quantity": "a", "ours": 2.0, "verdict": "agrees"}
+    assert publish.audit_table([agreeing, *rows]).splitlines()[2:] == [
+        "| u; w; y (and 2 more) | 2; 2; 2 | 3.00(10); 5.00(10); 7.00(10) | why |"
+    ]
