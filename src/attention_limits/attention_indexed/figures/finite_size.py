@@ -40,7 +40,7 @@ def _draw_iterations(axes, cube):
         xlabel="undamped iteration", ylabel=ESTIMATION, ylim=(0, None),
         title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {float(part.alpha):g}$",
     )  # fmt: skip
-    axes.legend(loc="upper right")
+    axes.legend(loc="lower left")
 
 
 def _draw_sizes(axes, cube, channel, color):
