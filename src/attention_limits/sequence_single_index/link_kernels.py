@@ -10,7 +10,7 @@ A function takes the tuple z = (z_1 ... z_L) and returns a number, or a tuple or
 import math
 
 import numpy as np
-from numba import njit, types  # noqa: TID251  without the cache, which does not know functions of the user
+from numba import njit, types
 from numba.extending import overload, register_jitable
 from numba.np.unsafe.ndarray import to_fixed_tuple
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit  # noqa: TID251  without the cache, which would not see an edit of the user's file
+from numba import njit
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
