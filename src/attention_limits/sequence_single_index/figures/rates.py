@@ -37,6 +37,6 @@ def draw(cubes):
         panel.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", label="best rate of the flow")
         panel.set(xscale="log", yscale="log", xlabel=r"learning rate $\gamma$")
         panel.set_title(f"$L = {int(length)}$, best $\\gamma = {best:.4f}$")
-    axes[0, 0].set(ylabel="steps to escape, $d = 1000$")
+    axes[0, 0].set(ylabel="steps to the overlap 1/2, $d = 1000$")
     figure.legend(*axes[0, -1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
