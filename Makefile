@@ -14,12 +14,12 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run rerun smoke report test test-fast slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
+.PHONY: run rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
 	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits
-	@$(MAKE) --no-print-directory report SCALE=$(SCALE)
+	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE)
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 
 smoke: SCALE = smoke
@@ -32,6 +32,20 @@ report: $(STAMP)
 	    || { status=$$?; cat $(RESULTS)/logs/report.log >&2; exit $$status; }
 	@! grep --after-context=3 "^<string>" $(RESULTS)/logs/report.log >&2
 
+# All cubes on one page for a browser, which the report links.
+explorer: $(STAMP)
+	@.venv/bin/attention-limits explore $(RESULTS)/cubes/*/*.nc --output $(RESULTS)/explorer.html
+
+# The tutorials of docs/notebooks in Jupyter, as copies in notebooks/.
+notebook: $(STAMP)
+	$(UV) sync --quiet --locked --inexact --extra workflow --group notebook
+	@mkdir -p notebooks
+	for file in docs/notebooks/*.py; do \
+	    copy=notebooks/$$(basename $$file .py).ipynb; \
+	    test -e $$copy || .venv/bin/jupytext --quiet --to ipynb --output $$copy $$file; \
+	done
+	.venv/bin/jupyter lab notebooks
+
 # Runs one rule again, and everything that depends on it: make rerun RULE=smi_gamp
 rerun: $(STAMP)
 	$(SNAKEMAKE) -R $(RULE)
@@ -43,9 +57,15 @@ test: lint
 test-fast: $(STAMP)
 	.venv/bin/pytest -n 2 -m "not cluster and not soak and not slow"
 
+# The explorer in Chromium, which this target installs, as root on Debian.
+test-browser: $(STAMP)
+	tests/browser/install.sh
+	$(UV) sync --locked --inexact --extra workflow --group browser
+	.venv/bin/pytest tests/browser
+
 # Snakemake's plugin for a queue, for the login node.
 slurm cluster-generic: $(STAMP)
-	$(UV) sync --locked --inexact --extra $@
+	$(UV) sync --locked --inexact --extra workflow --extra $@
 
 # A real Slurm on this machine, as root on Debian; about an hour.
 test-cluster: $(STAMP)
@@ -76,17 +96,20 @@ bench: $(STAMP)
 
 # The reference and the pages of docs/, into docs/_build/README.html.
 docs: $(STAMP)
-	$(UV) sync --quiet --locked --inexact --group docs
+	$(UV) sync --quiet --locked --inexact --extra workflow --group docs
 	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
 
-# JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, into docs.
+# JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, and the pages of
+# estimators, into docs.
 schemas: $(STAMP)
 	.venv/bin/python docs/schemas.py
+	.venv/bin/python docs/estimators.py
 	.venv/bin/python docs/rules.py
 
 # After `make run` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of the README.
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS)
+	.venv/bin/python docs/estimators.py --run
 
 # Before a release: every other target, in a copy of the checkout in a path with a space; some hours.
 release-check: $(STAMP)
@@ -100,11 +123,11 @@ clean:
 # containers, each job would spend two seconds on the compilation.
 $(STAMP): pyproject.toml uv.lock
 	@if command -v uv > /dev/null; then \
-	    uv sync --locked --compile-bytecode; \
+	    uv sync --locked --extra workflow --compile-bytecode; \
 	else \
 	    .venv/bin/python -c "" 2> /dev/null || rm -rf .venv; \
 	    test -x .venv/bin/uv || { { python3 -m venv .venv || { echo 'python3 cannot make environments; on Debian: apt install python3-venv' >&2; exit 1; }; } \
 	        && .venv/bin/python -m pip install --quiet uv==$(UV_VERSION); }; \
-	    .venv/bin/uv sync --locked --inexact --compile-bytecode; \
+	    .venv/bin/uv sync --locked --inexact --extra workflow --compile-bytecode; \
 	fi
 	@touch $@

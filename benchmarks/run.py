@@ -1,4 +1,4 @@
-"""Speed and memory, compared with naive implementations, as a table: `python benchmarks/run.py [--quick] [--output FOLDER]`.
+"""Speed and memory beside naive programs, as a table: `python benchmarks/run.py [--quick] [--families ...] [--output FOLDER]`.
 
 All compared programs run in the same run, with one thread per process. There are no assertions, because machines differ.
 """
@@ -19,11 +19,11 @@ FAMILIES = sorted(path.parent.name for path in (Path(__file__).parents[1] / "con
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def measure(quick):
-    """Run all benchmarks; returns (rows, growths, conditions) for `table`."""
+def measure(quick, families):
+    """Run the benchmarks of some families; returns (rows, growths, conditions) for `table`."""
     started = time.perf_counter()
     rows, growths = [], []
-    for family in FAMILIES:
+    for family in families:
         # numba and BLAS read their number of threads when they are imported, in this process and in those that it starts.
         cases = importlib.import_module(family)
         for found, measured in ((rows, cases.rows), (growths, cases.growths)):
@@ -34,7 +34,7 @@ def measure(quick):
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f} at the end",
         "versions": f"Python {platform.python_version()}, "
         + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")),
-        "threads": "one per process",
+        "threads": "one per process, except where a row names more",
         "not in the times": "compilation, imports, the start of processes",
         "naive denoiser": "dblquad for Z and the four posterior means, forward differences for ∂g",
         "errors of the denoiser": "against our quadrature at resolution 3, largest component per output in units of the prior "
@@ -49,9 +49,10 @@ def main():
     parser.add_argument("--quick", action="store_true", help="fewer samples and smaller sizes, under a minute")
     default = Path(__file__).parent / "results"
     parser.add_argument("--output", type=Path, default=default, metavar="FOLDER", help="default: benchmarks/results")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES, help="default: all")
     arguments = parser.parse_args()
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    results = measure(arguments.quick)
+    results = measure(arguments.quick, arguments.families)
     arguments.output.mkdir(parents=True, exist_ok=True)
     text = markdown(*results)
     (arguments.output / "benchmarks.md").write_text(text, encoding="utf-8")

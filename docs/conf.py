@@ -43,6 +43,7 @@ CONTENTS = """
 *
 tutorials/*
 keys/*
+estimators/*
 ```
 
 ```{toctree}

@@ -13,8 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from attention_limits.pipeline.audit.entries import load_published
-from attention_limits.pipeline.audit.text import from_plain, full_table, short_table
+from attention_limits.pipeline.audit import full_table, load_published, number_text
 from attention_limits.pipeline.project import load_project
 
 ROOT = Path(__file__).parents[1]
@@ -80,6 +79,14 @@ def measured(project, results):
     return times
 
 
+def audited(project, data, new):
+    """The audit in the order of config/: rows of the `new` audit, and the published ones of families that it leaves out."""
+    fresh = {row["family"] for row in new}
+    rows = [row for row in data["audit"] if row["family"] not in fresh] + new
+    families = list(project.experiments)
+    return sorted(rows, key=lambda row: families.index(row["family"]))
+
+
 def first_sentence(caption):
     """The first sentence of a caption, on one line."""
     text = " ".join(caption.split("\n\n")[0].split()).replace("``", "`")
@@ -141,13 +148,31 @@ def speed_table(benchmarks):
     return "\n".join(lines) + "\n"
 
 
+def audit_table(rows):
+    """The numbers that are not reproduced, one line per reason; of more than four the first, middle and last."""
+    groups = {}
+    for row in rows:
+        if row["verdict"] in ("differs", "unexplained"):
+            groups.setdefault(row["reason"] or "unexplained", []).append(row)
+    lines = ["| Quantity | Published | Ours | Why |", "|---|---|---|---|"]
+    for why, group in groups.items():
+        shown = group if len(group) <= 4 else [group[0], group[len(group) // 2], group[-1]]
+        names = "; ".join(row["quantity"] for row in shown)
+        if len(shown) < len(group):
+            names += f" (and {len(group) - len(shown)} more)"
+        published = "; ".join(f"{row['published']:g}" for row in shown)
+        ours = "; ".join(number_text(row["ours"], row["error"]) for row in shown)
+        lines.append(f"| {names} | {published} | {ours} | {why} |")
+    return "\n".join(lines) + "\n"
+
+
 def pages(project, data, read):
     """The text of every page that shows results, by its path below the root. `read` gives the present text of a path."""
     known = {(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)}
-    rows = from_plain(row for row in data["audit"] if (row["quantity"], row["published"]) in known)
+    rows = [row for row in data["audit"] if (row["quantity"], row["published"]) in known]
     tables = {
         "figures": figure_table(project, data),
-        "audit": short_table(rows),
+        "audit": audit_table(rows),
         "speed": speed_table(read(BENCHMARKS["benchmarks.md"])),
     }
     written = {"docs/gallery.md": gallery(project, data), "docs/audit.md": full_table(rows)}
@@ -179,7 +204,7 @@ def main():
     pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]
     data["minutes"] = {name: times[name] for name in (*pictured, *project.experiments) if name in times}
     if (results / "audit.json").exists():
-        data["audit"] = json.loads((results / "audit.json").read_text(encoding="utf-8"))
+        data["audit"] = audited(project, data, json.loads((results / "audit.json").read_text(encoding="utf-8")))
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, target in BENCHMARKS.items():
         measurement = ROOT / "benchmarks" / "results" / name

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from attention_limits.interface.describe import SECTIONS, allowed_values, default, families, keys, meaning, resolved
-from attention_limits.pipeline.audit.entries import Entry
+from attention_limits.pipeline.audit import Entry
 from attention_limits.pipeline.experiment import File
 from attention_limits.pipeline.figures import FigureEntry
 from attention_limits.pipeline.project import Run
@@ -128,10 +128,10 @@ def mapping_page(title, *parts):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def part_lines(name, cls, written):
+def part_lines(name, cls, written, link=""):
     """The section of a page about one estimator or one kind of data; `written` holds the sections of the page so far."""
     schema = json_schema(cls)
-    lines = [f"### `{name}`", "", " ".join(schema.get("description", "").split("\n\n")[0].split()), ""]
+    lines = [f"### `{name}`", "", " ".join(schema.get("description", "").split("\n\n")[0].split()) + link, ""]
     table = []
     for section in SECTIONS:
         node = resolved(schema, schema["properties"][section])
@@ -159,7 +159,8 @@ def family_page(family):
     for heading, classes in (("Data", family.data), ("Estimators", family.estimators)):
         lines += [f"## {heading}", ""] if classes else []
         for name, cls in classes.items():
-            lines += part_lines(name, cls, written)
+            page = f" [Example and variables](../estimators/{family.prefix}_{name}.md)."
+            lines += part_lines(name, cls, written, page if classes is family.estimators else "")
     return "\n".join(lines).rstrip() + "\n"
 
 

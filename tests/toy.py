@@ -181,7 +181,7 @@ class Toy:
         environment.parent.mkdir(parents=True, exist_ok=True)
         environment.symlink_to(sys.prefix)
         families = [path.parent.name for path in (REPOSITORY / "config").glob("*/experiments")]
-        machinery = shutil.ignore_patterns("__pycache__", "numerics", *families)
+        machinery = shutil.ignore_patterns("__pycache__", *families)
         shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
         for name in ("workflow", "profiles", "envs"):
             shutil.copytree(REPOSITORY / name, folder / name)
@@ -250,7 +250,7 @@ class Toy:
 
 def forget_code() -> None:
     """Forget the source files that `pipeline.provenance` has read."""
-    for function in (provenance._closure, provenance._tree, provenance._module_digest):
+    for function in (provenance.closure, provenance._module_digest):
         function.cache_clear()
 
 

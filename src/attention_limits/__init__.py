@@ -7,9 +7,11 @@ _PLACES = {
     "compute": "compute",
     "describe": "describe",
     "estimators": "describe",
+    "explore": "explorer",
     "open": "compute",
     "plot": "plot",
     "table": "table",
+    "thresholds": "thresholds",
 }
 __all__ = list(_PLACES)
 
@@ -19,4 +21,9 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.interface.{_PLACES[name]}"), name)
+    try:
+        return getattr(importlib.import_module(f"{__name__}.interface.{_PLACES[name]}"), name)
+    except ModuleNotFoundError as error:
+        from attention_limits.interface.extras import missing
+
+        raise missing(error) from None

@@ -12,15 +12,7 @@ from attention_limits.pipeline.arguments import mapping, named, whole
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE
 
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
-
-
+_THREAD_VARIABLES = [*(f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")), "VECLIB_MAXIMUM_THREADS"]
 # Errors of a full or read-only disk; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -37,63 +29,52 @@ def _parser() -> argparse.ArgumentParser:
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
     scaled.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
     scaled.add_argument(
-        "--set",
-        dest="settings",
-        type=mapping,
-        default={},
-        metavar="JSON",
-        help="changes of models: family, model, key",
+        "--set", dest="settings", type=mapping, default={}, metavar="JSON", help="changes of models: family, model, key"
     )
     scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
+    project = argparse.ArgumentParser(add_help=False, parents=[scaled])
+    project.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+    job = argparse.ArgumentParser(add_help=False, parents=[scaled])
+    job.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml")
 
-    run = commands.add_parser("run", parents=[scaled], help="compute chunks of an experiment")
-    run.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml")
+    def command(name: str, function: str, text: str, *parents, epilog: str | None = None) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, parents=parents, epilog=epilog)
+        made.set_defaults(function=function)
+        return made
+
+    run = command("run", "cli.jobs:run_command", "compute chunks of an experiment", job)
     run.add_argument("--estimator", required=True, help="an estimator of the experiment, or its data")
     run.add_argument("--chunk", help="name of one chunk (default: all chunks that are missing or not current)")
     run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
     run.add_argument("--threads", type=whole(1), default=1, help="threads of BLAS and numba (default: 1)")
-    run.set_defaults(function="cli.jobs:run_command")
 
-    merge = commands.add_parser("merge", parents=[scaled], help="join all chunks of an experiment into its cube")
-    merge.add_argument("spec", type=Path, metavar="SPEC", help="experiment file")
+    merge = command("merge", "cli.jobs:merge_command", "join all chunks of an experiment into its cube", job)
     merge.add_argument("--output", type=Path, help="file of the cube (default: below results/cubes)")
-    merge.set_defaults(function="cli.jobs:merge_command")
 
-    draw = commands.add_parser("draw", help="draw a figure from cubes, as PDF and PNG")
+    draw = command("draw", "cli.jobs:draw_command", "draw a figure from cubes, as PDF and PNG")
     draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
     draw.add_argument(
         "cubes", type=Path, nargs="+", metavar="CUBE", help="cubes; the figure gets each by its file name"
     )
     draw.add_argument("--output", type=Path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
-    draw.set_defaults(function="cli.jobs:draw_command")
 
-    check = commands.add_parser("check", help="validate experiment files at every scale")
+    check = command("check", "cli.reports:check_command", "validate experiment files at every scale")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")
-    check.set_defaults(function="cli.reports:check_command")
-
-    listing = commands.add_parser("list", parents=[scaled], help="list experiments, cubes and figures with their state")
-    listing.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
-    listing.add_argument("--stale", action="store_true", help="print only the chunk files that are not needed any more")
-    listing.set_defaults(function="cli.reports:list_command")
-
-    summary = commands.add_parser(
-        "summary", parents=[scaled], help="print the results of a run and the points that did not converge"
+    command("list", "cli.reports:list_command", "list experiments and figures with the number of their files", project)
+    command(
+        "summary", "cli.reports:summary_command", "print the results of a run and points that did not converge", project
     )
-    summary.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
-    summary.set_defaults(function="cli.reports:summary_command")
+    show = command("show", "cli.reports:show_command", "summarise a cube as text")
+    show.add_argument("cube", type=Path, metavar="CUBE")
 
-    audit = commands.add_parser("audit", parents=[scaled], help="compare published numbers with the cubes")
-    audit.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+    audit = command("audit", "cli.audit:audit_command", "compare published numbers with the cubes", project)
     audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
-    audit.set_defaults(function="cli.audit:audit_command")
 
-    show = commands.add_parser("show", help="summarise a cube as text")
-    show.add_argument("cube", type=Path, metavar="CUBE")
-    show.set_defaults(function="cli.reports:show_command")
-    compute = commands.add_parser(
+    compute = command(
         "compute",
-        help="run one estimator without an experiment file",
+        "cli.ask:compute_command",
+        "run one estimator without an experiment file",
         epilog="Keys of model, grid and solver follow by name: --skip 1 --alpha 0:1.6:17 (start:stop:num) or --alpha 0.5,1.",
     )
     compute.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
@@ -106,22 +87,21 @@ def _parser() -> argparse.ArgumentParser:
     compute.add_argument("--plot", type=Path, metavar="CURVE.pdf", help="picture of the variable --y")
     compute.add_argument("--y", metavar="VARIABLE", help="variable of the picture")
     compute.add_argument("--color", metavar="DIMENSION", help="dimension that the colours of the picture show")
-    compute.set_defaults(parameters={}, function="cli.ask:compute_command")
+    compute.set_defaults(parameters={})
 
-    export = commands.add_parser("export", help="write a cube as CSV")
+    export = command("export", "cli.ask:export_command", "write a cube as CSV or Parquet")
     export.add_argument("cube", type=Path, metavar="CUBE")
     export.add_argument("--output", "-o", type=Path, metavar="TABLE.csv", help="default: the screen")
+    export.add_argument("--parquet", type=Path, metavar="TABLE.parquet", help="the same as Parquet")
     export.add_argument(
         "--aggregate", action="store_true", help="mean, standard error and number of replicas per point"
     )
-    export.set_defaults(function="cli.ask:export_command")
 
-    names = commands.add_parser("estimators", help="list the estimators of all families")
-    names.set_defaults(function="cli.ask:estimators_command")
-
-    describe = commands.add_parser("describe", help="list the keys of an estimator: allowed values, default, meaning")
+    command("estimators", "cli.ask:estimators_command", "list the estimators of all families")
+    describe = command(
+        "describe", "cli.ask:describe_command", "list the keys of an estimator: allowed values, default, meaning"
+    )
     describe.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
-    describe.set_defaults(function="cli.ask:describe_command")
 
     for file in sorted(SOURCE.glob("*/commands.py")):
         import_module(f"{PACKAGE}.{file.parent.name}.commands").add(commands)

@@ -28,6 +28,19 @@ GRADIENT_DESCENT = {
         }
     },
 }  # fmt: skip
+SIZES = {
+    "model": {"channel": "hardmax", "tokens": 2, "ratio": 0.5},
+    "estimators": {
+        "matrix_amp_sizes": {
+            "grid": {"alpha": {"values": [0.2, 0.4]}, "dimension": {"values": [6, 10]}}, "replicas": 2,
+            "solver": {"max_iterations": 5, "fresh_sequences": 30},
+        },
+        "posterior_sampling": {
+            "grid": {"alpha": {"values": [0.2, 0.4]}, "dimension": {"values": [4, 6]}}, "replicas": 2,
+            "solver": {"burn_in": 20, "steps": 80},
+        },
+    },
+}  # fmt: skip
 TWO_LAYERS = {
     "model": {"ratio": 0.5, "skip": 1.5},
     "estimators": {

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from aim_tools import FAMILY, GRADIENT_DESCENT, ONE_LAYER, TWO_LAYERS, computed, estimator, load
+from aim_tools import FAMILY, GRADIENT_DESCENT, ONE_LAYER, SIZES, TWO_LAYERS, computed, estimator, load
 
-from attention_limits.pipeline.cubes import annotate
+from attention_limits.pipeline.layout import annotate
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +28,8 @@ def test_theory_and_amp_of_one_layer(tmp_path):
     ("document", "name"),
     [
         (ONE_LAYER, "matrix_amp"),
+        (SIZES, "matrix_amp_sizes"),
+        (SIZES, "posterior_sampling"),
         (GRADIENT_DESCENT, "gradient_descent"),
         (TWO_LAYERS, "two_layers_state_evolution"),
         (TWO_LAYERS, "two_layers_amp"),

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from attention_limits.attention_indexed.gradient_descent import averages
-from attention_limits.attention_indexed.readings import curve_at, errors_of_mean, mean_of_starts
+from attention_limits.attention_indexed.readings import at_infinite_size, curve_at, errors_of_mean, mean_of_starts
 
 
 def test_a_curve_is_interpolated_between_its_points_alone():
@@ -55,3 +55,31 @@ def test_fewer_starts_give_the_error_of_the_mean_of_more():
 
     expected = averages(weights, truth, [5]).average[0]
     assert np.mean([law(members) for members in combinations(range(6), 3)]) == pytest.approx(expected, rel=1e-12)
+
+
+def sizes_cube(slope):
+    """Errors .3 + slope / d over 6 data sets, of which the last did not converge, with a scatter whose mean is zero."""
+    dimension, scatter = np.array([50, 100, 200]), np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 400.0])
+    values = 0.3 + slope / dimension[:, None] + 0.01 * scatter
+    converged = np.broadcast_to(np.arange(6) < 5, values.shape)
+    coordinates = {"alpha": [0.1], "dimension": dimension, "replica": np.arange(6)}
+    data = {"mmse": (tuple(coordinates), values[None]), "converged": (tuple(coordinates), converged[None])}
+    return xr.Dataset(data, coordinates)
+
+
+def test_a_straight_line_in_the_inverse_dimension_has_its_intercept():
+    """Errors of equal size e at x = 1/d: the error of the intercept is e sqrt(mean x^2 / sum (x - mean x)^2)."""
+    value, error = at_infinite_size(sizes_cube(2.0), alpha=0.1)
+    x = 1.0 / np.array([50.0, 100.0, 200.0])
+    single = 0.01 * np.sqrt(2.5 / 5)
+    assert value == pytest.approx(0.3, abs=1e-12)
+    assert error == pytest.approx(single * np.sqrt(np.mean(x**2) / np.sum((x - x.mean()) ** 2)), rel=1e-9)
+
+
+def test_means_off_the_line_raise_the_error_and_two_dimensions_have_none():
+    cube = sizes_cube(2.0)
+    _, error = at_infinite_size(cube, alpha=0.1)
+    bent = cube.assign(mmse=cube.mmse + xr.DataArray([0.0, 0.1, 0.0], dims="dimension"))
+    assert at_infinite_size(bent, alpha=0.1)[1] > 3.0 * error
+    with pytest.raises(ValueError, match="three dimensions"):
+        at_infinite_size(cube.isel(dimension=slice(2)), alpha=0.1)

@@ -13,6 +13,7 @@ from attention_limits.attention_indexed.state_evolution import (
     small_width,
     solve,
     tail,
+    trajectory,
     weak_recovery,
 )
 
@@ -199,3 +200,17 @@ def test_bad_alphas_are_named(alpha, message):
 def test_negative_rescaled_alpha_is_named():
     with pytest.raises(ValueError, match="alpha / rho >= 0"):
         small_width(HARDMAX, [-0.1])
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("softmax", 0.1), ("hardmax", 0.3), ("linear", 0.05)])
+def test_the_trajectory_ends_at_the_fixed_point(name, alpha):
+    """From V = 1 downwards to the solution of the curve, and its first step sees no data in the channel."""
+    channel = make_channel(name, 2)
+    errors = trajectory(channel, 0.5, alpha, 300)
+    assert errors[0] == pytest.approx(mmse(0.5, 1.0 / (alpha * channel.information(1.0, 1.5))), rel=1e-12)
+    assert np.all(np.diff(errors) <= 1e-15)
+    assert errors[-1] == pytest.approx(solve(channel, 0.5, [alpha]).mmse[0], rel=1e-6)
+
+
+def test_the_trajectory_reaches_exact_recovery():
+    assert trajectory(make_channel("linear", 2), 0.5, 0.5, 200)[-1] == 0.0

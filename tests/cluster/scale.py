@@ -21,10 +21,9 @@ FILL = """\
 import sys
 from pathlib import Path
 import numpy as np, xarray as xr
-from attention_limits.pipeline import cubes
 from attention_limits.pipeline.digests import chunk_attributes, chunk_code, point_digest
 from attention_limits.pipeline.files import canonical_json
-from attention_limits.pipeline.layout import common_attributes, write_atomic
+from attention_limits.pipeline.layout import annotate, common_attributes, write_atomic
 from attention_limits.pipeline.provenance import versions
 from attention_limits.pipeline.experiment import load_experiment
 import os
@@ -39,7 +38,7 @@ for chunk in part.chunks:
     data = {"height": (dims, trace[..., 0]), "converged": (dims, trace[..., 0] > 0), "steps": (dims, np.full(shape, 3)),
             "trace": ((*dims, "iteration"), trace)}
     made = xr.Dataset(data, {"alpha": chunk.grid["alpha"], "replica": chunk.replicas, "iteration": np.arange(2000)})
-    made = cubes.annotate(made, "toy", ["alpha"])
+    made = annotate(made, "toy", ["alpha"])
     made.attrs = {**common_attributes(experiment, 0, versions()), "spec": canonical_json(part.effective(chunk)),
                   **chunk_attributes(part, chunk, points), "code_digest": code}
     write_atomic(made, Path("results/chunks/toy/growth_curve/growth", chunk.name + ".nc"))

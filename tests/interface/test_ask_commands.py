@@ -22,6 +22,10 @@ def test_a_question_in_one_line(tmp_path, capsys):
     capsys.readouterr()
     assert main(["export", str(cube)]) == 0
     assert capsys.readouterr().out == table.read_text()
+    assert main(["export", str(cube), "--parquet", str(tmp_path / "table.parquet")]) == 0
+    assert pd.read_parquet(tmp_path / "table.parquet").mmse.tolist() == written.mmse.tolist()
+    assert al.open(cube).mmse.attrs["ancillary_variables"] == "mmse_error"
+    capsys.readouterr()
     assert main(["export", str(cube), "--aggregate"]) == 0
     assert "mmse_error" in capsys.readouterr().out
 

@@ -1,6 +1,7 @@
 """Tables and pictures of a cube hold its numbers, and no others."""
 
 import io
+import sys
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 import xarray as xr
 
 import attention_limits as al
-from attention_limits.interface.table import to_csv
+from attention_limits.interface.table import to_csv, write_parquet
 from attention_limits.pipeline.errors import SpecError
 
 
@@ -71,6 +72,21 @@ def test_csv_comes_back(cube):
     )
     back = pd.read_csv(io.StringIO(text), comment="#")
     pd.testing.assert_frame_equal(back, al.table(cube), check_dtype=False)
+
+
+def test_parquet_comes_back_with_its_units(cube, tmp_path):
+    table, path = al.table(cube, aggregate=True), tmp_path / "table.parquet"
+    write_parquet(table, path)
+    back = pd.read_parquet(path)
+    pd.testing.assert_frame_equal(back, table)
+    assert back.attrs["units"]["overlap"] == "Q; overlap; 1 exact; 1"
+    assert back.attrs["left_out"] == ["path"]
+
+
+def test_parquet_without_its_library(cube, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SpecError, match=r"pip install attention-limits\[parquet\]"):
+        write_parquet(al.table(cube), tmp_path / "table.parquet")
 
 
 def test_unknown_variables_are_refused(cube):

@@ -1,16 +1,19 @@
 """One chunk: points that other files hold are copied, the rest is computed, and few files are opened to find out."""
 
-import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import netCDF4
 import pytest
 import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attention_limits.pipeline import chunks
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.grid import Chunk
 from attention_limits.pipeline.project import part_folder
 from toy import EXPERIMENT, Toy, imported
 from toy_data import share
@@ -54,24 +57,6 @@ def growth(tmp_path):
     return tmp_path / "chunks" / "toy" / "growth_curve" / "growth"
 
 
-def opened(folder):
-    """The index of a folder, and the names of the files that were opened for it."""
-    found, plain = [], netCDF4.Dataset
-
-    def opening(path):
-        found.append(path.name)
-        return plain(path)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(netCDF4, "Dataset", opening)
-        return index(folder), found
-
-
-def index(folder):
-    found = chunks._index(sorted(folder.glob("[!.]*.nc")), ["alpha", "replica"])
-    return {path.name: held for path, held in found.items()}
-
-
 def files(folder):
     return sorted(path.name for path in folder.glob("[!.]*.nc"))
 
@@ -108,36 +93,29 @@ def test_the_same_bytes_from_copies_and_from_scratch(compute, growth):
     assert joint.read_bytes() == copied
 
 
-def test_a_job_opens_only_new_files(compute, growth):
+def test_a_job_opens_only_files_that_may_hold_its_points(compute, growth, monkeypatch):
     compute(("chunk: {alpha: 2}", "chunk: {alpha: 1, replicas: 1}"))
     assert len(files(growth)) == 12
+    opened, read = [], chunks.cubes.read
+    monkeypatch.setattr(chunks.cubes, "read", lambda path, **more: opened.append(path.name) or read(path, **more))
     # Chunks of one cut share no point, so none looks into another.
-    assert not (growth / chunks.INDEX).exists()
-    index(growth)
-    held, names = opened(growth)
-    assert names == []
-    assert sorted(held) == files(growth)
-    # A file that changes is opened again, and it alone; one that goes is forgotten.
-    first, second, third, *_ = sorted(growth.glob("[!.]*.nc"))
-    second.write_bytes(first.read_bytes())
-    third.unlink()
-    again, names = opened(growth)
-    assert names == [second.name]
-    assert again[second.name] == held[first.name]
-    assert third.name not in json.loads((growth / chunks.INDEX).read_text())
-    # A half written file is no chunk; nor is one that another job removes meanwhile.
-    (growth / ".alpha9.12.tmp.nc").write_bytes(b"begun")
-    (growth / "gone.nc").symlink_to("nowhere")
-    assert opened(growth) == (again, [])
-
-
-def test_many_files_are_found_without_an_index(compute, growth):
     compute(("chunk: {alpha: 2}", "chunk: {alpha: 1, replicas: 1}"))
-    for text in (None, "{"):
-        if text:
-            (growth / chunks.INDEX).write_text(text)
-        assert sorted(index(growth)) == files(growth)
-    assert compute() == []
+    assert opened == []
+    (growth / ".alpha0.12.tmp.nc").write_bytes(b"begun")
+    assert compute(("chunk: {alpha: 2}", "chunk: {}"), ("num: 4", "num: 2"), ("stop: 0.6", "stop: 0.2")) == []
+    assert {name.split("_")[0] for name in opened} == {"alpha0", "alpha0.2"}
+    assert len(opened) == 6
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=4, unique=True).map(sorted), st.integers(0, 10**6))
+def test_the_name_of_a_file_never_hides_a_point(tmp_path_factory, alphas, replica):
+    folder = tmp_path_factory.mktemp("names")
+    held = Chunk({"alpha": alphas}, [replica])
+    (folder / f"{held.name}.nc").touch()
+    part = SimpleNamespace(chunks=())
+    for alpha in alphas:
+        assert list(chunks._other_files(part, Chunk({"alpha": [alpha]}, [replica]), folder))
+        assert not list(chunks._other_files(part, Chunk({"alpha": [alpha]}, [replica + 10_000_000]), folder))
 
 
 @pytest.mark.parametrize("content", ["", "a letter\n"])

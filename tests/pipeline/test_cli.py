@@ -92,7 +92,7 @@ RUN = ["run", SPEC, "--estimator", "growth"]
         (["show", "absent.nc"], "absent.nc: is missing"),
         (["draw", "toy/heights", "absent.nc", "--output", "x.pdf"], "absent.nc: is missing"),
         (["draw", "toy/heights", "absent.nc", "--output", "x.svg"], "must end in .pdf"),
-        (["draw", "toy/x", "absent.nc", "--output", "x.pdf"], "no module 'attention_limits.toy.figures.x'"),
+        (["draw", "toy/x", "absent.nc", "--output", "x.pdf"], "no module attention_limits.toy.figures.x"),
         (["list", "--project", "nowhere"], "no such folder"),
         (["list", "--set", '{"tyo": {}}'], "set: 'tyo': no folder config/tyo/experiments"),
         (["nonsense"], "invalid choice: 'nonsense'"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.files import canonical_json, digest, replacing
-from attention_limits.pipeline.layout import data_digest, write_atomic
+from attention_limits.pipeline.layout import annotate, data_digest, linked, write_atomic
 from attention_limits.pipeline.registry import Coordinate, Variable
 
 
@@ -67,7 +67,7 @@ def test_the_same_dataset_gives_the_same_bytes(tmp_path):
 
 
 def test_annotation_tells_the_story(tmp_path):
-    dataset = cubes.annotate(example(), "toy", ["alpha"])
+    dataset = annotate(example(), "toy", ["alpha"])
     write_atomic(dataset.assign_attrs(example().attrs), tmp_path / "cube.nc")
     with xr.open_dataset(tmp_path / "cube.nc") as found:
         for name in found.variables:
@@ -85,7 +85,7 @@ def test_what_is_not_registered_is_refused():
     dataset["trace"] = dataset.trace.transpose("iteration", "alpha", "replica")
     dataset["converged"] = dataset.converged.rename(replica="sample")
     with pytest.raises(CubeError) as caught:
-        cubes.annotate(dataset.drop_vars("iteration"), "toy", ["alpha"])
+        annotate(dataset.drop_vars("iteration"), "toy", ["alpha"])
     text = str(caught.value)
     assert "depth: not in the registry of variables of toy" in text
     assert (
@@ -98,7 +98,7 @@ def test_what_is_not_registered_is_refused():
 def test_annotation_replaces_what_was_there_and_changes_no_argument():
     dataset = example(history="yesterday")
     dataset.height.attrs["junk"] = "x"
-    annotated = cubes.annotate(dataset, "toy", ["alpha"])
+    annotated = annotate(dataset, "toy", ["alpha"])
     assert "junk" not in annotated.height.attrs
     assert annotated.attrs == {}
     assert dataset.height.attrs == {"junk": "x"}
@@ -189,3 +189,31 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
         write()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_values_name_their_errors_and_flags():
+    """Attributes only: data and digest stay as they are."""
+    points, own = ("alpha", "replica"), {"estimator": "theory"}
+    cube = xr.Dataset(
+        {
+            "mmse": (("estimator", *points), np.ones((2, 2, 1))),
+            "mmse_error": (points, np.ones((2, 1)), own),
+            "slope_at_zero": (points, np.ones((2, 1)), own),
+            "slope_error_at_zero": (points, np.ones((2, 1)), own),
+            "converged": (points, np.ones((2, 1)), {"estimator": "simulation"}),
+            "by_start_converged": ((*points, "start"), np.ones((2, 1, 3)), own),
+            "training_error": (points, np.ones((2, 1)), {"estimator": "simulation"}),
+        }
+    )
+    found = linked(cube)
+    assert {name: array.attrs.get("ancillary_variables", "") for name, array in found.items()} == {
+        "mmse": "mmse_error converged",
+        "mmse_error": "",
+        "slope_at_zero": "slope_error_at_zero",
+        "slope_error_at_zero": "",
+        "converged": "",
+        "by_start_converged": "",
+        "training_error": "converged",
+    }
+    assert data_digest(found) == data_digest(cube)
+    assert "ancillary_variables" not in cube.mmse.attrs

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from attention_limits.pipeline.audit.entries import load_published
+from attention_limits.pipeline.audit import load_published
 from attention_limits.pipeline.project import load_project
 from toy import REPOSITORY
 
@@ -56,7 +56,7 @@ def test_a_new_figure_and_a_new_number_wait_for_a_run(project, data, monkeypatch
     old = next(iter(publish.published(project, data).values()))
     figures = {**project.figures, "new_figure": replace(old, name="new_figure", title="New")}
     entries = load_published(REPOSITORY, project.experiments)
-    numbers = [*entries, replace(entries[0], quantity="new number")]
+    numbers = [*entries, entries[0].model_copy(update={"quantity": "new number"})]
     monkeypatch.setattr(publish, "load_published", lambda root, experiments: numbers)
     later = replace(project, figures=figures)
     assert publish.pages(later, data, publish.read) == before
@@ -97,6 +97,13 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     assert data["minutes"].keys() - after["minutes"].keys() == {bare}
     assert f"{bare}: not published yet: make run, then make publish" in capsys.readouterr().out
     assert f"figures/{bare}.png" not in (pages / "docs/gallery.md").read_text(encoding="utf-8")
+
+
+def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
+    family = data["audit"][0]["family"]
+    new = [{**data["audit"][0], "ours": 1.0}]
+    others = [row for row in data["audit"] if row["family"] != family]
+    assert sorted(map(str, publish.audited(project, data, new))) == sorted(map(str, [*new, *others]))
 
 
 @pytest.mark.parametrize(
@@ -159,3 +166,12 @@ def test_minutes_of_two_cores():
     assert publish.minutes([60.0, 60.0, 60.0]) == 1.5
     assert publish.minutes([300.0, 60.0]) == 5.0
     assert publish.minutes([]) == 0.0
+
+
+def test_the_short_table_groups_by_reason_and_shows_three_of_many():
+    common = {"published": 2.0, "error": 0.1, "verdict": "differs", "reason": "why"}
+    rows = [{**common, "quantity": name, "ours": k} for k, name in enumerate("uvwxy", 3)]
+    agreeing = {**common, "quantity": "a", "ours": 2.0, "verdict": "agrees"}
+    assert publish.audit_table([agreeing, *rows]).splitlines()[2:] == [
+        "| u; w; y (and 2 more) | 2; 2; 2 | 3.00(10); 5.00(10); 7.00(10) | why |"
+    ]

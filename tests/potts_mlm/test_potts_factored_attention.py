@@ -9,6 +9,8 @@ from scipy.optimize import approx_fprime
 
 from agreement import assert_mean
 from attention_limits.potts_mlm.factored_attention import (
+    FLAT,
+    curvature,
     fit,
     independent_losses,
     losses,
@@ -57,6 +59,27 @@ def test_gradient_is_that_of_the_objective(attention):
         assert not gradient[: sites**2 : sites + 1].any()
         numeric[: sites**2 : sites + 1] = 0.0
     np.testing.assert_allclose(gradient, numeric, atol=1e-6)
+
+
+def test_curvature_is_the_diagonal_of_the_gauss_newton_matrix():
+    """Var_p of the derivative of the logits in each parameter, summed over sites; logits are linear in every single parameter."""
+    sites, colors = 4, 3
+    rng = np.random.default_rng(6)
+    sequences = rng.integers(0, colors, (5, sites)).astype(np.int8)
+    parameters = rng.standard_normal(sites**2 + colors**2)
+    parameters[: sites**2 : sites + 1] = 0.0
+
+    def logits(flat):
+        attention, values = flat[: sites**2].reshape(sites, sites), flat[sites**2 :].reshape(colors, colors)
+        return np.einsum("ij,mja->mia", attention, values[sequences])
+
+    p = np.exp(logits(parameters))
+    p /= p.sum(axis=-1, keepdims=True)
+    found = curvature(parameters, sequences, colors, 0.5) - 0.5 - FLAT
+    for k in range(len(parameters)):
+        slope = logits(parameters + np.eye(len(parameters))[k]) - logits(parameters)
+        variance = np.sum(p * slope**2, axis=-1) - np.sum(p * slope, axis=-1) ** 2
+        assert found[k] == pytest.approx(variance.mean(), rel=1e-9)
 
 
 @given(st.floats(0.2, 5.0), st.sampled_from([1.0, -1.0]), st.integers(0, 1000))

@@ -41,4 +41,4 @@ def test_order_of_the_learners_is_counted_by_replica():
             "replica": [0, 1], "ridge": [1e-6], "attention": ["raw"],
         },
     )  # fmt: skip
-    assert ordered(cube, samples=3000, ridge=1e-6, optimizer="adam", distance=0.7) == (0.5, 0.0)
+    assert ordered(cube, samples=3000, ridge=1e-6, attention="raw", optimizer="adam", distance=0.7) == (0.5, 0.0)

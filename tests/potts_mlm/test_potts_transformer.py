@@ -1,5 +1,7 @@
 """Transformers on exact samples of a small Potts model: between independent sites and the optimal loss."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,20 @@ def test_training_is_reproducible_and_depends_on_the_stream(sequences):
     schedule = Schedule("adam", 0.01, batch=20, epochs=2, evaluations=1)
     runs = [train(SHAPE, sequences, sequences, np.random.default_rng(seed), schedule) for seed in (3, 3, 4)]
     assert runs[0].test_loss == runs[1].test_loss != runs[2].test_loss
+
+
+def test_trainings_side_by_side_give_the_same_bytes(sequences):
+    """Two at once on two threads against one after the other."""
+    schedules = [Schedule(optimizer, 0.01, 16, 4, 2) for optimizer in ("sgd", "adam")]
+
+    def trained(schedule):
+        return train(SHAPE, sequences, sequences, np.random.default_rng(3), schedule)
+
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(trained, schedules))
+    for one, other in zip(together, map(trained, schedules), strict=True):
+        np.testing.assert_array_equal(one.test_loss, other.test_loss)
+        np.testing.assert_array_equal(one.attention, other.attention)
 
 
 def test_another_optimizer_is_refused():

@@ -18,6 +18,7 @@ check slurm
 check cluster-generic
 check smoke
 check report SCALE=smoke
+check explorer SCALE=smoke
 check run SCALE=smoke
 check publish SCALE=smoke
 check docs
@@ -32,8 +33,9 @@ check test
 check soak
 if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
     check test-cluster
+    check test-browser
 else
-    echo "== make test-cluster: left out, it needs root on Debian"
+    echo "== make test-cluster, make test-browser: left out, they need root on Debian"
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -18,6 +18,8 @@ VARIANTS = {
     "sum_of_squares": [{"rows": 2}, {"rows": 3}],
     "sign_product": [{"rows": 2}],
     "committee": [{"rows": 3}],
+    "linear": [{}, {"rows": 2, "tokens": 2}],
+    "largest_row": [{"rows": 3}, {"rows": 2, "tokens": 2}],
 }
 
 

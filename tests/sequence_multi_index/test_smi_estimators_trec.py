@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.pipeline.cubes import annotate
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.layout import annotate
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.estimators.trec import run
 from attention_limits.sequence_multi_index.trec.grammar import generate_questions

@@ -11,7 +11,8 @@ from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
-from attention_limits.sequence_multi_index.state_evolution import channel_averages, overlap_from_precision
+from attention_limits.sequence_multi_index.overlap_coordinates import overlap_from_precision
+from attention_limits.sequence_multi_index.state_evolution import channel_averages
 
 pytestmark = pytest.mark.slow
 

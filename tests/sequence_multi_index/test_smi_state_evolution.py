@@ -8,14 +8,16 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.overlap_coordinates import (
+    LARGEST_OVERLAP,
+    clip_spectrum,
+    overlap_from_precision,
+)
 from attention_limits.sequence_multi_index.staircase import branch_point
 from attention_limits.sequence_multi_index.state_evolution import (
-    LARGEST_OVERLAP,
     Settings,
     channel_averages,
-    clip_spectrum,
     node_dimension,
-    overlap_from_precision,
     sample_outputs,
     solve,
     symmetric_root,

@@ -7,7 +7,7 @@ from single_index_tools import attention_nodes, rng
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index import attention_exit, attention_flow, reduced_sgd
-from attention_limits.sequence_single_index import sgd_kernels as kernels
+from attention_limits.sequence_single_index import attention_kernels as kernels
 from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 

@@ -7,7 +7,7 @@ from single_index_tools import attention_nodes, one_step, rng
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index import attention_flow
-from attention_limits.sequence_single_index import sgd_kernels as kernels
+from attention_limits.sequence_single_index import attention_kernels as kernels
 from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention
 

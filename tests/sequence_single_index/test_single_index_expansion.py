@@ -6,7 +6,8 @@ from scipy import stats
 from single_index_tools import box, he
 
 from agreement import assert_mean
-from attention_limits.sequence_single_index.expansion import expand, grid_expansion, sobol_expansion
+from attention_limits.sequence_single_index.expansion import expand
+from attention_limits.sequence_single_index.expansion_rules import grid_expansion, sobol_expansion
 from attention_limits.sequence_single_index.links import Link, relu_sum, trace_attention
 
 pytestmark = pytest.mark.slow

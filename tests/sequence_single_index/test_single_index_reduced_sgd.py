@@ -9,6 +9,7 @@ from single_index_tools import rng
 
 from attention_limits.sequence_single_index import full_sgd, reduced_sgd
 from attention_limits.sequence_single_index import sgd_kernels as kernels
+from attention_limits.sequence_single_index.attention_kernels import FROBENIUS, HALF_SQUARE, attention_update
 from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
@@ -44,7 +45,7 @@ def attention(loss):
 PARAMETERS = {
     kernels.tied_update: [RATE / DIMENSION],
     kernels.untied_update: [RATE / DIMENSION],
-    kernels.attention_update: [RATE / DIMENSION, 0.6, float(fixed_attention(1.0))],
+    attention_update: [RATE / DIMENSION, 0.6, float(fixed_attention(1.0))],
 }
 
 
@@ -52,12 +53,22 @@ CASES = {
     "tied": (tied, kernels.tied_update, (), 1),
     "tied, batch 4": (tied, kernels.tied_update, (), 4),
     "untied": (untied, kernels.untied_update, (), 1),
-    "frobenius": (lambda: attention(kernels.FROBENIUS), kernels.attention_update, (kernels.FROBENIUS,), 1),
-    "half square": (lambda: attention(kernels.HALF_SQUARE), kernels.attention_update, (kernels.HALF_SQUARE,), 1),
+    "frobenius": (
+        lambda: attention(FROBENIUS),
+        attention_update,
+        (FROBENIUS,),
+        1,
+    ),
+    "half square": (
+        lambda: attention(HALF_SQUARE),
+        attention_update,
+        (HALF_SQUARE,),
+        1,
+    ),
     "half square, batch 4": (
-        lambda: attention(kernels.HALF_SQUARE),
-        kernels.attention_update,
-        (kernels.HALF_SQUARE,),
+        lambda: attention(HALF_SQUARE),
+        attention_update,
+        (HALF_SQUARE,),
         4,
     ),
 }

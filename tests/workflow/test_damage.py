@@ -1,12 +1,10 @@
-"""Damaged files: the next run sets them aside, says so, and makes them again."""
+"""Damaged files: nothing is made of them, and a message gives the command that makes them again."""
 
 import os
 
 import netCDF4
 import pytest
 import xarray as xr
-
-from attention_limits.pipeline.damage import aside_lines, set_aside
 
 pytestmark = pytest.mark.slow
 
@@ -54,10 +52,6 @@ def relative(project, path):
     return str(path.relative_to(project.folder))
 
 
-def note(aside):
-    return f"{aside}: was damaged, so it was set aside; remove it after you have looked at it"
-
-
 def same_content(project, sound):
     """Whether cube and chunks are all there, with the bytes of the sound project."""
     paths = [project.folder / CUBE, *project.chunks()]
@@ -65,35 +59,30 @@ def same_content(project, sound):
     return same and len(project.chunks()) == len(sound.chunks())
 
 
-def test_damaged_chunks_are_set_aside_and_computed_again_by_one_run(finished, sound):
+def test_damaged_chunks_are_named_with_the_command_that_makes_them_again(finished, sound):
     damages = (flip, replace_by_another_chunk, replace_by_another_seed)
     counting, *growth = finished.chunks()
-    asides, bad = [], []
-    for path, damage in zip((*growth, counting), damages, strict=False):
+    bad = [*growth, counting]
+    for path, damage in zip(bad, damages, strict=True):
         damage(path)
-        bad.append(path.read_bytes())
-        asides.append(f"{relative(finished, path)}.damaged")
-    # A dry run says what a run would do, and changes nothing.
-    planned = finished.snakemake("-n")
-    assert planned.stderr.count("; a run sets it aside") == len(damages)
-    assert not any((finished.folder / aside).exists() for aside in asides)
+    stopped = finished.snakemake("--cores", "2")
+    assert stopped.returncode == 1
+    assert finished.computed() == []
+    found = stopped.stdout + stopped.stderr
+    for path in bad:
+        name = relative(finished, path)
+        assert f"; repair: rm -f {name} && snakemake {name} --config scale=laptop seed=0" in found
+        path.unlink()
     done = finished.snakemake("--cores", "2")
     assert done.returncode == 0, done.stderr
-    lines = done.stderr.splitlines()
-    assert all(any(line.endswith(f"; set aside as {aside}") for line in lines) for aside in asides)
-    assert all(lines.count(note(aside)) == 1 for aside in asides)
-    assert [(finished.folder / aside).read_bytes() for aside in asides] == bad
     assert same_content(finished, sound)
     # Their points, and no others.
     assert len(finished.computed()) == 16
     assert finished.planned() == []
-    summary = finished.program("summary")
-    assert summary.returncode == 0
-    assert all(note(aside) in summary.stdout for aside in asides)
 
 
 def test_damage_that_left_no_date_is_found_by_the_merge(finished, sound):
-    """Bits that rot keep the date of their file, so a start reads none: the merge sets aside, and the run after it computes."""
+    """Bits that rot keep the date of their file."""
     path = finished.chunks()[0]
     date = path.stat()
     flip(path)
@@ -102,25 +91,11 @@ def test_damage_that_left_no_date_is_found_by_the_merge(finished, sound):
     (finished.folder / CUBE).unlink()
     stopped = finished.snakemake("--cores", "2")
     assert stopped.returncode == 1
-    aside = f"{relative(finished, path)}.damaged"
-    assert f"set aside as {aside}: the next run makes it again" in stopped.stdout + stopped.stderr
-    assert stopped.stderr.splitlines().count(note(aside)) == 1
+    assert f"{relative(finished, path)}: is " in stopped.stdout + stopped.stderr
+    path.unlink()
     done = finished.snakemake("--cores", "2")
     assert done.returncode == 0, done.stderr
     assert same_content(finished, sound)
-
-
-def test_a_second_damage_does_not_overwrite_the_first(tmp_path):
-    path = tmp_path / "x.nc"
-    for text in ("one", "two", "three"):
-        path.write_text(text)
-        set_aside(path)
-    assert {item.name: item.read_text() for item in tmp_path.iterdir()} == {
-        "x.nc.damaged": "one",
-        "x.nc.2.damaged": "two",
-        "x.nc.3.damaged": "three",
-    }
-    assert len(aside_lines(str(tmp_path))) == 3
 
 
 def test_a_chunk_of_an_older_specification_is_not_damaged(finished):
@@ -135,30 +110,18 @@ def test_a_chunk_of_an_older_specification_is_not_damaged(finished):
     assert f"{relative(finished, missing)}: is missing; repair: " in lines[2]
     assert lines[2].endswith(f"&& snakemake {relative(finished, missing)} --config scale=laptop seed=0")
     missing.with_suffix(".away").rename(missing)
-    assert list(finished.folder.rglob("*.damaged")) == []
     finished.edit(SPEC, "steps: 4", "steps: 3")
-    assert finished.planned() == []
-
-
-def test_a_damaged_cube_is_set_aside_and_merged_again_by_one_run(finished, sound):
-    flip(finished.folder / CUBE)
-    summary = finished.program("summary")
-    assert summary.returncode == 0
-    assert f"{CUBE}: is " in summary.stdout
-    done = finished.snakemake("--cores", "1")
-    assert done.returncode == 0, done.stderr
-    assert f"; set aside as {CUBE}.damaged" in done.stderr
-    assert same_content(finished, sound)
-    assert (finished.folder / FIGURE).read_bytes() == (sound.folder / FIGURE).read_bytes()
-    assert finished.computed() == []
     assert finished.planned() == []
 
 
 def test_a_damaged_cube_is_not_drawn(finished, sound):
     truncate(finished.folder / CUBE)
+    summary = finished.program("summary")
+    assert summary.returncode == 0
+    assert f"{CUBE}: is " in summary.stdout
     found = finished.program("draw", "toy/heights", CUBE, "--output", FIGURE)
     assert found.returncode == 2
     (line,) = found.stderr.splitlines()
     assert f"{CUBE}: is " in line
-    assert line.endswith(f"; set aside as {CUBE}.damaged: the next run makes it again")
+    assert line.endswith(f"; repair: rm -f {CUBE} && snakemake {CUBE}")
     assert (finished.folder / FIGURE).read_bytes() == (sound.folder / FIGURE).read_bytes()

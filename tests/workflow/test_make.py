@@ -49,6 +49,9 @@ def test_make_smoke_ends_well_with_figures_report_and_summary(toy, make):
     assert "image/png" in report
     assert "results/smoke/figures/toy/toy_heights.pdf" in done.stdout
     assert "report: results/smoke/report.html" in done.stdout
+    assert "all cubes: results/smoke/explorer.html" in done.stdout
+    assert 'href="explorer.html"' in report
+    assert "Plotly" in (toy.folder / "results/smoke/explorer.html").read_text(encoding="utf-8")
     # A caption that docutils takes for something else fails with the reason on the screen.
     toy.write("src/attention_limits/toy/figures/heights.rst", "Opens *emphasis.\n")
     failed = make("report", "SCALE=smoke")
@@ -81,4 +84,5 @@ def test_the_first_figure_comes_first_where_its_family_is_computed(toy, make, fa
 def test_the_release_check_runs_every_target():
     (phony,) = re.findall(r"^\.PHONY: (run .*)$", MAKEFILE, re.MULTILINE)
     checked = {word for line in re.findall(r"^ *check (.+)$", RELEASE_CHECK, re.MULTILINE) for word in line.split()}
-    assert set(phony.split()) - {"release-check"} <= checked
+    # Jupyter ends when its user says so.
+    assert set(phony.split()) - {"release-check", "notebook"} <= checked

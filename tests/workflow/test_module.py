@@ -51,7 +51,10 @@ def test_as_a_module_with_its_own_configuration_and_results(toy, outer):
     shown = toy.program("show", f"out/limits/{CUBE}", cwd=outer)
     assert "root seed 3" in shown.stdout
     listed = toy.program("list", "--project", str(toy.folder), "--results", "out/limits", "--seed", "3", cwd=outer)
-    assert listed.stdout.count(" complete ") == 2
+    assert [line.split()[:4] for line in listed.stdout.splitlines()] == [
+        ["cube", "1", "of", "1"],
+        ["figure", "2", "of", "2"],
+    ]
 
 
 def test_a_mistake_in_the_configuration_of_a_module_is_reported(toy, outer):

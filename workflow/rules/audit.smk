@@ -1,13 +1,13 @@
 # Published numbers and ours, from the cubes of all selected families: `snakemake audit`.
-from attention_limits.pipeline.audit.entries import load_published
-from attention_limits.pipeline.audit.table import audit_modules
-from attention_limits.pipeline.provenance import code_digest
+from attention_limits.pipeline.audit import load_published, reading_modules
+from attention_limits.pipeline.provenance import PACKAGE, code_digest
 
 try:
     PUBLISHED = load_published(FOLDER, PROJECT.experiments)
 except SpecError as error:
     sys.exit(f"{error}")
 
+READINGS = sorted({module for entry in PUBLISHED for module in reading_modules(entry.family)})
 AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
 
 
@@ -28,7 +28,7 @@ rule audit:
         runtime=10,
     params:
         entries=text(repr(PUBLISHED)),
-        code=code_digest(*audit_modules([entry.family for entry in PUBLISHED])),
+        code=code_digest(f"{PACKAGE}.pipeline.audit", *READINGS),
         command=audit_command,
     message:
         "audit {output[0]}"

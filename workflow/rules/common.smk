@@ -1,18 +1,23 @@
-# Common to all rules: the shell line, the params that decide the numbers, resources, damaged files.
-import functools
+# Common to all rules: the shell line, the params that decide the numbers, resources.
 import json
 
 from snakemake.settings.types import DeploymentMethod
 from snakemake_interface_executor_plugins.executors.real import RealExecutor
 
 from attention_limits.pipeline import provenance
-from attention_limits.pipeline.damage import aside_lines, set_aside
 from attention_limits.pipeline.experiment import SECTIONS
 from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.project import FOLDERS
 
+
+def escaped(text):
+    """The text with its {braces} doubled, where Snakemake would read them as names."""
+    return str(text).replace("{", "{{").replace("}", "}}")
+
+
 RESULTS = PROJECT.results
-ENVIRONMENT = "../../envs/attention-limits.yaml"
+# Snakemake formats this path.
+ENVIRONMENT = escaped(ROOT / "envs" / "attention-limits.yaml")
 # A job that fails shows the end of its log.
 SHELL = "{params.command} > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
 
@@ -21,7 +26,7 @@ _SOURCE, _BIN = (shlex.quote(str(path)) for path in (provenance.SOURCE.parent, P
 # Under `--sdm conda` Snakemake activates the environment before this line; then the line must not put another Python first.
 _PATH = "" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else f'PATH={_BIN}:"$PATH" '
 _PREFIX = f"export {_PATH}PYTHONPATH={_SOURCE} PYTHONNOUSERSITE=1; "
-shell.prefix(_PREFIX.replace("{", "{{").replace("}", "}}"))
+shell.prefix(escaped(_PREFIX))
 
 
 def with_quoted_python(line_of_job):
@@ -111,32 +116,3 @@ def audit_command(wildcards, output):
 def drawing(wildcards):
     """On a cluster the last steps of a figure are one submission: a merge or a drawing alone takes seconds."""
     return None if workflow.local_exec else "drawing"
-
-
-@functools.cache
-def set_damage_aside(find, *about):
-    """Set damaged files aside before Snakemake plans the jobs. A dry run only prints what a run would do.
-
-    Only the main process does this, not the processes that it starts. A report or a list changes nothing.
-    """
-    if not workflow.is_main_process or workflow.executor_plugin is None or workflow.touch:
-        return
-    for path, problem in find(PROJECT, *about).items():
-        what = "a run sets it aside" if workflow.dryrun else f"set aside as {set_aside(path)}"
-        print(f"{problem}; {what}", file=sys.stderr)
-        # Snakemake makes a missing file between existing ones again only if it is forced to.
-        workflow.dag.forcefiles.add(str(path))
-
-
-def print_aside():
-    """Print the files that were set aside, at the end of a run; `attention-limits summary` prints them too."""
-    for line in aside_lines(RESULTS):
-        print(line, file=sys.stderr)
-
-
-onsuccess:
-    print_aside()
-
-
-onerror:
-    print_aside()

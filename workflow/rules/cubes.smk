@@ -1,15 +1,9 @@
 # One rule per family, such as smi_cube, joins the chunks of an experiment.
-from attention_limits.pipeline.damage import damaged_chunks
-
 CUBE_DIGESTS = PROJECT.cube_digests
 
 
 def chunks_of(family):
-    def paths(wildcards):
-        set_damage_aside(damaged_chunks, family, wildcards.experiment)
-        return PROJECT.chunk_paths(family, wildcards.experiment)
-
-    return paths
+    return lambda wildcards: PROJECT.chunk_paths(family, wildcards.experiment)
 
 
 def digest_of(family):

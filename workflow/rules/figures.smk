@@ -1,15 +1,4 @@
 # One rule per figure of config/<family>/figures.yaml, with the name of the figure, which is therefore a target.
-from attention_limits.pipeline.damage import damaged_cubes
-
-
-def cubes_of(figure):
-    def paths(wildcards):
-        set_damage_aside(damaged_cubes, figure)
-        return PROJECT.figure_cubes(figure)
-
-    return paths
-
-
 def drawn_by(figure):
     name = f"{figure.family}/{figure.module.rpartition('.')[2]}"
     return lambda wildcards, input, output: program("draw", name, *input, "--output", output.pdf, results=False)
@@ -21,7 +10,7 @@ for figure in PROJECT.figures.values():
         name:
             figure.name
         input:
-            cubes_of(figure.name),
+            PROJECT.figure_cubes(figure.name),
         output:
             pdf=PROJECT.figure_paths(figure.name)[0],
             png=report(

@@ -17,9 +17,11 @@ from typing import Protocol
 import numpy as np
 
 from attention_limits.attention_indexed import hardmax
+from attention_limits.attention_indexed.generalization import softmax_distance
 from attention_limits.attention_indexed.gradient import Gradient
 from attention_limits.attention_indexed.hardmax_many import ManyHardmax, tie_information
-from attention_limits.attention_indexed.model import MOST_TOKENS, log_attention
+from attention_limits.attention_indexed.hardmax_rows import hardmax_distance
+from attention_limits.attention_indexed.model import MOST_TOKENS, attention, log_attention
 
 CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
 
@@ -46,8 +48,14 @@ class Posterior(Channel, Protocol):
 
     scale_free: bool
 
+    def output(self, h: np.ndarray) -> np.ndarray:
+        """The output g(h) of scores h (n, T, T): array of the same shape."""
+
+    def distance(self, mixing: np.ndarray, nodes) -> tuple[float, float]:
+        """E ||g(h) - g(h')||_F^2 of the pair of rows of `generalization`, M = `mixing` (2, 2), and its uncertainty."""
+
     def observe(self, h: np.ndarray) -> np.ndarray:
-        """The outputs of scores h (n, T, T)."""
+        """The outputs of scores h (n, T, T) in the form that `gradient` reads."""
 
     def gradient(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Gradient:
         """G given outputs `observed` (n, ...), as of `observe`, and omega (n, T, T)."""
@@ -73,6 +81,14 @@ class Linear:
     def information(self, V, Q):
         """K / V at posterior variance V (...), for every prior variance Q."""
         return self.equations / V
+
+    def output(self, h):
+        """h itself."""
+        return h
+
+    def distance(self, mixing, nodes):
+        """T (T + 1) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2): each row has T - 1 entries of variance 1 and one of 2."""
+        return self.tokens * (self.tokens + 1) * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 
     def observe(self, h):
         """The outputs of scores h (n, T, T): array of the same shape."""
@@ -103,6 +119,14 @@ class Softmax(Linear):
         """K = T^2 + T - 2: the output does not determine the constant."""
         return self.tokens**2 + self.tokens - 2
 
+    def output(self, h):
+        """softmax(beta h) by rows of scores h (n, T, T)."""
+        return attention(h, self.beta)
+
+    def distance(self, mixing, nodes):
+        """As of `Posterior`, a mean over `nodes` of `generalization.row_nodes`; M = `mixing` (2, 2)."""
+        return softmax_distance(self.tokens, self.beta, mixing, nodes)
+
     def observe(self, h):
         """log y of scores h (n, T, T): array of the same shape."""
         return log_attention(h, self.beta)
@@ -132,6 +156,14 @@ class Hardmax:
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
         return hardmax.information((Q - V) / V) / V
+
+    def output(self, h):
+        """One-hot rows of scores h (n, 2, 2)."""
+        return attention(h, np.inf)
+
+    def distance(self, mixing, nodes):
+        """As of `Posterior`, in closed form; M = `mixing` (2, 2)."""
+        return hardmax_distance(2, mixing)
 
     def observe(self, h):
         """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2)."""

@@ -2,15 +2,40 @@
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import xarray as xr
 
 from attention_limits.attention_indexed.channel import Channel, make_channel
+from attention_limits.attention_indexed.generalization import SCRAMBLINGS, output_errors, row_nodes
+from attention_limits.attention_indexed.state_evolution import error_bound
 from attention_limits.pipeline.points import collect
+
+# Variables of every learning curve.
+ERRORS = (
+    "mmse",
+    "mmse_error",
+    "error_bayes",
+    "error_bayes_uncertainty",
+    "error_plug_in",
+    "error_plug_in_uncertainty",
+)
 
 
 def channel_of(point: Mapping) -> Channel:
     """The channel of a point, which holds the parameters of the model by name."""
     return make_channel(point["channel"], point["tokens"], point["beta"])
+
+
+def curve_errors(channel: Channel, ratio: float, compute, samples: np.ndarray, streams) -> dict[str, np.ndarray]:
+    """The variables `ERRORS` along the learning curve compute(samples) (n,), which gives the mmse at width ratio `ratio`.
+
+    All points share their nodes: the errors of the output are smooth along the curve.
+    """
+    V, bound = compute(samples), error_bound(channel, compute, samples)
+    nodes = row_nodes(channel.tokens, [streams.generator("scores", part) for part in range(SCRAMBLINGS)])
+    found = output_errors(channel, ratio, V, bound, nodes)
+    outputs = (found.bayes, found.bayes_uncertainty, found.plug_in, found.plug_in_uncertainty)
+    return dict(zip(ERRORS, (V, bound, *outputs), strict=True))
 
 
 def collect_curves(spec: dict, key: str, names: tuple[str, ...], compute: Callable[[dict], Mapping]) -> xr.Dataset:

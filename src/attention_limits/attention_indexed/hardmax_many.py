@@ -24,6 +24,8 @@ from attention_limits.attention_indexed.gradient import Gradient
 from attention_limits.attention_indexed.hardmax import SIGN_INTEGRAL
 from attention_limits.attention_indexed.hardmax_kernels import posteriors
 from attention_limits.attention_indexed.hardmax_outputs import outputs
+from attention_limits.attention_indexed.hardmax_rows import hardmax_distance
+from attention_limits.attention_indexed.model import attention
 
 # Step of the central difference of the gradient: relative error of f'(1) about 1e-4.
 _STEP = 0.02
@@ -51,6 +53,14 @@ class ManyHardmax:
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
         s = np.sqrt(V / Q)
         return _limits(self.tokens).cubic(s) * s / V
+
+    def output(self, h):
+        """One-hot rows of scores h (n, T, T)."""
+        return attention(h, np.inf)
+
+    def distance(self, mixing, nodes):
+        """As of `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2)."""
+        return hardmax_distance(self.tokens, mixing)
 
     def observe(self, h):
         """The positions (n, T) of the largest entries of the rows of scores h (n, T, T)."""

@@ -134,8 +134,8 @@ class AmpRun:
         V, the error that the algorithm predicts.
     residual : array (t,)
         ||S_new - S_hat||_F / sqrt(d V) of the step before it is damped: its size in units of the predicted error.
-    eigenvalues : array (d,)
-        Of the last S_hat, ascending.
+    estimate : array (d, d)
+        The last S_hat.
     converged : bool
         Whether the residual reached the tolerance, or the predicted error `RECOVERED`. A run that neither converged nor diverged
         nor did all iterations stagnated (`schedule`).
@@ -147,7 +147,7 @@ class AmpRun:
     error: np.ndarray
     variance: np.ndarray
     residual: np.ndarray
-    eigenvalues: np.ndarray
+    estimate: np.ndarray
     converged: bool
     diverged: bool
 
@@ -205,5 +205,4 @@ def run(
         errors.append(float(np.sum((data.teacher - estimate) ** 2) / dimension))
         variances.append(variance), residuals.append(residual)
         schedule.note(residual, variance <= RECOVERED)
-    eigenvalues = np.linalg.eigvalsh(estimate)
-    return AmpRun(np.array(errors), np.array(variances), np.array(residuals), eigenvalues, schedule.converged, diverged)
+    return AmpRun(np.array(errors), np.array(variances), np.array(residuals), estimate, schedule.converged, diverged)

@@ -37,3 +37,36 @@ def errors_of_mean(cube, starts):
     """
     limit = cube.mmse_extrapolated
     return limit + (cube.mmse_average.sel(average=1, drop=True) - limit) / starts
+
+
+def at_infinite_size(cube, variable="mmse", **point):
+    """An error of matrix AMP at several dimensions, extrapolated linearly in 1/d to d = infinity, and its standard error.
+
+    Weighted least squares of the means over the converged data sets. Where the means scatter about the line by more than their
+    errors, the error grows in proportion. Raises KeyError where the cube does not hold the point, and ValueError below three
+    dimensions with an error.
+    """
+    dimension, mean, error = by_dimension(cube, variable, **point)
+    if len(dimension) < 3:
+        raise ValueError(f"{variable}: an extrapolation needs three dimensions with errors, got {len(dimension)}")
+    intercept, _, spread = inverse_law(dimension, mean, error)
+    return intercept, spread
+
+
+def by_dimension(cube, variable, **point):
+    """The dimensions with two converged data sets or more, mean and standard error of a variable over them; arrays (n,)."""
+    part = at(cube.sel(estimator="matrix_amp_sizes") if "estimator" in cube.dims else cube, **point)
+    values = part[variable].where(part.converged == 1).transpose("dimension", "replica").values
+    mean, error = mean_and_error(values, axis=1)
+    seen = np.isfinite(error) & (error > 0)
+    return part.dimension.values[seen], mean[seen], error[seen]
+
+
+def inverse_law(dimension, mean, error):
+    """a, b and the standard error of a of mean = a + b / d, by weighted least squares; see `at_infinite_size`."""
+    design = np.column_stack([np.ones(len(mean)), 1.0 / np.asarray(dimension, float)]) / error[:, None]
+    (a, b), *_ = np.linalg.lstsq(design, mean / error, rcond=None)
+    freedom = len(mean) - 2
+    excess = np.sum((mean / error - design @ [a, b]) ** 2) / freedom if freedom > 0 else 1.0
+    spread = np.sqrt(np.linalg.inv(design.T @ design)[0, 0] * max(1.0, excess))
+    return float(a), float(b), float(spread)

@@ -51,6 +51,8 @@ Damping = Annotated[float, Field(ge=0, lt=1, description=
     "First weight of the OLD estimate, variance and Onsager term. Without progress it rises in steps up to 7/8.")]
 AmpTolerance = Annotated[float, Field(ge=0, le=1, description=
     "A run converges when the estimate changes less in an undamped step: root mean square, divided by the predicted error.")]
+FreshSequences = Annotated[Whole, Field(ge=1, le=1_000_000, description=
+    "Fresh sequences of each data set, on which the generalisation errors are measured.")]
 Starts = Annotated[Whole, Field(ge=1, le=1000, description="Random starts per data set, with standard normal weights.")]
 Steps = Annotated[Whole, Field(ge=1, le=1_000_000, description="Largest number of steps of Adam.")]
 LearningRate = Annotated[float, Field(gt=0, le=10, description=
@@ -86,6 +88,12 @@ class OneLayerSamples(OneLayerGrid):
     alpha: Axis[SampledAlpha]
 
 
+class SizesGrid(OneLayerSamples):
+    """Scanned parameters of simulated data of several dimensions."""
+
+    dimension: Axis[Dimension]
+
+
 class TwoLayers(Section):
     """Two layers of softmax attention that read two tokens."""
 
@@ -108,13 +116,30 @@ class TwoLayersSamples(TwoLayersGrid):
     alpha: Axis[SampledAlpha]
 
 
-class AmpSolver(Section):
-    """Numerical parameters of matrix AMP."""
+class Iteration(Section):
+    """Numerical parameters of the iteration of matrix AMP."""
 
-    dimension: Dimension = 100
     max_iterations: MaxIterations = 2000
     damping: Damping = 0.5
     tolerance: AmpTolerance = 0.002
+
+
+class FreshIteration(Iteration):
+    """Numerical parameters of matrix AMP and of its errors on fresh data."""
+
+    fresh_sequences: FreshSequences = 2000
+
+
+class AmpSolver(Iteration):
+    """Numerical parameters of matrix AMP at one dimension."""
+
+    dimension: Dimension = 100
+
+
+class FreshAmpSolver(FreshIteration):
+    """Numerical parameters of matrix AMP at one dimension."""
+
+    dimension: Dimension = 100
 
 
 class Curve(Specification):
@@ -180,7 +205,50 @@ class MatrixAmp(Simulation):
 
     model: Model
     grid: OneLayerSamples
-    solver: AmpSolver = AmpSolver()
+    solver: FreshAmpSolver = FreshAmpSolver()
+
+
+class MatrixAmpSizes(Simulation):
+    """Matrix AMP estimates attention matrices of several dimensions; state evolution gives the limit."""
+
+    model: MatrixAmp.Model
+    grid: SizesGrid
+    solver: FreshIteration = FreshIteration()
+
+
+class PosteriorSampling(Simulation):
+    """Elliptical slice sampling draws the weights from the exact posterior of a hardmax layer of small dimension."""
+
+    class Model(OneLayer):
+        """One layer of hardmax attention."""
+
+        channel: Annotated[Literal["hardmax"], Field(description="Position of the largest score of each row.")]
+
+    class Grid(SizesGrid):
+        """Scanned parameters of simulated data of several small dimensions."""
+
+        dimension: Axis[Annotated[Whole, Field(ge=2, le=64, description="Dimension d of a token.")]]
+
+    class Solver(Section):
+        """Numerical parameters of the chains."""
+
+        burn_in: Annotated[Whole, Field(ge=0, le=10_000_000, description=
+            "Steps from the teacher, a sample of the posterior, to the first sample.")] = 5000  # fmt: skip
+        steps: Annotated[Whole, Field(ge=4, le=10_000_000, description="Steps of a chain after the burn-in.")] = 40_000
+        record_every: Annotated[Whole, Field(ge=1, le=1_000_000, description=
+            "Steps between two samples; it divides the steps.")] = 20  # fmt: skip
+
+    model: Model
+    grid: Grid
+    solver: Solver = Solver()
+
+    @classmethod
+    def cross_checks(cls, estimator) -> list[Problem]:
+        """As of every simulation, and a number of steps that is no multiple of `record_every`, or below four times it."""
+        steps, every = estimator.solver["steps"], estimator.solver["record_every"]
+        wrong = steps % every or steps < 4 * every
+        text = f"{every}: allowed: divisors of the {steps} steps, up to a quarter"
+        return super().cross_checks(estimator) + ([(("solver", "record_every"), text)] if wrong else [])
 
 
 class GradientDescent(Simulation):
@@ -200,6 +268,7 @@ class GradientDescent(Simulation):
         learning_rate: LearningRate = 0.1
         record_every: RecordEvery = 100
         tolerance: TrainingTolerance = 0.0
+        fresh_sequences: FreshSequences = 2000
 
     model: Model
     grid: OneLayerSamples
@@ -248,9 +317,14 @@ def _tokens_of_channel(estimator) -> list[Problem]:
     return [(("model", "channel"), f"{channel}: allowed with at most {most} tokens, not {max(tokens)}")]
 
 
+def _dimensions(estimator) -> list[int]:
+    """All dimensions of an estimator: the axis of its grid, or the one of its solver."""
+    return estimator.grid.get("dimension") or [estimator.solver["dimension"]]
+
+
 def _sizes(estimator) -> list[Problem]:
     """A number of sequences or a width that rounds to zero."""
-    dimension, found = estimator.solver["dimension"], []
+    dimension, found = min(_dimensions(estimator)), []
     alpha, ratio = min(_values(estimator, "alpha")), min(_values(estimator, "ratio"))
     if alpha * dimension**2 < 0.5:
         allowed = f"allowed: at least {0.5 / dimension**2:g} at dimension {dimension}"
@@ -265,7 +339,7 @@ def _sizes(estimator) -> list[Problem]:
 def _memory(estimator, layers: int) -> list[Problem]:
     """Data that exceed the memory. Two layers always read two tokens."""
     alpha, ratio = max(_values(estimator, "alpha")), max(_values(estimator, "ratio"))
-    size, tokens = sizes(alpha, ratio, estimator.solver["dimension"]), max(_values(estimator, "tokens"), default=2)
+    size, tokens = sizes(alpha, ratio, int(max(_dimensions(estimator)))), max(_values(estimator, "tokens"), default=2)
     needed, allowed = megabytes(size, tokens, layers, estimator.solver.get("starts", 0)), estimator.resources["memory"]
     if needed <= allowed:
         return []
@@ -278,6 +352,8 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "state_evolution": StateEvolution,
     "small_width_limit": SmallWidthLimit,
     "matrix_amp": MatrixAmp,
+    "matrix_amp_sizes": MatrixAmpSizes,
+    "posterior_sampling": PosteriorSampling,
     "gradient_descent": GradientDescent,
     "two_layers_state_evolution": TwoLayersStateEvolution,
     "two_layers_amp": TwoLayersAmp,

@@ -88,6 +88,20 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
     return Curve(alpha, V, D)
 
 
+def trajectory(channel: Channel, ratio: float, alpha: float, steps: int) -> np.ndarray:
+    """Errors V_1, ..., V_steps of undamped message passing in the limit of large d: V_0 = 1, V_t+1 = mmse(1 / (alpha I(V_t))).
+
+    `alpha` > 0. Errors that vanish stay zero.
+    """
+    errors, V = np.zeros(steps), 1.0
+    for step in range(steps):
+        noise = 1.0 / (alpha * channel.information(V, 1.0 + ratio))
+        if noise < SMALLEST_NOISE:
+            break
+        V = errors[step] = float(mmse(ratio, noise))
+    return errors
+
+
 def exact_recovery(channel: Channel, ratio: float) -> float:
     """The alpha from which on the error is zero, 2 nu / K: as many equations as parameters; infinite for coarser outputs."""
     return np.inf if channel.equations is None else float(2.0 * effective_dimension(ratio) / channel.equations)

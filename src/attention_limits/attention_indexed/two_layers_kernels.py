@@ -18,29 +18,27 @@ prior and zooms in.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import prange
 
+from attention_limits.attention_indexed.two_layers_lattice_kernels import (
+    HALF_1,
+    HALF_2,
+    Output,
+    empty_lattice,
+    fill,
+    raw_scores,
+    zoom,
+)
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.fast_math import exp, log
+from attention_limits.numerics.fast_math import exp
 
 # Half width of the first lattice in prior standard deviations.
 RANGE = 6.5
 # Nodes per direction at first, and at most; doubled until the lattice resolves the density.
 NODES = 32
 MAX_NODES = 512
-# The range is chosen by the shape of a flattened density, its POWER: a second mode counts by the same power of its mass, so that
-# one of 1e-5 still widens the range to where it is. Where fewer nodes than SHARED share the weight (sum^2 / sum of squares) the
-# lattice does not see the shape, and the power is halved until it does.
-POWER = 0.25
-SHARED = 12.0
-# Half width of the next lattice in standard deviations of the flattened density, which are 1 / sqrt(POWER) of its own.
-ZOOM = 4.0
-ZOOMS = 40
-# A box is left as it is when zooming would not make it smaller than this in either direction.
-GAIN = 0.7
 # Largest accepted |sum over even - sum over odd rows (columns)| / sum. For a Gaussian density the error of the lattice is its
 # fourth power.
 IMBALANCE = 2e-3
@@ -48,8 +46,6 @@ IMBALANCE = 2e-3
 BORDER = 1e-7
 WIDENINGS = 4
 
-# Indices of a box: centres and half widths in u_1 and u_2.
-CENTRE_1, CENTRE_2, HALF_1, HALF_2 = range(4)
 # Indices of the sums of one lattice: sum of the density; means of x_s, x_d, y_s, y_d; means of their squares in prior standard
 # deviations, summed by layer; imbalance of rows and of columns; largest weight at the border over the largest weight.
 SUM, MEAN_X_S, MEAN_X_D, MEAN_Y_S, MEAN_Y_D, SQUARES_1, SQUARES_2, ROWS, COLUMNS, AT_BORDER = range(10)
@@ -59,109 +55,6 @@ LOG_Z, Z_X_S, Z_X_D, Z_Y_S, Z_Y_D, Z_SQUARES_1, Z_SQUARES_2 = range(7)
 MOMENTS = 7
 
 _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
-
-
-@njit(fastmath=_FAST, error_model="numpy", inline="always")
-def _raw(s_1, s_2, skip, a_s, a_d):
-    """(v_s, v_d, 1/e) given the attention weights of layer 1; beyond |1/e| = 1e9 the density is zero anyway."""
-    e = skip + (s_1 + s_2 - 1.0)
-    e = e if abs(e) > 1e-9 else 1e-9
-    inverse = 1.0 / e
-    v_s = a_s * inverse * inverse
-    return v_s, (a_d * inverse + (s_2 - s_1) * v_s) / (skip + 1.0), inverse
-
-
-class Output(NamedTuple):
-    """One output and its prior: a_s, a_d; mean (m_s, m_d, n_s, n_d); precision, 1 / variances of these; skip c and beta."""
-
-    a_s: float
-    a_d: float
-    mean: np.ndarray
-    precision: np.ndarray
-    skip: float
-    beta: float
-
-
-class Lattice(NamedTuple):
-    """Points u_1, u_2 and attention weights s_1, s_2 along both directions, (size,); log_weight (size, size), the log-density."""
-
-    u_1: np.ndarray
-    s_1: np.ndarray
-    u_2: np.ndarray
-    s_2: np.ndarray
-    log_weight: np.ndarray
-
-
-@njit
-def _lattice(size):
-    return Lattice(np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty((size, size)))
-
-
-@njit(fastmath=_FAST, error_model="numpy")
-def _axis(centre, half, beta, u, s):
-    """Lattice points and attention weights along one direction."""
-    step = 2.0 * half / u.size
-    for i in range(u.size):
-        u[i] = centre - half + (i + 0.5) * step
-        s[i] = 1.0 / (1.0 + exp(-beta * u[i]))
-
-
-@njit(fastmath=_FAST, error_model="numpy")
-def _fill(output, box, lattice):
-    """Writes the lattice of a box (centre_1, centre_2, half_1, half_2); returns the largest log of the density."""
-    _axis(box[CENTRE_1], box[HALF_1], output.beta, lattice.u_1, lattice.s_1)
-    _axis(box[CENTRE_2], box[HALF_2], output.beta, lattice.u_2, lattice.s_2)
-    # Local copies: the compiler vectorises only what it can prove to be apart from the array that is written.
-    u_1, s_1, u_2, s_2, log_weight = lattice
-    a_s, a_d, skip = output.a_s, output.a_d, output.skip
-    m_s, m_d, n_s, n_d = output.mean[0], output.mean[1], output.mean[2], output.mean[3]
-    p_s, p_d, q_s, q_d = output.precision[0], output.precision[1], output.precision[2], output.precision[3]
-    best = -1e300
-    for i in range(u_1.size):
-        row = log_weight[i]
-        x, s = u_1[i], s_1[i]
-        for j in range(u_2.size):
-            v_s, v_d, inverse = _raw(s, s_2[j], skip, a_s, a_d)
-            x_s = x + u_2[j] - m_s
-            x_d = x - u_2[j] - m_d
-            y_s = v_s - n_s
-            y_d = v_d - n_d
-            square = p_s * x_s * x_s + p_d * x_d * x_d + q_s * y_s * y_s + q_d * y_d * y_d
-            row[j] = 3.0 * log(abs(inverse)) - 0.5 * square
-        # Two separate loops, because the compiler vectorises no common loop.
-        for j in range(u_2.size):
-            best = max(best, row[j])
-    return best
-
-
-@njit(fastmath=_FAST, error_model="numpy")
-def _shape(lattice, best, power):
-    """(nodes that share the weight, means of u_1 and u_2, standard deviations) of the weights to a power."""
-    u_1, _, u_2, _, log_weight = lattice
-    total = squares = first = second = first_2 = second_2 = 0.0
-    for i in range(u_1.size):
-        x = u_1[i] - u_1[0]
-        z = zz = y_1 = y_2 = 0.0
-        row = log_weight[i]
-        for j in range(u_2.size):
-            w = exp(power * (row[j] - best))
-            y = u_2[j] - u_2[0]
-            z += w
-            zz += w * w
-            y_1 += w * y
-            y_2 += w * y * y
-        total += z
-        squares += zz
-        first += z * x
-        first_2 += z * x * x
-        second += y_1
-        second_2 += y_2
-    first /= total
-    second /= total
-    # A single node has no width: that of a step, then.
-    width_1 = math.sqrt(max(first_2 / total - first * first, (u_1[1] - u_1[0]) ** 2))
-    width_2 = math.sqrt(max(second_2 / total - second * second, (u_2[1] - u_2[0]) ** 2))
-    return total * total / squares, u_1[0] + first, u_2[0] + second, width_1, width_2
 
 
 @njit(fastmath=_FAST, error_model="numpy")
@@ -179,7 +72,7 @@ def _sums(output, lattice, best, out):
         row = log_weight[i]
         x, s = u_1[i], s_1[i]
         for j in range(u_2.size):
-            v_s, v_d, _ = _raw(s, s_2[j], skip, a_s, a_d)
+            v_s, v_d, _ = raw_scores(s, s_2[j], skip, a_s, a_d)
             w = exp(row[j] - best)
             # exp is clamped at -700: weights that small are zero.
             w = w if row[j] - best > -600.0 else 0.0
@@ -220,24 +113,6 @@ def _sums(output, lattice, best, out):
 
 
 @njit(error_model="numpy")
-def _zoom(output, box, lattice):
-    """Shrinks the box to the density; fills the lattice of the last box and returns the largest log of the density."""
-    best = _fill(output, box, lattice)
-    for _ in range(ZOOMS):
-        power = POWER
-        shared, c_1, c_2, w_1, w_2 = _shape(lattice, best, power)
-        while shared < SHARED and power > 1e-9:
-            power *= 0.5
-            shared, c_1, c_2, w_1, w_2 = _shape(lattice, best, power)
-        if power == POWER and ZOOM * w_1 >= GAIN * box[HALF_1] and ZOOM * w_2 >= GAIN * box[HALF_2]:
-            break
-        box[CENTRE_1], box[CENTRE_2] = c_1, c_2
-        box[HALF_1], box[HALF_2] = min(box[HALF_1], ZOOM * w_1), min(box[HALF_2], ZOOM * w_2)
-        best = _fill(output, box, lattice)
-    return best
-
-
-@njit(error_model="numpy")
 def _resolve(output, box, lattice, best, sums):
     """Widens the box and refines the lattice until it resolves the density, whose sums it writes; returns whether it does, the
     largest log of the density, and the last number of nodes per direction."""
@@ -253,10 +128,10 @@ def _resolve(output, box, lattice, best, sums):
             box[HALF_2] *= 1.5
         elif 2 * size <= MAX_NODES:
             size *= 2
-            lattice = _lattice(size)
+            lattice = empty_lattice(size)
         else:
             return False, best, size
-        best = _fill(output, box, lattice)
+        best = fill(output, box, lattice)
 
 
 @njit(error_model="numpy")
@@ -266,8 +141,8 @@ def _posterior(a_s, a_d, mean, variances, skip, beta, out):
     # Var u_1 = (Var u_s + Var u_d) / 4.
     half = RANGE * 0.5 * math.sqrt(variances[0] + variances[1])
     box = np.array([0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1]), half, half])
-    lattice, sums = _lattice(NODES), np.empty(SUMS)
-    best = _zoom(output, box, lattice)
+    lattice, sums = empty_lattice(NODES), np.empty(SUMS)
+    best = zoom(output, box, lattice)
     resolved, best, size = _resolve(output, box, lattice, best, sums)
     # du_s du_d = 2 du_1 du_2.
     cell = 2.0 * (2.0 * box[HALF_1] / size) * (2.0 * box[HALF_2] / size)

@@ -29,7 +29,7 @@ VARIABLES = (
         "error of the estimate",
         "mmse",
         _ERROR,
-        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration",
+        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration; samples: tr (S_1 - S)(S_2 - S) / d",
     ),
     Variable(
         "mmse_error",
@@ -65,6 +65,30 @@ VARIABLES = (
         "1 / information(1, 1)",
     ),
 )
+
+# Generalisation errors (state_evolution, small_width_limit, matrix_amp).
+_OUTPUT = "summed over the T^2 entries of the output"
+_FRESH = f"{_OUTPUT}, mean over fresh sequences"
+_THEORY = f"{_OUTPUT}; missing where fewer than 20 effective nodes carry the mean"
+VARIABLES += (
+    Variable(
+        "error_plug_in", (), "generalisation error of the layer with the estimate", "ε_plug-in",
+        f"{_FRESH}; theory: missing where fewer than 20 effective nodes carry the mean", "E ||g(h) - g(omega)||_F^2",
+    ),
+    Variable(
+        "error_bayes", (), "generalisation error of the posterior mean of the output", "ε_Bayes",
+        f"{_FRESH}; theory: missing as error_plug_in; AMP: V as predicted, unbiased over the draws of h",
+        "E ||g(h) - E[g(h) | omega]||_F^2",
+    ),
+    Variable(
+        "error_plug_in_uncertainty", (), "uncertainty of the theory's plug-in error", "", _THEORY,
+        "standard error over the scramblings (softmax), difference of two quadratures (hardmax), and the effect of mmse_error",
+    ),
+    Variable(
+        "error_bayes_uncertainty", (), "uncertainty of the theory's error of the posterior mean", "", _THEORY,
+        "as error_plug_in_uncertainty",
+    ),
+)  # fmt: skip
 
 # Matrix AMP (matrix_amp).
 COORDINATES += (Coordinate("eigenvalue", "eigenvalue", "i", "number, from 1, ascending"),)
@@ -135,6 +159,28 @@ VARIABLES += (
     ),
 )
 
+# Finite sizes (matrix_amp_sizes, posterior_sampling).
+COORDINATES += (Coordinate("dimension", "dimension", "d", "dimension of a token"),)
+VARIABLES += (
+    Variable("mmse_limit", (), "error in the limit of large d", "mmse", _ERROR, "state evolution: V = mmse(1 / q_hat)"),
+    Variable(
+        "limit_by_iteration", ("iteration",), "error along undamped iterations in the limit of large d", "V_t",
+        f"{_ERROR}; missing for damped iterations", "V_0 = 1, V_t+1 = mmse(1 / (alpha information(V_t)))",
+    ),
+    Variable(
+        "posterior_variance", (), "variance of the posterior", "", "as the error, which it is in expectation",
+        "E ||S - S*||_F^2 / (2 d), S* the teacher",
+    ),
+    Variable(
+        "autocorrelation", (), "autocorrelation time of the distance to the teacher", "τ", "steps, mean over two chains",
+        "1 + 2 sum of the correlations, Sokal's window",
+    ),
+    Variable(
+        "r_hat", (), "split R-hat of the distance to the teacher", "R̂", "1: both halves of both chains agree",
+        "Gelman, Rubin 1992",
+    ),
+)  # fmt: skip
+
 # Averaged gradient descent (gradient_descent).
 COORDINATES += (
     Coordinate("start", "random start", "k", "number of the start on the same data, from 1"),
@@ -159,6 +205,14 @@ VARIABLES += (
         "training_error", ("start", "step"), "error on the training data", "",
         "summed over the entries of the output, mean over the sequences; missing after an early stop",
         "mean_mu ||y_mu - softmax(beta h_W,mu)||_F^2",
+    ),
+    Variable(
+        "error_plug_in_average", ("average",), "generalisation error of the layer with the mean of m estimates", "ε_plug-in",
+        f"{_FRESH} and over disjoint sets of m starts", "E ||g(h) - g(omega)||_F^2",
+    ),
+    Variable(
+        "error_outputs_extrapolated", (), "generalisation error of the mean of the outputs of infinitely many starts", "", _FRESH,
+        "mean over pairs k != l of E tr (g(h) - g(omega_k))^T (g(h) - g(omega_l)); missing for one start",
     ),
     Variable("steps_done", (), "steps of gradient descent done", "", "count", "all, or until the tolerance of the specification"),
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),

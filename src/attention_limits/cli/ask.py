@@ -1,4 +1,4 @@
-"""Commands that answer a question without an experiment file: compute, export, estimators, describe."""
+"""Commands that answer a question without an experiment file: compute, threshold, export, explore, estimators, describe."""
 
 import re
 from pathlib import Path
@@ -58,16 +58,55 @@ def compute_command(
         print(to_csv(table(cube, aggregate=replicas > 1)), end="")
 
 
-def export_command(cube: Path, output: Path | None, aggregate: bool) -> None:
-    """Write a cube as CSV, one row per point and replica, or per point (`aggregate`); print it without `output`."""
-    from attention_limits.interface.compute import open as opened
-    from attention_limits.interface.table import table, to_csv
+def threshold_command(parameters: dict, replicas: int | None, seed: int) -> None:
+    """Print the thresholds of a link or a channel.
 
-    text = to_csv(table(opened(cube), aggregate=aggregate))
-    if output is None:
-        print(text, end="")
-    else:
-        _write(output, text)
+    `parameters` are keys of the model and of the solver; without a name of a link or channel the link is deep_attention. A key
+    that no specification has goes to the link of the user. Raises SpecError for every key and value that is not allowed.
+    """
+    from attention_limits.interface.thresholds import FAMILIES, family_of, specification, thresholds
+
+    given = parameters if any(key in parameters for key in FAMILIES) else {"link": "deep_attention", **parameters}
+    keys = specification(family_of(given)).model_fields
+    solver = {key: given.pop(key) for key in keys["solver"].annotation.model_fields if key in given}
+    known = keys["model"].annotation.model_fields
+    if "parameters" in known and (more := {key: given.pop(key) for key in [*given] if key not in known}):
+        given["parameters"] = more
+    written = ", ".join(f"{key} {value}" for key, value in parameters.items() if key not in FAMILIES)
+    found = thresholds(given, solver=solver, replicas=replicas, seed=seed, report=True)
+    name = next(given[key] for key in FAMILIES if key in given)
+    print(f"{name}{': ' if written else ''}{written}")
+    if "method" in found.attrs:
+        print(found.attrs["method"])
+    print("\n".join(found.text))
+    if "warning" in found.attrs:
+        print(f"warning: {found.attrs['warning']}")
+
+
+def export_command(cube: Path, output: Path | None, parquet: Path | None, aggregate: bool) -> None:
+    """Write a cube as CSV (`output`) or Parquet, one row per point and replica, or per point (`aggregate`).
+
+    Without a file it prints the CSV.
+    """
+    from attention_limits.interface.compute import open as opened
+    from attention_limits.interface.table import table, to_csv, write_parquet
+
+    frame = table(opened(cube), aggregate=aggregate)
+    if parquet is not None:
+        write_parquet(frame, parquet)
+        print(f"{parquet}: written")
+    if output is not None:
+        _write(output, to_csv(frame))
+    if output is None and parquet is None:
+        print(to_csv(frame), end="")
+
+
+def explore_command(cubes: list[Path], output: Path, project: Path) -> None:
+    """Write cubes as one offline page, with the figures and the published numbers of a `project`."""
+    from attention_limits.interface.explorer import explore
+
+    explore(cubes, output, project)
+    print(f"{output}: {len(cubes)} cubes, {output.stat().st_size / 1e6:.1f} MB")
 
 
 def estimators_command() -> None:

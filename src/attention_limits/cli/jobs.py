@@ -5,10 +5,11 @@ import json
 from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.estimator import Experiment
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import RESULTS, part_folder, results_folder
+from attention_limits.pipeline.provenance import PACKAGE, has_module
 
 
 def run_command(
@@ -22,7 +23,7 @@ def run_command(
     settings: dict,
 ) -> None:
     """Compute one chunk, or all chunks of an estimator whose files are missing, damaged, or made with another seed or code."""
-    experiment = load_experiment(spec, scale, settings)
+    experiment = _ready(spec, scale, settings)
     part = experiment.parts.get(estimator)
     if part is None:
         raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.parts)}"])
@@ -33,7 +34,6 @@ def run_command(
         raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"]) from None
     if output is not None and chunk is None:
         raise SpecError(["--output: is the file of one chunk; give --chunk too"])
-    _require_parts(experiment)
 
     from attention_limits.pipeline.chunks import is_current, run_chunk
     from attention_limits.pipeline.digests import point_digest
@@ -52,8 +52,7 @@ def run_command(
 
 def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str, settings: dict) -> None:
     """Join all chunks of an experiment."""
-    experiment = load_experiment(spec, scale, settings)
-    _require_parts(experiment)
+    experiment = _ready(spec, scale, settings)
 
     from attention_limits.pipeline.merge import merge
 
@@ -64,6 +63,14 @@ def merge_command(spec: Path, output: Path | None, scale: str, seed: int, result
     print(f"{path}: {sum(len(part.chunks) for part in experiment.estimators.values())} chunks")
 
 
+def _ready(spec: Path, scale: str, settings: dict) -> Experiment:
+    """The experiment, with its required files in place."""
+    experiment = load_experiment(spec, scale, settings)
+    if missing := experiment.missing():
+        raise SpecError([f"{spec}: requires: {line}" for line in missing])
+    return experiment
+
+
 class _Cubes(dict):
     """Cubes by name. The error for a missing cube lists the given ones."""
 
@@ -72,44 +79,22 @@ class _Cubes(dict):
 
 
 def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
-    """Draw a figure as PDF and PNG, the same bytes from the same cubes. Both files hold the digest of the figure."""
+    """Draw a figure as PDF and PNG, the same bytes from the same cubes."""
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
     family, _, name = figure.rpartition("/")
-    module = f"attention_limits.{family}.figures.{name}"
-    _require_module(module, "FIGURE")
+    module = f"{PACKAGE}.{family}.figures.{name}"
+    if not has_module(module):
+        raise SpecError([f"FIGURE: no module {module}"])
 
     import matplotlib
 
     matplotlib.use("Agg")
-    from attention_limits.pipeline.cubes import read_or_set_aside, remake
-    from attention_limits.pipeline.digests import figure_digest
+    from attention_limits.pipeline.cubes import read, remake
 
-    given = _Cubes({path.stem: read_or_set_aside(path, remake(path)) for path in cubes})
-    drawn = importlib.import_module(module).draw(given)
-    made_of = figure_digest(module, {name: cube.attrs.get("cube_digest") for name, cube in given.items()})
-    # Both file formats store these texts unchanged, so `list` finds the digest among the bytes.
-    metadata = {".pdf": {"CreationDate": None, "Keywords": made_of}, ".png": {"Software": None, "Source": made_of}}
-    for path in (output, output.with_suffix(".png")):
+    drawn = importlib.import_module(module).draw(_Cubes({path.stem: read(path, remake(path)) for path in cubes}))
+    # Without a date.
+    for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), {"Software": None})):
         with replacing(path) as temporary:
-            drawn.savefig(temporary, metadata=metadata[path.suffix])
+            drawn.savefig(temporary, metadata=metadata)
     print(f"{output}: drawn")
-
-
-def _require_parts(experiment: Experiment) -> None:
-    """Raise SpecError when a required file or the module of an estimator is missing."""
-    if missing := experiment.missing():
-        raise SpecError([f"{experiment.path}: requires: {line}" for line in missing])
-    part: Estimator
-    for part in experiment.parts.values():
-        _require_module(part.module, f"{experiment.path}: {'data' if part.is_data else 'estimators'}.{part.name}")
-
-
-def _require_module(name: str, asked_by: str) -> None:
-    # The module is not imported: an import error inside an existing module is a bug and shows its traceback.
-    from attention_limits.pipeline.provenance import closure
-
-    try:
-        closure(name)
-    except ModuleNotFoundError as error:
-        raise SpecError([f"{asked_by}: {error}"]) from None

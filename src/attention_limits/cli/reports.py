@@ -4,11 +4,10 @@ import json
 import sys
 from pathlib import Path
 
-from attention_limits.pipeline.damage import UNREADABLE, aside_lines
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.experiment import SCALES, load_experiment
 from attention_limits.pipeline.files import canonical_json
-from attention_limits.pipeline.project import Project, load_project, results_folder
+from attention_limits.pipeline.project import load_project
 
 
 def check_command(files: list[Path]) -> None:
@@ -19,9 +18,8 @@ def check_command(files: list[Path]) -> None:
             sizes = []
             for scale in SCALES:
                 experiment = load_experiment(path, scale)
-                jobs = sum(len(part.chunks) for part in experiment.estimators.values())
-                points = sum(chunk.size for part in experiment.estimators.values() for chunk in part.chunks)
-                sizes.append(f"{scale} {points} points in {jobs} chunks")
+                chunks = [chunk for part in experiment.estimators.values() for chunk in part.chunks]
+                sizes.append(f"{scale} {sum(chunk.size for chunk in chunks)} points in {len(chunks)} chunks")
             print("; ".join([f"{path}: good", ", ".join(sizes), *experiment.missing()]))
         except SpecError as error:
             problems += error.problems
@@ -29,73 +27,32 @@ def check_command(files: list[Path]) -> None:
         raise SpecError(problems)
 
 
-def list_command(project: Path, scale: str, seed: int, results: str, settings: dict, stale: bool) -> None:
-    """Print every experiment and figure with the state of its files."""
+def list_command(project: Path, scale: str, seed: int, results: str, settings: dict) -> None:
+    """Print every experiment with the number of its files that exist, and every figure; nothing is opened."""
     loaded = load_project(project, {"scale": scale, "seed": seed, "results": results, "set": settings})
-    if stale:
-        for path in _unneeded_chunks(loaded, project):
-            print(path)
-        return
     for note in loaded.notes():
         print(note, file=sys.stderr)
-    digests = loaded.cube_digests
-    for (family, name), digest in digests.items():
-        path = loaded.cube_path(family, name)
-        chunks = loaded.chunk_paths(family, name)
-        there = sum(Path(chunk).exists() for chunk in chunks)
-        title = loaded.experiments[family][name].title
-        print(f"cube    {_cube_state(Path(path), digest):8}  {path}  ({there} of {len(chunks)} chunks)  {title}")
+
+    def there(paths: list[str]) -> str:
+        return f"{sum(Path(path).exists() for path in paths)} of {len(paths)}"
+
+    for family, experiments in loaded.experiments.items():
+        for name, experiment in experiments.items():
+            path, chunks = loaded.cube_path(family, name), loaded.chunk_paths(family, name)
+            print(f"cube    {there([path])}  {path}  ({there(chunks)} chunks)  {experiment.title}")
     for name, figure in loaded.figures.items():
-        files = [Path(path) for path in loaded.figure_paths(name)]
-        print(f"figure  {_figure_state(files, loaded.figure_digest(name)):8}  {files[0]}  {figure.title}")
-
-
-def _unneeded_chunks(project: Project, root: Path) -> list[Path]:
-    """Chunks that no scale with the same results folder needs; laptop and paper share one.
-
-    The chunks of an experiment that is left out count as needed, because its required file may come back.
-    """
-    config = {"seed": project.seed, "results": project.base, "set": dict(project.settings)}
-    sharing = [scale for scale in SCALES if results_folder(project.base, scale) == project.results]
-    needed = {
-        Path(path)
-        for loaded in (load_project(root, {"scale": scale, **config}) for scale in sharing)
-        for family, experiments in loaded.experiments.items()
-        for name in experiments
-        for path in loaded.chunk_paths(family, name)
-    }
-    kept = {Path(project.results, "chunks", item.family, item.name) for item in project.left_out}
-    found = Path(project.results, "chunks").glob("*/*/*/*.nc")
-    return sorted(path for path in found if path not in needed and path.parents[1] not in kept)
-
-
-def _cube_state(path: Path, digest: str) -> str:
-    if not path.exists():
-        return "absent"
-    import netCDF4
-
-    try:
-        with netCDF4.Dataset(path) as opened:
-            return "complete" if getattr(opened, "cube_digest", None) == digest else "stale"
-    except UNREADABLE:
-        return "damaged"
-
-
-def _figure_state(files: list[Path], digest: str) -> str:
-    if not all(path.exists() for path in files):
-        return "absent"
-    return "complete" if all(digest.encode() in path.read_bytes() for path in files) else "stale"
+        paths = loaded.figure_paths(name)
+        print(f"figure  {there(paths)}  {paths[0]}  {figure.title}")
 
 
 def summary_command(project: Path, scale: str, seed: int, results: str, settings: dict) -> None:
-    """Print the number of unconverged points of each cube, the paths of the results, and the damaged files."""
+    """Print the number of unconverged points of each cube, and the paths of the results."""
     from attention_limits.pipeline.cubes import read, remake
 
     loaded = load_project(project, {"scale": scale, "seed": seed, "results": results, "set": settings})
     lines, damaged = [], []
     for family, experiments in loaded.experiments.items():
-        for name in experiments:
-            path = Path(loaded.cube_path(family, name))
+        for path in (Path(loaded.cube_path(family, name)) for name in experiments):
             try:
                 cube = read(path, remake(path)) if path.exists() else {}
             except CubeError as error:
@@ -106,13 +63,15 @@ def summary_command(project: Path, scale: str, seed: int, results: str, settings
                     lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {estimator}' if estimator else ''}")
     print("\n".join(["points not converged, marked in the figures:", *lines] if lines else ["all points converged"]))
     made = [loaded.figure_paths(name)[0] for name in loaded.figures]
-    print("figures, each with a PNG beside it:")
-    print("\n".join(f"  {path}" for path in made if Path(path).exists()))
-    for what, path in (("audit of published numbers", "audit.md"), ("report", "report.html")):
+    print("\n".join(["figures, each with a PNG beside it:", *(f"  {path}" for path in made if Path(path).exists())]))
+    for what, path in (
+        ("audit of published numbers", "audit.md"),
+        ("report", "report.html"),
+        ("all cubes", "explorer.html"),
+    ):
         if Path(loaded.results, path).exists():
             print(f"{what}: {loaded.results}/{path}")
-    for line in (*damaged, *aside_lines(loaded.results)):
-        print(line)
+    print("\n".join(damaged), end="\n" if damaged else "")
 
 
 def show_command(cube: Path) -> None:
@@ -122,41 +81,26 @@ def show_command(cube: Path) -> None:
     dataset = read(cube, repair=remake(cube))
     attributes = dataset.attrs
     print(f"{attributes['title']}\n{attributes['summary']}\nsource: {attributes['source']}")
-    print(f"root seed {attributes['root_seed']}; " + _pairs(json.loads(attributes["versions"])))
+    print(f"root seed {attributes['root_seed']}; versions {attributes['versions']}")
     spec = json.loads(attributes["spec"])
     for name, part in spec.get("estimators", {spec.get("estimator"): spec}).items():
         print(f"estimator {name}: model {canonical_json(part['model'])}, solver {canonical_json(part['solver'])}")
-    print("coordinates")
     for name, array in dataset.coords.items():
-        values = array.values.tolist()
-        extent = f"{values[0]} … {values[-1]}" if len(values) > 4 else ", ".join(map(str, values))
-        print(f"  {name} ({len(values)}): {extent}; {array.attrs['long_name']}: {array.attrs['definition']}")
-    print("variables")
+        print(f"coordinate {name} {_extent(array)}; {array.attrs['long_name']}: {array.attrs['definition']}")
     for name, array in dataset.data_vars.items():
-        print(f"  {name} {tuple(array.dims)}: {_extent(array)}")
-        symbol = f"{array.attrs['symbol']}, " if array.attrs["symbol"] else ""
-        print(f"    {symbol}{array.attrs['long_name']}; {array.attrs['normalisation']}; {array.attrs['source']}")
-    unconverged = [
-        f"{count} of {points} points{f' of {estimator}' if estimator else ''} not converged"
-        for estimator, count, points in _unconverged(dataset)
-    ]
-    if unconverged:
-        print("; ".join(unconverged))
-
-
-def _pairs(values: dict[str, str]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in values.items())
+        print(f"variable {name} {tuple(array.dims)}: {_extent(array)}")
+        print("    " + "; ".join(array.attrs[key] for key in ("symbol", "long_name", "normalisation", "source")))
+    for estimator, count, points in _unconverged(dataset):
+        print(f"{count} of {points} points{f' of {estimator}' if estimator else ''} not converged")
 
 
 def _extent(array) -> str:
     if array.dtype.kind not in "fiub":
-        return "text"
-    present = array.astype(float).count().item()
-    missing = array.size - present
-    if not present:
-        return "all missing"
+        return ", ".join(map(str, array.values.ravel()[:5]))
+    values = array.astype(float)
+    missing = int(values.isnull().sum())
     note = f", {missing} of {array.size} missing" if missing else ""
-    return f"{array.astype(float).min().item():.6g} … {array.astype(float).max().item():.6g}{note}"
+    return f"{values.min().item():.6g} … {values.max().item():.6g}{note}"
 
 
 def _unconverged(cube) -> list[tuple[str, int, int]]:
@@ -168,12 +112,10 @@ def _unconverged(cube) -> list[tuple[str, int, int]]:
     for name in map(str, cube):
         if "converged" not in name and name not in ("escaped", "finite"):
             continue
-        array = cube[name]
-        groups = (
-            [(str(kind), array.sel(estimator=kind)) for kind in array.estimator.values]
-            if "estimator" in array.dims
-            else [(array.attrs.get("estimator", ""), array)]
-        )
-        counts = [(kind, int((part == 0).sum()), int(part.astype(float).count())) for kind, part in groups]
-        found += [item for item in counts if item[2]]
+        array = cube[name].astype(float)
+        owners = array.estimator.values.tolist() if "estimator" in array.dims else [array.attrs.get("estimator", "")]
+        for owner in owners:
+            part = array.sel(estimator=owner) if "estimator" in array.dims else array
+            if points := int(part.count()):
+                found.append((owner, int((part == 0).sum()), points))
     return found

@@ -10,6 +10,8 @@ from typing import get_args
 import numpy as np
 import xarray as xr
 
+from attention_limits.interface.extras import missing
+from attention_limits.interface.given import objects_of, with_names
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.chunks import is_current, run_chunk
 from attention_limits.pipeline.digests import point_digest
@@ -46,7 +48,8 @@ def compute(
     estimator : str
         Family and estimator, `sequence_multi_index.state_evolution`. `estimators()` lists all of them.
     model : mapping or str, optional
-        Parameters of the model, or the name of a model in `config/<family>/models.yaml` of the project.
+        Parameters of the model, or the name of a model in `config/<family>/models.yaml` of the project. A link may be an object
+        or a function of the caller; the cube records only its name.
     grid : mapping, optional
         Values by key: a number, a sequence of numbers, or `{start, stop, num}`. `describe(estimator)` lists the keys.
     replicas : int
@@ -71,12 +74,16 @@ def compute(
     Raises
     ------
     SpecError
-        If a key or a value is not allowed. All problems are reported at once, before any compute.
+        If a key or a value is not allowed; all problems are reported at once, before any compute. Also if a package is missing
+        that only this estimator needs.
     CubeError
         If a file in `folder` is damaged.
     """
     family, name = _family(estimator)
     source = Path(project, "config", family.name, "experiments", f"{experiment}.yaml")
+    if isinstance(model, Mapping) and (own := objects_of(model)):
+        _require_file(own, workers, folder)
+        model = with_names(model)
     document = _document(family, name, model, grid, replicas, solver, data, workers)
     try:
         made = experiment_of(source, document)
@@ -129,6 +136,14 @@ def _document(family: Family, name: str, model, grid, replicas, solver, data, wo
     return {**document, "estimators": {name: written}}
 
 
+def _require_file(keys: list[str], workers: int, folder) -> None:
+    """Refuse what an object of the caller cannot do: other processes do not have it, and no digest sees an edit of it."""
+    hint = "write it into a file and give 'path/to/file.py:name'"
+    wrong = [("workers", workers > 1), ("folder", folder is not None)]
+    if refused := [name for name, given in wrong if given]:
+        raise SpecError([f"{name}: not with an object as model.{key}; {hint}" for name in refused for key in keys])
+
+
 def _axis(values):
     if isinstance(values, Mapping | str):
         return _plain(values)
@@ -168,4 +183,7 @@ def _run(made: Experiment, part: Estimator, seed: int, results: str, workers: in
 
 
 def _chunk(job) -> None:
-    run_chunk(*job)
+    try:
+        run_chunk(*job)
+    except ModuleNotFoundError as error:
+        raise missing(error) from None

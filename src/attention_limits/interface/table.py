@@ -2,12 +2,15 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import pandas as pd
 import xarray as xr
 
+from attention_limits.interface.extras import missing
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.files import replacing
 
 # A variable with more values per point has one column for each, which nobody reads: trajectories, maps.
 MOST_COLUMNS = 64
@@ -64,6 +67,19 @@ def to_csv(frame: pd.DataFrame) -> str:
     if frame.attrs["left_out"]:
         lines.append(f"# left out, more than {MOST_COLUMNS} values per point: {', '.join(frame.attrs['left_out'])}")
     return "\n".join([*lines, frame.to_csv(index=False)])
+
+
+def write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table of `table` (`frame`) as Parquet; the metadata of the file hold symbol, normalisation and units.
+
+    `pandas.read_parquet(path).attrs["units"]` gives them back. Raises SpecError where pyarrow is missing.
+    """
+    try:
+        import pyarrow  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
+    with replacing(path) as temporary:
+        frame.to_parquet(temporary, engine="pyarrow", index=False)
 
 
 def grid_keys(cube: xr.Dataset) -> list[str]:

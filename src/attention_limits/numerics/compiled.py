@@ -53,7 +53,7 @@ FOLDER = _cache_folder()
 
 
 def njit(function=None, **options):
-    """`numba.njit` with the cache; without it where no folder can be written."""
+    """`numba.njit` of a function with its `options`, and with the cache; without the cache where no folder can be written."""
 
     def compiled(function):
         dispatcher = numba.njit(**options)(function)

@@ -1,9 +1,10 @@
 """Compute one chunk: copy the points that exist, compute the others, write the file."""
 
+import functools
 import importlib
-import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +12,18 @@ import xarray as xr
 
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.combine import fill
-from attention_limits.pipeline.damage import UNREADABLE
 from attention_limits.pipeline.digests import chunk_attributes, chunk_code, point_digest
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.files import canonical_json, replacing
+from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.grid import Chunk
-from attention_limits.pipeline.layout import common_attributes, write_atomic
+from attention_limits.pipeline.layout import annotate, common_attributes, write_atomic
 from attention_limits.pipeline.project import part_folder
 from attention_limits.pipeline.provenance import versions
 from attention_limits.pipeline.streams import Streams
 
-INDEX = ".index.json"
+# A number in the name of a chunk.
+_NUMBER = r"-?[0-9.]+(?:e-?[0-9]+)?"
 
 
 def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, output: Path, results: str) -> int:
@@ -34,7 +35,7 @@ def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, 
     """
     attributes = chunk_attributes(part, chunk, point_digest(part, seed))
     spec = part.effective(chunk)
-    pieces, missing = _existing(spec, attributes["point_digest"], _other_files(part, output))
+    pieces, missing = _existing(spec, attributes["point_digest"], _other_files(part, chunk, output.parent))
     computed = int(missing.sum())
     if computed:
         run = importlib.import_module(part.module).run
@@ -47,9 +48,20 @@ def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, 
             *grid, replicas = block
             values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
             asked = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
-            pieces.append(_checked(run({**asked, **tools}, streams), asked, part.module))
-    with cubes.misfits_named():
-        dataset = cubes.annotate(fill(pieces), part.family, list(spec["grid"]))
+            made = annotate(run({**asked, **tools}, streams), part.family, list(spec["grid"]))
+            axes = {**values, "replica": asked["replicas"]}
+            for name, wanted in axes.items():
+                if name not in made.coords or made[name].values.tolist() != wanted:
+                    raise CubeError(
+                        [f"{part.module}: run() returned other values of {name} than the requested {wanted}"]
+                    )
+            for name, array in made.items():
+                if array.dims[: len(axes)] != tuple(axes):
+                    raise CubeError(
+                        [f"{part.module}: the dimensions of {name} are {array.dims}, not {tuple(axes)} first"]
+                    )
+            pieces.append(made)
+    dataset = annotate(fill(pieces), part.family, list(spec["grid"]))
     dataset.attrs = {
         **common_attributes(experiment, seed, versions()),
         "title": f"{experiment.title}: {part.name}, part {chunk.name}",
@@ -107,89 +119,42 @@ def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:
             yield (index, *rest)
 
 
-def _other_files(part: Estimator, output: Path) -> list[Path]:
-    """The chunk files in the folder of `output`, without the present chunks, because these have no common points."""
-    there = [path for path in sorted(output.parent.glob("[!.]*.nc")) if path.name != output.name]
-    planned = {chunk.name for chunk in part.chunks} if there else ()
-    return [path for path in there if path.stem not in planned]
+def _other_files(part: Estimator, chunk: Chunk, folder: Path) -> Iterator[Path]:
+    """The files of a folder that may hold points of a chunk: not the present chunks, which have no common points.
+
+    The names state the ends of each axis, so a job opens few of many files.
+    """
+    axes = {**chunk.grid, "replicas": chunk.replicas}
+    pattern = re.compile("_".join(rf"{key}({_NUMBER})(?:-({_NUMBER}))?" for key in axes) + "_[0-9a-f]{8}")
+    planned = {item.name for item in part.chunks}
+    for path in sorted(folder.glob("[!.]*.nc")):
+        ends = None if path.stem in planned else pattern.fullmatch(path.stem)
+        if ends is None:
+            continue
+        spans = zip(axes.values(), ends.groups()[::2], ends.groups()[1::2], strict=True)
+        # Names have six digits.
+        if all(
+            any(float(low) <= float(f"{value:.6g}") <= float(high or low) for value in values)
+            for values, low, high in spans
+        ):
+            yield path
 
 
-def _existing(spec: dict, points: str, files: list[Path]) -> tuple[list[xr.Dataset], np.ndarray]:
+def _existing(spec: dict, points: str, files: Iterable[Path]) -> tuple[list[xr.Dataset], np.ndarray]:
     """The wanted points that `files` hold, as datasets, and the array of the missing points."""
     axes = {**spec["grid"], "replica": spec["replicas"]}
     missing = np.ones([len(values) for values in axes.values()], dtype=bool)
-    position = [{value: i for i, value in enumerate(values)} for values in axes.values()]
     pieces = []
-    for path, (made_by, held) in _index(files, list(axes)).items():
-        if made_by != points:
-            continue
-        shared = [[at[value] for value in values if value in at] for values, at in zip(held, position, strict=True)]
-        found = np.zeros_like(missing)
-        found[np.ix_(*shared)] = True
-        found &= missing
-        if not found.any():
-            continue
+    for path in files:
         try:
             dataset = cubes.read(path, repair="none needed", expect={"point_digest": points})
         except CubeError as error:
             print(f"not reused: {error}", file=sys.stderr)
             continue
+        held = [np.isin(values, dataset[key]) for key, values in axes.items()]
+        found = functools.reduce(np.logical_and.outer, held) & missing
         missing &= ~found
         for block in blocks(found):
             wanted = {key: [values[i] for i in at] for (key, values), at in zip(axes.items(), block, strict=True)}
             pieces.append(dataset.sel(wanted))
     return pieces, missing
-
-
-def _index(files: list[Path], axes: list[str]) -> dict[Path, tuple[str, list[list[float]]]]:
-    """By file: the digest of its points, and its values of each axis.
-
-    A file in the folder stores the index, so a job opens only the files that are new since the last job.
-    """
-    import netCDF4
-
-    if not files:
-        return {}
-    path = files[0].parent / INDEX
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        known = {}
-    found, changed = {}, False
-    for file in files:
-        try:
-            status = file.stat()
-        except FileNotFoundError:
-            # Snakemake removes the file of a job before the job starts.
-            continue
-        stamp = [status.st_mtime_ns, status.st_size]
-        if known.get(file.name, [None])[0] != stamp:
-            try:
-                with netCDF4.Dataset(file) as opened:
-                    held = [getattr(opened, "point_digest", ""), [opened[key][:].tolist() for key in axes]]
-            except UNREADABLE:
-                held = ["", []]
-            known[file.name], changed = [stamp, *held], True
-        found[file] = known[file.name][1:]
-    if changed:
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps({file.name: known[file.name] for file in found}), encoding="utf-8")
-    return found
-
-
-def _checked(dataset: xr.Dataset, spec: dict, module: str) -> xr.Dataset:
-    """`dataset` if it covers exactly the requested block. Raises CubeError otherwise."""
-    axes = {**spec["grid"], "replica": spec["replicas"]}
-    problems = []
-    for name, values in axes.items():
-        if name not in dataset.coords or dataset[name].values.tolist() != list(values):
-            problems.append(f"{module}: run() returned other values of {name} than the requested {values}")
-    for name in dataset.data_vars:
-        if dataset[name].dims[: len(axes)] != tuple(axes):
-            problems.append(f"{module}: {name} has dimensions {dataset[name].dims}, must begin with {tuple(axes)}")
-    for name in dataset.dims:
-        if name not in dataset.coords:
-            problems.append(f"{module}: the dimension {name} has no coordinate values")
-    if problems:
-        raise CubeError(problems)
-    return dataset

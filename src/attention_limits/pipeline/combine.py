@@ -5,16 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import xarray as xr
 
-
-class Misfit(Exception):
-    """Parts that cannot be combined.
-
-    `reason` is "names", "kind", "twice" or "dimension"; `about` names the variables, and then dimension and estimator.
-    """
-
-    def __init__(self, reason: str, *about: str):
-        self.reason, self.about = reason, about
-        super().__init__(reason, *about)
+from attention_limits.pipeline.errors import CubeError
 
 
 def union(datasets: Iterable[xr.Dataset]) -> dict[str, np.ndarray]:
@@ -33,8 +24,8 @@ def fill(datasets: list[xr.Dataset], coordinates: Mapping[str, np.ndarray] | Non
     """All datasets in one, each at its place in arrays over `coordinates`, by default the union of theirs.
 
     Places that no dataset covers are missing: NaN, or empty text. Variables of whole numbers and truth values become floats only
-    if some of their values are missing. Raises Misfit when the datasets hold different variables, when a variable has different
-    dimensions or types, and when two datasets cover the same place.
+    if some of their values are missing. Raises CubeError when the datasets hold different variables, when a variable has
+    different dimensions or types, and when two datasets cover the same place.
     """
     coordinates = union(datasets) if coordinates is None else dict(coordinates)
     position = {name: {value: i for i, value in enumerate(values.tolist())} for name, values in coordinates.items()}
@@ -49,17 +40,18 @@ def fill(datasets: list[xr.Dataset], coordinates: Mapping[str, np.ndarray] | Non
     )
     for dataset in datasets:
         if differing := set(dataset.data_vars) ^ set(names):
-            raise Misfit("names", ", ".join(sorted(map(str, differing))))
+            names = ", ".join(sorted(map(str, differing)))
+            raise CubeError([f"these variables are in some parts and not in others: {names}"])
         index = {
             name: [position[name][value] for value in dataset[name].values.tolist()] for name in map(str, dataset.dims)
         }
         for name in names:
             array = dataset.variables[name]
             if array.dims != first[name].dims or array.dtype != arrays[name].dtype:
-                raise Misfit("kind", name)
+                raise CubeError([f"{name}: has other dimensions or another type in some parts"])
             where = np.ix_(*(index[dim] for dim in array.dims))
             if covered[name][where].any():
-                raise Misfit("twice", name)
+                raise CubeError([f"{name}: two parts hold the same point"])
             arrays[name][where], covered[name][where] = array.values, True
     used = {dim for name in names for dim in first[name].dims}
     return xr.Dataset(
@@ -80,7 +72,7 @@ def _with_missing(array: np.ndarray, covered: np.ndarray) -> np.ndarray:
 
 
 def join(parts: Mapping[str, xr.Dataset], model: Mapping[str, Mapping], leading: list[str]) -> xr.Dataset:
-    """Join estimators into one dataset over the union of their grids. Raises Misfit when that cannot be done.
+    """Join estimators into one dataset over the union of their grids. Raises CubeError when that cannot be done.
 
     A variable of two or more estimators gets the dimension `estimator`; a variable of one estimator gets the attribute
     `estimator`. If one estimator scans a key that is fixed in the `model` of another one, the other one is placed at its fixed
@@ -101,7 +93,7 @@ def join(parts: Mapping[str, xr.Dataset], model: Mapping[str, Mapping], leading:
             array = parts[estimator][name]
             for dim in sorted(scanned - set(array.dims)):
                 if dim not in model[estimator]:
-                    raise Misfit("dimension", name, dim, estimator)
+                    raise CubeError([f"{name}: has the dimension {dim} in another estimator and not in {estimator}"])
                 array = array.expand_dims({dim: [model[estimator][dim]]})
             array = array.expand_dims({"estimator": [estimator]})
             first = [dim for dim in leading if dim in array.dims]

@@ -7,7 +7,7 @@ from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.files import digest
 from attention_limits.pipeline.grid import Chunk
 from attention_limits.pipeline.provenance import PACKAGE, code_digest, imported_modules
-from attention_limits.pipeline.registry import SHARED_REGISTRY, registry_module
+from attention_limits.pipeline.registry import registry_module
 
 
 def chunk_code(part: Estimator) -> str:
@@ -32,18 +32,8 @@ def point_digest(part: Estimator, seed: int) -> str:
     return part.point_digest(seed, chunk_code(part))
 
 
-def figure_digest(module: str, cubes: dict[str, str]) -> str:
-    """Digest of a figure: the code that draws it, and the digests of its cubes by their names."""
-    return digest([code_digest(module), cubes])
-
-
 def cube_digest(experiment: Experiment, seed: int) -> str:
     """Digest of a cube: its specification, texts, seed, the code of its chunks and that of the layout."""
     codes = [chunk_code(part) for part in experiment.estimators.values()]
-    layout = code_digest(*cube_modules(experiment.family))
+    layout = code_digest(f"{PACKAGE}.pipeline.layout", registry_module(experiment.family))
     return digest([experiment.effective(), experiment.title, experiment.description, seed, codes, layout])
-
-
-def cube_modules(family: str) -> list[str]:
-    """The modules that decide, with what they import, the bytes of a cube of given chunks."""
-    return [f"{PACKAGE}.pipeline.layout", SHARED_REGISTRY, registry_module(family)]

@@ -43,7 +43,7 @@ class Estimator:
     @property
     def module(self) -> str:
         """The module whose `run(spec, streams)` computes this estimator."""
-        return f"{PACKAGE}.{self.family}.estimators.{self.name}"
+        return estimator_module(self.family, self.name)
 
     @functools.cached_property
     def chunks(self) -> tuple[Chunk, ...]:
@@ -52,18 +52,11 @@ class Estimator:
 
     def chunk(self, name: str) -> Chunk:
         """The chunk with a name. Raises KeyError when there is none."""
-        for chunk in self._chunks_by_ranges.get(name.rpartition("_")[0], ()):
-            if chunk.name == name:
-                return chunk
-        raise KeyError(name)
+        return self._chunks_by_name[name]
 
     @functools.cached_property
-    def _chunks_by_ranges(self) -> dict[str, list[Chunk]]:
-        # The key is the readable part of the name: the other part is a hash, and a job that needs one chunk saves its time.
-        found: dict[str, list[Chunk]] = {}
-        for chunk in self.chunks:
-            found.setdefault(chunk.ranges, []).append(chunk)
-        return found
+    def _chunks_by_name(self) -> dict[str, Chunk]:
+        return {chunk.name: chunk for chunk in self.chunks}
 
     def described(self) -> dict:
         """Model, grid, replicas and solver as plain data, with the name of the data that is read."""
@@ -76,16 +69,17 @@ class Estimator:
             "family": self.family,
             "experiment": self.experiment,
             "estimator": self.name,
-            "model": copy.deepcopy(self.model),
-            "grid": copy.deepcopy(chunk.grid),
-            "replicas": list(chunk.replicas),
-            "solver": copy.deepcopy(self.solver),
+            "model": self.model,
+            "grid": chunk.grid,
+            "replicas": chunk.replicas,
+            "solver": self.solver,
+            **({} if self.reads is None else {"reads": self.reads._identity()}),
         }
-        return plain if self.reads is None else {**plain, "reads": copy.deepcopy(self.reads._identity())}
+        return copy.deepcopy(plain)
 
     def point_digest(self, seed: int, code: str) -> str:
         """Digest of everything that decides the numbers at one grid value and replica: equal digests, equal points."""
-        shared = [self.family, self.experiment, self.name, self.model, list(self.grid), self.solver, seed, code]
+        shared = [self.family, self.experiment, self._identity(), seed, code]
         return digest(shared if self.reads is None else [*shared, self.reads._identity()])
 
     def data_chunks(self, chunk: Chunk) -> list[Chunk]:
@@ -96,6 +90,11 @@ class Estimator:
 
     def _identity(self) -> dict:
         return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver}
+
+
+def estimator_module(family: str, name: str) -> str:
+    """The module of an estimator or of data."""
+    return f"{PACKAGE}.{family}.estimators.{name}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.estimator import Estimator, Experiment, estimator_module
 from attention_limits.pipeline.grid import axis_values, single
 from attention_limits.pipeline.provenance import PACKAGE, has_module
 from attention_limits.pipeline.specification import (
@@ -36,7 +36,7 @@ _Parts = dict[Name, dict]
 
 
 class Overlay(Section):
-    """Values that replace those of the file at one scale. All its estimators and data are also in the file."""
+    """Values that replace those of the file at one scale."""
 
     model: dict = {}
     data: _Parts = {}
@@ -53,24 +53,22 @@ class Scales(Section):
 class File(Section):
     """One experiment file: one cube, computed by one or several estimators on their grids."""
 
-    title: Annotated[_Text, Field(description="One line; the title of the cube.")]
-    description: Annotated[_Text, Field(description="One paragraph; the summary of the cube.")]
-    model: Annotated[
-        dict | str,
-        Field(
-            description="Parameters of all estimators, or the name of a model of models.yaml, or {base: name} and other values."
+    title: _Text = Field(description="One line; the title of the cube.")
+    description: _Text = Field(description="One paragraph; the summary of the cube.")
+    model: dict | str = Field(
+        {},
+        description=(
+            "Parameters of all estimators, or the name of a model of models.yaml, or {base: name} and other values."
         ),
-    ] = {}
-    requires: Annotated[
-        dict[_Path, _Source],
-        Field(
-            description="Paths of files, relative to the project. While one is missing, the workflow leaves out the experiment."
+    )
+    requires: dict[_Path, _Source] = Field(
+        {},
+        description=(
+            "Paths of files, relative to the project. While one is missing, the workflow leaves out the experiment."
         ),
-    ] = {}
-    data: Annotated[_Parts, Field(description="Data that estimators read, by name: grid, replicas, solver.")] = {}
-    estimators: Annotated[
-        _Parts, Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
-    ]
+    )
+    data: _Parts = Field({}, description="Data that estimators read, by name: grid, replicas, solver.")
+    estimators: _Parts = Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
     scales: Scales = Scales()
 
 
@@ -120,10 +118,8 @@ def experiment_of(path: Path, document: dict, scale: str = "laptop", settings: M
     experiments = {}
     for which in SCALES if not found else ():
         overlay = document.get("scales", {}).get(which, {})
-        wrong = _unknown_names(document, overlay)
-        if not wrong:
-            fixed = {*own, *overlay.get("model", {})}
-            experiments[which], wrong = _expand(path, which, _overlaid(document, overlay), fixed, family)
+        fixed = {*own, *overlay.get("model", {})}
+        experiments[which], wrong = _expand(path, which, _overlaid(document, overlay), fixed, family)
         # A problem of the file itself appears at every scale; it is reported once. Others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
@@ -153,16 +149,6 @@ def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[str
     return document, [], [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
 
 
-def _unknown_names(document: dict, overlay: Mapping) -> list[Problem]:
-    """The estimators and data that only an overlay has."""
-    return [
-        ((section, name), f"unknown key; allowed: {', '.join(document.get(section, {})) or 'none'}")
-        for section in SECTIONS
-        for name in overlay.get(section, {})
-        if name not in document.get(section, {})
-    ]
-
-
 def _overlaid(base: dict, overlay: Mapping) -> dict:
     """`base` with the values of `overlay` in it, mapping by mapping.
 
@@ -186,8 +172,10 @@ def _expand(
     listed = [(section, *item) for section in SECTIONS for item in document.get(section, {}).items()]
     for section, name, written in listed:
         classes = getattr(family, section)
-        if name not in classes:
-            found.append(((section, name), f"no such estimator; allowed: {', '.join(classes) or 'none'}"))
+        module = estimator_module(family.name, name)
+        if name not in classes or not has_module(module):
+            allowed = f"no such estimator; allowed: {', '.join(classes) or 'none'}"
+            found.append(((section, name), f"no module {module}" if name in classes else allowed))
             read |= set(model)
             continue
         read |= fields(classes[name], "model")
@@ -199,10 +187,25 @@ def _expand(
         if part is not None and (reads := getattr(part, "reads", None)) and reads not in data:
             wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
         found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
-        if not found:
-            parts[section][name] = _estimator(
-                path, family, name, part, list(written.get("grid", {})), document, parts["data"]
-            )
+        if found:
+            continue
+        # The order of the file is that of the dimensions of the cube.
+        grid = {key: getattr(part.grid, key) for key in written.get("grid", {})}
+        parts[section][name] = Estimator(
+            family=family.name,
+            experiment=path.stem,
+            name=name,
+            specification=type(part),
+            model={key: value for key, value in part.model.plain().items() if key not in grid},
+            grid=grid,
+            replicas=part.replicas,
+            solver=part.solver.plain(),
+            resources=part.resources.plain(),
+            blocks=dict(part.chunk) if isinstance(part, Specification) else single(grid),
+            project=path.absolute().parents[3],
+            reads=parts["data"].get(getattr(part, "reads", None)),
+            requires=tuple(document.get("requires", {})),
+        )
     unknown = [key for key in model if key not in read]
     found += [(("model", key), f"unknown key; allowed: {', '.join(sorted(read)) or 'none'}") for key in unknown]
     wanted = [written.get("reads") for written in document["estimators"].values()]
@@ -215,34 +218,6 @@ def _expand(
         return None, list(dict.fromkeys(found))
     texts = document["title"], " ".join(document["description"].split())
     return Experiment(path, family.name, path.stem, scale, *texts, document.get("requires", {}), **parts), []
-
-
-def _estimator(
-    path: Path,
-    family: Family,
-    name: str,
-    part: Specification,
-    keys: list[str],
-    document: dict,
-    data: dict[str, Estimator],
-) -> Estimator:
-    # The order of the file is that of the dimensions of the cube.
-    grid = {key: getattr(part.grid, key) for key in keys}
-    return Estimator(
-        family=family.name,
-        experiment=path.stem,
-        name=name,
-        specification=type(part),
-        model={key: value for key, value in part.model.plain().items() if key not in grid},
-        grid=grid,
-        replicas=part.replicas,
-        solver=part.solver.plain(),
-        resources=part.resources.plain(),
-        blocks=dict(part.chunk) if isinstance(part, Specification) else single(grid),
-        project=path.absolute().parents[3],
-        reads=data.get(getattr(part, "reads", None)),
-        requires=tuple(document.get("requires", {})),
-    )
 
 
 def _validated(

@@ -17,12 +17,11 @@ from attention_limits.pipeline.yaml_reader import read_yaml
 class FigureEntry(Section):
     """One figure: its module and its cubes."""
 
-    title: Annotated[str, Field(min_length=1, description="One line.")]
-    cubes: Annotated[list[Name], Field(min_length=1, description="Experiments of the family.")]
-    same_model: Annotated[
-        list[str],
-        Field(description="Keys of the model that must have the same value in all cubes of the figure."),
-    ] = []
+    title: str = Field(min_length=1, description="One line.")
+    cubes: list[Name] = Field(min_length=1, description="Experiments of the family.")
+    same_model: list[str] = Field(
+        [], description="Keys of the model that must have the same value in all cubes of the figure."
+    )
     module: Annotated[
         Name | None,
         Field(description="Module in the folder figures of the family, if its name is not that of the figure."),

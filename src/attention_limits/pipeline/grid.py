@@ -22,13 +22,8 @@ class Chunk:
         It contains no index, so a larger grid or more replicas never give an old name to new content.
         """
         exact = {key: [float(value).hex() for value in values] for key, values in self.grid.items()}
-        return f"{self.ranges}_{digest([exact, self.replicas])[:8]}"
-
-    @property
-    def ranges(self) -> str:
-        """The readable part of the name; it needs no hash."""
         parts = [key + _span(values) for key, values in self.grid.items()] + ["replicas" + _span(self.replicas)]
-        return "_".join(parts)
+        return "_".join([*parts, digest([exact, self.replicas])[:8]])
 
     @property
     def size(self) -> int:

@@ -1,13 +1,14 @@
-"""The bytes of a cube, given its chunks: this module joins, describes and writes them.
+"""The bytes of a data file: joins estimators, describes variables and coordinates, writes.
 
-The digest of a cube contains the code of this module and of the modules that it imports. Therefore it imports no messages, no
-YAML and no schema. Other modules check and explain: `cubes` reads and validates files, `merge` finds the chunks.
+The digest of a cube contains the code of this module and of the modules that it imports: no YAML and no schema. `cubes` reads
+the files, `merge` finds the chunks.
 """
 
 import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -15,55 +16,83 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.pipeline.combine import join
+from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.files import canonical_json, digest, replacing
 from attention_limits.pipeline.registry import registry
 
-CONVENTIONS = "CF-1.11"
 
+def annotate(dataset: xr.Dataset, family: str, grid: list[str]) -> xr.Dataset:
+    """A copy of `dataset` with the registry's attributes on every variable and coordinate, and no other attributes.
 
-def load(path: Path) -> xr.Dataset:
-    """The whole data file in memory. Raises what the netCDF library raises when it cannot be read."""
-    with xr.open_dataset(path, engine="netcdf4", decode_times=False) as opened:
-        return opened.load()
-
-
-def joined(experiment, parts: dict[str, xr.Dataset]) -> xr.Dataset:
-    """The estimators of an `Experiment` in one dataset, without attributes. Raises Misfit when they do not fit."""
-    models = {name: part.model for name, part in experiment.estimators.items()}
-    return join(parts, models, ["estimator", *grid_keys(experiment), "replica"])
-
-
-def grid_keys(experiment) -> list[str]:
-    """The grid keys of all estimators of an `Experiment`, in the order in which they appear."""
-    return list({key: None for part in experiment.estimators.values() for key in part.grid})
-
-
-def described(dataset: xr.Dataset, family: str) -> xr.Dataset:
-    """A copy with the registry's attributes on every variable and coordinate, and no other attributes.
-
-    Only the attribute `estimator` of a variable is kept. Raises KeyError for a name that is not in the registry.
+    `grid` lists the grid keys of the experiment. A variable's dimensions must be some of (estimator, grid keys, replica)
+    followed by exactly the registered ones. Only the attribute `estimator` of a variable is kept. Raises CubeError naming every
+    unregistered variable or coordinate and every wrong dimension.
     """
     known, result = registry(family), dataset.copy()
-    result.attrs = {}
+    leading, problems, result.attrs = ["estimator", *grid, "replica"], [], {}
     for name in map(str, result.data_vars):
         array = result[name]
+        if name not in known.variables:
+            problems.append(f"{name}: not in the registry of variables of {family}")
+            continue
+        wanted = (*(dim for dim in leading if dim in array.dims), *known.variables[name].dims)
+        if array.dims != wanted:
+            problems.append(f"{name}: has dimensions {array.dims}, must have {wanted}")
         kept = {key: array.attrs[key] for key in ("estimator",) if key in array.attrs}
-        fields = ("long_name", "symbol", "normalisation", "units", "source")
-        array.attrs = {**{key: getattr(known.variables[name], key) for key in fields}, **kept}
-        if array.dtype == bool or array.dtype.kind in "OUT":
-            del array.attrs["units"]
-    for name in sorted(str(name) for name in result.coords):
-        fields = ("long_name", "symbol", "definition", "units")
-        result[name].attrs = {key: getattr(known.coordinates[name], key) for key in fields}
-        if result[name].dtype.kind in "OUT":
-            del result[name].attrs["units"]
+        array.attrs = {**_attributes(array, known.variables[name], "normalisation", "source"), **kept}
+    for name in sorted({str(name) for name in result.coords} | {str(dim) for dim in result.dims}):
+        if name not in known.coordinates:
+            problems.append(f"{name}: not in the registry of coordinates of {family}")
+        elif name not in result.coords:
+            problems.append(f"{name}: the dimension has no coordinate values")
+        else:
+            result[name].attrs = _attributes(result[name], known.coordinates[name], "definition")
+    if problems:
+        raise CubeError(problems)
     return result
+
+
+def _attributes(array: xr.DataArray, record, *more: str) -> dict[str, str]:
+    # Texts and truth values have no units.
+    units = () if array.dtype == bool or array.dtype.kind in "OUT" else ("units",)
+    return {key: getattr(record, key) for key in ("long_name", "symbol", *more, *units)}
+
+
+def linked(dataset: xr.Dataset) -> xr.Dataset:
+    """A copy in which each variable names its error and its flags of convergence in the CF attribute `ancillary_variables`."""
+    result = dataset.copy()
+    for name, array in result.data_vars.items():
+        found = [other for other in map(str, dataset.data_vars) if _belongs(dataset, other, str(name))]
+        array.attrs = {**array.attrs, **({"ancillary_variables": " ".join(found)} if found else {})}
+    return result
+
+
+def _belongs(dataset, other, name):
+    """Whether `other` is the error of the variable `name`, or a flag of the estimator that computes it."""
+    ours, theirs = dataset[name], dataset[other]
+    of_error = is_flag(name) or _measured(name) in dataset.data_vars
+    if other == name or of_error or not set(theirs.dims) <= set(ours.dims):
+        return False
+    if _measured(other) == name:
+        return True
+    shared = ours.attrs.get("estimator") == theirs.attrs.get("estimator") or "estimator" in ours.dims
+    return is_flag(other) and shared
+
+
+def _measured(name):
+    """The variable whose error has this name: `mmse` of `mmse_error`, `coefficient_target` of `coefficient_error_target`."""
+    return name.replace("_error", "", 1) if "_error" in name else None
+
+
+def is_flag(name: str) -> bool:
+    """Whether a variable says of each point whether its computation converged (`converged`, `finite`, `escaped`)."""
+    return name in ("finite", "escaped") or re.search("(^|_)converged($|_)", name) is not None
 
 
 def common_attributes(experiment, seed: int, versions: dict[str, str]) -> dict[str, str]:
     """The attributes that chunk files and cubes of an `Experiment` share."""
     return {
-        "Conventions": CONVENTIONS,
+        "Conventions": "CF-1.11",
         "title": experiment.title,
         "summary": experiment.description,
         "source": registry(experiment.family).source,
@@ -72,15 +101,19 @@ def common_attributes(experiment, seed: int, versions: dict[str, str]) -> dict[s
     }
 
 
-def cube_attributes(experiment, seed: int, versions: dict[str, str], cube_digest: str) -> dict[str, str]:
-    """The attributes of a cube."""
+def cube_of(experiment, parts: dict[str, xr.Dataset], seed: int, versions: dict, cube_digest: str) -> xr.Dataset:
+    """The cube of an `Experiment` from the datasets of its estimators. Raises CubeError when they do not fit."""
+    grid = list({key: None for part in experiment.estimators.values() for key in part.grid})
+    models = {name: part.model for name, part in experiment.estimators.items()}
+    cube = linked(annotate(join(parts, models, ["estimator", *grid, "replica"]), experiment.family, grid))
     spec = experiment.effective()
-    return {
+    cube.attrs = {
         **common_attributes(experiment, seed, versions),
         "spec": canonical_json(spec),
         "spec_digest": digest(spec),
         "cube_digest": cube_digest,
     }
+    return cube
 
 
 def data_digest(dataset: xr.Dataset) -> str:

@@ -2,7 +2,6 @@
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,13 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from attention_limits.pipeline.digests import chunk_code, cube_digest, figure_digest
+from attention_limits.pipeline.digests import chunk_code, cube_digest
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import SECTIONS, load_experiment, load_family
+from attention_limits.pipeline.experiment import load_experiment, load_family
 from attention_limits.pipeline.figures import Figure, load_figures
+from attention_limits.pipeline.files import digest
+from attention_limits.pipeline.provenance import code_digest
 from attention_limits.pipeline.specification import NAME, Name, Section, Whole, validated
 from attention_limits.pipeline.yaml_reader import read_yaml, typed
 
@@ -34,23 +35,18 @@ _Path = Annotated[
 class Run(Section):
     """The options of one run of the workflow. They contain no parameter of an experiment."""
 
-    scale: Annotated[
-        Literal["laptop", "paper", "smoke"],
-        Field(
-            description="Replicas and sizes. paper extends the results of laptop; smoke is a quick test, in the folder smoke."
+    scale: Literal["laptop", "paper", "smoke"] = Field(
+        "laptop",
+        description=(
+            "Replicas and sizes. paper extends the results of laptop; smoke is a quick test, in the folder smoke."
         ),
-    ] = "laptop"
-    seed: Annotated[Whole, Field(ge=0, description="Root seed of all random streams.")] = 0
-    results: Annotated[
-        _Path, Field(description="Folder of all results, relative to the working directory or absolute.")
-    ] = RESULTS
-    project: Annotated[_Path, Field(description="Folder that holds config/. Default: the folder of the Snakefile.")] = (
-        "."
     )
-    families: Annotated[
-        Literal["all"] | Annotated[list[Name], Field(min_length=1)],
-        Field(description="Families to compute: all, or a list of folders of config/."),
-    ] = "all"
+    seed: Whole = Field(0, ge=0, description="Root seed of all random streams.")
+    results: _Path = Field(RESULTS, description="Folder of all results, relative to the working directory or absolute.")
+    project: _Path = Field(".", description="Folder that holds config/. Default: the folder of the Snakefile.")
+    families: Literal["all"] | Annotated[list[Name], Field(min_length=1)] = Field(
+        "all", description="Families to compute: all, or a list of folders of config/."
+    )
     set: Annotated[
         dict[Name, dict[Name, dict]],
         BeforeValidator(typed),
@@ -131,15 +127,6 @@ class Project:
         prefix = load_family(family).prefix
         return name if name.startswith(f"{prefix}_") else f"{prefix}_{name}"
 
-    def repeated_rules(self) -> list[str]:
-        """Names that more than one rule would have."""
-        rules = [*self.figures, *self.experiments]
-        for family in self.experiments:
-            names = [name for section in SECTIONS for name in self.names(family, section)]
-            rules += [self.rule_name(family, name) for name in ("cube", *names)]
-        counts = Counter(rules)
-        return [name for name, count in counts.items() if count > 1]
-
     def part(self, family: str, experiment: str, name: str) -> Estimator:
         """An estimator of an experiment, or data of it."""
         return self.experiments[family][experiment].parts[name]
@@ -159,9 +146,10 @@ class Project:
         return {(item.family, item.name): cube_digest(item, self.seed) for item in self._all()}
 
     def figure_digest(self, name: str) -> str:
-        """The digest of one figure."""
+        """The digest of one figure: the code that draws it, and the digests of its cubes."""
         figure = self.figures[name]
-        return figure_digest(figure.module, {cube: self.cube_digests[figure.family, cube] for cube in figure.cubes})
+        cubes = {cube: self.cube_digests[figure.family, cube] for cube in figure.cubes}
+        return digest([code_digest(figure.module), cubes])
 
     def _all(self) -> list[Experiment]:
         return [item for group in self.experiments.values() for item in group.values()]
@@ -201,8 +189,13 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     experiments, left_out = {}, []
     for family in chosen:
         for path in sorted((folder / family / "experiments").glob("*.yaml")):
+            # Both are names in targets and in the lines of the shell.
+            if not all(re.fullmatch(NAME, name) for name in (family, path.stem)):
+                allowed = "allowed: a name of a-z, 0-9 and _ that begins with a letter"
+                found.append(f"{path}: the family and the file: {allowed}")
+                continue
             try:
-                experiment = _named_experiment(path, run)
+                experiment = load_experiment(path, run.scale, run.set)
             except SpecError as error:
                 found += error.problems
                 continue
@@ -219,24 +212,4 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         figures |= mine
     if found:
         raise SpecError(found)
-    project = Project(run.scale, run.seed, run.results, run.set, experiments, figures, tuple(left_out))
-    if twice := project.repeated_rules():
-        raise SpecError(
-            [f"{name}: two rules have this name: an estimator, data, a figure or a family" for name in twice]
-        )
-    return project
-
-
-def _named_experiment(path: Path, run: Run) -> Experiment:
-    # Both are names in targets and in the lines of the shell.
-    if not all(re.fullmatch(NAME, name) for name in (path.parents[1].name, path.stem)):
-        allowed = "allowed: a name of a-z, 0-9 and _ that begins with a letter"
-        raise SpecError([f"{path}: the family and the file: {allowed}"])
-    experiment = load_experiment(path, run.scale, run.set)
-    if not experiment.missing():
-        try:
-            for part in experiment.parts.values():
-                chunk_code(part)
-        except ModuleNotFoundError as error:
-            raise SpecError([f"{path}: {error}"]) from None
-    return experiment
+    return Project(run.scale, run.seed, run.results, run.set, experiments, figures, tuple(left_out))

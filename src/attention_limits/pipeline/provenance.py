@@ -6,7 +6,6 @@ This module parses the source files and does not import them, so it is fast enou
 import ast
 import functools
 import hashlib
-import tomllib
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
@@ -17,18 +16,8 @@ SOURCE = Path(__file__).parents[1]
 # Modules that cannot change a number: an edit to them must not rerun anything.
 INERT = frozenset({PACKAGE, f"{PACKAGE}.pipeline.progress"})
 
-_DISTRIBUTION = "attention-limits"
-_RECORDED = ("numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "optax", "tokenizers")
-
-
-def closure(module: str) -> list[Path]:
-    """The files of this package that importing `module` may execute, itself included, sorted by module name.
-
-    Follows `import` and `from` wherever they stand (functions included), submodules, relative imports and the
-    `__init__` files of parent packages. Imports whose name is made at run time are not seen.
-    Raises ModuleNotFoundError when `module` has no file.
-    """
-    return [_file(name) for name in _closure(module)]
+_WITH_DOCSTRING = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_RECORDED = ("attention-limits", "numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "optax", "tokenizers")
 
 
 def has_module(module: str) -> bool:
@@ -37,16 +26,20 @@ def has_module(module: str) -> bool:
 
 
 @functools.cache
-def _closure(module: str) -> tuple[str, ...]:
-    if _file(module) is None:
+def closure(module: str) -> tuple[str, ...]:
+    """The modules of this package that importing `module` may execute, itself included, sorted.
+
+    Follows `import` and `from` wherever they stand (functions included), submodules, relative imports and the `__init__` files of
+    parent packages. Imports whose name is made at run time are not seen. Raises ModuleNotFoundError when `module` has no file.
+    """
+    if not has_module(module):
         raise ModuleNotFoundError(f"{PACKAGE} has no module {module!r} below {SOURCE}", name=module)
     found, open_ = set(), [module]
     while open_:
         name = open_.pop()
-        if name in found or name in INERT:
-            continue
-        found.add(name)
-        open_ += _imports(name)
+        if name not in found and name not in INERT:
+            found.add(name)
+            open_ += _imports(name)
     return tuple(sorted(found))
 
 
@@ -59,11 +52,6 @@ def _file(module: str) -> Path | None:
         if candidate.is_file():
             return candidate
     return None
-
-
-@functools.cache
-def _tree(module: str) -> ast.Module:
-    return ast.parse(_file(module).read_bytes(), filename=str(_file(module)))
 
 
 def imported_modules(file: Path) -> list[str]:
@@ -80,7 +68,7 @@ def imported_modules(file: Path) -> list[str]:
 def _imports(module: str) -> list[str]:
     is_package = _file(module).name == "__init__.py"
     here = module.split(".") if is_package else module.split(".")[:-1]
-    named = _named(_tree(module), here)
+    named = _named(ast.parse(_file(module).read_bytes()), here)
     # The parents of every imported module run first.
     parents = set()
     for name in named | {module}:
@@ -103,11 +91,12 @@ def _named(tree: ast.Module, here: list[str]) -> set[str]:
 
 
 def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> str:
-    """sha256 of the syntax of all code that `module` (and the modules in `more`) can execute.
+    """sha256 of all code that `module` (and the modules in `more`) can execute.
 
-    Comments, docstrings, formatting and the place of the checkout do not enter. The bytes of `extra_files` do.
+    Comments, docstrings, formatting, the messages of `raise` and the place of the checkout do not enter. The bytes of
+    `extra_files` do.
     """
-    names = sorted(set().union(*(_closure(name) for name in (module, *more))))
+    names = sorted(set().union(*(closure(name) for name in (module, *more))))
     total = hashlib.sha256()
     for name in names:
         total.update(f"{name} {_module_digest(name)}\n".encode())
@@ -118,46 +107,20 @@ def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> st
 
 @functools.cache
 def _module_digest(name: str) -> str:
-    return hashlib.sha256(_syntax(_tree(name)).encode()).hexdigest()
+    return hashlib.sha256(_plain_code(_file(name).read_bytes()).encode()).hexdigest()
 
 
-def _syntax(node) -> str:
-    """A syntax tree as text, the same for all supported versions of Python.
-
-    The text of `ast.dump` depends on the version: later ones add empty fields. This function leaves them out.
-    """
-    if isinstance(node, list):
-        return "[" + ",".join(map(_syntax, node)) + "]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields = []
-    for key, value in ast.iter_fields(node):
-        if key == "body" and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            value = _without_docstring(value)
-        # A literal None is the value of a Constant; elsewhere None means that a field is absent.
-        if (value is not None and value != []) or isinstance(node, ast.Constant):
-            fields.append(f"{key}={_syntax(value)}")
-    return f"{type(node).__name__}({','.join(fields)})"
-
-
-def _without_docstring(body: list) -> list:
-    value = getattr(body[0], "value", None) if body and isinstance(body[0], ast.Expr) else None
-    return body[1:] if isinstance(value, ast.Constant) and isinstance(value.value, str) else body
+def _plain_code(source: bytes) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise):
+            node.exc = node.cause = None
+        elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return ast.unparse(tree)
 
 
 def versions() -> dict[str, str]:
     """Versions of the packages that compute the numbers, and of this one; a missing package is left out."""
-    found = {}
-    for name in (_DISTRIBUTION, *_RECORDED):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found | _of_checkout()
-
-
-def _of_checkout() -> dict[str, str]:
-    """The version of the checkout that contains this file, if any. The installed version may be older, or missing."""
-    file = SOURCE.parents[1] / "pyproject.toml"
-    project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {}) if file.is_file() else {}
-    return {_DISTRIBUTION: project["version"]} if project.get("name") == _DISTRIBUTION else {}
+    there = {item.name.lower() for item in metadata.distributions()}
+    return {name: metadata.version(name) for name in _RECORDED if name.lower() in there}

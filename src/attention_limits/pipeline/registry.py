@@ -3,9 +3,6 @@
 import importlib
 from dataclasses import dataclass
 
-# The module of the coordinates that mean the same in every family.
-SHARED_REGISTRY = "attention_limits.pipeline.coordinates"
-
 
 @dataclass(frozen=True)
 class Coordinate:
@@ -16,6 +13,22 @@ class Coordinate:
     symbol: str
     definition: str
     units: str = "1"
+
+
+# Coordinates that mean the same in every family.
+COORDINATES = (
+    Coordinate("estimator", "way of computing", "", "name of the estimator in the experiment file"),
+    Coordinate(
+        "replica", "independent repetition", "r", "number of the repetition, from 0; selects the random streams"
+    ),
+    Coordinate("iteration", "iteration of the algorithm", "t", "number of updates done"),
+    Coordinate(
+        "layer", "layer of the student", "l", "from 1, in order of application; row of W where it has no layers"
+    ),
+    Coordinate("layer_star", "layer of the teacher", "k", "as for the student"),
+    Coordinate("token", "token", "a", "position in the sequence, from 1"),
+    Coordinate("init", "starting point", "", "where the iteration starts"),
+)
 
 
 @dataclass(frozen=True)
@@ -49,9 +62,8 @@ def registry(family: str) -> Registry:
 
     Raises ModuleNotFoundError when the family has no such module.
     """
-    shared = importlib.import_module(SHARED_REGISTRY)
     own = importlib.import_module(registry_module(family))
-    coordinates = (*shared.COORDINATES, *own.COORDINATES)
+    coordinates = (*COORDINATES, *own.COORDINATES)
     return Registry(own.SOURCE, {item.name: item for item in own.VARIABLES}, {item.name: item for item in coordinates})
 
 

@@ -13,7 +13,6 @@ Numbers are strict: text and truth values are no numbers. `Whole` accepts 1.0e+3
 
 import functools
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -37,7 +36,7 @@ Name = Annotated[str, Field(pattern=NAME)]
 class Section(BaseModel):
     """A mapping with known keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def plain(self) -> dict:
         """The values as plain data, without the keys that have no value."""
@@ -47,21 +46,20 @@ class Section(BaseModel):
 class Range(Section):
     """Evenly spaced values, both ends included."""
 
-    start: Annotated[float, Field(description="First value.")]
-    stop: Annotated[float, Field(description="Last value, included.")]
-    num: Annotated[Whole, Field(ge=1, le=100_000, description="Number of values.")]
-    spacing: Annotated[
-        Literal["linear", "log"], Field(description="Even spacing of the values or of their logarithms.")
-    ] = "linear"
+    start: float = Field(description="First value.")
+    stop: float = Field(description="Last value, included.")
+    num: Whole = Field(ge=1, le=100_000, description="Number of values.")
+    spacing: Literal["linear", "log"] = Field(
+        "linear", description="Even spacing of the values or of their logarithms."
+    )
 
 
 class Values(Section):
     """A list of values."""
 
-    values: Annotated[
-        list[Annotated[float, Field(description="One value of the axis.")]],
-        Field(min_length=1, max_length=100_000, description="The values, strictly increasing."),
-    ]
+    values: list[Annotated[float, Field(description="One value of the axis.")]] = Field(
+        min_length=1, max_length=100_000, description="The values, strictly increasing."
+    )
 
 
 # The axis of a grid key. A file writes a Range, or Values, or the word model for the value of the key in the model.
@@ -76,9 +74,9 @@ class Nothing(Section):
 class Resources(Section):
     """Threads, memory and time of one job. They never change a number."""
 
-    threads: Annotated[Whole, Field(ge=1, le=1024, description="Cores of one job.")] = 1
-    memory: Annotated[Whole, Field(ge=100, description="Memory of one job in megabytes.")] = 1000
-    minutes: Annotated[Whole, Field(ge=1, description="Longest run time of one job in minutes.")] = 60
+    threads: Whole = Field(1, ge=1, le=1024, description="Cores of one job.")
+    memory: Whole = Field(1000, ge=100, description="Memory of one job in megabytes.")
+    minutes: Whole = Field(60, ge=1, description="Longest run time of one job in minutes.")
 
 
 class DataSpecification(Section):
@@ -87,9 +85,7 @@ class DataSpecification(Section):
     model: Nothing = Nothing()
     grid: Nothing = Nothing()
     solver: Nothing = Nothing()
-    replicas: Annotated[
-        Whole, Field(ge=1, le=1_000_000, description="Number of independent repetitions at each grid value.")
-    ] = 1
+    replicas: Whole = Field(1, ge=1, le=1_000_000, description="Number of independent repetitions at each grid value.")
     resources: Resources = Resources()
 
     @classmethod
@@ -114,16 +110,9 @@ class DataSpecification(Section):
 class Specification(DataSpecification):
     """One estimator. An estimator that reads data adds the key `reads` with the names of the data that it can read."""
 
-    chunk: Annotated[
-        dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]],
-        Field(description="Numbers of values in one job, by grid key and for replicas; without a key, all values."),
-    ] = {}
-
-
-def problems_of(cls: type[BaseModel], error: ValidationError) -> list[Problem]:
-    """The errors of pydantic as key path and message: value, allowed values, hint."""
-    schema = json_schema(cls)
-    return sorted({_problem(schema, item) for item in error.errors(include_url=False)})
+    chunk: dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]] = Field(
+        {}, description="Numbers of values in one job, by grid key and for replicas; without a key, all values."
+    )
 
 
 # pydantic has these names for the bounds of a number that a function looks at first.
@@ -143,11 +132,11 @@ def json_schema(cls: type[BaseModel]) -> dict:
 
 
 def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Problem]]:
-    """An instance and no problems, or None and the problems."""
+    """An instance and no problems, or None and the problems: key path and message with the value and what is allowed."""
     try:
         return cls.model_validate(value), []
     except ValidationError as error:
-        return None, problems_of(cls, error)
+        return None, sorted({_problem(json_schema(cls), item) for item in error.errors(include_url=False)})
 
 
 def _problem(schema: dict, item: dict) -> Problem:
@@ -168,8 +157,6 @@ def _problem(schema: dict, item: dict) -> Problem:
     if item["type"] in ("union_tag_invalid", "union_tag_not_found"):
         key, names = node["discriminator"]["propertyName"], ", ".join(sorted(node["discriminator"]["mapping"]))
         return (*keys, key), f"{json.dumps(value.get(key))}: allowed: {names}"
-    if isinstance(value, str) and (hint := _number_hint(value)):
-        return keys, f"YAML reads {value} as text; write {hint}; allowed: {allowed}"
     return keys, f"{json.dumps(value, default=str)}: allowed: {allowed}"
 
 
@@ -202,18 +189,6 @@ def _resolved(schema: dict, node: dict) -> dict:
         if len(members) == 1:
             return _resolved(schema, {**members[0], **{key: item for key, item in node.items() if key != "anyOf"}})
     return node
-
-
-_NUMBER_TEXT = re.compile(r"([-+]?)(\d+)?(?:\.(\d*))?[eE]([-+]?)(\d+)")
-
-
-def _number_hint(text: str) -> str | None:
-    """How to write a number that YAML 1.1 reads as text, or None when the text is no number."""
-    match = _NUMBER_TEXT.fullmatch(text.strip())
-    if not match or not (match[2] or match[3]):
-        return None
-    sign, whole, fraction, exponent_sign, exponent = match.groups()
-    return f"{sign}{whole or 0}.{fraction or 0}e{exponent_sign or '+'}{exponent}"
 
 
 _TYPES = {

@@ -16,6 +16,8 @@ START = 0.1
 AGREEMENT = 1e-4
 # Pairs of steps and gradient changes that L-BFGS keeps. With 20 pairs it needs up to a third more iterations.
 MEMORY = 60
+# Numbers of iterations after which a descent with a known curvature changes the scales of its parameters.
+RESCALED = (30, 130, 330)
 
 
 @dataclass(frozen=True)
@@ -41,21 +43,45 @@ class Descent:
     converged: bool
 
 
-def descend(function: Callable, start, max_iterations: int, tolerance: float, memory: int = MEMORY) -> Descent:
+def descend(
+    function: Callable, start, max_iterations: int, tolerance: float, memory: int = MEMORY, curvature: Callable | None = None,
+) -> Descent:  # fmt: skip
     """Minimise `function(parameters) -> (value, gradient)` from `start` (n,) by at most `max_iterations` iterations of L-BFGS.
 
     Ends earlier when no component of the gradient exceeds `tolerance`. L-BFGS keeps `memory` pairs of steps and gradient changes.
+    With `curvature(parameters)`, a positive estimate (n,) of the diagonal of the Hessian, L-BFGS begins again after RESCALED
+    iterations, in parameters times the square root of the curvature there.
     """
-    outcome = minimize(
-        function, start, jac=True, method="L-BFGS-B",
-        options={
-            "maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": tolerance, "ftol": 0.0, "maxcor": memory,
-        },
-    )  # fmt: skip
-    # After a failed line search scipy returns the gradient of the last trial point, which is not the best one.
-    value, gradient = function(outcome.x)
-    norm = float(np.abs(gradient).max())
-    return Descent(outcome.x, float(value), norm, int(outcome.nit), norm <= tolerance)
+    parameters, scale, done, norm = np.asarray(start), np.ones(len(start)), 0, np.inf
+
+    def scaled(point, scale):
+        nonlocal norm
+        value, gradient = function(scale * point)
+        norm = float(np.abs(gradient).max())
+        return value, scale * gradient
+
+    def stop(intermediate_result):
+        # The line search ends at the point that it evaluated last.
+        if norm <= tolerance:
+            raise StopIteration
+
+    ends = RESCALED if curvature else ()
+    for end in (*(end for end in ends if end < max_iterations), max_iterations):
+        if done:
+            scale = curvature(parameters) ** -0.5
+        outcome = minimize(
+            scaled, parameters / scale, args=(scale,), jac=True, method="L-BFGS-B", callback=stop,
+            options={
+                "maxiter": end - done, "maxfun": 2 * (end - done), "gtol": 0.0, "ftol": 0.0, "maxcor": memory,
+            },
+        )  # fmt: skip
+        parameters, done = scale * outcome.x, done + int(outcome.nit)
+        # After a failed line search scipy returns the gradient of the last trial point, which is not the best one.
+        value, gradient = function(parameters)
+        norm = float(np.abs(gradient).max())
+        if norm <= tolerance:
+            break
+    return Descent(parameters, float(value), norm, done, norm <= tolerance)
 
 
 def agreeing(objectives, converged) -> int:

@@ -148,6 +148,21 @@ def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
 
 
 @njit
+def turn(theta, at, width, x, out):
+    """out = W x of one token, for the square W that `dense` applies as x W."""
+    clear(out, width)
+    _mix(theta, at, 1, width, -1, x, 0, width, out, 0, width)
+
+
+@njit
+def turn_back(theta, at, width, x, d_out, d_x, d_theta):
+    """The gradient of `turn` in x into d_x; that in W is added to d_theta."""
+    clear(d_x, width)
+    _mix(theta, at, width, 1, -1, d_out, 0, width, d_x, 0, width)
+    _outer(d_out, width, x, width, d_theta, at, 1)
+
+
+@njit
 def norm(theta, at, width, x, hat, root, out, count):
     """out = scale hat + shift, hat = (x - mean) / sqrt(variance + EPSILON); root keeps the inverse of that square root."""
     share = full(np.float32(1.0 / width))

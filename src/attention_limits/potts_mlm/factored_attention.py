@@ -12,6 +12,10 @@ from attention_limits.potts_mlm import factored_kernels
 from attention_limits.potts_mlm.descent import START, descend
 
 ATTENTIONS = ("raw", "softmax")
+# Sequences that estimate the curvature.
+CURVED = 500
+# Keeps the curvature positive where colours never meet.
+FLAT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,14 @@ def fit(
     start = START * rng.standard_normal(sites**2 + colors**2)
     if attention == "raw":
         start[: sites**2 : sites + 1] = 0.0
-    found = descend(lambda flat: objective(flat, sequences, colors, attention, ridge), start, max_iterations, tolerance)
+
+    def scales(flat):
+        return curvature(flat, sequences[:CURVED], colors, ridge)
+
+    found = descend(
+        lambda flat: objective(flat, sequences, colors, attention, ridge), start, max_iterations, tolerance,
+        curvature=scales if attention == "raw" else None,
+    )  # fmt: skip
     weights, transposed = _unpacked(found.parameters, sites, colors)
     return Fit(
         attention=attention_of(weights, attention),
@@ -118,6 +129,24 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float) 
         d_weights[:] = softmax_pull_back(weights, d_weights)
     gradient += ridge * parameters
     return loss + 0.5 * ridge * float(parameters @ parameters), gradient
+
+
+def curvature(parameters, sequences, colors: int, ridge: float) -> np.ndarray:
+    """Diagonal of the Gauss-Newton matrix of `objective` for raw attention, plus FLAT: array (L^2 + C^2,).
+
+    For p = softmax of the logits at site i, and n_ib = sum_j A_ij [s_j = b]: of A_ik, Var_p(V[., s_k]); of V_ab, n_ib^2 p_a (1 -
+    p_a). Sums over sites and means over sequences and sites, as in the loss. Pairs of colours that hardly meet have a small
+    curvature: their entries of V run to minus infinity, and without this scale they take most of the iterations.
+    """
+    count, sites = sequences.shape
+    weights, values = _unpacked(parameters, sites, colors)
+    gathered = values[sequences]
+    p = _softmax(weights @ gathered)
+    of_weights = p @ np.swapaxes(gathered**2, 1, 2) - (p @ np.swapaxes(gathered, 1, 2)) ** 2
+    met = weights @ np.eye(colors)[sequences]
+    of_values = np.tensordot(met**2, p * (1.0 - p), ((0, 1), (0, 1)))
+    flat = np.concatenate([of_weights.sum(axis=0).ravel(), of_values.ravel()])
+    return flat / (count * sites) + ridge + FLAT
 
 
 def losses(attention, values, sequences) -> np.ndarray:
@@ -159,8 +188,8 @@ def attention_of(weights, kind: str) -> np.ndarray:
 
 
 def _softmax(weights):
-    matrix = np.exp(weights - weights.max(axis=1, keepdims=True))
-    return matrix / matrix.sum(axis=1, keepdims=True)
+    matrix = np.exp(weights - weights.max(axis=-1, keepdims=True))
+    return matrix / matrix.sum(axis=-1, keepdims=True)
 
 
 def softmax_pull_back(weights, gradient) -> np.ndarray:

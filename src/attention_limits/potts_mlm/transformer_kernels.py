@@ -62,10 +62,19 @@ def forward(theta, sizes, waves, tokens, masked, kept, logits):
                     own[ASKING, c, k] = own[INPUT, masked[k] * width + c, k]
         else:
             blocks.copy(own[INPUT], own[ASKING], sites * width)
-        at = blocks.dense(theta, at, width, width, own[ASKING], own[QUERY], asked)
-        at = blocks.dense(theta, at, width, width, own[INPUT], own[KEY], sites)
-        at = blocks.dense(theta, at, width, width, own[INPUT], own[VALUE], sites)
-        blocks.attend(own[QUERY], own[KEY], own[VALUE], own[LOOKS], own[SEEN], sites, width, asked)
+        key = blocks.dense(theta, at, width, width, own[ASKING], own[QUERY], asked)
+        value = key + (width + 1) * width
+        at = value + (width + 1) * width
+        if last:
+            # q_i . k_j = x_j . W_K q_i + q_i . b_K, and the softmax does not see the last term. sum_j a_ij v_j is W_V^T y + b_V
+            # with y = sum_j a_ij x_j. KEY holds W_K q_i, and VALUE holds y.
+            blocks.turn(theta, key, width, own[QUERY], own[KEY])
+            blocks.attend(own[KEY], own[INPUT], own[INPUT], own[LOOKS], own[VALUE], sites, width, 1)
+            blocks.dense(theta, value, width, width, own[VALUE], own[SEEN], 1)
+        else:
+            blocks.dense(theta, key, width, width, own[INPUT], own[KEY], sites)
+            blocks.dense(theta, value, width, width, own[INPUT], own[VALUE], sites)
+            blocks.attend(own[QUERY], own[KEY], own[VALUE], own[LOOKS], own[SEEN], sites, width, sites)
         at = blocks.dense(theta, at, width, width, own[SEEN], own[MIDDLE], asked)
         blocks.add(own[MIDDLE], own[ASKING], asked * width)
         up, down, norms = at, at + (width + 1) * hidden, at + (width + 1) * hidden + (hidden + 1) * width
@@ -117,24 +126,30 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
         blocks.dense_back(
             theta, query + 3 * square, width, width, own[SEEN], slopes[ASKING], slopes[SEEN], d_theta, asked
         )
-        blocks.attend_back(
-            own[QUERY], own[KEY], own[VALUE], own[LOOKS], slopes[SEEN], slopes[QUERY], slopes[KEY], slopes[VALUE],
-            slopes[LOOKS], sites, width, asked,
-        )  # fmt: skip
-        blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, asked)
-        # INPUT: gradient in the input of the layer, through keys, values and the asking tokens.
-        blocks.clear(slopes[INPUT], sites * width)
-        blocks.dense_back(theta, query + square, width, width, own[INPUT], slopes[KEY], slopes[INPUT], d_theta, sites)
-        blocks.dense_back(
-            theta, query + 2 * square, width, width, own[INPUT], slopes[VALUE], slopes[INPUT], d_theta, sites
-        )
+        key, value = query + square, query + 2 * square
+        # OUTPUT becomes the gradient in the input of the layer, through keys, values and the asking tokens.
         if last:
+            blocks.clear(slopes[VALUE], width)
+            blocks.dense_back(theta, value, width, width, own[VALUE], slopes[SEEN], slopes[VALUE], d_theta, 1)
+            blocks.attend_back(
+                own[KEY], own[INPUT], own[INPUT], own[LOOKS], slopes[VALUE], slopes[KEY], slopes[INPUT], slopes[OUTPUT],
+                slopes[LOOKS], sites, width, 1,
+            )  # fmt: skip
+            blocks.add(slopes[OUTPUT], slopes[INPUT], sites * width)
+            blocks.turn_back(theta, key, width, own[QUERY], slopes[KEY], slopes[QUERY], d_theta)
+            blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, 1)
             for k in range(WIDTH):
                 for c in range(width):
-                    slopes[INPUT, masked[k] * width + c, k] += slopes[ASKING, c, k]
+                    slopes[OUTPUT, masked[k] * width + c, k] += slopes[ASKING, c, k]
         else:
-            blocks.add(slopes[INPUT], slopes[ASKING], sites * width)
-        blocks.copy(slopes[INPUT], slopes[OUTPUT], sites * width)
+            blocks.attend_back(
+                own[QUERY], own[KEY], own[VALUE], own[LOOKS], slopes[SEEN], slopes[QUERY], slopes[KEY], slopes[VALUE],
+                slopes[LOOKS], sites, width, sites,
+            )  # fmt: skip
+            blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, sites)
+            blocks.copy(slopes[ASKING], slopes[OUTPUT], sites * width)
+            blocks.dense_back(theta, key, width, width, own[INPUT], slopes[KEY], slopes[OUTPUT], d_theta, sites)
+            blocks.dense_back(theta, value, width, width, own[INPUT], slopes[VALUE], slopes[OUTPUT], d_theta, sites)
     for i in range(sites):
         for k in range(WIDTH):
             row = (colors if masked[k] == i else tokens[i, k]) * width
@@ -154,7 +169,7 @@ def _gather(sequences, rows, start, masked, tokens, own_masked):
     return used
 
 
-@njit
+@njit(nogil=True)
 def losses(theta, sizes, waves, sequences, rows, masked, out, looks):
     """-log p of the colours at the masked sites (n,) of sequences rows[n], into out (n,), in nats.
 
@@ -188,7 +203,7 @@ def _probability(logits, k, color):
     return max(math.exp(logits[color, k] - highest) / total, 1e-300)
 
 
-@njit
+@njit(nogil=True)
 def gradient(theta, sizes, waves, sequences, rows, masked, d_theta):
     """The mean of -log p of the colours at the masked sites (n,) of sequences rows[n].
 
@@ -217,7 +232,7 @@ def gradient(theta, sizes, waves, sequences, rows, masked, d_theta):
     return total / len(rows)
 
 
-@njit
+@njit(nogil=True)
 def epoch(theta, moments, sizes, waves, sequences, orders, masked, rates, adam, done):
     """The steps of an epoch of one run, in place; the mean loss over the steps.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
-from attention_limits.sequence_multi_index.state_evolution import clip_spectrum
+from attention_limits.sequence_multi_index.overlap_coordinates import clip_spectrum
 
 # The iteration stops once an eigenvalue of V falls to the first: the channel is a delta function. Recovery counts as exact if the
 # others are below the second then.

@@ -11,7 +11,8 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
-from attention_limits.sequence_multi_index.state_evolution import LARGEST_OVERLAP, Settings, channel_averages, solve
+from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
+from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3

@@ -23,13 +23,12 @@ from attention_limits.sequence_multi_index.instability import (
     response_blocks,
     symmetric_basis,
 )
-from attention_limits.sequence_multi_index.state_evolution import (
+from attention_limits.sequence_multi_index.overlap_coordinates import (
     from_coordinates,
     overlap_from_precision,
-    sample_outputs,
-    symmetrized,
     to_coordinates,
 )
+from attention_limits.sequence_multi_index.state_evolution import sample_outputs, symmetrized
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
 
 # Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learnt.

@@ -16,10 +16,16 @@ from attention_limits.numerics.fixed_point import FixedPoint, iterate
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
+from attention_limits.sequence_multi_index.overlap_coordinates import (
+    LARGEST_OVERLAP,
+    clip_spectrum,
+    from_coordinates,
+    overlap_from_precision,
+    to_coordinates,
+)
 
-# Largest eigenvalue of Q that is integrated. Once a row gets there and no other has 1 - Q above the second number, all are
-# recovered exactly, and the iteration ends: the others follow at a fixed ratio.
-LARGEST_OVERLAP = 1.0 - 1e-6
+# Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
+# ends: the others follow at a fixed ratio.
 RECOVERED = 1e-3
 # The ratio grows like the square of the skip strength. Where the fixed point has a row at the edge and another one that is not
 # recovered, the edge recedes; the fixed point is right once it moves by no more than the last number.
@@ -36,13 +42,6 @@ def symmetric_root(matrix):
     """Symmetric square root of a positive semi-definite matrix (P, P); rounding errors below zero are clipped."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-
-
-def clip_spectrum(matrix, low, high):
-    """Symmetric part of a matrix (P, P) with its eigenvalues clipped to [low, high]."""
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    clipped = (vectors * np.clip(values, low, high)) @ vectors.T
-    return 0.5 * (clipped + clipped.T)
 
 
 def sample_outputs(link: Link, overlap, V, points):
@@ -116,36 +115,6 @@ def channel_averages(channel: Channel, overlap, nodes, regularization=0.0) -> Ch
     squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
     information = combine_unbiased(squares, -weights * dg).mean(axis=0)
     return ChannelAverages(information, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
-
-
-def overlap_from_precision(q_hat, largest=LARGEST_OVERLAP):
-    """Q = Q_hat (I + Q_hat)^-1 for Gaussian weights; q_hat (P, P) positive semi-definite, eigenvalues of Q up to `largest`."""
-    values, vectors = np.linalg.eigh(q_hat)
-    return clip_spectrum((vectors * (values / (1.0 + values))) @ vectors.T, 0.0, largest)
-
-
-def to_coordinates(q_hat, seed_overlap, largest=LARGEST_OVERLAP):
-    """Logarithms of the diagonal of Q_hat, clipped to [log seed, log 1 / (1 - largest)], and the correlations above the diagonal.
-
-    `q_hat` is (P, P), `seed_overlap` the seed, `largest` the largest overlap; the result has P (P + 1) / 2 entries.
-    Growth out of zero, convergence and the approach to exact recovery are all geometric in these coordinates.
-    """
-    diagonal = np.clip(np.diag(q_hat), seed_overlap, 1.0 / (1.0 - largest))
-    upper = np.triu_indices(len(q_hat), 1)
-    return np.concatenate([np.log(diagonal), (q_hat / np.sqrt(np.outer(diagonal, diagonal)))[upper]])
-
-
-def from_coordinates(coordinates, size):
-    """Inverse of `to_coordinates`, projected on the positive semi-definite matrices.
-
-    `coordinates` has P (P + 1) / 2 entries and `size` is P; the result is Q_hat (P, P).
-    """
-    correlation = np.eye(size)
-    upper = np.triu_indices(size, 1)
-    correlation[upper] = coordinates[size:]
-    correlation = clip_spectrum(correlation + np.triu(correlation, 1).T, 0.0, np.inf)
-    scale = np.exp(0.5 * coordinates[:size])
-    return correlation * np.outer(scale, scale)
 
 
 @dataclass(frozen=True)

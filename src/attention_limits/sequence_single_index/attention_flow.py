@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from attention_limits.sequence_single_index import sgd_kernels as kernels
+from attention_limits.sequence_single_index import attention_kernels as kernels
 
 
 def attention_drift(state, problem, learning_rate, nodes, batch=1):

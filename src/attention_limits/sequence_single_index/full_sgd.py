@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_single_index import sgd_kernels as kernels
+from attention_limits.sequence_single_index import attention_kernels as kernels
 from attention_limits.sequence_single_index.geometry import fixed_attention
 from attention_limits.sequence_single_index.links import softmax_attention
 
@@ -128,7 +128,7 @@ class FullAttention:
     a, omega : float
         Strength and weight of the positional part of the target.
     loss : int
-        FROBENIUS or HALF_SQUARE of `sgd_kernels`.
+        FROBENIUS or HALF_SQUARE of `attention_kernels`.
     """
 
     student: np.ndarray

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.hermite import multi_indices, raising
-from attention_limits.sequence_single_index.expansion import expand, grid_expansion, sobol_expansion
+from attention_limits.sequence_single_index.expansion import expand
+from attention_limits.sequence_single_index.expansion_rules import grid_expansion, sobol_expansion
 from attention_limits.sequence_single_index.geometry import check_overlaps
 from attention_limits.sequence_single_index.links import shifted
 

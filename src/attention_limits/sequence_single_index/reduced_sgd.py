@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.sequence_single_index import attention_kernels
 from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.geometry import check_overlaps, fixed_attention
 
-LOSSES = {"frobenius": kernels.FROBENIUS, "half_square": kernels.HALF_SQUARE}
+LOSSES = {"frobenius": attention_kernels.FROBENIUS, "half_square": attention_kernels.HALF_SQUARE}
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ def attention(problem, dimension, learning_rate, start, schedule, generator, bat
     check_overlaps(*start)
     parameters = [learning_rate / dimension, *problem.numbers]
     return run_update(
-        kernels.attention_update, start, generator, schedule, parameters=parameters, draws=(batch, 6), freedom=dimension - 3
+        attention_kernels.attention_update, start, generator, schedule, parameters=parameters, draws=(batch, 6),
+        freedom=dimension - 3,
     )  # fmt: skip
 
 

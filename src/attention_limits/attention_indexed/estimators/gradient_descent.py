@@ -2,15 +2,29 @@
 
 import numpy as np
 
+from attention_limits.attention_indexed.channel import Softmax
+from attention_limits.attention_indexed.fresh_data import fresh_errors_of_starts
 from attention_limits.attention_indexed.gradient_descent import Descent, average_sizes, averages, descend
-from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores, sizes
+from attention_limits.attention_indexed.model import (
+    attention,
+    attention_matrix,
+    draw_sequences,
+    draw_weights,
+    scores,
+    sizes,
+)
 from attention_limits.pipeline.points import collect
 
-_DIMS = {"mmse_by_start": ("start",), "mmse_average": ("average",), "training_error": ("start", "step")}
+_DIMS = {
+    "mmse_by_start": ("start",),
+    "mmse_average": ("average",),
+    "error_plug_in_average": ("average",),
+    "training_error": ("start", "step"),
+}
 
 
 def run(spec, streams):
-    """Errors of estimates and of their means, and training errors (see `variables`)."""
+    """Errors of estimates and of their means, also on fresh data, and training errors (see `variables`)."""
     solver = spec["solver"]
     dimension, starts = solver["dimension"], solver["starts"]
     descent = Descent(solver["learning_rate"], solver["steps"], solver["record_every"], solver["tolerance"])
@@ -29,7 +43,13 @@ def run(spec, streams):
         )
         runs = descend(sequences, outputs, first, point["beta"], descent)
         errors = averages(runs.weights, S, averaged)
+        plug_in, outputs = fresh_errors_of_starts(
+            Softmax(point["tokens"], point["beta"]), S, attention_matrix(np.asarray(runs.weights, float)), averaged,
+            solver["fresh_sequences"], streams.generator("fresh", replica, **at),
+        )  # fmt: skip
         return {
+            "error_plug_in_average": plug_in,
+            "error_outputs_extrapolated": outputs,
             "mmse_by_start": errors.by_start,
             "mmse_average": errors.average,
             "mmse_extrapolated": errors.extrapolated,

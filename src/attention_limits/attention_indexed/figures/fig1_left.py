@@ -1,7 +1,17 @@
 """Error of hardmax attention against the number of samples, for several widths."""
 
 from attention_limits.attention_indexed.figures.published import HARDMAX_CURVES
-from attention_limits.attention_indexed.figures.shared import amp, ratio_color, setting, theory
+from attention_limits.attention_indexed.figures.shared import (
+    ESTIMATION,
+    GENERALISATION,
+    amp,
+    output_key,
+    output_theory,
+    ratio_color,
+    setting,
+    theory,
+    with_unknown_scale,
+)
 from attention_limits.plotting import PUBLISHED, house_style, new_figure
 
 
@@ -9,23 +19,25 @@ from attention_limits.plotting import PUBLISHED, house_style, new_figure
 def draw(cubes):
     """From the cube fig1_left_hardmax: state evolution (lines) and matrix AMP (circles), published state evolution (crosses)."""
     cube = cubes["fig1_left_hardmax"]
-    figure, axes = new_figure(1, 1, 5.2, 4.0)
+    figure, (left, right) = new_figure(1, 2, 9.4, 4.0)
     for ratio in cube.ratio.values:
         line, color = theory(cube, ratio), ratio_color(ratio)
-        axes.plot(line.alpha, line, color=color, label=rf"$\rho = {ratio:g}$")
-        amp(axes, cube, color, ratio=ratio)
+        left.plot(line.alpha, line, color=color, label=rf"$\rho = {ratio:g}$")
+        amp(left, cube, color, ratio=ratio)
+        with_unknown_scale(left, cube, color, float(ratio))
+        output_theory(right, cube, color, ratio)
+        amp(right, cube, color, ratio=ratio, variable="error_bayes")
     known = [HARDMAX_CURVES[ratio] for ratio in cube.ratio.values if ratio in HARDMAX_CURVES]
     for index, values in enumerate(known):
-        axes.plot(*values.T, **PUBLISHED, label=None if index else "published")
-    axes.errorbar(
+        left.plot(*values.T, **PUBLISHED, label=None if index else "published")
+    left.errorbar(
         [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
     )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel=r"samples $\alpha = n/d^2$",
-        ylabel=r"error $\|S - \hat S\|_F^2/d$",
-        ylim=(4e-4, 1.3),
-    )
-    axes.legend(loc="lower left")
+    left.plot([], [], ":", color="0.3", linewidth=0.8, label="with the unknown scale")
+    output_key(right)
+    left.set(ylabel=ESTIMATION, ylim=(4e-4, 1.3))
+    right.set(ylabel=GENERALISATION, ylim=(1e-2, 1.3))
+    for axes in (left, right):
+        axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$")
+        axes.legend(loc="lower left")
     return figure

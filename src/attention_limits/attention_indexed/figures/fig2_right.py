@@ -3,7 +3,17 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.published import AVERAGED_DESCENT, DESCENT, SOFTMAX_AMP
-from attention_limits.attention_indexed.figures.shared import amp, mark_thresholds, model, setting, theory, threshold
+from attention_limits.attention_indexed.figures.shared import (
+    ESTIMATION,
+    GENERALISATION,
+    amp,
+    mark_thresholds,
+    model,
+    output_theory,
+    setting,
+    theory,
+    threshold,
+)
 from attention_limits.attention_indexed.readings import errors_of_mean
 from attention_limits.plotting import PUBLISHED, house_style, new_figure, points
 
@@ -17,9 +27,9 @@ _PANELS = (
 
 @house_style
 def draw(cubes):
-    """One panel per number of tokens; against equations per squared dimension the theory is the same line."""
-    figure, panels = new_figure(1, 2, 8.4, 4.0, sharey=True)
-    for axes, (name, descent, published) in zip(panels, _PANELS, strict=True):
+    """One column per number of tokens; against equations per squared dimension the theory above is the same line."""
+    figure, (panels, outputs) = new_figure(2, 2, 8.6, 7.6, sharey="row")
+    for axes, below, (name, descent, published) in zip(panels, outputs, _PANELS, strict=True):
         cube, line = cubes[name], theory(cubes[name])
         tokens = model(cube, "tokens")
         scale = tokens**2 + tokens - 2
@@ -31,11 +41,13 @@ def draw(cubes):
             label = None if index else f"published descent, $d = 200$: one, mean of {STARTS}"
             axes.plot(scale * values[:, 0], values[:, 1], **PUBLISHED, label=label)
         axes.plot(*(SOFTMAX_AMP[tokens] * [scale, 1.0]).T, **{**PUBLISHED, "marker": "+"}, label="published AMP")
-        axes.set(
-            xlabel=r"equations per squared dimension $\alpha (T^2 + T - 2)$", title=f"$T = {tokens}$", xlim=(0, 1.2)
-        )
-        axes.legend(loc="upper right")
-    panels[0].set(ylabel=r"error $\|S - \hat S\|_F^2/d$", ylim=(0, None))
+        axes.set(title=f"$T = {tokens}$")
+        _draw_outputs(below, cube, cubes[descent], scale)
+        for panel in (axes, below):
+            panel.set(xlabel=r"equations per squared dimension $\alpha (T^2 + T - 2)$", xlim=(0, 1.2))
+            panel.legend(loc="upper right")
+    panels[0].set(ylabel=ESTIMATION, ylim=(0, None))
+    outputs[0].set(ylabel=GENERALISATION, ylim=(0, None))
     return figure
 
 
@@ -54,3 +66,29 @@ def _draw_descent(axes, cube, scale):
         replicas = values.transpose("alpha", "replica").values
         axes.plot(alpha, np.nanmean(replicas, axis=1), color=color, linewidth=0.8, alpha=0.6, zorder=1)
         points(axes, alpha, replicas, finite, color, label, marker)
+
+
+def _draw_outputs(axes, cube, descent, scale):
+    """Generalisation errors of state evolution, AMP and gradient descent."""
+    output_theory(axes, cube, "black", scale=scale)
+    axes.plot([], [], color="black", label="posterior mean of the output")
+    axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the estimate")
+    amp(axes, cube, "#0072B2", "AMP, posterior mean", scale=scale, variable="error_bayes")
+    amp(axes, cube, "#56B4E9", "AMP, output of the estimate", scale=scale, marker="s", variable="error_plug_in")
+    most = int(descent.average.max())
+    finite = descent.finite.transpose("alpha", "replica").values
+    shown = (
+        (descent.error_plug_in_average.sel(average=1), "#D55E00", "v", "gradient descent, one start"),
+        (descent.error_plug_in_average.sel(average=most), "#CC79A7", "D", f"mean of {most} estimates"),
+        (descent.error_outputs_extrapolated, "#E69F00", "*", "limit of the mean output of many starts"),
+    )
+    for values, color, marker, label in shown:
+        points(
+            axes,
+            scale * descent.alpha.values,
+            values.transpose("alpha", "replica").values,
+            finite,
+            color,
+            label,
+            marker,
+        )

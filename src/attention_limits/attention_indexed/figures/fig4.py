@@ -1,17 +1,19 @@
 """Softmax attention of four and of five tokens."""
 
 from attention_limits.attention_indexed.figures.shared import model
-from attention_limits.attention_indexed.figures.widths import draw_widths
+from attention_limits.attention_indexed.figures.widths import draw_outputs, draw_widths
 from attention_limits.plotting import house_style, new_figure
 
 
 @house_style
 def draw(cubes):
-    """One panel for each of the cubes fig4_tokens4 and fig4_tokens5."""
-    figure, panels = new_figure(1, 2, 7.2, 3.4, sharey=True)
-    for axes, name in zip(panels, ("fig4_tokens4", "fig4_tokens5"), strict=True):
-        draw_widths(axes, cubes[name])
-        axes.set_title(f"$T = {model(cubes[name], 'tokens')}$")
-    panels[1].set_ylabel("")
-    panels[1].legend(loc="upper right")
+    """One column for each of the cubes fig4_tokens4 and fig4_tokens5: error of the estimate, and of the output."""
+    figure, panels = new_figure(2, 2, 7.6, 6.2, sharey="row")
+    for (above, below), name in zip(panels.T, ("fig4_tokens4", "fig4_tokens5"), strict=True):
+        draw_widths(above, cubes[name])
+        draw_outputs(below, cubes[name])
+        above.set_title(f"$T = {model(cubes[name], 'tokens')}$")
+    for row in panels:
+        row[1].set_ylabel("")
+        row[1].legend(loc="upper right")
     return figure

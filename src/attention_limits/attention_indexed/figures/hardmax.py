@@ -1,25 +1,55 @@
-"""Hardmax attention at many samples, Bayes-optimal and published, and the errors of two, three and four tokens."""
+"""Hardmax attention at many samples, Bayes-optimal and published, and the errors of two to five tokens."""
 
 from attention_limits.attention_indexed.figures.published import HARDMAX_AMP, HARDMAX_CURVES
-from attention_limits.attention_indexed.figures.shared import amp, setting, theory
+from attention_limits.attention_indexed.figures.shared import (
+    ESTIMATION,
+    GENERALISATION,
+    amp,
+    output_key,
+    output_theory,
+    setting,
+    theory,
+    with_unknown_scale,
+)
 from attention_limits.plotting import PUBLISHED, house_style, new_figure
 
 BAYES, CODE = "#0072B2", "#D55E00"
-TOKENS = {2: (BAYES, "o"), 3: ("#009E73", "s"), 4: ("#CC79A7", "D")}
+TOKENS = {2: (BAYES, "o"), 3: ("#009E73", "s"), 4: ("#CC79A7", "D"), 5: (CODE, "v")}
 
 
 @house_style
 def draw(cubes):
-    """Left two tokens at rho = 0.5, from hardmax_bayes and hardmax_published; right from hardmax_tokens and its small width."""
-    figure, (left, right) = new_figure(1, 2, 8.8, 4.0)
+    """Left two tokens at rho = 0.5, from hardmax_bayes and hardmax_published; right from hardmax_tokens and its small width.
+    Above the error of the estimate, below that of the output."""
+    figure, ((left, right), below) = new_figure(2, 2, 8.8, 7.2)
     _draw_two_tokens(left, cubes["hardmax_bayes"], theory(cubes["hardmax_published"], 0.5))
     _draw_tokens(right, cubes["hardmax_tokens"], cubes["hardmax_tokens_small_width"])
+    _draw_outputs(below, cubes["hardmax_bayes"], cubes["hardmax_tokens"])
     return figure
+
+
+def _draw_outputs(panels, two, cube):
+    """Generalisation errors: two tokens, and several tokens against alpha / rho."""
+    ratio = 0.5
+    output_theory(panels[0], two, BAYES)
+    amp(panels[0], two, BAYES, variable="error_bayes")
+    panels[0].set(xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, xlim=(0.02, 20))
+    for tokens in cube.tokens.values:
+        color, marker = TOKENS[int(tokens)]
+        output_theory(panels[1], cube.sel(tokens=tokens), color, scale=1.0 / ratio)
+        amp(panels[1], cube.sel(tokens=tokens), color, scale=1.0 / ratio, marker=marker, variable="error_bayes")
+        panels[1].plot([], [], color=color, label=rf"$T = {tokens:g}$, $\rho = {ratio}$")
+    panels[1].set(xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20))
+    output_key(panels[0])
+    for axes in panels:
+        axes.set(xscale="log", yscale="log")
+        axes.legend(loc="lower left")
 
 
 def _draw_two_tokens(axes, cube, code):
     line = theory(cube)
     axes.plot(line.alpha, line, color=BAYES, label="Bayes-optimal state evolution")
+    with_unknown_scale(axes, cube, BAYES, 0.5, "with the unknown scale")
     amp(axes, cube, BAYES, f"matrix AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
     tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
     axes.plot(tail.alpha, tail, color="black", linestyle=":", label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
@@ -30,7 +60,7 @@ def _draw_two_tokens(axes, cube, code):
         label="published AMP (standard deviation)",
     )  # fmt: skip
     axes.set(
-        xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=r"error $\|S - \hat S\|_F^2/d$",
+        xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION,
         xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$T = 2$, $\rho = 0.5$",
     )  # fmt: skip
     axes.legend(loc="lower left")
@@ -60,7 +90,7 @@ def _draw_tokens(axes, cube, limit):
     )
     axes.set(
         xscale="log", yscale="log", xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20),
-        ylim=(2e-4, 1.5), title="two to four tokens",
+        ylim=(2e-4, 1.5), title="two to five tokens",
     )  # fmt: skip
     axes.legend(loc="lower left")
 

@@ -10,6 +10,8 @@ from attention_limits.plotting import points, realised_alpha
 _RATIOS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 # Errors below this are drawn there on logarithmic axes: exact recovery.
 FLOOR = 1e-5
+ESTIMATION = r"error $\|S - \hat S\|_F^2/d$"
+GENERALISATION = r"generalisation error $E\,\|g(h) - \hat g\|_F^2$"
 
 
 def ratio_color(ratio):
@@ -30,9 +32,9 @@ def model(cube, key):
     return next(iter(specifications(cube).values()))["model"][key]
 
 
-def theory(cube, ratio=None):
-    """Error of the state evolution at the alphas of its grid."""
-    return _part(cube, "state_evolution", ratio).mmse.isel(replica=0, drop=True).dropna("alpha")
+def theory(cube, ratio=None, variable="mmse"):
+    """An error of the state evolution at the alphas of its grid."""
+    return _part(cube, "state_evolution", ratio)[variable].isel(replica=0, drop=True).dropna("alpha")
 
 
 def _part(cube, estimator, ratio):
@@ -46,10 +48,10 @@ def threshold(cube, ratio=None):
     return float(array.max())
 
 
-def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o"):
-    """Errors of matrix AMP at `scale` times the realised alpha of the data, as `data_sets` draws them."""
+def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o", variable="mmse"):
+    """An error of matrix AMP at `scale` times the realised alpha of the data, as `data_sets` draws it."""
     part = _part(cube, "matrix_amp", ratio)
-    error = part.mmse.transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
+    error = part[variable].transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
     if error.size:
         converged = part.converged.sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica").values
         data_sets(axes, scale * realised_alpha(part, error.alpha), error.values, converged, color, label, marker)
@@ -69,6 +71,28 @@ def data_sets(axes, x, errors, converged, color, label, marker="o"):
             x[stuck], replica[stuck], marker, color=color, markerfacecolor="white", markersize=2.5, markeredgewidth=0.8,
             zorder=2.9,
         )  # fmt: skip
+
+
+def with_unknown_scale(axes, cube, color, ratio, label=None):
+    """The theory plus 2 (1 + rho) / (r d), the error of the scale of S that hardmax outputs of dimension d do not determine."""
+    line, dimension = theory(cube, ratio if "ratio" in cube.dims else None), setting(cube, "matrix_amp", "dimension")
+    floor = 2.0 * (1.0 + ratio) / (max(1, round(ratio * dimension)) * dimension)
+    axes.plot(line.alpha, line + floor, color=color, linewidth=0.8, linestyle=":", label=label, zorder=1.5)
+
+
+def output_theory(axes, cube, color, ratio=None, scale=1.0):
+    """Generalisation errors of the state evolution: of the posterior mean of the output (full), and of the estimate (dashed)."""
+    for variable, style, width in (("error_bayes", "-", 1.5), ("error_plug_in", "--", 0.9)):
+        line = theory(cube, ratio, variable)
+        axes.plot(scale * line.alpha, line, color=color, linestyle=style, linewidth=width)
+
+
+def output_key(axes, markers=True):
+    """Entries of the legend for the lines of `output_theory`, and for AMP."""
+    axes.plot([], [], "-", color="0.3", label="posterior mean of the output")
+    axes.plot([], [], "--", color="0.3", linewidth=0.9, label="output of the estimate")
+    if markers:
+        axes.plot([], [], "o", color="0.3", markersize=4, label="AMP, posterior mean, fresh data")
 
 
 def mark_thresholds(axes, positions, colors):

@@ -3,8 +3,12 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import (
+    ESTIMATION,
+    GENERALISATION,
     amp,
     mark_thresholds,
+    output_key,
+    output_theory,
     ratio_color,
     setting,
     theory,
@@ -27,13 +31,28 @@ def draw_widths(axes, cube, published=None):
     axes.errorbar(
         [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
     )
+    _mark(axes, cube)
+    axes.plot([], [], "^", color="0.3", markersize=6, label="exact recovery")
+    axes.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
+
+
+def draw_outputs(axes, cube):
+    """Generalisation errors of state evolution and AMP, of each ratio."""
+    for ratio in cube.ratio.values:
+        color = ratio_color(ratio)
+        output_theory(axes, cube, color, ratio)
+        amp(axes, cube, color, ratio=ratio, variable="error_bayes")
+    _mark(axes, cube)
+    output_key(axes)
+    axes.set(
+        xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, ylim=(0, None), xlim=(0, float(cube.alpha.max()))
+    )
+
+
+def _mark(axes, cube):
+    ratios = cube.ratio.values
     # Widths beyond d have one threshold.
     thresholds = [threshold(cube, ratio) for ratio in ratios]
     shared = np.isclose(thresholds, max(thresholds)) & (ratios > 1)
     colors = [ratio_color(1.0 if same else ratio) for ratio, same in zip(ratios, shared, strict=True)]
     mark_thresholds(axes, thresholds, colors)
-    axes.plot([], [], "^", color="0.3", markersize=6, label="exact recovery")
-    axes.set(
-        xlabel=r"samples $\alpha = n/d^2$", ylabel=r"error $\|S - \hat S\|_F^2/d$", ylim=(0, 1.08),
-        xlim=(0, float(cube.alpha.max())),
-    )  # fmt: skip

@@ -1,8 +1,11 @@
 """Stochastic gradient descent and Adam train transformer encoders on shared sequences."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.points import collect, points
 from attention_limits.potts_mlm.recovery import contact_precision, site_error
 from attention_limits.potts_mlm.sequences import optimal_loss, sites_from_one, training_set, true_couplings
 from attention_limits.potts_mlm.transformer import OPTIMIZERS, Schedule, Shape, evaluated_epochs, train
@@ -22,28 +25,30 @@ _DIMS = {
 def run(spec, streams):
     """Losses and errors of the attention by epoch, and the attention at the end, averaged over layers (see `variables`).
 
-    Both optimisers, all sample sizes and distances of a replica begin with the same weights.
+    Both optimisers, all sample sizes and distances of a replica begin with the same weights. All trainings of a job run side by
+    side on its threads.
     """
     solver = spec["solver"]
 
-    def schedule(optimizer):
+    def tested(data):
+        return data.test_states.values[: solver["test_sequences"]]
+
+    def job(at, replica, optimizer):
+        data = spec["data"](replica, **at)
+        sequences = training_set(streams, data, replica, at, at["samples"])
+        shape = Shape(sequences.shape[1], data.sizes["color"], at["layers"], solver["width"], solver["hidden"])
         rate = solver[f"{optimizer}_learning_rate"]
-        return Schedule(optimizer, rate, solver["batch"], solver["epochs"], solver["evaluations"])
+        schedule = Schedule(optimizer, rate, solver["batch"], solver["epochs"], solver["evaluations"])
+        return shape, sequences, tested(data), streams.generator("training", replica), schedule
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
-        sequences = training_set(streams, data, replica, at, at["samples"])
-        test = data.test_states.values[: solver["test_sequences"]]
-        shape = Shape(sequences.shape[1], data.sizes["color"], at["layers"], solver["width"], solver["hidden"])
-        done = [
-            train(shape, sequences, test, streams.generator("training", replica), schedule(optimizer))
-            for optimizer in OPTIMIZERS
-        ]
+        done = [next(trainings) for _ in OPTIMIZERS]
         J = true_couplings(data)
         # The attention of the mask to itself is no coupling.
-        maps = [item.attention.mean(axis=1) * (1.0 - np.eye(shape.sites)) for item in done]
+        maps = [item.attention.mean(axis=1) * (1.0 - np.eye(len(J))) for item in done]
         return {
-            "transformer_optimal_loss": optimal_loss(data, test),
+            "transformer_optimal_loss": optimal_loss(data, tested(data)),
             "transformer_training_loss": [item.training_loss for item in done],
             "transformer_test_loss": [item.test_loss for item in done],
             "transformer_gradient_norm": [item.gradient_norm for item in done],
@@ -54,4 +59,7 @@ def run(spec, streams):
         }
 
     epochs = evaluated_epochs(solver["epochs"], solver["evaluations"])
-    return sites_from_one(collect(spec, compute, _DIMS, {"optimizer": np.array(OPTIMIZERS), "epoch": epochs}))
+    jobs = [job(at, replica, optimizer) for at, replica in points(spec) for optimizer in OPTIMIZERS]
+    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+        trainings = pool.map(lambda arguments: train(*arguments), jobs)
+        return sites_from_one(collect(spec, compute, _DIMS, {"optimizer": np.array(OPTIMIZERS), "epoch": epochs}))

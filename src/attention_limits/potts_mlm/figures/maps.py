@@ -12,7 +12,7 @@ def draw(cubes):
     (cube,) = cubes.values()
     cube = cube.isel(replica=0, samples=-1, distance=sorted({0, cube.sizes["distance"] - 1}))
     rows = [_panels(cube.sel(distance=distance)) for distance in cube.distance.values]
-    width, height = 2.0 * len(rows[0]) + 0.6, 2.35 * len(rows)
+    width, height = 2.0 * len(rows[0]) + 0.6, 2.35 * len(rows) + 0.15
     figure, grid = new_figure(len(rows), len(rows[0]), width, height, squeeze=False, sharex=True, sharey=True)
     sites = cube.sizes["site"]
     for distance, panels, axes_row in zip(cube.distance.values, rows, grid, strict=True):
@@ -20,6 +20,10 @@ def draw(cubes):
         # The scale leaves out the few largest couplings, so that the others are visible.
         scale = float(np.quantile(np.abs(J[~np.eye(sites, dtype=bool)]), 0.98))
         for axes, (name, matrix) in zip(axes_row, panels, strict=True):
+            axes.set_title(name, fontsize=7.5)
+            if matrix is None:
+                axes.set_axis_off()
+                continue
             edges = (0.5, sites + 0.5)
             image = axes.imshow(
                 matrix * (np.linalg.norm(J) / np.linalg.norm(matrix)),
@@ -28,7 +32,6 @@ def draw(cubes):
                 vmax=scale,
                 extent=(*edges, *edges[::-1]),
             )
-            axes.set_title(name, fontsize=7.5)
             axes.set(xticks=[1, sites], yticks=[1, sites])
         axes_row[0].set_ylabel(equilibrium_note(cube, distance).replace(", ", "\n", 1) + "\nsite $i$", fontsize=7.5)
         bar = figure.colorbar(image, ax=list(axes_row), shrink=0.9, pad=0.01, extend="both")
@@ -39,7 +42,7 @@ def draw(cubes):
 
 
 def _panels(part):
-    """(title, matrix) of the couplings and of every learner at one distance."""
+    """(title, matrix) of the couplings and of every learner at one distance; no matrix where nothing was trained."""
     part = part.isel(ridge=0)
     panels = [("couplings $J$", part.couplings.values)]
     error, precision = of_chosen(part, "site_error"), of_chosen(part, "site_precision")
@@ -51,12 +54,15 @@ def _panels(part):
     if "transformer_map" in part:
         for layers in part.layers.values:
             one = part.sel(layers=layers, optimizer="adam")
+            title = f"{layers_name(layers)}, Adam\n"
+            if one.transformer_map.isnull().all():
+                panels.append((title + "not trained", None))
+                continue
             matrix = one.transformer_map.values.copy()
             # The attention of the mask to itself is no coupling.
             np.fill_diagonal(matrix, 0.0)
             last = [one[f"transformer_{name}"].dropna("epoch", how="all") for name in ("site_error", "precision")]
-            text = _quality(*(values[-1] if values.size else np.nan for values in last))
-            panels.append((f"{layers_name(layers)}, Adam\n{text}", matrix))
+            panels.append((title + _quality(*(values[-1] if values.size else np.nan for values in last)), matrix))
     return panels
 
 

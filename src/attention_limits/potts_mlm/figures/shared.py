@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import curve, points
+from attention_limits.plotting import curve, new_figure, points
 
 # One colour per learner, everywhere.
 LEARNER_COLORS = {
@@ -13,6 +13,7 @@ LEARNER_COLORS = {
     ("transformer", 3): "#0072B2",
 }
 OPTIMIZER_LOOKS = {"sgd": (":", "SGD"), "adam": ("-", "Adam")}
+FULL_LOOK = {"label": "full pseudo-likelihood", "color": "#009E73", "linestyle": "--"}
 _COUPLINGS = {
     "gaussian": "Gaussian couplings", "contact": "random contact map", "distances": "contacts of a fold",
     "low_rank": "couplings of low rank", "file": "couplings from a file",
@@ -32,14 +33,46 @@ def layers_name(layers):
     return f"{layers:g} layer{'s' if layers > 1 else ''}"
 
 
-def layers_of(part):
-    """Numbers of layers of the transformers in a part of a cube; none where nothing was trained."""
-    return () if bool(part.transformer_test_loss.isnull().all()) else part.layers.values
+def learner_rows(cubes):
+    """A figure with three columns, its grid of axes, and for each row: cube, distance, the part of the cube there, largest M.
+
+    One row per cube and distance, all distances of one cube after the other.
+    """
+    pairs = [(cube, distance) for cube in cubes.values() for distance in cube.distance.values]
+    figure, grid = new_figure(len(pairs), 3, 10.5, 2.9 * len(pairs) + 0.8, squeeze=False)
+    parts = [cube.sel(distance=distance).isel(ridge=0) for cube, distance in pairs]
+    largest = [int(part.factored_test_loss.dropna("samples", how="all").samples.max()) for part in parts]
+    rows = [(*pair, part, most) for pair, part, most in zip(pairs, parts, largest, strict=True)]
+    return figure, grid, rows
 
 
-def rows_of(cubes):
-    """Pairs of cube and distance, all distances of one cube after the other."""
-    return [(cube, distance) for cube in cubes.values() for distance in cube.distance.values]
+def common_legend(figure, grid):
+    """One legend below all axes, with each name once."""
+    handles = {}
+    for axes in grid.flat:
+        handles.update(dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True)))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+
+
+def factored_curves(axes, array, dim, converged=None):
+    """A curve along `dim` of an `array` over attention, replica and `dim`, for each kind of attention."""
+    for kind in array.attention.values:
+        fitted = None if converged is None else converged.sel(attention=kind)
+        one = array.sel(attention=kind).transpose(dim, "replica")
+        series(axes, one, fitted, dim, LEARNER_COLORS["factored", str(kind)], f"factored, {kind}")
+
+
+def transformer_curves(axes, array, dim):
+    """A curve along `dim`, samples or epoch, for each number of layers and optimiser; against samples that of the last epoch."""
+    if bool(array.isnull().all()):
+        return
+    if dim == "samples":
+        array = array.dropna("epoch", how="all").isel(epoch=-1)
+    for layers in array.layers.values:
+        for optimizer, (style, name) in OPTIMIZER_LOOKS.items():
+            one = array.sel(layers=layers, optimizer=optimizer).transpose(dim, "replica")
+            label = f"{layers_name(layers)}, {name}"
+            series(axes, one, None, dim, LEARNER_COLORS["transformer", int(layers)], label, linestyle=style)
 
 
 def of_chosen(cube, name, chosen="chosen"):
@@ -70,15 +103,28 @@ def level(axes, value, label, **style):
     axes.axhline(value, label=label, **{"color": "0.4", "linewidth": 1.0, "zorder": 1.5, **style})
 
 
+def sample_axis(axes, part):
+    """A logarithmic axis of the training sequences, with a tick at each number of them."""
+    counts = part.test_loss.dropna("samples", how="all").samples.values
+    axes.set(xlabel="training sequences $M$", xscale="log")
+    axes.set_xticks(counts, [f"{count:g}" for count in counts])
+    axes.set_xticks([], minor=True)
+
+
 def equilibrium_note(cube, distance):
-    """The measured distance of both runs with its error, and a remark when the runs disagree or miss the target."""
+    """Measured distance and temperature, and a remark when runs disagree or miss the target.
+
+    The range over instances of the couplings, or for one instance the mean with its standard error.
+    """
     part = cube.sel(distance=distance)
-    mean = float(part.hamming.mean())
-    error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
-    agreed = bool((part.sample_converged == 1).all())
-    reached = bool((part.distance_converged == 1).all())
-    return (
-        rf"$d_H = {mean:.3f} \pm {error:.3f}$, $\beta = {float(part.beta.mean()):.3f}$"
-        + ("" if agreed else ", runs disagree")
-        + ("" if reached else f", {float(distance):g} not reached")
-    )
+    beta, mean = np.atleast_1d(part.beta.values), np.atleast_1d(part.hamming.mean("run").values)
+    if np.ptp(beta) > 0:
+        text = rf"$d_H$ {mean.min():.3f} to {mean.max():.3f}, $\beta$ {beta.min():.2f} to {beta.max():.2f}"
+    else:
+        error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
+        text = rf"$d_H = {mean.mean():.3f} \pm {error:.3f}$, $\beta = {beta[0]:.3f}$"
+    for name, remark in (("sample_converged", "runs disagree"), ("distance_converged", f"{distance:g} missed")):
+        failed = np.count_nonzero(part[name].values != 1)
+        if failed:
+            text += f", {remark}" + (f" by {failed} of {len(beta)}" if len(beta) > 1 else "")
+    return text

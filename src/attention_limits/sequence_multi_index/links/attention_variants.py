@@ -66,6 +66,11 @@ class UntiedAttention(Link):
         return 2 * self.depth
 
     @property
+    def student(self):
+        """Layers of one head with two rows; see `Link`."""
+        return "attention", (self.depth, 1, self.tokens, self.skip, self.beta, 1, 1, 0)
+
+    @property
     def free_rows(self):
         """All but the last query."""
         return self.rows - 1
@@ -147,6 +152,11 @@ class MultiHeadAttention(Link):
     def rows(self):
         """P = L H."""
         return self.depth * self.heads
+
+    @property
+    def student(self):
+        """Layers of H tied heads; see `Link`."""
+        return "attention", (self.depth, self.heads, self.tokens, self.skip, self.beta, 0, 1, 0)
 
     @property
     def free_rows(self):

@@ -81,6 +81,11 @@ class DeepAttention(Link):
         return self.depth
 
     @property
+    def student(self):
+        """Layers of one tied head; see `Link`."""
+        return "attention", (self.depth, 1, self.tokens, self.skip, self.beta, 0, self.activation == "softmax", 0)
+
+    @property
     def free_rows(self):
         """All layers but the last."""
         return self.depth - 1

@@ -57,6 +57,8 @@ class Link:
         Why no number of nodes reaches the moments of the output at these parameters, or an empty text.
     jax_forward : str
         Name of the forward pass in JAX (`gradient_descent.FORWARDS`), or an empty text.
+    student : tuple or None
+        Kind of compiled forward pass with derivatives (`erm.losses.KINDS`) and its parameters; None without one.
     """
 
     rows: int
@@ -68,6 +70,7 @@ class Link:
     no_density = ""
     no_moments = ""
     jax_forward = ""
+    student: tuple[str, tuple[float, ...]] | None = None
 
     @property
     def posterior_methods(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ PROVIDED = {
     "sum_of_squares": "multi_index:SumOfSquares",
     "sign_product": "multi_index:SignProduct",
     "committee": "multi_index:Committee",
+    "linear": "linear:Linear",
+    "largest_row": "linear:LargestRow",
 }
 
 

@@ -49,6 +49,11 @@ class Monomial(Link):
         return len(self.exponents)
 
     @property
+    def student(self):
+        """The product of powers; see `Link`."""
+        return "polynomial", self.exponents
+
+    @property
     def free_rows(self):
         """All but the last."""
         return self.rows - 1
@@ -152,6 +157,11 @@ class SumOfSquares(Link):
 
     def __post_init__(self):
         _require_rows(self.rows, 2)
+
+    @property
+    def student(self):
+        """The sum of squares; see `Link`."""
+        return "polynomial", (0,) * self.rows
 
     @property
     def angles(self):

@@ -60,6 +60,11 @@ class SequenceOutput(Link):
         return self.depth
 
     @property
+    def student(self):
+        """Layers of one tied head, with the sequence as output; see `Link`."""
+        return "attention", (self.depth, 1, self.tokens, self.skip, self.beta, 0, 1, 1)
+
+    @property
     def free_rows(self):
         """All but the last two layers, or the only one."""
         return max(self.depth - 2, 0)

@@ -1,0 +1,148 @@
+"""Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
+
+A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. docs/estimators.json
+lists the variables of each estimator; `python docs/estimators.py --run` runs all examples first and writes it.
+"""
+
+import importlib
+import json
+import sys
+
+from attention_limits.interface.describe import families, resolved
+from attention_limits.pipeline.estimator import Estimator
+from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.registry import registry
+from attention_limits.pipeline.specification import json_schema
+from schemas import HEAD, ROOT, SECTIONS, cells, rows
+
+# The longest line of code, as in pyproject.toml.
+WIDTH = 120
+VARIABLES = ROOT / "docs" / "estimators.json"
+
+
+def computed() -> dict[str, list[str]]:
+    """The variables of each estimator, from its example."""
+    found = {}
+    for name, part in sorted(smallest().items()):
+        names: dict = {}
+        exec(example(part), names)
+        found[name] = sorted(map(str, names["cube"].data_vars))
+    return found
+
+
+def smallest() -> dict[str, Estimator]:
+    """Of each estimator the smoke run with the fewest points."""
+    found: dict[str, Estimator] = {}
+    loaded = load_project(ROOT, {"scale": "smoke", "families": "all"})
+    for experiments in loaded.experiments.values():
+        for experiment in experiments.values():
+            for part in experiment.estimators.values():
+                name = f"{part.family}.{part.name}"
+                if name not in found or _points(part) < _points(found[name]):
+                    found[name] = part
+    return found
+
+
+def _points(part):
+    return sum(chunk.size for chunk in part.chunks)
+
+
+def example(part: Estimator) -> str:
+    """The call of `compute` that computes an estimator; keys at their defaults are left out."""
+    given = {
+        "model": _beyond_defaults(part.specification, "model", part.model),
+        "grid": part.grid,
+        "solver": _beyond_defaults(part.specification, "solver", part.solver),
+        "replicas": {} if part.replicas == 1 else part.replicas,
+    }
+    if part.reads is not None:
+        # The data read keys of the same model.
+        given["model"] = {**_beyond_defaults(part.reads.specification, "model", part.reads.model), **given["model"]}
+        given["data"] = {part.reads.name: _beyond_defaults(part.reads.specification, "solver", part.reads.solver)}
+    lines = ["import attention_limits as al", "", "cube = al.compute(", f'    "{part.family}.{part.name}",']
+    for key, value in given.items():
+        if value != {}:
+            lines.append(f"    {key}={_written(value, 4, len(key) + 6)},")
+    return "\n".join([*lines, ")"])
+
+
+def _written(value, indent, used):
+    """A value as ruff formats it, in a line that is indented by `indent` and has `used` characters beside the value."""
+    text = repr(value).replace("'", '"')
+    if len(text) + used <= WIDTH or not isinstance(value, dict | list):
+        return text
+    if isinstance(value, dict):
+        items = [f'"{key}": {_written(item, indent + 4, indent + len(key) + 9)}' for key, item in value.items()]
+    else:
+        items = [_written(item, indent + 4, indent + 5) for item in value]
+    inner = "".join(f"{' ' * (indent + 4)}{item},\n" for item in items)
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{start}\n{inner}{' ' * indent}{end}"
+
+
+def _beyond_defaults(cls, section, values):
+    known = cls.model_fields[section].annotation.model_fields
+    return {key: value for key, value in values.items() if value != known[key].default}
+
+
+def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
+    """The page of one estimator."""
+    schema, known = json_schema(part.specification), registry(part.family)
+    paragraphs = [" ".join(text.split()) for text in schema.get("description", "").split("\n\n")]
+    table = []
+    for section in SECTIONS:
+        node = resolved(schema, schema["properties"][section])
+        table += rows(schema, node, f"{section}.", scanned=section == "grid")
+    module = importlib.util.find_spec(part.module).name
+    lines = [
+        f"# `{name}`", "", *("\n\n".join(paragraphs).split("\n")), "",
+        f"The rule of the workflow is `{prefix}_{part.name}`, the module `{module}`. Source: {known.source}.", "",
+        "## Example", "",
+        "The sizes are small, so that the example takes seconds. Paths are relative to the repository.", "",
+        "```python", example(part), "```", "",
+        "## Keys", "", *(HEAD if table else []), *table, *_reads(part), "",
+        "## Variables", "",
+        "The first dimensions are those of the grid and `replica`.", "",
+        "| Variable | Further dimensions | Meaning | Symbol | Normalisation | Equation |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for variable in variables:
+        it = known.variables[variable]
+        dims = ", ".join(f"`{dim}`" for dim in it.dims)
+        lines.append(cells(f"`{variable}`", dims, it.long_name, it.symbol, it.normalisation, it.source))
+    return "\n".join(lines) + "\n"
+
+
+def _reads(part):
+    """Where the keys of the data stand, for an estimator that reads data."""
+    if part.reads is None:
+        return []
+    kind = part.reads.name
+    return ["", f"It reads [`{kind}`](../keys/{part.family}.md#{kind}): `model` and `data` hold their keys too."]
+
+
+def pages() -> dict[str, str]:
+    """The text of every page of an estimator, by its path below the root."""
+    listed, parts = json.loads(VARIABLES.read_text(encoding="utf-8")), smallest()
+    found = {}
+    for family in families():
+        for own in family.estimators:
+            name = f"{family.name}.{own}"
+            if name in parts:
+                found[f"docs/estimators/{family.prefix}_{own}.md"] = page(
+                    name, parts[name], family.prefix, listed[name]
+                )
+    return found
+
+
+def main() -> None:
+    """Write the pages, after the list of variables with the option --run."""
+    if "--run" in sys.argv:
+        VARIABLES.write_text(json.dumps(computed(), indent=1) + "\n", encoding="utf-8")
+    for path, text in pages().items():
+        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / path).write_text(text, encoding="utf-8")
+        print(f"{path}: written")
+
+
+if __name__ == "__main__":
+    main()

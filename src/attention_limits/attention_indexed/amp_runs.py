@@ -1,0 +1,57 @@
+"""One run of matrix AMP at a point of a grid, as the estimators of it store it."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.fresh_data import fresh_errors
+from attention_limits.attention_indexed.matrix_amp import AmpRun, Dataset, draw_dataset
+from attention_limits.attention_indexed.matrix_amp import run as iterate
+from attention_limits.attention_indexed.model import sizes
+
+# Variables along the iterations; their length is the largest number of iterations.
+ALONG = dict.fromkeys(("mmse_by_iteration", "predicted_by_iteration", "residual_by_iteration"), ("iteration",))
+
+
+def amp_point(point, dimension: int, solver, streams, replica: int, at) -> tuple[Dataset, AmpRun, dict]:
+    """The data, the run and its variables.
+
+    Parameters
+    ----------
+    point : mapping
+        Parameters of the model and of the grid by name.
+    dimension : int
+        d.
+    solver : mapping
+        Keys of `specs.FreshAmpSolver`.
+    streams : pipeline.streams.Streams
+    replica : int
+    at : mapping
+        The values of the grid that name the streams.
+    """
+    channel = make_channel(point["channel"], point["tokens"], point["beta"])
+    size, steps = sizes(point["alpha"], point["ratio"], dimension), solver["max_iterations"]
+    data = draw_dataset(channel, size, streams.generator("data", replica, **at))
+    found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
+    plug_in, bayes = fresh_errors(
+        channel, data.teacher, found.estimate, found.variance[-1], solver["fresh_sequences"],
+        streams.generator("fresh", replica, **at),
+    )  # fmt: skip
+
+    def along(values):
+        return np.concatenate([values, np.full(steps - len(values), np.nan)])
+
+    variables = {
+        "mmse": found.error[-1],
+        "mmse_predicted": found.variance[-1],
+        "residual": found.residual[-1],
+        "iterations": len(found.error),
+        "converged": found.converged,
+        "diverged": found.diverged,
+        **size.realised(),
+        "mmse_by_iteration": along(found.error),
+        "predicted_by_iteration": along(found.variance),
+        "residual_by_iteration": along(found.residual),
+        "error_plug_in": plug_in,
+        "error_bayes": bayes,
+    }
+    return data, found, variables

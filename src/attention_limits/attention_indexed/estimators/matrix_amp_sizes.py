@@ -1,0 +1,29 @@
+"""Matrix AMP on data sets of several dimensions, with its limit d -> infinity; one replica is one teacher with its data."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.amp_runs import ALONG, amp_point
+from attention_limits.attention_indexed.curves import channel_of
+from attention_limits.attention_indexed.state_evolution import solve, trajectory
+from attention_limits.pipeline.points import collect
+
+
+def run(spec, streams):
+    """Errors of the estimate, actual and predicted, also on fresh data, and the state evolution (see `variables`)."""
+    solver = spec["solver"]
+    steps = solver["max_iterations"]
+
+    def compute(at, replica):
+        point = {**spec["model"], **at}
+        channel, alpha, ratio = channel_of(point), point["alpha"], point["ratio"]
+        _, _, variables = amp_point(point, int(at["dimension"]), solver, streams, replica, at)
+        plain = solver["damping"] == 0
+        return {
+            **variables,
+            "mmse_limit": solve(channel, ratio, [alpha]).mmse[0],
+            "limit_by_iteration": trajectory(channel, ratio, alpha, steps) if plain else np.full(steps, np.nan),
+        }
+
+    return collect(
+        spec, compute, {**ALONG, "limit_by_iteration": ("iteration",)}, {"iteration": np.arange(1, steps + 1)}
+    )

@@ -1,0 +1,94 @@
+"""Matrix AMP at finite dimension: its iterations, its limit of large d, and the exact posterior of small layers."""
+
+import matplotlib as mpl
+import numpy as np
+
+from attention_limits.attention_indexed.figures.shared import ESTIMATION
+from attention_limits.attention_indexed.readings import by_dimension, inverse_law
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.plotting import curve, house_style, new_figure, points
+
+AMP, PREDICTED, VARIANCE, MEAN = "#0072B2", "#56B4E9", "#D55E00", "#CC79A7"
+CHANNELS = {"linear": "#009E73", "softmax": AMP, "hardmax": VARIANCE}
+MARKERS = ("o", "s", "^")
+
+
+@house_style
+def draw(cubes):
+    """From the cubes iterations, sizes_linear, sizes_softmax, sizes_hardmax and posterior_hardmax."""
+    figure, (left, middle, right) = new_figure(1, 3, 12.4, 4.0)
+    _draw_iterations(left, cubes["iterations"])
+    for channel, color in CHANNELS.items():
+        _draw_sizes(middle, cubes[f"sizes_{channel}"], channel, color)
+    middle.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
+    for marker, face, label in (("o", "0.3", "error of AMP"), ("o", "white", "predicted by AMP")):
+        middle.plot([], [], marker, color="0.3", markerfacecolor=face, markersize=4, label=label)
+    middle.set(xlabel="$1/d$", ylabel="error in units of its limit", title="three dimensions", xlim=(-0.0008, None))
+    middle.legend(loc="upper left")
+    _draw_posterior(right, cubes["posterior_hardmax"], cubes["sizes_hardmax"])
+    return figure
+
+
+def _draw_iterations(axes, cube):
+    part = cube.isel(alpha=0)
+    for place, dimension in zip(np.linspace(0.75, 0.1, part.sizes["dimension"]), part.dimension.values, strict=True):
+        errors = part.mmse_by_iteration.sel(dimension=dimension).transpose("iteration", "replica").values
+        curve(axes, part.iteration.values, errors, mpl.colormaps["viridis"](place), f"AMP, $d = {dimension:g}$")
+    limit = part.limit_by_iteration.isel(dimension=0, replica=0)
+    axes.plot(part.iteration, limit, "--", color="black", label="state evolution")
+    axes.set(
+        xlabel="undamped iteration", ylabel=ESTIMATION, ylim=(0, None),
+        title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {float(part.alpha):g}$",
+    )  # fmt: skip
+    axes.legend(loc="lower left")
+
+
+def _draw_sizes(axes, cube, channel, color):
+    """Means over the data sets against 1/d with their straight lines, divided by the limit from state evolution."""
+    for alpha, marker in zip(cube.alpha.values, MARKERS, strict=False):
+        limit = float(cube.mmse_limit.sel(alpha=alpha).max())
+        for variable, face in (("mmse", color), ("mmse_predicted", "white")):
+            dimension, mean, error = by_dimension(cube, variable, alpha=alpha)
+            axes.errorbar(
+                1.0 / dimension, mean / limit, error / limit, fmt=marker, color=color, markerfacecolor=face,
+                markersize=4, capsize=2, elinewidth=1,
+            )  # fmt: skip
+            if len(dimension) < 3:
+                continue
+            a, b, spread = inverse_law(dimension, mean, error)
+            x = np.array([0.0, 1.0 / dimension.min()])
+            axes.plot(x, (a + b * x) / limit, color=color, linewidth=0.7, linestyle="-" if face == color else "--")
+            axes.errorbar(
+                [0.0], [a / limit], [spread / limit], fmt=marker, color=color, markerfacecolor=face, markersize=6,
+                capsize=3, zorder=4,
+            )  # fmt: skip
+        axes.plot([], [], marker, color=color, markersize=4, label=rf"{channel}, $\alpha = {alpha:g}$")
+
+
+def _draw_posterior(axes, cube, sizes):
+    """Exact posterior and AMP on the same small data sets, AMP at larger d, and the limit."""
+    alpha = float(cube.alpha.values[0])
+    part = cube.sel(alpha=alpha)
+    samples, amp = part.sel(estimator="posterior_sampling"), part.sel(estimator="matrix_amp_sizes")
+    shown = (
+        (samples.posterior_variance, VARIANCE, "D", "variance of the exact posterior", -0.0012),
+        (samples.mmse, MEAN, "s", "error of its mean", 0.0),
+        (amp.mmse, AMP, "o", "error of AMP, the same data", 0.0012),
+    )
+    for values, color, marker, label, shift in shown:
+        replicas = values.transpose("dimension", "replica").values
+        settled = amp.converged.transpose("dimension", "replica").values if color == AMP else np.ones_like(replicas)
+        points(axes, 1.0 / part.dimension.values + shift, replicas, settled, color, label, marker)
+    dimension, mean, error = by_dimension(sizes, "mmse", alpha=alpha)
+    axes.errorbar(1.0 / dimension, mean, error, fmt="o", color=AMP, markersize=4, capsize=2, elinewidth=1)
+    limit = float(sizes.mmse_limit.sel(alpha=alpha).max())
+    axes.plot([0.0], [limit], "*", color="black", markersize=9, clip_on=False, label="state evolution")
+    exact = mean_and_error(samples.posterior_variance.transpose("dimension", "replica").values, axis=1)
+    a, b, _ = inverse_law(part.dimension.values, *exact)
+    x = np.array([0.0, 1.0 / part.dimension.values.min()])
+    axes.plot(x, a + b * x, color=VARIANCE, linewidth=0.7)
+    axes.set(
+        xlabel="$1/d$", ylabel=ESTIMATION, ylim=(0, None), xlim=(-0.002, None),
+        title=rf"hardmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
+    )  # fmt: skip
+    axes.legend(loc="lower right")

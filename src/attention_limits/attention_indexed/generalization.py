@@ -1,0 +1,116 @@
+"""Generalisation errors of one layer on a fresh sequence, as functions of the overlaps alone.
+
+In the limit the scores h of the teacher and omega of an estimate are jointly Gaussian on a fresh sequence. Off the diagonal their
+covariances are Q = tr S^2 / d, m = tr S S_hat / d and q = tr S_hat^2 / d, on the diagonal twice as large. With g the output,
+
+    plug-in:  E ||g(h) - g(omega)||_F^2          (the layer with the estimate S_hat)
+    Bayes:    E ||g(h) - E[g(h) | omega]||_F^2   (the posterior mean of the output, the least possible),
+
+summed over the T^2 entries of the output. The Bayes error is half the squared distance of the outputs of two independent draws of
+h given omega. The posterior mean has m = q = Q - V, V = mmse. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025
+(arXiv:2506.01582).
+
+All rows of the output have the same law, and the T entries of one row of h are independent. A pair of rows is M (s, t), M a 2 x 2
+matrix, s and t independent rows of variance 2 at the place of the diagonal and 1 elsewhere. `channel.distance` is E ||g(h) -
+g(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with M_11 = m / sqrt(q), M_12 = sqrt(Q -
+m^2 / q), M_21 = sqrt(q), M_22 = 0.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+
+# Nodes of one scrambling, and scramblings. The errors of the softmax are means over them.
+NODES, SCRAMBLINGS = 2048, 8
+# A mean that fewer effective nodes carry is missing.
+FEWEST_NODES = 20.0
+
+
+@dataclass(frozen=True)
+class OutputErrors:
+    """Errors and their uncertainties, arrays of one shape; NaN where too few nodes carry a mean."""
+
+    bayes: np.ndarray
+    bayes_uncertainty: np.ndarray
+    plug_in: np.ndarray
+    plug_in_uncertainty: np.ndarray
+
+
+def row_nodes(tokens: int, generators) -> np.ndarray:
+    """Nodes (2, T - 1, scramblings, nodes) of s and t, T = `tokens`, one scrambling for each numpy.random.Generator.
+
+    A softmax depends on the T - 1 differences of a row to its entry of the diagonal, of covariance 1 + 2 delta.
+    """
+    others = tokens - 1
+    z = [gaussian_nodes(2 * others, NODES, generator, widening=1.0).points for generator in generators]
+    z = np.moveaxis(np.reshape(z, (len(z), NODES, 2, others)), (2, 3), (0, 1))
+    return z + (np.sqrt(1.0 + 2.0 * others) - 1.0) / others * z.sum(axis=1, keepdims=True)
+
+
+def posterior_pair(Q: float, V: float) -> np.ndarray:
+    """M of two draws given omega: variance Q, squared distance 2 V, 0 <= V <= Q."""
+    common, opposite = np.sqrt(Q - 0.5 * V), np.sqrt(0.5 * V)
+    return np.array([[common, opposite], [common, -opposite]])
+
+
+def plug_in_error(channel, Q: float, V: float, nodes=None) -> tuple[float, float]:
+    """The error of the layer with the posterior mean of S, at its error V, 0 <= V <= Q, and its uncertainty; `nodes` of
+    `row_nodes`."""
+    common = np.sqrt(Q - V)
+    return channel.distance(np.array([[common, np.sqrt(V)], [common, 0.0]]), nodes)
+
+
+def bayes_error(channel, Q: float, V: float, nodes=None) -> tuple[float, float]:
+    """The error of the posterior mean of the output at the error V of the posterior mean of S, and its uncertainty."""
+    distance, uncertainty = channel.distance(posterior_pair(Q, V), nodes)
+    return 0.5 * distance, 0.5 * uncertainty
+
+
+def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
+    """Both errors along a learning curve.
+
+    Parameters
+    ----------
+    channel : channel.Posterior
+        All errors of a channel without posterior mean are NaN.
+    ratio : float
+        rho; Q = 1 + rho.
+    V, bound : array (n,)
+        Errors of the posterior mean of S, and bounds on their errors, which the uncertainties include.
+    nodes : array
+        Of `row_nodes`. Channels with a closed form do not read them.
+    """
+    V, bound, Q = np.asarray(V, dtype=float), np.asarray(bound, dtype=float), 1.0 + ratio
+    if not hasattr(channel, "distance"):
+        return OutputErrors(*np.full((4, *V.shape), np.nan))
+
+    def errors(V):
+        return *bayes_error(channel, Q, V, nodes), *plug_in_error(channel, Q, V, nodes)
+
+    found = np.array([errors(value) for value in V]).T
+    moved = np.abs(bound) > 0
+    if np.any(moved):
+        # The errors grow with V: its bound moves them by half the difference of both ends.
+        ends = [np.array([errors(value) for value in np.clip(V[moved] + s * bound[moved], 0.0, 1.0)]) for s in (-1, 1)]
+        found[1::2, moved] += 0.5 * np.abs(ends[1] - ends[0]).T[::2]
+    return OutputErrors(*found)
+
+
+def softmax_distance(tokens: int, beta: float, mixing: np.ndarray, nodes: np.ndarray) -> tuple[float, float]:
+    """E ||g(h) - g(h')||_F^2 of a softmax of inverse temperature `beta`, and its standard error over the scramblings.
+
+    Both are NaN where fewer than `FEWEST_NODES` effective nodes carry the mean.
+    """
+    pair = beta * np.tensordot(mixing, nodes, axes=1)
+    # The entry of the diagonal has the exponent zero.
+    largest = np.maximum(pair.max(axis=1, keepdims=True), 0.0)
+    others, diagonal = np.exp(pair - largest), np.exp(-largest)
+    total = others.sum(axis=1, keepdims=True) + diagonal
+    difference, first = np.diff(others / total, axis=0)[0], np.diff(diagonal / total, axis=0)[0]
+    values = np.sum(difference**2, axis=0) + first[0] ** 2
+    if np.any(values) and values.sum() ** 2 < FEWEST_NODES * np.sum(values**2):
+        return np.nan, np.nan
+    means = tokens * values.mean(axis=1)
+    return float(means.mean()), float(means.std(ddof=1) / np.sqrt(len(means)))

@@ -1,0 +1,96 @@
+"""Elliptical slice sampling (Murray, Adams, MacKay 2010) of the weights of a hardmax layer, on plain arrays."""
+
+import math
+
+import numpy as np
+
+from attention_limits.numerics.compiled import njit
+
+
+@njit
+def products(first, second):
+    """a_ab + a_ba of a_ab = f_a . g_b - delta_ab (f, g), from fields f, g = X W (n, T, r) and their weights' inner product.
+
+    Arguments are pairs (fields (n, T, r), weights (d, r)); returns (n, T, T), of W and W' twice the scores, up to their scale.
+    """
+    fields, weights = first
+    others, other_weights = second
+    count, tokens, rank = fields.shape
+    trace = np.sum(weights * other_weights)
+    result = np.empty((count, tokens, tokens))
+    for sample in range(count):
+        for a in range(tokens):
+            for b in range(a, tokens):
+                total = 0.0
+                for k in range(rank):
+                    total += fields[sample, a, k] * others[sample, b, k] + fields[sample, b, k] * others[sample, a, k]
+                if a == b:
+                    total -= 2.0 * trace
+                result[sample, a, b] = result[sample, b, a] = total
+    return result
+
+
+@njit
+def agrees(best, old, mixed, new, c, s):
+    """Whether row a of c^2 old + 2 c s mixed + s^2 new (n, T, T) has its largest entry at best (n, T), in every row."""
+    count, tokens = best.shape
+    for sample in range(count):
+        for a in range(tokens):
+            b = best[sample, a]
+            top = c * c * old[sample, a, b] + 2.0 * c * s * mixed[sample, a, b] + s * s * new[sample, a, b]
+            for other in range(tokens):
+                if other != b:
+                    value = c * c * old[sample, a, other] + 2.0 * c * s * mixed[sample, a, other]
+                    if value + s * s * new[sample, a, other] > top:
+                        return False
+    return True
+
+
+@njit
+def elliptical_step(sequences, best, weights, fields, proposal, uniform):
+    """One step from weights (d, r), which it overwrites, and their fields X W (n, T, r), likewise.
+
+    `sequences` is X (n, T, d), `proposal` standard normal (d, r), `uniform` a numpy.random.Generator for the angles. The new
+    weights cos(theta) W + sin(theta) W' have the outputs `best` (n, T); the bracket of theta shrinks until they do.
+    """
+    count, tokens, dimension = sequences.shape
+    flat = sequences.reshape(count * tokens, dimension)
+    moved = np.dot(flat, proposal).reshape(count, tokens, proposal.shape[1])
+    here, there = (fields, weights), (moved, proposal)
+    old, mixed, new = products(here, here), products(here, there), products(there, there)
+    theta = 2.0 * math.pi * uniform.random()
+    low, high = theta - 2.0 * math.pi, theta
+    while not agrees(best, old, mixed, new, math.cos(theta), math.sin(theta)):
+        if theta < 0.0:
+            low = theta
+        else:
+            high = theta
+        theta = low + (high - low) * uniform.random()
+    c, s = math.cos(theta), math.sin(theta)
+    weights[:] = c * weights + s * proposal
+    fields[:] = c * fields + s * moved
+
+
+@njit
+def chain(sequences, best, weights, burn_in, steps, record_every, generator, distances):
+    """Steps from weights (d, r), which it overwrites; returns the mean over the steps after `burn_in` of W W^T (d, d).
+
+    Every `record_every` steps after the burn-in, ||W W^T - W0 W0^T||_F^2 goes into distances (steps / record_every,), with the
+    first weights W0.
+    """
+    dimension, rank = weights.shape
+    count, tokens, _ = sequences.shape
+    fields = np.dot(sequences.reshape(count * tokens, dimension), weights).reshape(count, tokens, rank)
+    start = np.dot(weights, weights.T)
+    mean, proposal = np.zeros((dimension, dimension)), np.empty((dimension, rank))
+    for step in range(burn_in + steps):
+        for i in range(dimension):
+            for k in range(rank):
+                proposal[i, k] = generator.standard_normal()
+        elliptical_step(sequences, best, weights, fields, proposal, generator)
+        done = step + 1 - burn_in
+        if done > 0 and done % record_every == 0:
+            matrix = np.dot(weights, weights.T)
+            mean += matrix
+            distances[done // record_every - 1] = np.sum((matrix - start) ** 2)
+    return mean / (steps // record_every)

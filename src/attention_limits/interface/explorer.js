@@ -1,0 +1,295 @@
+// The explorer: reads the cubes of the page, and draws one variable of one cube as the controls ask.
+"use strict";
+
+// Okabe and Ito's palette, as in the figures; a longer axis gets a scale from blue to red.
+const COLORS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
+const MARKERS = ["circle", "square", "diamond", "triangle-up"];
+const cubes = JSON.parse(document.getElementById("cubes").textContent);
+const element = (id) => document.getElementById(id);
+let cube, variable, shown; // `shown`: the rows of the picture, which the CSV holds
+
+// Numbers of a cube: unpacked when it is first shown.
+async function unpack(cube) {
+  if (cube.array) return;
+  const bytes = Uint8Array.from(atob(cube.numbers), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  cube.array = new Float64Array(await new Response(stream).arrayBuffer());
+}
+
+// The value of a variable at a place {dimension: index}, NaN where an estimator has none.
+function at(name, place) {
+  const {dims, shape, offset, estimator} = cube.variables[name];
+  const owners = cube.coordinates.estimator?.values;
+  if (owners && estimator && !dims.includes("estimator") && place.estimator !== undefined &&
+      owners[place.estimator] !== estimator) return NaN;
+  let index = 0;
+  dims.forEach((dim, i) => { index = index * shape[i] + (place[dim] ?? 0); });
+  return cube.array[offset + index];
+}
+
+const size = (dim) => variable.shape[variable.dims.indexOf(dim)];
+const values = (dim) => {
+  const all = cube.coordinates[dim].values, kept = variable.kept[dim];
+  return kept ? kept.map((i) => all[i]) : all;
+};
+const symbol = (dim) => cube.coordinates[dim].symbol || dim;
+const number = (value) => typeof value === "number" ? Number(value.toPrecision(6)).toString() : String(value);
+const axisTitle = (it, name, detail) => {
+  const head = it.symbol ? `${it.long_name}, ${it.symbol}` : (it.long_name || name);
+  return detail ? `${head}<br><sub>${detail.split(/[;:]/)[0]}</sub>` : head;
+};
+
+// The second of two equal dimensions (layer_star of layer, site_other of site), whose slice may follow the first one.
+const partner = (dim) => {
+  const first = dim.replace(/_(star|other)$/, "");
+  return first !== dim && variable.dims.includes(first) && size(first) === size(dim) ? first : null;
+};
+
+function options(select, items, chosen) {
+  select.replaceChildren(...items.map(([value, text]) => new Option(text, value, false, value === chosen)));
+}
+
+// The controls, from the cube to the slices; each choice that is still possible stays.
+function chooseCube(index) {
+  cube = cubes[index];
+  const names = Object.keys(cube.variables);
+  const first = names.find((name) => cube.variables[name].dims.includes("estimator") && !name.match(/converged|iterations/));
+  const before = element("variable").value;
+  options(element("variable"), names.map((name) => [name, name.replaceAll("_", " ")]),
+          names.includes(before) ? before : first ?? names.find((name) => cube.variables[name].error) ?? names[0]);
+  chooseVariable();
+}
+
+function chooseVariable() {
+  variable = cube.variables[element("variable").value];
+  const dims = variable.dims.filter((dim) => dim !== "replica" && size(dim) > 1);
+  const axes = dims.filter((dim) => dim !== "estimator");
+  const grid = axes.filter((dim) => cube.grid.includes(dim));
+  const longest = (names) => names.reduce((a, b) => (a === null || size(b) > size(a) ? b : a), null);
+  // A trajectory or a map is drawn along itself, everything else along the grid.
+  const inner = axes.filter((dim) => !cube.grid.includes(dim) && size(dim) > 8);
+  const x = longest(inner) ?? longest(grid) ?? longest(axes) ?? variable.dims.find((dim) => dim !== "replica" && dim !== "estimator") ?? variable.dims[0];
+  // A logarithmic axis would hide the zeros of another variable.
+  element("logx").checked = element("logy").checked = false;
+  options(element("x"), (axes.length ? axes : [x]).map((dim) => [dim, dim]), x);
+  chooseX();
+}
+
+function chooseX() {
+  const x = element("x").value;
+  const dims = variable.dims.filter((dim) => dim !== "replica" && dim !== x && size(dim) > 1);
+  const few = dims.find((dim) => dim !== "estimator" && size(dim) <= 8 && !partner(dim) && partner(x) !== dim);
+  options(element("color"), [["", "none"], ...dims.map((dim) => [dim, dim])], few ?? "");
+  chooseColor();
+}
+
+function chooseColor() {
+  const used = [element("x").value, element("color").value, "replica", "estimator"];
+  const dims = variable.dims.filter((dim) => !used.includes(dim) && size(dim) > 1);
+  element("slices").hidden = dims.length === 0;
+  element("sliders").replaceChildren(...dims.map((dim) => {
+    const label = document.createElement("label"), text = document.createElement("output");
+    const slider = Object.assign(document.createElement("input"), {type: "range", name: dim, min: partner(dim) ? -1 : 0, step: 1});
+    slider.max = size(dim) - 1;
+    slider.value = dim.endsWith("_star") && partner(dim) ? -1 : Math.floor(size(dim) / 2);
+    label.append(`${dim} `, text, slider);
+    slider.addEventListener("input", draw);
+    return label;
+  }));
+  draw();
+}
+
+function slice() {
+  const place = {};
+  for (const slider of element("sliders").querySelectorAll("input")) {
+    const index = Number(slider.value), dim = slider.name;
+    place[dim] = index;
+    slider.previousElementSibling.textContent = index < 0 ? `= ${partner(dim)}` : number(values(dim)[index]);
+  }
+  return place;
+}
+
+// The place with the slices that follow another dimension in it.
+function resolved(place) {
+  for (const dim of Object.keys(place)) if (place[dim] < 0) place[dim] = place[partner(dim)] ?? 0;
+  return place;
+}
+
+// One point: all replicas at a place, their mean and error, and how many converged.
+function point(place) {
+  const count = variable.dims.includes("replica") ? size("replica") : 1, all = [];
+  for (let replica = 0; replica < count; replica++) {
+    const here = {...place, replica}, value = at(element("variable").value, here);
+    const flags = variable.flags.map((name) => at(name, here)).filter((flag) => !Number.isNaN(flag));
+    if (!Number.isNaN(value)) all.push({replica, value, converged: flags.length ? Math.min(...flags) : null});
+  }
+  const n = all.length, mean = all.reduce((sum, one) => sum + one.value, 0) / n;
+  const squares = all.reduce((sum, one) => sum + (one.value - mean) ** 2, 0);
+  const own = variable.error === null ? NaN : at(variable.error, {...place, replica: 0});
+  const flagged = all.filter((one) => one.converged !== null);
+  return {all, n, mean, error: n > 1 ? Math.sqrt(squares / (n - 1) / n) : own, given: n > 1 ? "standard error" : variable.error,
+          flagged: flagged.length, settled: flagged.filter((one) => one.converged > 0).length};
+}
+
+function series() {
+  const x = element("x").value, color = element("color").value, fixed = slice(), found = [];
+  const every = (dim) => dim && variable.dims.includes(dim) ? [...Array(size(dim)).keys()] : [undefined];
+  for (const c of every(color)) for (const e of color === "estimator" ? [c] : every("estimator")) {
+    const points = every(x).map((i) => {
+      const place = resolved({...fixed, [x]: i ?? 0, ...(color ? {[color]: c} : {}), ...(e === undefined ? {} : {estimator: e})});
+      return {place, x: cube.coordinates[x] ? values(x)[i ?? 0] : 0, ...point(place)};
+    }).filter((one) => one.n);
+    if (points.length) found.push({color: c, estimator: e, points});
+  }
+  return found;
+}
+
+// The coordinates of a place, those of a single value too.
+const labelled = (place) => variable.dims.filter((dim) => dim !== "replica").map((dim) => [dim, values(dim)[place[dim] ?? 0]]);
+
+function hover(one, replica) {
+  const lines = labelled(one.place).map(([dim, value]) => `${dim} = ${number(value)}`);
+  if (replica) lines.push(`replica ${replica.replica}: ${text(replica.value)}`);
+  else lines.push(`<b>${text(one.mean)}</b>${Number.isNaN(one.error) ? "" : ` ± ${number(one.error)} (${one.given})`}`,
+                  one.n > 1 ? `mean of ${one.n} replicas` : "one value");
+  if (one.flagged) lines.push(replica ? (replica.converged > 0 ? "converged" : "not converged") : `${one.settled} of ${one.flagged} converged`);
+  return lines.join("<br>");
+}
+const text = (value) => variable.labels ? variable.labels[value] ?? number(value) : number(value);
+
+// Texts have no mean.
+const everyReplica = () => variable.labels !== null || document.querySelector("[name=replicas]:checked").value === "each";
+
+function traces(found) {
+  const color = element("color").value, each = everyReplica();
+  const count = color ? size(color) : 1, made = [];
+  const shade = (c) => count <= COLORS.length ? COLORS[c ?? 0] : `hsl(${250 - 250 * c / (count - 1)} 75% 45%)`;
+  for (const {color: c, estimator: e, points} of found) {
+    const names = [];
+    if (color) names.push(`${color === "estimator" ? "" : `${symbol(color)} = `}${number(values(color)[c]).replaceAll("_", " ")}`);
+    if (e !== undefined && color !== "estimator") names.push(values("estimator")[e].replaceAll("_", " "));
+    const line = !e, group = `${c} ${e}`;
+    const flat = each ? points.flatMap((one) => one.all.map((replica) => ({one, replica}))) : points.map((one) => ({one}));
+    const hollow = flat.map(({one, replica}) => replica ? replica.converged === 0 :
+      one.flagged > 0 && (line ? one.settled < one.flagged : one.settled < one.flagged / 2));
+    const mark = MARKERS[(e ?? 0) % MARKERS.length], single = points.length === 1;
+    made.push({
+      x: flat.map(({one}) => one.x), y: flat.map(({one, replica}) => replica ? replica.value : one.mean),
+      text: flat.map(({one, replica}) => hover(one, replica)), hoverinfo: "text", name: names.join(", ") || " ", legendgroup: group,
+      showlegend: names.length > 0, mode: line && !each && !single ? "lines+markers" : "markers", type: "scatter",
+      line: {color: shade(c), width: 1.8},
+      marker: {opacity: 1, color: hollow.map((open) => open ? "white" : shade(c)), line: {color: shade(c), width: 1.5}, symbol: mark,
+               size: flat.map((_, i) => hollow[i] ? 8 : line && !each && !single ? 3 : 7)},
+      error_y: each ? {visible: false} : {array: points.map((one) => Number.isNaN(one.error) ? 0 : one.error), color: shade(c), thickness: 1, width: 2},
+    });
+  }
+  return [...made, ...published(shade)];
+}
+
+function published(shade) {
+  const x = element("x").value, color = element("color").value, fixed = slice();
+  const near = (a, b) => a === b || Math.abs(a - b) < 1e-9;
+  const there = cube.published.filter((entry) => entry.variable === element("variable").value && x in entry.point &&
+    Object.entries(entry.point).every(([dim, value]) => [x, color, "estimator"].includes(dim) || size(dim) === 1 ||
+      near(value, fixed[dim] < 0 ? entry.point[partner(dim)] : values(dim)[fixed[dim]])));
+  if (!there.length) return [];
+  const colors = there.map((entry) => {
+    const c = color && color !== "estimator" ? values(color).findIndex((value) => near(value, entry.point[color])) : -1;
+    return c < 0 ? "#777" : shade(c);
+  });
+  return [{
+    x: there.map((entry) => entry.point[x]), y: there.map((entry) => entry.published), mode: "markers", type: "scatter",
+    name: "published", marker: {symbol: "x-thin", size: 9, line: {width: 2, color: colors}}, hoverinfo: "text",
+    text: there.map((entry) => [`<b>published: ${entry.published} ± ${entry.precision}</b>`, entry.quantity, entry.source].join("<br>")),
+    error_y: {array: there.map((entry) => entry.precision), color: "#777", thickness: 1, width: 0},
+  }];
+}
+
+function notes(found) {
+  const lines = [], points = found.flatMap((one) => one.points);
+  for (const [dim, kept] of Object.entries(variable.kept))
+    lines.push(`Thinned for display: ${kept.length} of ${cube.coordinates[dim].values.length} values of ${dim}.`);
+  const open = points.filter((one) => one.flagged && one.settled < one.flagged).length;
+  if (variable.flags.length)
+    lines.push(`Hollow: not all replicas of a line, or fewer than half of those of a marker, have converged (${variable.flags.join(", ")}); ` +
+               `${open} of ${points.length} points have a replica that did not converge. Means hold all replicas.`);
+  const counts = points.map((one) => one.n);
+  if (Math.min(...counts) < Math.max(...counts))
+    lines.push(`The points hold ${Math.min(...counts)} to ${Math.max(...counts)} replicas: a mean jumps where a replica ends.`);
+  if (element("logy").checked) lines.push(`${points.filter((one) => !(one.mean > 0)).length} points ≤ 0 are not on the logarithmic axis.`);
+  if (!points.length) lines.push("No value at this slice.");
+  element("notes").textContent = lines.join(" ");
+}
+
+function describe() {
+  element("title").textContent = cube.title;
+  element("name").textContent = `${cube.family} / ${cube.name}`;
+  element("summary").textContent = cube.summary;
+  element("source").textContent = cube.source;
+  element("spec").textContent = JSON.stringify(cube.spec, null, 1);
+  const paragraph = (head, body) => Object.assign(document.createElement("p"), {textContent: body ? `${head}: ${body}` : ""});
+  element("meaning").replaceChildren(...[["", ""], ["Meaning", variable.long_name], ["Symbol", variable.symbol],
+    ["Normalisation", variable.normalisation], ["Equation", variable.source], ["Estimator", variable.estimator ?? "several"],
+    ["Error", variable.error]].filter(([, body]) => body).map(([head, body]) => paragraph(head, body)));
+  element("figures").replaceChildren(...cube.figures.flatMap(({title, caption}) => [
+    Object.assign(document.createElement("h2"), {textContent: `Figure: ${title}`}),
+    Object.assign(document.createElement("p"), {className: "caption", textContent: caption.replaceAll("``", "").replace(/([^\n])\n(?=[^\n])/g, "$1 ")})]));
+}
+
+async function draw() {
+  await unpack(cube);
+  const name = element("variable").value, x = element("x").value;
+  shown = series();
+  const labels = variable.labels ? {tickvals: variable.labels.map((_, i) => i), ticktext: variable.labels} : {};
+  const axis = (log, title) => ({type: log ? "log" : undefined, title: {text: title}, automargin: true, exponentformat: "power"});
+  const layout = {
+    xaxis: axis(element("logx").checked, axisTitle(cube.coordinates[x] ?? {}, x, cube.coordinates[x]?.definition)),
+    yaxis: {...axis(element("logy").checked, axisTitle(variable, name, variable.normalisation)), ...labels},
+    margin: {l: 80, r: 20, t: 20, b: 60}, hovermode: "closest", template: "none", legend: {font: {size: 12}},
+    font: {family: "system-ui, sans-serif", size: 13},
+  };
+  notes(shown);
+  describe();
+  // The notes take their height first, the picture fills the rest.
+  await Plotly.react("plot", traces(shown), layout, {displaylogo: false});
+  Plotly.Plots.resize("plot");
+}
+
+// The rows of the picture; lines that begin with # give the meaning, as in `attention-limits export`.
+function csv() {
+  const name = element("variable").value, each = everyReplica();
+  const meaning = [variable.symbol, variable.long_name, variable.normalisation, variable.units].filter(Boolean).join("; ");
+  const dims = labelled(shown[0]?.points[0]?.place ?? {}).map(([dim]) => dim);
+  const head = each ? [...dims, "replica", name, "converged"] : [...dims, name, `${name}_error`, `${name}_replicas`, "converged"];
+  const blank = (value) => value === null || Number.isNaN(value) ? "" : value;
+  const rows = shown.flatMap(({points}) => points.flatMap((one) => {
+    const place = labelled(one.place).map(([, value]) => value);
+    const cell = (value) => variable.labels ? text(value) : value;
+    if (each) return one.all.map((it) => [...place, it.replica, cell(it.value), blank(it.converged)]);
+    return [[...place, cell(one.mean), blank(one.error), one.n, one.flagged ? one.settled / one.flagged : ""]];
+  }));
+  const comments = [`# ${cube.family}/${cube.name}`, `# ${name}: ${meaning}`];
+  return [...comments, head.join(","), ...rows.map((row) => row.join(","))].join("\n") + "\n";
+}
+
+element("csv").addEventListener("click", () => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([csv()], {type: "text/csv"}));
+  link.download = `${cube.name}_${element("variable").value}.csv`;
+  link.click();
+});
+element("svg").addEventListener("click", () =>
+  Plotly.downloadImage("plot", {format: "svg", filename: `${cube.name}_${element("variable").value}`, width: 900, height: 600}));
+element("cube").addEventListener("change", () => chooseCube(element("cube").value));
+element("variable").addEventListener("change", chooseVariable);
+addEventListener("resize", () => Plotly.Plots.resize("plot"));
+element("x").addEventListener("change", chooseX);
+element("color").addEventListener("change", chooseColor);
+for (const it of document.querySelectorAll("[name=replicas], #logx, #logy")) it.addEventListener("change", draw);
+
+for (const family of new Set(cubes.map((one) => one.family))) {
+  const group = Object.assign(document.createElement("optgroup"), {label: family});
+  cubes.forEach((one, i) => { if (one.family === family) group.append(new Option(one.name, i)); });
+  element("cube").append(group);
+}
+chooseCube(0);

@@ -1,0 +1,168 @@
+"""Cubes as one page for a browser, which shows any variable against any dimension without a network.
+
+The page holds the numbers in double precision and plotly.js; `explorer.html` and `explorer.js` beside this module are its text.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable
+from importlib import resources
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from attention_limits.interface.compute import open as opened
+from attention_limits.interface.extras import missing
+from attention_limits.interface.table import grid_keys
+from attention_limits.pipeline.audit import Entry, Published, Table, reading
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.files import replacing
+from attention_limits.pipeline.layout import is_flag, linked
+from attention_limits.pipeline.provenance import SOURCE
+from attention_limits.pipeline.specification import validated
+from attention_limits.pipeline.yaml_reader import read_yaml
+
+# A dimension of a trajectory or a map with more values is thinned to so many, at even distances, both ends included.
+MOST_VALUES = 41
+_ATTRIBUTES = ("symbol", "long_name", "normalisation", "definition", "source", "units", "estimator")
+
+
+def explore(paths: Iterable[str | Path], output: str | Path, project: str | Path = ".") -> Path:
+    """Write one offline page that shows cubes, and return its path.
+
+    Parameters
+    ----------
+    paths : iterable of paths
+        Cubes of `compute`, or of the workflow.
+    output : path
+        The page, `.html`.
+    project : path
+        Folder whose `config/`, if there is one, says which figures and published numbers belong to the cubes.
+
+    Raises
+    ------
+    SpecError
+        If there is no cube, `output` is no `.html`, or plotly is missing.
+    CubeError
+        If a cube is missing or damaged.
+    """
+    output, cubes = Path(output), [(Path(path), opened(path)) for path in paths]
+    if not cubes or output.suffix != ".html":
+        raise SpecError([f"{output}: must end in .html, and there must be a cube"])
+    text = page([described(cube, path.stem, Path(project)) for path, cube in cubes])
+    with replacing(output) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return output
+
+
+def page(records: list[dict]) -> str:
+    """The page of the cubes `records` (`described`). Raises SpecError where plotly is missing."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
+    files = resources.files("attention_limits.interface")
+    text = files.joinpath("explorer.html").read_text(encoding="utf-8")
+    # A closing tag inside of the data would end them.
+    data = json.dumps(records, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    parts = {
+        "PLOTLY": get_plotlyjs(),
+        "DATA": data,
+        "SCRIPT": files.joinpath("explorer.js").read_text(encoding="utf-8"),
+    }
+    for name, part in parts.items():
+        before, after = text.split(f"@{name}@")
+        text = before + part + after
+    return text
+
+
+def described(cube: xr.Dataset, name: str, project: Path) -> dict:
+    """A cube as plain data: texts, coordinates, variables, published points, and the numbers of all variables as one text.
+
+    The text is the base64 of the deflated bytes of float64, one variable after the other in the order of its dimensions. Missing
+    values are NaN; a text is a number that counts in the `labels` of its variable.
+
+    Parameters
+    ----------
+    cube : Dataset
+    name : str
+        Of the experiment.
+    project : Path
+        Folder of the `config/` with figures and published numbers.
+    """
+    cube, spec = linked(cube), json.loads(cube.attrs["spec"])
+    grid, numbers, variables, size = [*grid_keys(cube), "estimator", "replica"], [], {}, 0
+    for variable, array in cube.data_vars.items():
+        kept = {
+            str(dim): np.unique(np.linspace(0, length - 1, MOST_VALUES).round().astype(int)).tolist()
+            for dim, length in array.sizes.items()
+            if dim not in grid and length > MOST_VALUES
+        }
+        values, labels = _numbers(array.isel(kept))
+        linked_to = array.attrs.get("ancillary_variables", "").split()
+        variables[str(variable)] = {
+            **{key: array.attrs[key] for key in _ATTRIBUTES if array.attrs.get(key)},
+            "dims": list(map(str, array.dims)), "shape": list(values.shape), "kept": kept, "labels": labels, "offset": size,
+            "flags": [other for other in linked_to if is_flag(other)],
+            "error": next((other for other in linked_to if not is_flag(other)), None),
+        }  # fmt: skip
+        numbers.append(values.ravel())
+        size += values.size
+    return {
+        "family": spec["family"], "name": name, "title": cube.attrs["title"], "summary": cube.attrs["summary"],
+        "source": cube.attrs["source"], "spec": spec, "grid": grid, "variables": variables,
+        "coordinates": {
+            str(key): {**{k: array.attrs[k] for k in _ATTRIBUTES if array.attrs.get(k)}, "values": array.values.tolist()}
+            for key, array in cube.coords.items()
+        },
+        "figures": _figures(project, spec["family"], name),
+        "published": _published(project, spec["family"], name, cube),
+        "numbers": base64.b64encode(zlib.compress(np.concatenate(numbers).astype("<f8").tobytes(), 9)).decode(),
+    }  # fmt: skip
+
+
+def _numbers(array: xr.DataArray) -> tuple[np.ndarray, list[str] | None]:
+    """The values of a variable as numbers, and the texts that they count where the variable is text."""
+    if array.dtype.kind not in "OUT":
+        return array.values.astype(float), None
+    labels, codes = np.unique(array.values.astype(str), return_inverse=True)
+    codes = codes.reshape(array.shape).astype(float)
+    # An empty text is a missing value.
+    return np.where(array.values.astype(str) == "", np.nan, codes), labels.tolist()
+
+
+def _figures(project: Path, family: str, name: str) -> list[dict]:
+    """Title and caption of each figure of a project that shows the cube."""
+    file = project / "config" / family / "figures.yaml"
+    found = []
+    for figure, entry in read_yaml(file).items() if file.is_file() else ():
+        caption = SOURCE / family / "figures" / f"{figure}.rst"
+        if name in entry["cubes"] and caption.is_file():
+            found.append({"title": entry["title"], "caption": caption.read_text(encoding="utf-8")})
+    return found
+
+
+def _published(project: Path, family: str, name: str, cube: xr.Dataset) -> list[dict]:
+    """The published numbers of a project that are values of one variable at one point of the cube."""
+    file = project / "config" / family / "published.yaml"
+    table, _ = validated(Table, read_yaml(file)) if file.is_file() else (None, [])
+    found = []
+    for entry in table.numbers if table else ():
+        variable, point = _point(entry, family) if entry.cubes == [name] else (None, {})
+        if variable in cube.data_vars and set(point) <= set(cube[variable].dims):
+            keys = ("quantity", "published", "precision", "source", "reason")
+            found.append({"variable": variable, "point": point, **{key: getattr(entry, key) for key in keys}})
+    return found
+
+
+def _point(entry: Entry, family: str) -> tuple[str | None, dict]:
+    """The variable that a reading reads at one point, and the point; no variable where it computes something else."""
+    known = signature(reading(Published(family=family, **entry.plain()))).parameters
+    defaults = {key: item.default for key, item in known.items() if item.default is not item.empty}
+    values = {**defaults, **entry.arguments}
+    variable, along = values.pop("variable", None), values.pop("along", None)
+    values.pop("error", None)
+    return variable, {along: values.pop("x"), **values} if along else values

@@ -1,0 +1,40 @@
+"""Links that a caller gives as objects, for the solvers, which know a link by its file and name.
+
+The solvers execute this file like the file of a link (`path/to/file.py:name`). The objects stay in the process of the caller.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+_OBJECTS: dict[str, Any] = {}
+_PLAIN = Mapping | str | bytes | int | float | bool | None | list | tuple | np.ndarray | np.generic
+
+
+def objects_of(model: Mapping) -> list[str]:
+    """The keys of `model` whose values are objects or functions, not plain data."""
+    return [key for key, value in model.items() if not isinstance(value, _PLAIN)]
+
+
+def with_names(model: Mapping) -> dict:
+    """A copy of `model` with the name `file.py:name` in the place of each object."""
+    named = dict(model)
+    for key in objects_of(model):
+        value = model[key]
+        name = getattr(value, "__name__", type(value).__name__)
+        name = name if name.isidentifier() else key
+        # A link of the sequence multi-index family is made by a call: a class, or a function without arguments.
+        _OBJECTS[name] = value if callable(value) else lambda value=value: value
+        named[key] = f"{__file__}:{name}"
+    return named
+
+
+def __getattr__(name: str) -> Any:
+    """The object of a `name`. Raises AttributeError where no caller has given it."""
+    # The solvers execute a copy of this module; the imported one holds the objects.
+    from attention_limits.interface import given
+
+    if name not in given._OBJECTS:
+        raise AttributeError(name)
+    return given._OBJECTS[name]

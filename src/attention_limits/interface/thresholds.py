@@ -1,0 +1,76 @@
+"""The thresholds of one model, without a grid and without an experiment file."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from attention_limits.interface.given import with_names
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.provenance import PACKAGE
+from attention_limits.pipeline.specification import Section, validated
+
+# The key of a model that names its output function, and the family whose module `thresholds` answers.
+FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
+
+
+def thresholds(
+    model: Mapping | str | Any,
+    *,
+    solver: Mapping | None = None,
+    replicas: int | None = None,
+    seed: int = 0,
+    project: str | Path = ".",
+    report: bool = False,
+) -> pd.DataFrame:
+    """How many samples a model needs in order to learn: all its thresholds, one row each.
+
+    Parameters
+    ----------
+    model : mapping, str or link
+        The keys of a link (`{"link": "deep_attention", "skip": 0.5}`) or of a channel (`{"channel": "softmax", "tokens": 2}`).
+        A name, or a link of the user as an object, alone stands for `{"link": ...}`.
+    solver : mapping, optional
+        Numerical settings; each has a default.
+    replicas : int, optional
+        Independent scramblings of the nodes, for links.
+    seed : int
+        Root seed of the nodes.
+    project : path
+        Folder that the path of a link starts from.
+    report : bool
+        Print each step on stderr when it is found.
+
+    Returns
+    -------
+    DataFrame
+        Columns `value`, `error`, `normalisation`, `text`, and more by family; `attrs` holds the method and a warning, if any.
+
+    Raises
+    ------
+    SpecError
+        If a key or a value is not allowed. All problems are reported at once.
+    """
+    model = dict(model) if isinstance(model, Mapping) else {"link": model}
+    family = family_of(model)
+    written = {"model": with_names(model), "solver": dict(solver or {}), "seed": seed}
+    asked, found = validated(specification(family), written if replicas is None else {**written, "replicas": replicas})
+    if found:
+        raise SpecError([f"{'.'.join(keys)}: {text}" for keys, text in found])
+    return import_module(f"{PACKAGE}.{family}.thresholds").thresholds(asked, Path(project), report)
+
+
+def specification(family: str) -> type[Section]:
+    """The keys of a question for the thresholds of a model of a `family`."""
+    return import_module(f"{PACKAGE}.{family}.specs_thresholds").Thresholds
+
+
+def family_of(model: Mapping) -> str:
+    """The family whose links or channels the keys of a `model` name. Raises SpecError where there is none."""
+    for key, family in FAMILIES.items():
+        if key in model:
+            return family
+    allowed = " or ".join(f"{key} ({family})" for key, family in FAMILIES.items())
+    raise SpecError([f"model: needs one of the keys {allowed}; the other families have no such thresholds"])

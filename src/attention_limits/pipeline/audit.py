@@ -1,0 +1,156 @@
+"""The published numbers of config/<family>/published.yaml, compared with ours."""
+
+import importlib
+import importlib.util
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.specification import Section, validated
+from attention_limits.pipeline.yaml_reader import read_yaml
+
+# Two numbers differ if their distance exceeds this many standard errors; one pair in 370 does by chance.
+DIFFERENT = 3.0
+NOTE = """\
+This page lists every published number that a cube can check, in the notation of docs/notation.md. Our number is the mean over
+replicas, with its standard error in brackets, in units of the last digits. A number without brackets has no random error. The
+error of a published number is its stated error, or half of its last digit. The distance is (ours - published), divided by the
+root of the sum of both squared errors. Two numbers *agree* when their distance is at most three."""
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class Entry(Section):
+    """One published number."""
+
+    quantity: _Text = Field(description="Symbol and conditions, one line.")
+    published: float = Field(description="The number as published.")
+    precision: float = Field(gt=0, description="Its stated error, or half of its last digit.")
+    source: _Text = Field(description="Paper and place, or file of published code.")
+    cubes: list[_Text] = Field(
+        min_length=1, description="Experiments of the family, in the order of the reading's arguments."
+    )
+    reading: _Text = Field(description="Function of readings.py of the family, or of pipeline/readings.py.")
+    arguments: dict = Field({}, description="Keyword arguments of the reading.")
+    reason: str = Field("", description="Why the numbers differ; empty where they agree.")
+    evidence: _Text = Field(description="A command that shows the agreement or the reason.")
+
+
+class Table(Section):
+    """The published numbers of one family."""
+
+    numbers: list[Entry] = Field(min_length=1, description="One entry for each number.")
+
+
+class Published(Entry):
+    """A published number with its family."""
+
+    family: str
+
+
+def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
+    """The published numbers of all families in `cubes` (family -> experiments), in the order of the files.
+
+    Raises SpecError with all problems of all files: keys, cubes that do not exist, repeated quantities.
+    """
+    entries: dict[str, Published] = {}
+    found = []
+    for family in cubes:
+        source = root / "config" / family / "published.yaml"
+        if not source.is_file():
+            continue
+        table, wrong = validated(Table, read_yaml(source))
+        found += [f"{source}: {'.'.join(keys) or 'file'}: {message}" for keys, message in wrong]
+        for entry in table.numbers if table else ():
+            name, known = entry.quantity, cubes[family]
+            if name in entries:
+                found.append(f"{source}: {name}: has two entries")
+            allowed = ", ".join(known) or "none"
+            found += [f"{source}: {name}: cubes: {x!r}: allowed: {allowed}" for x in entry.cubes if x not in known]
+            entries[name] = Published(family=family, **entry.plain())
+    if found:
+        raise SpecError(found)
+    return list(entries.values())
+
+
+def reading(entry: Published) -> Callable:
+    """The function that reads our number. Raises SpecError when there is none of that name."""
+    for module in reading_modules(entry.family):
+        found = getattr(importlib.import_module(module), entry.reading, None)
+        if found is not None:
+            return found
+    problem = f"{entry.quantity}: reading: {entry.reading!r}: no such function in {entry.family}/readings.py"
+    raise SpecError([problem])
+
+
+def reading_modules(family: str) -> list[str]:
+    """The modules with the readings of a family: that of the family, if there is one, and the common one."""
+    own, common = f"attention_limits.{family}.readings", "attention_limits.pipeline.readings"
+    return [*([own] if importlib.util.find_spec(own) else []), common]
+
+
+def compare(entry: Published, cubes: Mapping[str, object]) -> dict:
+    """The entry with our number: `ours`, its standard `error`, `distance` and `verdict`.
+
+    The reading gets `cubes` (name -> dataset) in order, then `arguments`, and returns the number and its standard error. A
+    KeyError, or a number or error that is not finite, means that the cube does not contain the point: all are None.
+    """
+    try:
+        number, error = reading(entry)(*(cubes[name] for name in entry.cubes), **entry.arguments)
+    except KeyError:
+        number = error = math.nan
+    row = {**entry.plain(), "ours": None, "error": None, "distance": None, "verdict": "not computed"}
+    if not (math.isfinite(number) and math.isfinite(error)):
+        return row
+    distance = (number - entry.published) / math.hypot(error, entry.precision)
+    differs = "differs" if entry.reason else "unexplained"
+    verdict = "agrees" if abs(distance) <= DIFFERENT else differs
+    return {**row, "ours": number, "error": error, "distance": distance, "verdict": verdict}
+
+
+def number_text(value: float, error: float) -> str:
+    """A number with its error in brackets, in units of the last digits: .2028(2) is written 0.2028(2)."""
+    if error <= 0:
+        return f"{value:.4g}"
+    digits = max(0, 1 - math.floor(math.log10(error) + 1e-9))
+    # One digit of the error, two where the first is a 1.
+    if round(error * 10**digits) >= 20:
+        digits -= 1
+    digits = max(digits, 0)
+    return f"{value:.{digits}f}({round(error * 10**digits)})"
+
+
+def counts(rows: Iterable[dict]) -> str:
+    """The number of each verdict, in words."""
+    verdicts = [row["verdict"] for row in rows]
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in sorted(set(verdicts)))
+
+
+def full_table(rows: list[dict]) -> str:
+    """Markdown with one section per family and one line per number; reasons and evidence below each table."""
+    parts = ["# Published numbers, and ours", "", NOTE, "", f"{len(rows)} numbers: {counts(rows)}.", ""]
+    for family in dict.fromkeys(row["family"] for row in rows):
+        parts += [f"## {family}", "", "| Quantity | Published | Ours | Distance | Verdict | Source |"]
+        parts += ["|---|---|---|---|---|---|"]
+        groups: dict[tuple[str, str], list[str]] = {}
+        for row in rows:
+            if row["family"] != family:
+                continue
+            computed = row["distance"] is not None
+            ours, distance = (
+                (number_text(row["ours"], row["error"]), f"{row['distance']:+.1f}") if computed else ("", "")
+            )
+            published = f"{row['published']:g} ± {row['precision']:g}"
+            parts.append(
+                f"| {row['quantity']} | {published} | {ours} | {distance} | {row['verdict']} | {row['source']} |"
+            )
+            why = row["reason"] + " " if row["verdict"] == "differs" else ""
+            groups.setdefault((why, row["evidence"]), []).append(row["quantity"])
+        parts += ["", "Evidence, and reasons of the differences:", ""]
+        parts += [f"- {'; '.join(names)}: {why}`{evidence}`" for (why, evidence), names in groups.items()]
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"

@@ -1,0 +1,131 @@
+"""Target, student and loss of a grid point, and the variables of a solution.
+
+In all functions `spec` is the specification that `run` gets, `streams` its random streams, `at` the grid values by key,
+`replica` the number of the replica, `task` a `Task` and `data` a `DataSet`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from attention_limits.pipeline.points import points
+from attention_limits.sequence_multi_index.erm.losses import CODES, Loss, checked, make_loss
+from attention_limits.sequence_multi_index.erm.models import student_of, target_of
+from attention_limits.sequence_multi_index.erm.nodes import anchors_of, make_nodes, outputs_of
+from attention_limits.sequence_multi_index.erm.state_evolution import Order, Solution, errors_at
+from attention_limits.sequence_multi_index.gaussian_sequences import local_fields
+from attention_limits.sequence_multi_index.links.link import Link
+
+# Keys of a grid that are no parameters of the links.
+NOT_OF_THE_LINKS = frozenset({"alpha", "ridge"})
+# The errors of a finite student need no proximal operator: this many nodes cost next to nothing.
+ERROR_NODES = 16384
+# Of every variable beyond grid and replica.
+DIMS = {
+    "overlap": ("layer", "layer_star"),
+    "student_norm": ("layer", "layer_other"),
+    "target_norm": ("layer_star", "layer_star_other"),
+    "susceptibility": ("layer", "layer_other"),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """The link `target` gives the outputs; the link `student` is fitted to them by `loss`."""
+
+    target: Link
+    student: Link
+    loss: Loss
+
+    def nodes(self, count, generator, norm=None):
+        """`count` nodes of the channel from `generator`, for a target of overlap `norm` with itself; see `make_nodes`."""
+        return make_nodes(self.loss, self.target, self.student, count, generator, norm=norm)
+
+
+def task_at(spec: dict, at: Mapping) -> Task:
+    """Links and loss at the grid values `at`. Raises ValueError for a loss of the user that fails `losses.checked`."""
+    scanned = {key: value for key, value in at.items() if key not in NOT_OF_THE_LINKS}
+    model, project = {**spec["model"], **scanned}, Path(spec["project"])
+    target, student = target_of(model, project), student_of(model, project)
+    loss = make_loss(model["loss"], student, project)
+    if loss.name not in CODES:
+        rng = np.random.default_rng(0)
+        fields = rng.standard_normal((64, target.rows, target.tokens))
+        problem = checked(loss, outputs_of(target, fields, rng.standard_normal((64, target.noise_dimension)))[1])
+        if problem:
+            raise ValueError(f"{loss.name}: {problem}")
+    return Task(target, student, loss)
+
+
+def ridge_at(spec: dict, at: Mapping) -> float:
+    """lambda, scanned or of the model."""
+    return float(at["ridge"] if "ridge" in at else spec["model"]["ridge"])
+
+
+def coordinates(spec: dict) -> dict[str, np.ndarray]:
+    """Rows of student and target, from 1."""
+    task = task_at(spec, points(spec)[0][0])
+    student, target = np.arange(1, task.student.rows + 1), np.arange(1, task.target.rows + 1)
+    return {"layer": student, "layer_other": student, "layer_star": target, "layer_star_other": target}
+
+
+def of_solution(task: Task, solution: Solution) -> dict:
+    """The variables of a fixed point."""
+    order = solution.order
+    return {
+        "overlap": order.m, "student_norm": order.q, "susceptibility": order.V, "objective": solution.objective,
+        "free_energy": solution.free_energy, **solution.errors, "replicon": solution.replicon, "jump_index": solution.jump,
+        "replica_symmetric": solution.replica_symmetric, "residual": solution.residual,
+        "iterations": solution.iterations, "converged": solution.converged,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The `sequences` (N, M, D), weights of the `teacher` (P*, D), outputs (N, K), and `anchors` (N, S, P M) that fit them."""
+
+    sequences: np.ndarray
+    teacher: np.ndarray
+    outputs: np.ndarray
+    anchors: np.ndarray
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.sequences.shape[2]
+
+
+def data_at(spec: dict, streams, task: Task, replica: int, at: Mapping) -> DataSet:
+    """The data set that a point reads, with the outputs of the target."""
+    read = spec["data"](replica, **at)
+    sequences, teacher = read.sequences.values.astype(float), read.teacher.values
+    fields = local_fields(sequences, teacher)
+    # As in the estimator gamp: both see the same noise.
+    noise = streams.generator("output noise", replica, alpha=at["alpha"])
+    outputs = outputs_of(task.target, fields, noise.standard_normal((len(fields), task.target.noise_dimension)))[1]
+    return DataSet(sequences, teacher, outputs, anchors_of(task.target, task.student, fields))
+
+
+def start_at(spec: dict, streams, task: Task, data: DataSet, replica: int, at: Mapping) -> np.ndarray:
+    """First weights (P, D): those of the target, or standard normal ones."""
+    if spec["solver"]["start"] == "target":
+        return data.teacher
+    generator = streams.generator("erm start", replica, alpha=at["alpha"])
+    return generator.standard_normal((task.student.rows, data.dimension))
+
+
+def of_weights(task: Task, data: DataSet, weights, generator) -> dict:
+    """Overlaps and errors of a student's weights (P, D); the test errors are means over fresh fields from `generator`."""
+    dimension = data.dimension
+    norm = data.teacher @ data.teacher.T / dimension
+    order = Order(
+        q=weights @ weights.T / dimension, m=weights @ data.teacher.T / dimension, mu=np.zeros((len(weights), 0)),
+        V=np.eye(len(weights)),
+    )  # fmt: skip
+    nodes = task.nodes(ERROR_NODES, generator, norm)
+    return {
+        "overlap": order.m, "student_norm": order.q, "target_norm": norm, "realised_alpha": len(data.sequences) / dimension,
+        **errors_at(task.loss, nodes, order),
+    }  # fmt: skip

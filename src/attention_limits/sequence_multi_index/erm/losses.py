@@ -1,0 +1,184 @@
+"""Losses of empirical risk minimisation: a loss of the output, applied to a student.
+
+The student is a link that offers its derivatives (`Link.student`). Its output f(z) reads its fields z = W x / sqrt(D), P x M.
+
+    square          1/2 |y - f(z)|^2, any student
+    logistic        log(1 + exp(-y f(z))), a student with one output
+    hinge           max(0, 1 - y z), the link `linear` with one field
+    cross_entropy   -sum_p y_p log softmax_p(z), the link `linear` with several rows, sum over tokens
+
+These are the usual losses; all derivatives are derived here.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numba import njit  # noqa: TID251
+
+from attention_limits.sequence_multi_index.erm import fixed_loss_kernels, jet_kernels, loss_kernels, prox_kernels
+from attention_limits.sequence_multi_index.erm.requirements import problem_of
+from attention_limits.sequence_multi_index.links.link import Link
+
+CODES = {
+    "square": loss_kernels.SQUARE, "logistic": loss_kernels.LOGISTIC, "hinge": loss_kernels.HINGE,
+    "cross_entropy": loss_kernels.CROSS_ENTROPY,
+}  # fmt: skip
+# By the kind in `Link.student`: the loss, its proximal operator and its values for many outputs.
+KINDS = {
+    "linear": (loss_kernels.linear, fixed_loss_kernels.prox_linear, fixed_loss_kernels.values_linear),
+    "attention": (loss_kernels.of_attention, fixed_loss_kernels.prox_attention, fixed_loss_kernels.values_attention),
+    "polynomial": (
+        loss_kernels.of_polynomial,
+        fixed_loss_kernels.prox_polynomial,
+        fixed_loss_kernels.values_polynomial,
+    ),
+}
+SIGNS = {"none": prox_kernels.NO_SIGN, "all": prox_kernels.ALL_SIGNS, "rows": prox_kernels.ROW_SIGNS}
+# Fields of the checks of a user's loss, and relative difference of its derivatives from central differences.
+CHECKED, STEP, ACCURACY = 64, 1e-5, 1e-4
+# Scale, along random rays, beyond which a loss that still falls below -LOWEST counts as unbounded.
+FAR, LOWEST = 1e3, 1e2
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss l(y, z) of outputs y (K,) and fields z (P M,), rows after each other.
+
+    Attributes
+    ----------
+    name : str
+    function, prox, values : compiled functions
+        The loss, its proximal operator and its values for many outputs; see `loss_kernels` and `prox_kernels`.
+    parameters : array
+        Its parameters.
+    rows, tokens : int
+        P and M of the student.
+    signs : int
+        Signs of the fields that the loss does not see: NO_SIGN, ALL_SIGNS or ROW_SIGNS of `prox_kernels`.
+    convex : bool
+        Whether l is convex and smooth in z: then the proximal operator cannot jump.
+    slots : int
+        Jets that the function needs.
+    """
+
+    name: str
+    function: Callable
+    prox: Callable
+    values: Callable
+    parameters: np.ndarray
+    rows: int
+    tokens: int
+    signs: int
+    convex: bool
+    slots: int
+
+    @property
+    def fields(self) -> int:
+        """P M."""
+        return self.rows * self.tokens
+
+    @property
+    def kinked(self) -> bool:
+        """Whether the proximal operator has the closed form of the hinge."""
+        return self.name == "hinge"
+
+
+def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
+    """The loss of this name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `CODES`, or path/to/file.py:name of a function that numba has compiled,
+        name(y, z, gradient, hessian) -> value, below the folder `project`. It need not be smooth in y.
+    student : Link
+        Of a user's loss only its sizes and its symmetry count.
+
+    Raises
+    ------
+    ValueError
+        If there is no such loss, if it does not fit the student, or if a user's loss fails `checked`.
+    """
+    problem = problem_of(name, student)
+    if problem:
+        raise ValueError(problem)
+    if name not in CODES:
+        return _of_user(name, student, project)
+    kind, settings = student.student
+    parameters = np.array([CODES[name], 1.0, student.tokens, *settings], dtype=float)
+    slots = jet_kernels.slots(parameters[loss_kernels.STUDENT :]) if kind == "attention" else 2
+    signs = SIGNS[student.sign_symmetry]
+    if kind == "polynomial" and student.tokens == 1 and signs == prox_kernels.ALL_SIGNS and student.rows == 1:
+        signs = prox_kernels.ROW_SIGNS
+    convex = kind == "linear" and name != "hinge"
+    return Loss(name, *KINDS[kind], parameters, student.rows, student.tokens, signs, convex, slots)
+
+
+def _of_user(name: str, student: Link, project: Path) -> Loss:
+    path, _, attribute = name.rpartition(":")
+    file = Path(project) / path
+    if not file.is_file():
+        raise ValueError(f"the loss {name} needs the file {file}, which does not exist")
+    spec = importlib.util.spec_from_file_location(f"user_loss_{file.stem}", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, attribute, None)
+    if not hasattr(function, "py_func"):
+        raise ValueError(f"{file} defines no function {attribute!r} compiled by numba (@numba.njit)")
+
+    # Without the cache, which would not see an edit of the user's file.
+    @njit
+    def loss(y, z, parameters, gradient, hessian, table):
+        return function(y, z, gradient, hessian)
+
+    def prox(*arguments):
+        return prox_kernels.prox(loss, *arguments)
+
+    def values(*arguments):
+        return loss_kernels.values_of(loss, *arguments)
+
+    empty, signs = np.zeros(1), SIGNS[student.sign_symmetry]
+    return Loss(name, loss, prox, values, empty, student.rows, student.tokens, signs, False, 1)
+
+
+def values(loss: Loss, outputs, fields):
+    """Loss (N,) and its gradient (N, P M) of outputs (N, K) at fields (N, P M)."""
+    return loss.values(outputs, fields, loss.parameters, loss.slots)
+
+
+def hessians(loss: Loss, outputs, fields):
+    """Hessians (N, P M, P M) of the loss of outputs (N, K) in the fields (N, P M)."""
+    return loss_kernels.hessians_of(loss.function, outputs, fields, loss.parameters, loss.slots)
+
+
+def checked(loss: Loss, outputs) -> str:
+    """What is wrong with a loss at these outputs (N, K), with the example, or an empty text.
+
+    It must be finite, bounded below, and its gradient and Hessian must be its derivatives.
+    """
+    rng = np.random.default_rng(0)
+    outputs = np.resize(outputs, (CHECKED, outputs.shape[1]))
+    fields = rng.standard_normal((CHECKED, loss.fields))
+    value, gradient = values(loss, outputs, fields)
+    second = hessians(loss, outputs, fields)
+    for k in range(CHECKED):
+        example = f"at y = {outputs[k].tolist()}, z = {fields[k].tolist()}"
+        if not (np.isfinite(value[k]) and np.all(np.isfinite(gradient[k])) and np.all(np.isfinite(second[k]))):
+            return f"the loss or a derivative is not finite {example}"
+        for i, unit in enumerate(STEP * np.eye(loss.fields)):
+            (up, down), slopes = values(loss, outputs[[k, k]], np.stack([fields[k] + unit, fields[k] - unit]))
+            slope, column = (up - down) / (2 * STEP), (slopes[0] - slopes[1]) / (2 * STEP)
+            if abs(slope - gradient[k, i]) > ACCURACY * (1 + abs(slope)):
+                return f"the gradient is not the derivative of the loss {example}: {gradient[k, i]:g}, not {slope:g}"
+            if np.any(np.abs(column - second[k][i]) > ACCURACY * (1 + np.abs(column))):
+                return f"the Hessian is not the derivative of the gradient {example}"
+    far, _ = values(loss, outputs, FAR * fields)
+    if np.any(far < -LOWEST):
+        k = int(np.argmin(far))
+        return (
+            f"the loss is not bounded below: {far[k]:g} at y = {outputs[k].tolist()}, z = {(FAR * fields[k]).tolist()}"
+        )
+    return ""

@@ -1,0 +1,99 @@
+"""Minimisation of the training objective on one data set, by L-BFGS.
+
+    L(W) = sum_mu l(y_mu, W x_mu / sqrt(D)) + lambda / 2 |W|^2
+
+The gradient is derived by the chain rule. The compiled losses have exact gradients (`loss_kernels`), so that minimisation,
+GAMP and state evolution share one loss; an iteration is two products with the matrix of all tokens.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from attention_limits.sequence_multi_index.erm.losses import Loss, values
+
+# Corrections that L-BFGS remembers.
+MEMORY = 20
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where the minimisation ended.
+
+    Attributes
+    ----------
+    weights : array (P, D)
+    objective : float
+        L / D.
+    residual : float
+        Norm of the gradient of L relative to that of lambda W.
+    iterations : int
+    converged : bool
+        Whether the residual reached the tolerance.
+    """
+
+    weights: np.ndarray
+    objective: float
+    residual: float
+    iterations: int
+    converged: bool
+
+
+def objective_and_gradient(loss: Loss, outputs, tokens, ridge, weights):
+    """L / D and its gradient (P, D).
+
+    `loss` of `outputs` (N, K), at tokens (N M, D) (those of a sequence after each other), ridge lambda and weights W (P, D).
+    """
+    dimension = weights.shape[1]
+    count = len(outputs)
+    fields = (tokens @ weights.T / np.sqrt(dimension)).reshape(count, loss.tokens, loss.rows).transpose(0, 2, 1)
+    value, slope = values(loss, outputs, np.ascontiguousarray(fields).reshape(count, -1))
+    turned = slope.reshape(count, loss.rows, loss.tokens).transpose(1, 0, 2).reshape(loss.rows, -1)
+    gradient = turned @ tokens / np.sqrt(dimension) + ridge * weights
+    return (value.sum() + 0.5 * ridge * np.sum(weights**2)) / dimension, gradient / dimension
+
+
+def minimise(loss: Loss, outputs, sequences, ridge, start, tolerance=1e-5, max_iterations=1000) -> Minimum:
+    """The minimum that L-BFGS reaches from a start.
+
+    Parameters
+    ----------
+    loss : Loss
+        Differentiable: not the hinge.
+    outputs : array (N, K)
+    sequences : array (N, M, D)
+    ridge : float
+        lambda > 0.
+    start : array (P, D)
+    tolerance : float
+        See `Minimum.residual`.
+    max_iterations : int
+
+    Raises
+    ------
+    ValueError
+        If the loss has a kink.
+    """
+    if loss.kinked:
+        raise ValueError("L-BFGS needs a differentiable loss, which the hinge is not; erm_gamp minimises it")
+    tokens = np.asarray(sequences, dtype=float).reshape(-1, sequences.shape[2])
+    shape = start.shape
+
+    def function(flat):
+        value, gradient = objective_and_gradient(loss, outputs, tokens, ridge, flat.reshape(shape))
+        return value, gradient.ravel()
+
+    def residual_at(flat, gradient):
+        return float(np.linalg.norm(gradient) * shape[1] / max(ridge * np.linalg.norm(flat), 1e-300))
+
+    # L-BFGS-B stops at the largest entry of the gradient: that of an entry of W of the size of the target's.
+    largest = tolerance * ridge / shape[1]
+    found = minimize(
+        function, np.asarray(start, dtype=float).ravel(), jac=True, method="L-BFGS-B",
+        options={"maxcor": MEMORY, "maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": 0.0, "gtol": largest},
+    )  # fmt: skip
+    residual = residual_at(found.x, found.jac)
+    # The trivial minimum W = 0 has no relative residual.
+    settled = residual <= 10.0 * tolerance or np.linalg.norm(found.jac) * shape[1] <= tolerance * ridge
+    return Minimum(found.x.reshape(shape), float(found.fun), residual, int(found.nit), bool(settled))

@@ -1,0 +1,302 @@
+"""The proximal operator of a loss of P M fields, at its global minimum.
+
+    z_hat(y, omega) = argmin_z  1/2 sum_a (z_a - omega_a)^T V^-1 (z_a - omega_a) + l(y, z)
+
+Newton's method runs in whitened coordinates, z = omega + L x with V = L L^T, where the first term is |x|^2 / 2. A shift of the
+Hessian makes it positive and shortens steps that do not descend (Levenberg-Marquardt). A loss of several wells is minimised from
+several starts; the lowest minimum counts. The derivatives of the minimum are derived here.
+"""
+
+import math
+
+import numpy as np
+
+from attention_limits.numerics.compiled import njit
+
+# Steps of Newton's method, and the step, in whitened units, after which the next one would change nothing.
+MAX_STEPS, LAST_STEP = 100, 1e-8
+# Signs of which the loss does not depend: none, those of all fields together, those of every row.
+NO_SIGN, ALL_SIGNS, ROW_SIGNS = range(3)
+# Whitened distance of the further starts from omega, and where they are used.
+REACH = 2.0
+NO_FURTHER, WHERE_BENT, EVERYWHERE = range(3)
+
+
+@njit(error_model="numpy")
+def _solve_shifted(matrix, shift, vector, factor, solution):
+    """Solution of (matrix + shift I) x = vector by Cholesky; False where the sum is not positive."""
+    n = vector.size
+    for i in range(n):
+        for j in range(i + 1):
+            rest = matrix[i, j]
+            if i == j:
+                rest += shift
+            for k in range(j):
+                rest -= factor[i, k] * factor[j, k]
+            if i == j:
+                if not rest > 1e-12:
+                    return False
+                factor[i, i] = math.sqrt(rest)
+            else:
+                factor[i, j] = rest / factor[j, j]
+    for i in range(n):
+        rest = vector[i]
+        for k in range(i):
+            rest -= factor[i, k] * solution[k]
+        solution[i] = rest / factor[i, i]
+    for i in range(n - 1, -1, -1):
+        rest = solution[i]
+        for k in range(i + 1, n):
+            rest -= factor[k, i] * solution[k]
+        solution[i] = rest / factor[i, i]
+    return True
+
+
+@njit(error_model="numpy")
+def _whitened(loss, y, omega, root, x, parameters, tokens, z, slope, curvature, gradient, hessian, middle, table):
+    """|x|^2 / 2 + l(y, omega + L x), with gradient and Hessian in x; z is left at omega + L x, the last is l alone."""
+    n = x.size
+    rows = n // tokens
+    for p in range(rows):
+        for a in range(tokens):
+            moved = omega[p * tokens + a]
+            for q in range(p + 1):
+                moved += root[p, q] * x[q * tokens + a]
+            z[p * tokens + a] = moved
+    value = loss(y, z, parameters, slope, curvature, table)
+    if rows == 1:
+        scale = root[0, 0]
+        for i in range(n):
+            gradient[i] = x[i] + scale * slope[i]
+            for j in range(n):
+                hessian[i, j] = scale * scale * curvature[i, j]
+    else:
+        for q in range(rows):
+            for a in range(tokens):
+                total = x[q * tokens + a]
+                for p in range(q, rows):
+                    total += root[p, q] * slope[p * tokens + a]
+                gradient[q * tokens + a] = total
+        for i in range(n):
+            for s in range(rows):
+                for b in range(tokens):
+                    total = 0.0
+                    for r in range(s, rows):
+                        total += curvature[i, r * tokens + b] * root[r, s]
+                    middle[i, s * tokens + b] = total
+        for j in range(n):
+            for q in range(rows):
+                for a in range(tokens):
+                    total = 0.0
+                    for p in range(q, rows):
+                        total += root[p, q] * middle[p * tokens + a, j]
+                    hessian[q * tokens + a, j] = total
+    squares = 0.0
+    for i in range(n):
+        hessian[i, i] += 1.0
+        squares += x[i] * x[i]
+    return 0.5 * squares + value, value
+
+
+@njit(error_model="numpy")
+def minimise(loss, y, omega, root, x, parameters, tokens, vectors, matrices, table):
+    """Minimum of the whitened objective that Newton's method reaches from x, which it moves there.
+
+    Output y, omega (n,), root L, parameters and table of the loss, number of tokens M. Returns the objective, the loss alone,
+    whether the last step was a small one, and whether the Hessian was positive at every step. The work space is a tuple of
+    six vectors (n,), and of six matrices (n, n) the first of which ends as the whitened Hessian.
+    """
+    z, slope, gradient, gradient_2, step, trial = vectors
+    hessian, hessian_2, curvature, middle, factor, _ = matrices
+    n = x.size
+    value, plain = np.inf, np.inf
+    shift, descent, length, bowl = 0.0, 0.0, 0.0, True
+    for i in range(n):
+        trial[i] = x[i]
+    for count in range(MAX_STEPS + 1):
+        value_2, plain_2 = _whitened(
+            loss, y, omega, root, trial, parameters, tokens, z, slope, curvature, gradient_2, hessian_2, middle, table
+        )
+        # Rounding decides the sign of the smallest changes.
+        if count == 0 or value_2 <= value - 1e-4 * descent + 1e-13 * (1.0 + abs(value)):
+            value, plain = value_2, plain_2
+            for i in range(n):
+                x[i] = trial[i]
+                gradient[i] = gradient_2[i]
+                for j in range(n):
+                    hessian[i, j] = hessian_2[i, j]
+            if count > 0 and shift == 0.0 and length < LAST_STEP:
+                return value, plain, True, bowl
+            shift = 0.0 if shift < 0.05 else 0.25 * shift
+        else:
+            if length < LAST_STEP:
+                return value, plain, True, bowl
+            shift = max(4.0 * shift, 0.25)
+        while not _solve_shifted(hessian, shift, gradient, factor, step):
+            bowl = False
+            shift = max(2.0 * shift, 0.1)
+            if not shift < 1e12:
+                return value, plain, False, bowl
+        length, descent = 0.0, 0.0
+        for i in range(n):
+            trial[i] = x[i] - step[i]
+            length = max(length, abs(step[i]))
+            descent += gradient[i] * step[i]
+    return value, plain, False, bowl
+
+
+@njit(error_model="numpy")
+def _towards(z, omega, inverse, signs, tokens):
+    """Change the signs of z that the loss does not see, so that z comes closest to omega."""
+    rows = z.size // tokens
+    if signs == ROW_SIGNS:
+        for p in range(rows):
+            product = 0.0
+            for a in range(tokens):
+                product += z[p * tokens + a] * omega[p * tokens + a]
+            if product < 0.0:
+                for a in range(tokens):
+                    z[p * tokens + a] *= -1.0
+    elif signs == ALL_SIGNS:
+        product = 0.0
+        for p in range(rows):
+            for q in range(rows):
+                for a in range(tokens):
+                    product += z[p * tokens + a] * inverse[p, q] * omega[q * tokens + a]
+        if product < 0.0:
+            for i in range(z.size):
+                z[i] *= -1.0
+
+
+@njit(error_model="numpy")
+def _enter(z, omega, root, tokens, x):
+    """Whitened coordinates x = L^-1 (z - omega)."""
+    for p in range(z.size // tokens):
+        for a in range(tokens):
+            rest = z[p * tokens + a] - omega[p * tokens + a]
+            for q in range(p):
+                rest -= root[p, q] * x[q * tokens + a]
+            x[p * tokens + a] = rest / root[p, p]
+
+
+@njit(error_model="numpy")
+def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tokens, slot_count):
+    """Global minima for many outputs.
+
+    Outputs y (N, K); anchors (N, S, n), further starts beside omega, such as points that fit y; omega (N, n) with n = P M,
+    rows after each other; root L and inverse V^-1 (P, P); `signs` and parameters of the loss; M tokens; `slot_count` jets in
+    its table. `further` says where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts
+    disagree or one of them met a Hessian that is not positive, or everywhere.
+
+    Returns z_hat (N, n), g = V^-1 (z_hat - omega) (N, n), dg/domega = -H (1 + V H)^-1 (N, n, n) with H the Hessian of the loss
+    at z_hat, the minimum (N,), the loss at z_hat (N,), and whether Newton's method ended (N,).
+    """
+    count, n = omega.shape
+    table = np.zeros((slot_count, 1 + n + n * (n + 1) // 2))
+    vectors = (np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
+    space = np.zeros((6, n, n))
+    matrices = (space[0], space[1], space[2], space[3], space[4], space[5])
+    x, start, best = np.zeros(n), np.zeros(n), np.zeros(n)
+    point, slope, jacobian = np.zeros((count, n)), np.zeros((count, n)), np.zeros((count, n, n))
+    envelope, plain, ended = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.bool_)
+    hessian = np.zeros((n, n))
+    rows = n // tokens
+    some, every = 1 + anchors.shape[1], 1 + anchors.shape[1] + 2 * n
+    for k in range(count):
+        lowest, highest, bowls = np.inf, -np.inf, True
+        output, centre = y[k], omega[k]
+        for s in range(every if further != NO_FURTHER else some):
+            if s == 0:
+                x[:] = 0.0
+            elif s < some:
+                for i in range(n):
+                    start[i] = anchors[k, s - 1, i]
+                _towards(start, centre, inverse, signs, tokens)
+                _enter(start, centre, root, tokens, x)
+            else:
+                if further == WHERE_BENT and bowls and highest - lowest < 1e-9 * (1.0 + abs(lowest)):
+                    break
+                x[:] = 0.0
+                x[(s - some) // 2] = REACH if (s - some) % 2 == 0 else -REACH
+            value, loss_there, done, bowl = minimise(
+                loss, output, centre, root, x, parameters, tokens, vectors, matrices, table
+            )
+            highest, bowls = max(highest, value), bowls and bowl
+            # A later start must win by more than rounding, so that equal wells give one answer.
+            if s == 0 or value < lowest - 1e-12 * (1.0 + abs(lowest)):
+                lowest, plain[k], ended[k] = value, loss_there, done
+                for i in range(n):
+                    best[i] = x[i]
+                    for j in range(n):
+                        hessian[i, j] = matrices[0][i, j]
+        envelope[k] = lowest
+        for p in range(rows):
+            for a in range(tokens):
+                moved = omega[k, p * tokens + a]
+                for q in range(p + 1):
+                    moved += root[p, q] * best[q * tokens + a]
+                point[k, p * tokens + a] = moved
+        for p in range(rows):
+            for a in range(tokens):
+                total = 0.0
+                for q in range(rows):
+                    for r in range(q + 1):
+                        total += inverse[p, q] * root[q, r] * best[r * tokens + a]
+                slope[k, p * tokens + a] = total
+        _jacobian(hessian, root, tokens, vectors, matrices, k, jacobian)
+    return point, slope, jacobian, envelope, plain, ended
+
+
+@njit(error_model="numpy")
+def _jacobian(hessian, root, tokens, vectors, matrices, k, out):
+    """dg/domega of output k, -L^-T (1 - K^-1) L^-1 with K the whitened Hessian."""
+    n = hessian.shape[0]
+    rows = n // tokens
+    unit, solution = vectors[0], vectors[1]
+    inner, factor = matrices[2], matrices[4]
+    for j in range(n):
+        for i in range(n):
+            unit[i] = 1.0 if i == j else 0.0
+        if not _solve_shifted(hessian, 0.0, unit, factor, solution):
+            out[k, 0, 0] = np.nan
+            return
+        for i in range(n):
+            inner[i, j] = solution[i] - (1.0 if i == j else 0.0)
+    for side in range(2):
+        # Solve L^T from the left, then from the right.
+        for j in range(n):
+            for p in range(rows - 1, -1, -1):
+                for a in range(tokens):
+                    i = p * tokens + a
+                    rest = inner[i, j] if side == 0 else inner[j, i]
+                    for q in range(p + 1, rows):
+                        rest -= root[q, p] * (inner[q * tokens + a, j] if side == 0 else inner[j, q * tokens + a])
+                    if side == 0:
+                        inner[i, j] = rest / root[p, p]
+                    else:
+                        inner[j, i] = rest / root[p, p]
+    for i in range(n):
+        for j in range(n):
+            out[k, i, j] = inner[i, j]
+
+
+@njit(error_model="numpy")
+def hinge_prox(y, omega, variance):
+    """The same of max(0, 1 - y z) for one field, in closed form: y (N, 1) of +-1, omega (N, 1), V the number `variance`."""
+    count = len(omega)
+    point, slope, jacobian = np.zeros((count, 1)), np.zeros((count, 1)), np.zeros((count, 1, 1))
+    envelope, plain = np.zeros(count), np.zeros(count)
+    for k in range(count):
+        margin = y[k, 0] * omega[k, 0]
+        if margin >= 1.0:
+            shift = 0.0
+        elif margin <= 1.0 - variance:
+            shift = variance
+        else:
+            shift = 1.0 - margin
+            jacobian[k, 0, 0] = -1.0 / variance
+        point[k, 0] = omega[k, 0] + y[k, 0] * shift
+        slope[k, 0] = y[k, 0] * shift / variance
+        plain[k] = max(0.0, 1.0 - margin - shift)
+        envelope[k] = plain[k] + 0.5 * shift**2 / variance
+    return point, slope, jacobian, envelope, plain, np.ones(count, dtype=np.bool_)

@@ -1,0 +1,148 @@
+"""The fields of `fibre_kernels` at the nodes of one pass: drawn from a proposal, sent through the layers, with their log-weights.
+
+Derived for this project, with the equations of `fibre_kernels`. All arrays end in the axis of the nodes, PASS; F = L - 1 layers
+are drawn. `skip` is c; w_s and w_d are sum and difference over tokens of the fields that a layer reads.
+"""
+
+from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.fast_math import exp
+
+# Nodes per pass: the work space of one pass stays in the first-level cache.
+PASS = 128
+# Below this the last layer would be so large that its weight is zero; products of five inverses still are in range.
+SMALLEST_KAPPA = 1e-20
+
+_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _attend(w_s, w_d, kappa, tau, skip, beta):
+    """Write kappa and tau of the attention of tokens with sums w_s and differences w_d, all (PASS,)."""
+    for i in range(PASS):
+        s = w_s[i]
+        d = w_d[i]
+        # e_1 = exp(-beta w_1 d), e_2 = exp(beta w_2 d): S_12 = e_1 / (1 + e_1), S_21 = e_2 / (1 + e_2).
+        e1 = exp(max(-80.0, min(80.0, -0.5 * beta * d * (s + d))))
+        e2 = exp(max(-80.0, min(80.0, 0.5 * beta * d * (s - d))))
+        inverse = 1.0 / ((1.0 + e1) * (1.0 + e2))
+        # 1 - e_1 e_2 = 1 - exp(-x): for small x the difference would be rounded, even below zero.
+        x = beta * d * d
+        series = x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0 * (1.0 - x / 6.0)))))
+        kappa[i] = max(skip + (series if x < 0.01 else 1.0 - e1 * e2) * inverse, SMALLEST_KAPPA)
+        tau[i] = (e1 - e2) * inverse
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _pass_on(w_s, w_d, kappa, tau, skip):
+    """Replace tokens by the output A w of a layer."""
+    for i in range(PASS):
+        w_s[i] = (1.0 + skip) * w_s[i] - tau[i] * w_d[i]
+        w_d[i] *= kappa[i]
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def last_layer(u_s, u_d, kappa, tau, skip, v_1, v_2, factor):
+    """Write v_1, v_2 of v = A_1^-1 ... A_{L-1}^-1 u and factor = 1 / prod_l kappa_l.
+
+    u_s and u_d are sum and difference of u; kappa and tau are (L - 1, PASS); `skip` is c.
+    """
+    for i in range(PASS):
+        v_1[i] = u_s
+        v_2[i] = u_d
+        factor[i] = 1.0
+    for layer in range(kappa.shape[0] - 1, -1, -1):
+        for i in range(PASS):
+            inverse = 1.0 / kappa[layer, i]
+            v_2[i] *= inverse
+            v_1[i] = (v_1[i] + tau[layer, i] * v_2[i]) * (1.0 / (1.0 + skip))
+            factor[i] *= inverse
+    for i in range(PASS):
+        s = v_1[i]
+        d = v_2[i]
+        v_1[i] = 0.5 * (s + d)
+        v_2[i] = 0.5 * (s - d)
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def draw(nodes, centre, spread, fields):
+    """Write the deviations centre + spread x of the free rows from omega; nodes x and fields are (2 F, PASS)."""
+    for j in range(nodes.shape[0]):
+        out = fields[j]
+        moved = centre[j]
+        for i in range(PASS):
+            out[i] = moved
+        for k in range(j + 1):
+            factor = spread[j, k]
+            if factor != 0.0:
+                for i in range(PASS):
+                    out[i] += factor * nodes[k, i]
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def compare(half_squares, log_volume, deviation, whitening, xi, log_weight):
+    """Write log_weight = log_volume + 1/2 sum (x^2 - xi^2), xi = whitening (deviation).
+
+    half_squares is 1/2 sum x^2; xi is a work space (PASS,).
+    """
+    for i in range(PASS):
+        log_weight[i] = log_volume + half_squares[i]
+    for k in range(deviation.shape[0]):
+        for a in range(2):
+            for i in range(PASS):
+                xi[i] = 0.0
+            for j in range(k + 1):
+                for i in range(PASS):
+                    xi[i] += whitening[k, j] * deviation[j, a, i]
+            for i in range(PASS):
+                log_weight[i] -= 0.5 * xi[i] * xi[i]
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def share(half_squares, fields, centre, inverse, log_ratio, squares, xi, factor):
+    """Multiply factor by 2 / (1 + q' / q), q the density drawn from and q' that of the other proposal.
+
+    q' has the `centre` and the `inverse` of its spread, and is exp(-log_ratio) times as wide. half_squares is 1/2 sum x^2 of the
+    nodes x; squares and xi are work spaces.
+    """
+    for i in range(PASS):
+        squares[i] = 0.0
+    for j in range(fields.shape[0]):
+        for i in range(PASS):
+            xi[i] = 0.0
+        for k in range(j + 1):
+            slope = inverse[j, k]
+            if slope != 0.0:
+                moved = centre[k]
+                for i in range(PASS):
+                    xi[i] += slope * (fields[k, i] - moved)
+        for i in range(PASS):
+            squares[i] += xi[i] * xi[i]
+    for i in range(PASS):
+        excess = log_ratio + half_squares[i] - 0.5 * squares[i]
+        factor[i] *= 2.0 / (1.0 + exp(max(-700.0, min(700.0, excess))))
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _tokens(omega, deviation, w_s, w_d, mu_1, mu_2, regression):
+    """Write sum and difference of the fields omega + deviation of a layer; add its share to the mean of the last layer."""
+    for i in range(PASS):
+        w_s[i] = omega[0] + omega[1] + deviation[0, i] + deviation[1, i]
+        w_d[i] = omega[0] - omega[1] + deviation[0, i] - deviation[1, i]
+        mu_1[i] += regression * deviation[0, i]
+        mu_2[i] += regression * deviation[1, i]
+
+
+@njit(error_model="numpy")
+def read_layers(omega, deviation, kappa, tau, model, w_s, w_d, mu_1, mu_2):
+    """Write kappa and tau (F, PASS) of the first layers with fields omega + deviation, and the mean of the last layer.
+
+    mu_1 and mu_2 are that mean; `model` is the `fibre_kernels.Model`; w_s and w_d are work spaces.
+    """
+    free = deviation.shape[0]
+    mu_1[:] = omega[free, 0]
+    mu_2[:] = omega[free, 1]
+    for layer in range(free):
+        _tokens(omega[layer], deviation[layer], w_s, w_d, mu_1, mu_2, model.regression[layer])
+        for before in range(layer):
+            _pass_on(w_s, w_d, kappa[before], tau[before], model.skip)
+        _attend(w_s, w_d, kappa[layer], tau[layer], model.skip, model.beta)

@@ -1,0 +1,50 @@
+"""Perceptron losses: cosine with the target and misclassification of empirical risk minimisation."""
+
+import numpy as np
+
+from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
+
+COLORS = {"logistic": "#0072B2", "hinge": "#D55E00", "square": "#009E73"}
+STYLES = (":", "-", "--", "-.")
+
+
+@house_style
+def draw(cubes):
+    """Cosine (left) and misclassification (right) of the three losses, from the cubes erm_classic_*."""
+    figure, panels = new_figure(1, 2, 7.2, 3.4)
+    for loss, color in COLORS.items():
+        cube = cubes[f"erm_classic_{loss}"]
+        for style, ridge in zip(STYLES, cube.ridge.values, strict=False):
+            here = cube.sel(ridge=ridge, drop=True)
+            theory = here.sel(estimator="erm_state_evolution") if "estimator" in here.dims else here
+            for axes, values in zip(panels, _curves(theory, 1.0), strict=True):
+                shown = present(values)
+                reached = theory.converged.sel(alpha=shown.alpha).values
+                curve(axes, shown.alpha.values, shown.values, color, f"{loss}, $\\lambda={ridge:g}$", style, reached)
+            if "estimator" in here.dims:
+                _draw_points(
+                    panels, here.sel(estimator="erm_minimisation"), color, f"{loss}, $\\lambda={ridge:g}$, L-BFGS"
+                )
+    left, right = panels
+    left.set(ylabel=r"cosine with the target, $m/\sqrt{q}$", ylim=(0, 1))
+    right.set(ylabel="misclassification", ylim=(0, 0.5))
+    for axes in panels:
+        axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, None))
+    left.legend(loc="lower right", fontsize=6.5)
+    return figure
+
+
+def _curves(part, norm):
+    """Cosine of student and target, and misclassification, (alpha, replica) each."""
+    m, q = part.overlap.isel(layer=0, layer_star=0), part.student_norm.isel(layer=0, layer_other=0)
+    return m / np.sqrt(q * norm), part.misclassification
+
+
+def _draw_points(panels, part, color, label):
+    for axes, values in zip(
+        panels, _curves(part, part.target_norm.isel(layer_star=0, layer_star_other=0)), strict=True
+    ):
+        shown = present(values)
+        if shown.size:
+            reached = part.converged.sel(alpha=shown.alpha).values
+            points(axes, realised_alpha(part, shown.alpha), shown.values, reached, color, label)

@@ -1,0 +1,96 @@
+"""The data of the explorer are the numbers of the cube, the flags and the published values that belong to it."""
+
+import base64
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+
+import attention_limits as al
+from attention_limits.interface.explorer import described
+from attention_limits.pipeline.errors import SpecError
+
+ROOT = Path(__file__).parents[2]
+
+
+def unpacked(record, name):
+    """The values of a variable as the page unpacks them."""
+    numbers = np.frombuffer(zlib.decompress(base64.b64decode(record["numbers"])), "<f8")
+    own = record["variables"][name]
+    size = int(np.prod(own["shape"], dtype=int))
+    return numbers[own["offset"] : own["offset"] + size].reshape(own["shape"])
+
+
+@pytest.fixture
+def cube():
+    """Values of two estimators with errors and flags, a long trajectory, and texts."""
+    rng = np.random.default_rng(0)
+    points = ("alpha", "replica")
+    made = xr.Dataset(
+        {
+            "overlap": (("estimator", *points), rng.normal(size=(2, 3, 2)), {"symbol": "Q"}),
+            "overlap_error": (points, rng.normal(size=(3, 2)), {"estimator": "theory"}),
+            "converged": (points, np.array([[1.0, 0.0]] * 3), {"estimator": "theory"}),
+            "path": ((*points, "iteration"), rng.normal(size=(3, 2, 1000)), {"estimator": "theory"}),
+            "phase": (points, np.array([["easy", ""], ["hard", "easy"], ["", ""]]), {"estimator": "theory"}),
+        },
+        {
+            "estimator": ["theory", "simulation"],
+            "alpha": [0.5, 1.0, 2.0],
+            "replica": [0, 1],
+            "iteration": np.arange(1000),
+        },
+        {"title": "A </script> title", "summary": "", "source": "", "spec": '{"family": "attention_indexed"}'},
+    )
+    made.overlap.values[1, 1] = np.nan
+    return made
+
+
+def test_the_numbers_are_those_of_the_cube(cube, tmp_path):
+    record = described(cube, "mine", tmp_path)
+    assert record["grid"] == ["alpha", "estimator", "replica"]
+    np.testing.assert_array_equal(unpacked(record, "overlap"), cube.overlap)
+    own = record["variables"]["overlap"]
+    assert (own["flags"], own["error"], own["kept"]) == (["converged"], "overlap_error", {})
+    kept = record["variables"]["path"]["kept"]["iteration"]
+    assert (len(kept), kept[0], kept[-1]) == (41, 0, 999)
+    np.testing.assert_array_equal(unpacked(record, "path"), cube.path.values[:, :, kept])
+    labels = record["variables"]["phase"]["labels"]
+    back = [["" if np.isnan(code) else labels[int(code)] for code in row] for row in unpacked(record, "phase")]
+    assert back == cube.phase.values.tolist()
+    assert (record["figures"], record["published"]) == ([], [])
+
+
+def test_figures_and_published_numbers_of_a_project(cube):
+    """The published values of one variable at one point; thresholds and slopes that a reading computes are no points."""
+    cube = cube.rename(overlap="mmse").expand_dims(ratio=[0.1, 0.5, 1.0])
+    record = described(cube, "fig1_left_hardmax", ROOT)
+    assert record["figures"][0]["caption"]
+    entries = yaml.safe_load((ROOT / "config/attention_indexed/published.yaml").read_text())["numbers"]
+    wanted = [entry for entry in entries if entry["cubes"] == ["fig1_left_hardmax"]]
+    assert len(record["published"]) == len(wanted) > 3
+    for found, entry in zip(record["published"], wanted, strict=True):
+        assert (found["variable"], found["published"]) == ("mmse", entry["published"])
+        arguments = entry["arguments"]
+        assert found["point"] == {
+            "alpha": arguments["x"],
+            "ratio": arguments["ratio"],
+            "estimator": arguments["estimator"],
+        }
+
+
+def test_the_page_holds_everything_and_asks_nothing(tmp_path):
+    grid = {"alpha": [0.0, 0.1]}
+    found = al.compute("attention_indexed.state_evolution", {"tokens": 2, "ratio": 0.5, "channel": "linear"}, grid)
+    from attention_limits.pipeline.layout import write_atomic
+
+    write_atomic(found.assign_attrs(title="A </script> title"), tmp_path / "cube.nc")
+    page = al.explore([tmp_path / "cube.nc"], tmp_path / "explorer.html").read_text(encoding="utf-8")
+    assert page.count("</script>") == 3
+    assert "@DATA@" not in page
+    assert " src=" not in page.partition("plotly.js v")[0]
+    with pytest.raises(SpecError, match=r"must end in .html"):
+        al.explore([tmp_path / "cube.nc"], tmp_path / "explorer.pdf")

@@ -1,0 +1,109 @@
+"""`thresholds` gives exact values with errors, and links may be objects of the caller."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import attention_limits as al
+from attention_limits.__main__ import main
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.sequence_multi_index.links.multi_index import Monomial
+
+FEW = {"nodes": 64}
+
+
+@dataclass(frozen=True)
+class Scaled(Monomial):
+    """y = (h / scale)^2, in other units than phase retrieval and with the same information."""
+
+    exponents: tuple = (2,)
+    scale: float = 2.0
+
+    def forward(self, h):
+        return super().forward(h / self.scale)
+
+    def fibre(self, observed, free, angles):
+        candidates, log_weight = super().fibre(observed, free, angles)
+        return self.scale * candidates, log_weight + np.log(self.scale)
+
+
+def test_channels_in_closed_form():
+    """2 nu / K with nu = rho - rho^2 / 2 at rho <= 1, and 1 / K (Boncoraglio et al. 2025, arXiv:2506.01582)."""
+    found = al.thresholds({"channel": "softmax", "tokens": 3, "ratio": 0.5})
+    K = 3 * 3 + 3 - 2
+    assert found.value["exact recovery"] == pytest.approx(2 * (0.5 - 0.125) / K)
+    assert found.value["weak recovery at rho = 0"] == pytest.approx(1 / K)
+    assert (found.error == 0).all()
+    assert found.index.tolist() == ["weak recovery at rho = 0", "exact recovery"]
+    assert len(al.thresholds({"channel": "linear", "tokens": 2})) == 1
+    assert al.thresholds({"channel": "hardmax", "tokens": 2, "ratio": 0.5}).value["exact recovery"] == np.inf
+
+
+def test_a_link_by_name_and_as_an_object():
+    """Phase retrieval has 1/2; a scrambling gives it within a standard deviation of 2e-3 at 64 nodes."""
+    named = al.thresholds("phase_retrieval", solver=FEW)
+    for link in (Scaled(), Scaled, lambda: Scaled()):
+        own = al.thresholds(link, solver=FEW)
+        assert own.value.iloc[0] == pytest.approx(named.value.iloc[0], rel=1e-6)
+    (row,) = named.to_dict("records")
+    assert abs(row["value"] - 0.5) < 0.02
+    assert (row["learnt"], row["found"], row["resolved"]) == ("row 1", 4, 1.0)
+    assert "finite sum" in named.attrs["method"]
+
+
+def test_compute_takes_an_object_and_keeps_nothing(tmp_path):
+    call = {"grid": {"alpha": [0.8]}, "solver": {"nodes": 64}}
+    name = "sequence_multi_index.state_evolution"
+    cube = al.compute(name, {"link": Scaled, "parameters": {"scale": 3.0}}, **call)
+    plain = al.compute(name, {"link": "phase_retrieval"}, **call)
+    np.testing.assert_allclose(cube.overlap, plain.overlap, rtol=1e-6)
+    assert "given.py:Scaled" in cube.attrs["spec"]
+    with pytest.raises(SpecError, match=r"folder: not with an object as model.link; write it into a file"):
+        al.compute(name, {"link": Scaled}, **call, folder=tmp_path)
+    with pytest.raises(SpecError, match=r"workers: not with an object"):
+        al.compute(name, {"link": Scaled}, **call, workers=2)
+
+
+def test_a_function_as_a_target():
+    found = al.compute(
+        "sequence_single_index.information_exponent",
+        {"target": lambda z: z[:, 0] * z[:, 1], "student": "trace_attention", "degree": 0},
+        {"tokens": [2]},
+        solver={"order": 3},
+    )
+    assert found.exponent_target.item() == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "keys", "message"),
+    [
+        ({"tokens": 2}, {}, r"model: needs one of the keys link \(sequence_multi_index\) or channel"),
+        ({"channel": "softmax", "tokens": 1}, {}, "model.tokens: 1: allowed: a whole number ≥ 2"),
+        ({"channel": "hardmax", "tokens": 9}, {}, "model.tokens: hardmax has up to 8 tokens, got 9"),
+        ({"channel": "softmax", "tokens": 2}, {"replicas": 2}, "replicas: 2: allowed"),
+        ({"link": "product", "skip": -1.0, "x": 1}, {"solver": {"nodes": 3}}, "model.skip: -1.0: allowed"),
+        ("nothing", {}, "no link 'nothing'; allowed: deep_attention"),
+        (lambda: 1, {}, "must be a Link or return one, not int"),
+    ],
+)
+def test_mistakes_are_named(model, keys, message):
+    with pytest.raises(SpecError, match=message):
+        al.thresholds(model, **keys)
+
+
+def test_all_problems_are_reported_at_once():
+    with pytest.raises(SpecError) as caught:
+        al.thresholds({"link": "product", "skip": -1.0, "x": 1}, solver={"nodes": 3, "y": 1}, replicas=1)
+    found = [problem.partition(":")[0] for problem in caught.value.problems]
+    assert found == ["model.skip", "model.x", "replicas", "solver.nodes", "solver.y"]
+
+
+def test_the_command(capsys):
+    assert main(["threshold", "--channel", "softmax", "--tokens", "2", "--ratio", "0.5"]) == 0
+    printed = capsys.readouterr().out
+    assert printed == (
+        "softmax: tokens 2, ratio 0.5\nweak recovery at rho = 0: n / (d r) = 0.25\nexact recovery: n / d^2 = 0.1875\n"
+    )
+    assert main(["threshold", "--channel", "softmax", "--tokens", "2", "--skp", "1"]) == 2
+    assert capsys.readouterr().err.startswith("attention-limits: model.skp: unknown key; allowed: beta, channel, ratio")

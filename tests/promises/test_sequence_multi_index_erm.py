@@ -1,0 +1,141 @@
+"""Promises of empirical risk minimisation: right, flagged, or refused, over the ranges of its specifications.
+
+The independent implementations: closed formulas of ridge regression, the angle between two vectors, and the normal equations
+of the data that the estimators read.
+"""
+
+import numpy as np
+import pytest
+from drawn_sequence_multi_index import FAMILY
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from specifications import Refused, compute, document, node, whole_range
+
+from attention_limits.pipeline.streams import Streams
+from attention_limits.sequence_multi_index.erm.ridge import ridge_regression
+from attention_limits.sequence_multi_index.estimators import gaussian_sequences
+
+pytestmark = pytest.mark.slow
+ridges = whole_range(node(FAMILY, "erm_state_evolution", "grid", "ridge"))
+alphas = whole_range(node(FAMILY, "erm_state_evolution", "grid", "alpha"))
+# A grid rounds its values in the last digits, which the streams of the data would see.
+samples = st.integers(1, 50).map(lambda tenth: tenth / 10)
+REGRESSION = {"link": "linear", "rows": 1, "tokens": 1}
+PERCEPTRON = {"link": "sign_product", "rows": 1, "student": {"link": "linear"}}
+
+
+def point(estimator, model, grid, solver=None, **part):
+    """The dataset of one point, or the refusal."""
+    found = compute(FAMILY, document(estimator, model, grid, solver, **part))
+    return found if isinstance(found, Refused) else found[estimator].isel(dict.fromkeys((*grid, "replica"), 0))
+
+
+@settings(max_examples=25, deadline=None)
+@given(alpha=alphas, ridge=ridges, noise=st.floats(0.01, 100.0))
+def test_erm_state_evolution_of_regression_is_exact(alpha, ridge, noise):
+    found = point("erm_state_evolution", REGRESSION | {"noise": noise}, {"alpha": alpha, "ridge": ridge})
+    if not found.converged:
+        return
+    exact = ridge_regression(alpha, ridge, noise)
+    assert found.susceptibility.item() == pytest.approx(exact.V, rel=1e-3)
+    assert found.overlap.item() == pytest.approx(exact.m, rel=1e-3, abs=1e-5)
+    assert found.student_norm.item() == pytest.approx(exact.q, rel=1e-2, abs=1e-5)
+
+
+@settings(max_examples=12, deadline=None)
+@given(alpha=st.floats(0.05, 20.0), ridge=st.floats(1e-3, 100.0), loss=st.sampled_from(["logistic", "hinge", "square"]))
+@example(alpha=0.05, ridge=1e-6, loss="hinge")
+def test_erm_state_evolution_of_a_perceptron_keeps_its_identities(alpha, ridge, loss):
+    found = point("erm_state_evolution", PERCEPTRON | {"loss": loss}, {"alpha": alpha, "ridge": ridge})
+    if not found.converged:
+        return
+    q, m = found.student_norm.item(), found.overlap.item()
+    assert found.misclassification.item() == pytest.approx(np.arccos(m / np.sqrt(q)) / np.pi, rel=1e-4)
+    assert found.free_energy.item() == pytest.approx(found.objective.item(), rel=1e-3, abs=1e-9)
+    # No loss is worse than that of W = 0.
+    zero = {"logistic": np.log(2.0), "hinge": 1.0, "square": 0.5}[loss]
+    assert found.objective.item() <= alpha * zero * (1.0 + 1e-6)
+
+
+@settings(max_examples=6, deadline=None)
+@given(noise=st.floats(0.01, 5.0), alpha=st.floats(0.1, 10.0))
+def test_erm_optimal_ridge_of_regression_is_the_noise(noise, alpha):
+    solver = {"accuracy": 0.01, "tolerance": 1e-9}
+    found = point("erm_optimal_ridge", REGRESSION | {"noise": noise}, {"alpha": alpha}, solver)
+    assert found.best_ridge.item() == pytest.approx(noise, rel=0.05)
+
+
+def data(alpha, dimension):
+    """The data set that the estimators below read."""
+    spec = {
+        "family": FAMILY, "experiment": "promise", "estimator": "gaussian_sequences", "model": REGRESSION, "project": ".",
+        "grid": {"alpha": [alpha]}, "replicas": [0], "solver": {"dimension": dimension},
+    }  # fmt: skip
+    return gaussian_sequences.run(spec, Streams(0, FAMILY, "promise")).isel(alpha=0, replica=0)
+
+
+def of_data(estimator, alpha, ridge, dimension, solver):
+    written = document(estimator, REGRESSION, {"alpha": alpha, "ridge": ridge}, solver, reads="gaussian_sequences")
+    written["data"] = {
+        "gaussian_sequences": {"grid": {"alpha": {"values": [alpha]}}, "solver": {"dimension": dimension}}
+    }
+    return compute(FAMILY, written)[estimator].isel(alpha=0, ridge=0, replica=0)
+
+
+def assert_normal_equations(found, alpha, ridge, dimension):
+    """Overlaps and objective of the solution of the normal equations."""
+    drawn = data(alpha, dimension)
+    x, teacher = drawn.sequences.values[:, 0].astype(float) / np.sqrt(dimension), drawn.teacher.values[0]
+    y = x @ teacher
+    W = np.linalg.solve(x.T @ x + ridge * np.eye(dimension), x.T @ y)
+    objective = (0.5 * np.sum((y - x @ W) ** 2) + 0.5 * ridge * np.sum(W**2)) / dimension
+    assert found.objective.item() == pytest.approx(objective, rel=1e-3, abs=1e-12)
+    assert found.overlap.item() == pytest.approx(W @ teacher / dimension, rel=1e-2, abs=1e-6)
+    # The error of a fresh output is the distance of the weights.
+    distance = np.sum((W - teacher) ** 2) / dimension
+    assert found.error_plug_in.item() == pytest.approx(distance, rel=0.05, abs=1e-4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(alpha=samples, ridge=st.floats(0.01, 100.0), dimension=st.integers(10, 40))
+def test_erm_minimisation_solves_the_normal_equations(alpha, ridge, dimension):
+    found = of_data("erm_minimisation", alpha, ridge, dimension, {"start": "random"})
+    if found.converged:
+        assert_normal_equations(found, alpha, ridge, dimension)
+
+
+@settings(max_examples=10, deadline=None)
+@given(alpha=samples, ridge=st.floats(0.05, 100.0), dimension=st.integers(10, 40))
+def test_erm_gamp_solves_the_normal_equations(alpha, ridge, dimension):
+    found = of_data("erm_gamp", alpha, ridge, dimension, {"tolerance": 1e-8})
+    if found.converged:
+        assert_normal_equations(found, alpha, ridge, dimension)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "model", "grid", "line"),
+    [
+        ("erm_state_evolution", REGRESSION, {"alpha": 1.0}, "grid.ridge: missing"),
+        ("erm_state_evolution", REGRESSION, {"alpha": 1.0, "ridge": -1.0}, "-1.0: allowed: a number ≥ 1e-06"),
+        ("erm_state_evolution", REGRESSION | {"loss": "hing"}, {"alpha": 1.0, "ridge": 1.0}, "no loss 'hing'; allowed: square"),
+        ("erm_state_evolution", {"link": "committee", "rows": 3}, {"alpha": 1.0, "ridge": 1.0}, "offers no derivatives"),
+        ("erm_state_evolution", {"link": "deep_attention", "depth": 5}, {"alpha": 1.0, "ridge": 1.0}, "at most 8 fields"),
+        ("erm_state_evolution", REGRESSION | {"loss": "own.py:mine"}, {"alpha": 1.0, "ridge": 1.0}, "own.py does not exist"),
+        ("erm_state_evolution", PERCEPTRON | {"student": {"link": "linear", "tokens": 2}}, {"alpha": 1.0, "ridge": 1.0},
+         "reads 2 tokens; allowed: 1"),
+    ],
+)  # fmt: skip
+def test_impossible_models_are_refused(estimator, model, grid, line):
+    found = point(estimator, model, grid)
+    assert isinstance(found, Refused)
+    assert any(line in problem for problem in found.problems), found.problems
+
+
+def test_erm_minimisation_refuses_the_hinge():
+    written = document(
+        "erm_minimisation", PERCEPTRON | {"loss": "hinge"}, {"alpha": 1.0, "ridge": 1.0}, reads="gaussian_sequences"
+    )
+    written["data"] = {"gaussian_sequences": {"grid": {"alpha": {"values": [1.0]}}, "solver": {"dimension": 20}}}
+    found = compute(FAMILY, written)
+    assert isinstance(found, Refused)
+    assert "allowed: differentiable losses" in found.problems[0]
