@@ -118,6 +118,9 @@ class UntiedModel(Section):
     tokens: Tokens
     dimension: Dimension
     learning_rate: FeedForwardRate
+    threshold: Annotated[float | None, Field(
+        ge=1e-6, lt=1, description="A run escapes when the overlap exceeds this value; without it 2/sqrt(d), twice the start."
+    )] = None  # fmt: skip
 
 
 class TiedModel(UntiedModel):

@@ -14,7 +14,7 @@ def run(spec, streams):
         return point["learning_rate"] * int(point["tokens"]) ** point["learning_rate_exponent"]
 
     def threshold(point):
-        return 2.0 / np.sqrt(point["dimension"])
+        return point.get("threshold", 2.0 / np.sqrt(point["dimension"]))
 
     def simulate(point, schedule, generator):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])

@@ -17,7 +17,7 @@ def run(spec, streams):
     """Escape steps, overlaps, and the escape step that the flow predicts (see `variables`)."""
 
     def threshold(point):
-        return 2.0 / np.sqrt(point["dimension"])
+        return point.get("threshold", 2.0 / np.sqrt(point["dimension"]))
 
     def flow(point):
         tokens, dimension = int(point["tokens"]), point["dimension"]
