@@ -22,7 +22,7 @@ def draw(cubes):
             _draw_points(
                 left, right, here.sel(estimator=name), COLORS[place], f"$\\lambda={ridge:g}$, {method}", marker
             )
-    _draw_theory(left, right, bounds.sel(estimator="erm_optimal_ridge"), BEST, "best $\\lambda$")
+    _draw_theory(left, right, bounds.sel(estimator="erm_optimal_ridge"), BEST, "best $\\lambda \\geq 10^{-3}$")
     _draw_bayes(left, right, bounds.sel(estimator="state_evolution"))
     largest = float(cube.alpha.max())
     left.set(ylabel="generalisation error", yscale="log", ylim=(1e-3, 1))
@@ -43,6 +43,8 @@ def _cosine(part, norm=1.0):
 def _draw_theory(left, right, theory, color, label):
     """State evolution as lines, with an open square where it has not converged or replica symmetry is doubtful."""
     trusted = (theory.converged == 1) & (theory.replica_symmetric == 1)
+    # A replica that only a simulation has is missing, not doubtful.
+    trusted = trusted.where(theory.converged.notnull())
     for axes, values in ((left, theory.error_plug_in), (right, _cosine(theory))):
         shown = present(values)
         curve(axes, shown.alpha.values, shown.values, color, label, converged=trusted.sel(alpha=shown.alpha).values)
