@@ -1,4 +1,4 @@
-"""The page of each estimator follows from its specification, its variables and the smoke runs, and its example is the smoke run."""
+"""The page of each estimator follows from its specification, its variables and the smoke runs; its example is the smoke run."""
 
 import importlib
 import json
