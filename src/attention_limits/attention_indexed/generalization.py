@@ -45,7 +45,7 @@ class OutputErrors:
 
 
 def row_nodes(tokens: int, generators) -> np.ndarray:
-    """Nodes (2, T - 1, scramblings, nodes) of s and t, T = `tokens`, one scrambling for each of the numpy.random.Generator of `generators`.
+    """Nodes (2, T - 1, scramblings, nodes) of s and t, T = `tokens`, one scrambling for each numpy Generator of `generators`.
 
     A softmax depends on the T - 1 differences of a row to its entry of the diagonal, of covariance 1 + 2 delta.
     """
@@ -108,7 +108,7 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
 
 
 def softmax_distance(tokens: int, beta: float, mixing: np.ndarray, nodes: np.ndarray) -> tuple[float, float]:
-    """E ||g(h) - g(h')||_F^2 of a softmax of T = `tokens` and inverse temperature `beta`, and its standard error over the scramblings.
+    """E ||g(h) - g(h')||_F^2 of a softmax at T = `tokens` and `beta`, and its standard error over the scramblings.
 
     M = `mixing` (2, 2), `nodes` of `row_nodes`. Both are NaN where fewer than `FEWEST_NODES` effective nodes carry the mean.
     """

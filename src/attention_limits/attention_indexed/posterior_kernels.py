@@ -11,7 +11,7 @@ from attention_limits.numerics.compiled import njit
 def products(first, second):
     """a_ab + a_ba of a_ab = f_a . g_b - delta_ab (f, g), from fields f, g = X W (n, T, r) and their weights' inner product.
 
-    `first` and `second` are pairs (fields (n, T, r), weights (d, r)); returns (n, T, T), of W and W' twice the scores, up to their scale.
+    `first` and `second` are pairs (fields (n, T, r), weights (d, r)); returns (n, T, T), twice the scores up to their scale.
     """
     fields, weights = first
     others, other_weights = second
@@ -32,7 +32,7 @@ def products(first, second):
 
 @njit
 def agrees(best, old, mixed, new, c, s):
-    """Whether row a of `c`^2 `old` + 2 c `s` `mixed` + s^2 `new` (n, T, T) has its largest entry at `best` (n, T), in every row."""
+    """Whether each row of `c`^2 `old` + 2 c `s` `mixed` + s^2 `new` (n, T, T) has its largest entry at `best` (n, T)."""
     count, tokens = best.shape
     for sample in range(count):
         for a in range(tokens):
