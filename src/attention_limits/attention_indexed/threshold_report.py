@@ -1,4 +1,7 @@
-"""The command channel-threshold: samples of weak and exact recovery of one layer, without a run."""
+"""The command channel-threshold: samples of weak and exact recovery of one layer, without a run.
+
+The equations are those of `state_evolution` (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582).
+"""
 
 from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.denoiser import mmse
