@@ -50,7 +50,7 @@ def test_make_smoke_ends_well_with_figures_report_and_summary(toy, make):
     assert "results/smoke/figures/toy/toy_heights.pdf" in done.stdout
     assert "report: results/smoke/report.html" in done.stdout
     assert "all cubes: results/smoke/explorer.html" in done.stdout
-    assert 'href="explorer.html"' in report
+    assert 'href=\\"explorer.html\\"' in report
     assert "Plotly" in (toy.folder / "results/smoke/explorer.html").read_text(encoding="utf-8")
     # A caption that docutils takes for something else fails with the reason on the screen.
     toy.write("src/attention_limits/toy/figures/heights.rst", "Opens *emphasis.\n")

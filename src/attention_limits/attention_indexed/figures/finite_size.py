@@ -11,6 +11,8 @@ from attention_limits.plotting import curve, house_style, new_figure, points
 AMP, PREDICTED, VARIANCE, MEAN = "#0072B2", "#56B4E9", "#D55E00", "#CC79A7"
 CHANNELS = {"linear": "#009E73", "softmax": AMP, "hardmax": VARIANCE}
 MARKERS = ("o", "s", "^")
+# Distance of the extrapolations to 1/d = 0.
+STEP = 0.0006
 
 
 @house_style
@@ -18,12 +20,16 @@ def draw(cubes):
     """From the cubes iterations, sizes_linear, sizes_softmax, sizes_hardmax and posterior_hardmax."""
     figure, (left, middle, right) = new_figure(1, 3, 12.4, 4.0)
     _draw_iterations(left, cubes["iterations"])
+    place = 0
     for channel, color in CHANNELS.items():
-        _draw_sizes(middle, cubes[f"sizes_{channel}"], channel, color)
+        cube = cubes[f"sizes_{channel}"]
+        for alpha, marker in zip(cube.alpha.values, MARKERS, strict=False):
+            _draw_sizes(middle, cube.sel(alpha=alpha), f"{channel}, $\\alpha = {alpha:g}$", color, marker, place)
+            place += 1
     middle.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
     for marker, face, label in (("o", "0.3", "error of AMP"), ("o", "white", "predicted by AMP")):
         middle.plot([], [], marker, color="0.3", markerfacecolor=face, markersize=4, label=label)
-    middle.set(xlabel="$1/d$", ylabel="error in units of its limit", title="three dimensions", xlim=(-0.0008, None))
+    middle.set(xlabel="$1/d$", ylabel="error in units of its limit", title=r"$T = 2$, $\rho = 0.5$, damped")
     middle.legend(loc="upper left")
     _draw_posterior(right, cubes["posterior_hardmax"], cubes["sizes_hardmax"])
     return figure
@@ -43,26 +49,23 @@ def _draw_iterations(axes, cube):
     axes.legend(loc="lower left")
 
 
-def _draw_sizes(axes, cube, channel, color):
-    """Means over the data sets against 1/d with their straight lines, divided by the limit from state evolution."""
-    for alpha, marker in zip(cube.alpha.values, MARKERS, strict=False):
-        limit = float(cube.mmse_limit.sel(alpha=alpha).max())
-        for variable, face in (("mmse", color), ("mmse_predicted", "white")):
-            dimension, mean, error = by_dimension(cube, variable, alpha=alpha)
-            axes.errorbar(
-                1.0 / dimension, mean / limit, error / limit, fmt=marker, color=color, markerfacecolor=face,
-                markersize=4, capsize=2, elinewidth=1,
-            )  # fmt: skip
-            if len(dimension) < 3:
-                continue
+def _draw_sizes(axes, cube, label, color, marker, place):
+    """Means over the data sets against 1/d with their straight line, divided by the limit from state evolution.
+
+    The extrapolations are at 1/d = 0, moved to the left by `place` steps so that they do not hide each other.
+    """
+    limit = float(cube.mmse_limit.max())
+    for variable, face, style in (("mmse", color, "-"), ("mmse_predicted", "white", "--")):
+        dimension, mean, error = by_dimension(cube, variable)
+        look = {"fmt": marker, "color": color, "markerfacecolor": face, "capsize": 2, "elinewidth": 1}
+        axes.errorbar(1.0 / dimension, mean / limit, error / limit, markersize=4, **look)
+        if len(dimension) > 2:
             a, b, spread = inverse_law(dimension, mean, error)
             x = np.array([0.0, 1.0 / dimension.min()])
-            axes.plot(x, (a + b * x) / limit, color=color, linewidth=0.7, linestyle="-" if face == color else "--")
-            axes.errorbar(
-                [0.0], [a / limit], [spread / limit], fmt=marker, color=color, markerfacecolor=face, markersize=6,
-                capsize=3, zorder=4,
-            )  # fmt: skip
-        axes.plot([], [], marker, color=color, markersize=4, label=rf"{channel}, $\alpha = {alpha:g}$")
+            axes.plot(x, (a + b * x) / limit, color=color, linewidth=0.7, linestyle=style)
+            shift = -(place + 0.4 * (face != color)) * STEP
+            axes.errorbar([shift], [a / limit], [spread / limit], markersize=5, zorder=4, **look)
+    axes.plot([], [], marker, color=color, markersize=4, label=label)
 
 
 def _draw_posterior(axes, cube, sizes):
