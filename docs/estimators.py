@@ -129,7 +129,7 @@ def pages() -> dict[str, str]:
             name = f"{family.name}.{own}"
             if name in parts:
                 found[f"docs/estimators/{family.prefix}_{own}.md"] = page(
-                    name, parts[name], family.prefix, listed[name]
+                    name, parts[name], family.prefix, listed.get(name, [])
                 )
     return found
 

@@ -35,7 +35,7 @@ def test_channels_in_closed_form():
     assert found.value["exact recovery"] == pytest.approx(2 * (0.5 - 0.125) / K)
     assert found.value["weak recovery at rho = 0"] == pytest.approx(1 / K)
     assert (found.error == 0).all()
-    assert found.index.tolist() == ["weak recovery at rho = 0", "exact recovery"]
+    assert found.index.tolist() == ["weak recovery at rho = 0", "half of the error", "exact recovery"]
     assert len(al.thresholds({"channel": "linear", "tokens": 2})) == 1
     assert al.thresholds({"channel": "hardmax", "tokens": 2, "ratio": 0.5}).value["exact recovery"] == np.inf
 
@@ -103,7 +103,8 @@ def test_the_command(capsys):
     assert main(["threshold", "--channel", "softmax", "--tokens", "2", "--ratio", "0.5"]) == 0
     printed = capsys.readouterr().out
     assert printed == (
-        "softmax: tokens 2, ratio 0.5\nweak recovery at rho = 0: n / (d r) = 0.25\nexact recovery: n / d^2 = 0.1875\n"
+        "softmax: tokens 2, ratio 0.5\nweak recovery at rho = 0: n / (d r) = 0.25\n"
+        "half of the error: n / d^2 = 0.0832442\nexact recovery: n / d^2 = 0.1875\n"
     )
     assert main(["threshold", "--channel", "softmax", "--tokens", "2", "--skp", "1"]) == 2
     assert capsys.readouterr().err.startswith("attention-limits: model.skp: unknown key; allowed: beta, channel, ratio")

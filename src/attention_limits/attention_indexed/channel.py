@@ -52,7 +52,10 @@ class Posterior(Channel, Protocol):
         """The output g(h) of scores h (n, T, T): array of the same shape."""
 
     def distance(self, mixing: np.ndarray, nodes) -> tuple[float, float]:
-        """E ||g(h) - g(h')||_F^2 of the pair of rows of `generalization`, M = `mixing` (2, 2), and its uncertainty."""
+        """E ||g(h) - g(h')||_F^2 of the pair of rows of `generalization`, M = `mixing` (2, 2), and its uncertainty.
+
+        `nodes` are those of `generalization.row_nodes`.
+        """
 
     def observe(self, h: np.ndarray) -> np.ndarray:
         """The outputs of scores h (n, T, T) in the form that `gradient` reads."""
@@ -87,7 +90,7 @@ class Linear:
         return h
 
     def distance(self, mixing, nodes):
-        """T (T + 1) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2): each row has T - 1 entries of variance 1 and one of 2."""
+        """T (T + 1) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), without `nodes`: T - 1 entries of variance 1, one of 2."""
         return self.tokens * (self.tokens + 1) * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 
     def observe(self, h):
@@ -162,7 +165,7 @@ class Hardmax:
         return attention(h, np.inf)
 
     def distance(self, mixing, nodes):
-        """As of `Posterior`, in closed form; M = `mixing` (2, 2)."""
+        """As of `Posterior`, in closed form; M = `mixing` (2, 2). `nodes` are not read."""
         return hardmax_distance(2, mixing)
 
     def observe(self, h):

@@ -27,9 +27,9 @@ def channel_of(point: Mapping) -> Channel:
 
 
 def curve_errors(channel: Channel, ratio: float, compute, samples: np.ndarray, streams) -> dict[str, np.ndarray]:
-    """The variables `ERRORS` along the learning curve compute(samples) (n,), which gives the mmse at width ratio `ratio`.
+    """The variables `ERRORS` along the curve compute(samples) (n,), which gives the mmse of `channel` at width ratio `ratio`.
 
-    All points share their nodes: the errors of the output are smooth along the curve.
+    All points share their nodes, from `streams` (pipeline.streams.Streams): the errors of the output are smooth along the curve.
     """
     V, bound = compute(samples), error_bound(channel, compute, samples)
     nodes = row_nodes(channel.tokens, [streams.generator("scores", part) for part in range(SCRAMBLINGS)])

@@ -54,7 +54,8 @@ def fresh_errors_of_starts(
 ) -> tuple[np.ndarray, float]:
     """Errors of the means of m estimates for each m of `sizes`, array, and of the mean of infinitely many outputs.
 
-    The first are means over `count` fresh sequences and over the disjoint sets of m successive `estimates` (K, d, d), for m <= K.
+    The first are means over `count` fresh sequences of a `channel`, from the numpy.random.Generator `generator`, and over the
+    disjoint sets of m successive `estimates` (K, d, d), for m <= K. `teacher` (d, d) is S.
     The last is the mean product of the errors of two outputs; NaN for a single estimate. Estimates with a NaN give NaN.
     """
     errors, outputs = np.zeros(len(sizes)), 0.0

@@ -30,7 +30,13 @@ FEWEST_NODES = 20.0
 
 @dataclass(frozen=True)
 class OutputErrors:
-    """Errors and their uncertainties, arrays of one shape; NaN where too few nodes carry a mean."""
+    """Errors and their uncertainties; NaN where too few nodes carry a mean.
+
+    Attributes
+    ----------
+    bayes, bayes_uncertainty, plug_in, plug_in_uncertainty : array
+        Of one shape.
+    """
 
     bayes: np.ndarray
     bayes_uncertainty: np.ndarray
@@ -39,7 +45,7 @@ class OutputErrors:
 
 
 def row_nodes(tokens: int, generators) -> np.ndarray:
-    """Nodes (2, T - 1, scramblings, nodes) of s and t, T = `tokens`, one scrambling for each numpy.random.Generator.
+    """Nodes (2, T - 1, scramblings, nodes) of s and t, T = `tokens`, one scrambling for each numpy Generator of `generators`.
 
     A softmax depends on the T - 1 differences of a row to its entry of the diagonal, of covariance 1 + 2 delta.
     """
@@ -50,20 +56,23 @@ def row_nodes(tokens: int, generators) -> np.ndarray:
 
 
 def posterior_pair(Q: float, V: float) -> np.ndarray:
-    """M of two draws given omega: variance Q, squared distance 2 V, 0 <= V <= Q."""
+    """M of two draws given omega: variance `Q`, squared distance 2 `V`, 0 <= V <= Q."""
     common, opposite = np.sqrt(Q - 0.5 * V), np.sqrt(0.5 * V)
     return np.array([[common, opposite], [common, -opposite]])
 
 
 def plug_in_error(channel, Q: float, V: float, nodes=None) -> tuple[float, float]:
-    """The error of the layer with the posterior mean of S, at its error V, 0 <= V <= Q, and its uncertainty; `nodes` of
-    `row_nodes`."""
+    """The error of the layer of a `channel` with the posterior mean of S, at its error `V`, 0 <= V <= `Q`, and its uncertainty.
+
+    `nodes` are those of `row_nodes`.
+    """
     common = np.sqrt(Q - V)
     return channel.distance(np.array([[common, np.sqrt(V)], [common, 0.0]]), nodes)
 
 
 def bayes_error(channel, Q: float, V: float, nodes=None) -> tuple[float, float]:
-    """The error of the posterior mean of the output at the error V of the posterior mean of S, and its uncertainty."""
+    """The error of the posterior mean of the output of a `channel` at the error `V` of that of S, prior variance `Q`, and its
+    uncertainty; `nodes` are those of `row_nodes`."""
     distance, uncertainty = channel.distance(posterior_pair(Q, V), nodes)
     return 0.5 * distance, 0.5 * uncertainty
 
@@ -99,9 +108,9 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
 
 
 def softmax_distance(tokens: int, beta: float, mixing: np.ndarray, nodes: np.ndarray) -> tuple[float, float]:
-    """E ||g(h) - g(h')||_F^2 of a softmax of inverse temperature `beta`, and its standard error over the scramblings.
+    """E ||g(h) - g(h')||_F^2 of a softmax at T = `tokens` and `beta`, and its standard error over the scramblings.
 
-    Both are NaN where fewer than `FEWEST_NODES` effective nodes carry the mean.
+    M = `mixing` (2, 2), `nodes` of `row_nodes`. Both are NaN where fewer than `FEWEST_NODES` effective nodes carry the mean.
     """
     pair = beta * np.tensordot(mixing, nodes, axes=1)
     # The entry of the diagonal has the exponent zero.

@@ -59,7 +59,7 @@ class ManyHardmax:
         return attention(h, np.inf)
 
     def distance(self, mixing, nodes):
-        """As of `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2)."""
+        """As of `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not read."""
         return hardmax_distance(self.tokens, mixing)
 
     def observe(self, h):

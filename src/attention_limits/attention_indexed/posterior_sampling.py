@@ -6,7 +6,8 @@ teacher and S_1, S_2 the means of two chains, both numbers have the expectation 
 
     variance = E ||S - S*||_F^2 / (2 d),    error = tr (S_1 - S*)(S_2 - S*) / d.
 
-The second needs no correction for the length of the chains.
+The second needs no correction for the length of the chains. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025
+(arXiv:2506.01582); elliptical slices are those of Murray, Adams, MacKay 2010.
 """
 
 from dataclasses import dataclass

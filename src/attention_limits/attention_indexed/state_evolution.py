@@ -91,7 +91,7 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
 def trajectory(channel: Channel, ratio: float, alpha: float, steps: int) -> np.ndarray:
     """Errors V_1, ..., V_steps of undamped message passing in the limit of large d: V_0 = 1, V_t+1 = mmse(1 / (alpha I(V_t))).
 
-    `alpha` > 0. Errors that vanish stay zero.
+    `channel`, `ratio` and `alpha` > 0 as above; `steps` is the number of errors. Errors that vanish stay zero.
     """
     errors, V = np.zeros(steps), 1.0
     for step in range(steps):

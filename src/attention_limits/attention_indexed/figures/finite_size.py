@@ -29,7 +29,12 @@ def draw(cubes):
     middle.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
     for marker, face, label in (("o", "0.3", "error of AMP"), ("o", "white", "predicted by AMP")):
         middle.plot([], [], marker, color="0.3", markerfacecolor=face, markersize=4, label=label)
-    middle.set(xlabel="$1/d$", ylabel="error in units of its limit", title=r"$T = 2$, $\rho = 0.5$, damped")
+    middle.set(
+        xlabel="$1/d$",
+        ylabel="error in units of its limit",
+        xticks=[0.0, 0.005, 0.01, 0.015, 0.02],
+        title=r"$T = 2$, $\rho = 0.5$, damped",
+    )
     middle.legend(loc="upper left")
     _draw_posterior(right, cubes["posterior_hardmax"], cubes["sizes_hardmax"])
     return figure
