@@ -75,3 +75,23 @@ def test_old_code_is_removed_and_a_folder_that_cannot_be_written_is_no_error(tmp
     assert [recent.exists(), old.exists()] == [True, False]
     monkeypatch.setattr(compiled.config, "CACHE_DIR", "/dev/null")
     assert compiled._cache_folder() is None
+
+
+def test_a_call_with_a_function_is_not_kept(tmp_path):
+    """The cache would keep the function too, and another process could not read it."""
+    (tmp_path / "mine.py").write_text(
+        "from attention_limits.numerics.compiled import njit\nimport numba\n"
+        "@numba.njit\ndef twice(x): return 2 * x\n@njit\ndef apply(f, x): return f(x)\n"
+        "@njit\ndef plain(x): return x\n"
+        "print(apply(twice, 3), plain(1), sum(apply.stats.cache_hits.values()), sum(plain.stats.cache_hits.values()))\n"
+    )
+
+    def printed(name):
+        command, environment = [sys.executable, name], {"XDG_CACHE_HOME": str(tmp_path)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    assert printed("mine.py") == ["6", "1", "0", "0"]
+    assert printed("mine.py") == ["6", "1", "0", "1"]
+    # The index of the function can be read where the module of the other one is missing.
+    assert list(tmp_path.rglob("*apply*.nbc")) == []

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from single_index_tools import rng
 
-from attention_limits.sequence_single_index import full_sgd, link_sgd, sequence_functions
+from attention_limits.sequence_single_index import attention_kernels, full_sgd, link_sgd, sequence_functions
 from attention_limits.sequence_single_index import links as batch_links
 from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.geometry import fixed_attention
@@ -182,7 +182,7 @@ FAST = {
     ),
     "frobenius": (
         LinkProblem(ATTENTION, sequence_functions.full_attention, 2, "frobenius", alternating(2)),
-        kernels.attention_update, [RATE / D, 0.6, float(fixed_attention(1.0)), kernels.FROBENIUS], [0.2, 0.3],
+        attention_kernels.attention_update, [RATE / D, 0.6, float(fixed_attention(1.0)), attention_kernels.FROBENIUS], [0.2, 0.3],
     ),
     "hermite": (LinkProblem(HERMITE, HERMITE, 2), kernels.hermite_update, [RATE / D, 3.0], [0.3]),
 }  # fmt: skip

@@ -1,7 +1,6 @@
 """The recipes of CONTRIBUTING.md work as they are written."""
 
 import re
-import shutil
 
 import pytest
 import xarray as xr
@@ -24,7 +23,6 @@ def follow(toy, recipe):
 
 
 def test_a_family_an_estimator_and_a_figure(toy):
-    shutil.copytree(REPOSITORY / "src" / "attention_limits" / "numerics", toy.source / "numerics")
     follow(toy, "Add a family")
     made = toy.snakemake("coins", "--cores", "2")
     assert made.returncode == 0, made.stderr

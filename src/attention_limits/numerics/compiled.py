@@ -13,8 +13,10 @@ from pathlib import Path
 import llvmlite
 import numba
 from llvmlite.binding import Linkage
-from numba import config
+from numba import config, types
+from numba.core.caching import FunctionCache
 from numba.core.codegen import CPUCodeLibrary
+from numba.core.sigutils import normalize_signature
 
 PACKAGE = Path(__file__).parents[1]
 # Folders of earlier code that no process used for so long are removed, in seconds.
@@ -52,6 +54,22 @@ def _cache_folder() -> Path | None:
 FOLDER = _cache_folder()
 
 
+class _Cache(FunctionCache):
+    """The cache of a function, which leaves out calls with a compiled function as argument: no other process could find those."""
+
+    def load_overload(self, signature, context):
+        return None if _of_functions(signature) else super().load_overload(signature, context)
+
+    def save_overload(self, signature, compiled):
+        if not _of_functions(signature):
+            super().save_overload(signature, compiled)
+
+
+def _of_functions(signature):
+    arguments, _ = normalize_signature(signature)
+    return any(isinstance(argument, types.Dispatcher) for argument in arguments)
+
+
 def njit(function=None, **options):
     """`numba.njit` of a function with its `options`, and with the cache; without the cache where no folder can be written."""
 
@@ -61,7 +79,7 @@ def njit(function=None, **options):
             # numba reads this setting when the cache of a function is enabled; other packages keep theirs.
             theirs, config.CACHE_DIR = config.CACHE_DIR, str(FOLDER)
             try:
-                dispatcher.enable_caching()
+                dispatcher._cache = _Cache(dispatcher.py_func)
             finally:
                 config.CACHE_DIR = theirs
         return dispatcher

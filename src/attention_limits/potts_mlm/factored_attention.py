@@ -132,7 +132,9 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float) 
 
 
 def curvature(parameters, sequences, colors: int, ridge: float) -> np.ndarray:
-    """Diagonal of the Gauss-Newton matrix of `objective` for raw attention, plus FLAT: array (L^2 + C^2,).
+    """Diagonal of the Gauss-Newton matrix of `objective` for raw attention, plus `ridge` and FLAT: array (L^2 + C^2,).
+
+    `parameters`, `sequences`, `colors` and `ridge` are those of `objective`.
 
     For p = softmax of the logits at site i, and n_ib = sum_j A_ij [s_j = b]: of A_ik, Var_p(V[., s_k]); of V_ab, n_ib^2 p_a (1 -
     p_a). Sums over sites and means over sequences and sites, as in the loss. Pairs of colours that hardly meet have a small

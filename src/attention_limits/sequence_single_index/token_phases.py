@@ -27,7 +27,10 @@ _NODES, _CELLS = 24, 1024
 
 
 def token_loss(omega, a, nodes, places, e, m):
-    """R(e, m) from `nodes` in 2 L dimensions, positions `places` (L, r), overlaps e (r,) and m: a mean over all signs."""
+    """R(e, m) of the target with weight `omega` and strength `a` of its positional part: a mean over all signs of the fields.
+
+    `nodes` have 2 L dimensions, the positions `places` are (L, r), the overlaps `e` (r,) and `m` a number.
+    """
     places, e = np.asarray(places, dtype=float), np.atleast_1d(np.asarray(e, dtype=float))
     fixed = softmax_attention(a * places[None, :, 0])[0]
     found = []
