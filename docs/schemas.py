@@ -186,10 +186,31 @@ def files_page():
     return f"{page}\n## Every estimator and every kind of data\n\nData have no `chunk`: one file holds one point.\n\n{shared}\n"
 
 
+def catalog_page():
+    """The page that the Snakemake workflow catalog shows: the keys of a run, and the estimators of an experiment."""
+    schema = json_schema(Run)
+    lines = [
+        "# Configuration", "",
+        "[docs/configuration.md](../docs/configuration.md) explains the files of this folder; "
+        "[docs/keys](../docs/keys/files.md) lists every key.", "",
+        "## config.yaml", "", "Give the same keys by `snakemake --config scale=paper seed=1`.", "",
+        *HEAD, *rows(schema, schema), "",
+        "## Estimators of the experiments", "",
+        "The page of an estimator lists its keys, variables and an example.", "",
+        "| Rule | Computes |", "|---|---|",
+    ]  # fmt: skip
+    for family in families():
+        for name, cls in family.estimators.items():
+            rule = f"{family.prefix}_{name}"
+            computed = json_schema(cls).get("description", "").split("\n\n")[0]
+            lines.append(cells(f"[`{rule}`](../docs/estimators/{rule}.md)", computed))
+    return "\n".join(lines) + "\n"
+
+
 def pages():
     """The text of every page of keys, by its path below the root."""
     named = {f"docs/keys/{family.name}.md": family_page(family) for family in families()}
-    return {"docs/keys/files.md": files_page(), **named}
+    return {"docs/keys/files.md": files_page(), "config/README.md": catalog_page(), **named}
 
 
 def schemas():
