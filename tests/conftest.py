@@ -5,7 +5,7 @@ import pytest
 from hypothesis import settings
 
 from attention_limits import __main__ as program
-from toy import REPOSITORY, Toy
+from toy import Toy
 
 # As in the jobs of the workflow: two processes with two threads each on two cores spend most of their time on waiting in the
 # loops of the linear algebra. Numpy, numba and JAX read this when they are imported, which nothing above does.
@@ -17,26 +17,19 @@ settings.load_profile("house")
 
 
 LONGEST = ("test_smoke.py", "test_determinism.py", "test_tutorials.py")
-FAMILIES = [path.parent.name for path in (REPOSITORY / "config").glob("*/experiments")]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """One process runs all tests of a family, so that each of its kernels compiles once; other tests fill up either process.
-
-    A file of other tests stays together for the fixtures of its module; tests of the workflow are long, and most have none.
-    """
+    """A file stays together for the fixtures of its module; tests of the workflow are long, and most have none."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFamily(LoadScopeScheduling):
+    class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             folder, file = nodeid.partition("::")[0].split("/")[-2:]
-            for family in FAMILIES:
-                if folder == family or file.startswith(f"test_{family}_"):
-                    return family
             return nodeid if folder == "workflow" and file != "test_data.py" else file
 
-    return ByFamily(config, log)
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(items):

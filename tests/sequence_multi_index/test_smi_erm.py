@@ -125,6 +125,12 @@ def test_losses_of_a_user_are_checked(tmp_path, value, slope, curvature, message
     assert re.search(message, checked(loss, np.random.default_rng(0).standard_normal((8, 1))))
 
 
+def test_a_broken_file_of_a_loss_is_named(tmp_path):
+    (tmp_path / "own.py").write_text("mine = missing\n")
+    with pytest.raises(ValueError, match=r"own\.py cannot be executed: NameError"):
+        make_loss("own.py:mine", ONE, tmp_path)
+
+
 def draw(link, variance, count, overlap=0.8, seed=0):
     """Outputs, anchors and omega as state evolution has them, at an overlap between student and target."""
     rng = np.random.default_rng(seed)

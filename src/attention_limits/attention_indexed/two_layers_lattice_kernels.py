@@ -16,10 +16,11 @@ from attention_limits.numerics.fast_math import exp, log
 # lattice does not see the shape, and the power is halved until it does.
 POWER = 0.25
 SHARED = 12.0
-# Half width of the next lattice in standard deviations of the flattened density, which are 1 / sqrt(POWER) of its own.
+# Half width of the next lattice, in standard deviations of the flattened density; those of the density are smaller by
+# the factor sqrt(POWER).
 ZOOM = 4.0
 ZOOMS = 40
-# A box is left as it is when zooming would not make it smaller than this in either direction.
+# Zooming ends when it would shrink neither direction of the box below this fraction.
 GAIN = 0.7
 # Indices of a box: centres and half widths in u_1 and u_2.
 CENTRE_1, CENTRE_2, HALF_1, HALF_2 = range(4)

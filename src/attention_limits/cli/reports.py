@@ -63,7 +63,11 @@ def summary_command(project: Path, scale: str, seed: int, results: str, settings
                     lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {estimator}' if estimator else ''}")
     print("\n".join(["points not converged, marked in the figures:", *lines] if lines else ["all points converged"]))
     made = [loaded.figure_paths(name)[0] for name in loaded.figures]
-    print("\n".join(["figures, each with a PNG beside it:", *(f"  {path}" for path in made if Path(path).exists())]))
+    print(
+        "\n".join(
+            ["figures; each PDF has a PNG of the same name:", *(f"  {path}" for path in made if Path(path).exists())]
+        )
+    )
     for what, path in (
         ("audit of published numbers", "audit.md"),
         ("report", "report.html"),

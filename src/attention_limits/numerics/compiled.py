@@ -1,7 +1,7 @@
 """`njit` of numba with a cache on disk, under a digest of all code of this package.
 
-numba's cache of a function notices an edit of its own file, but not of a module that it imports. Hence each state of the code
-has its own folder. Code from the cache gives the same bytes as freshly compiled code; see `_own_helpers`.
+The cache of numba detects an edit of the file of a function, but not of the modules which that file imports. Therefore each state
+of the code has a separate folder. Code from the cache gives the same bytes as freshly compiled code; see `_own_helpers`.
 """
 
 import hashlib

@@ -1,6 +1,7 @@
 """Dual numbers for numba: v + s eps with eps^2 = 0, so that f(v + s eps) = f(v) + f'(v) s eps.
 
-A compiled function that runs on floats runs on dual numbers as it is, and gives the derivative along one direction to rounding.
+A compiled function of floats also runs on dual numbers, without a change. It gives the derivative along one direction
+to rounding.
 Operators, comparisons (of values), powers, abs, max, min, and the elementary functions of math and numpy are known; a
 variable may start as a float. At kinks the derivative is that of the branch which the function takes.
 """

@@ -29,8 +29,8 @@ def has_module(module: str) -> bool:
 def closure(module: str) -> tuple[str, ...]:
     """The modules of this package that importing `module` may execute, itself included, sorted.
 
-    Follows `import` and `from` wherever they stand (functions included), submodules, relative imports and the `__init__` files of
-    parent packages. Imports whose name is made at run time are not seen. Raises ModuleNotFoundError when `module` has no file.
+    Follows `import` and `from`, also inside functions, submodules, relative imports and the `__init__` files of parent
+    packages. Imports whose name is made at run time are not seen. Raises ModuleNotFoundError when `module` has no file.
     """
     if not has_module(module):
         raise ModuleNotFoundError(f"{PACKAGE} has no module {module!r} below {SOURCE}", name=module)

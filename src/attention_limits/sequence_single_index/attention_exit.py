@@ -130,18 +130,16 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
         faster at the start shrinks on the separating trajectory.
     """
     fast = int(np.argmax(field.growth))
-    noise = _noise(theory, field, learning_rate, dimension, threshold)
-    if np.isnan(noise):
+    at_exit = _exit(theory, field, learning_rate, dimension, threshold)
+    if at_exit is None:
         return np.nan
+    _, spread = at_exit
     path = separating_trajectory(field, threshold)
     if path is None:
         return float(fast)
     quick, slow = path[fast, ::-1], path[1 - fast, ::-1]
     if np.any(np.diff(quick) <= 0.0):
         return np.nan
-    # The exit lies between the noise and the threshold.
-    exit_step = theory.escape_step(learning_rate, dimension, np.sqrt(noise * threshold))
-    spread = np.sqrt(theory.variance(learning_rate, dimension, exit_step))
     x, weights = gauss_hermite(400)
     start = spread[fast] * np.abs(x)
     # Below the end of the trajectory the linear theory continues it; beyond its begin the diagonal does.
@@ -153,13 +151,19 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
     return wins if fast == 1 else 1.0 - wins
 
 
-def _noise(theory, field, learning_rate, dimension, threshold):
-    """Variance that diffusion adds in one unit of growth; NaN where the theory does not hold (`semantic_probability`)."""
+def _exit(theory, field, learning_rate, dimension, threshold):
+    """Step of the exit and standard deviations (2,) of (e, m) there; None where the theory does not hold.
+
+    The exit lies between the threshold and the noise, the variance that diffusion adds in one unit of growth.
+    """
     fast = int(np.argmax(field.growth))
     if field.growth[fast] <= 0.0:
-        return np.nan
+        return None
     noise = learning_rate / dimension * np.sum(theory.noise) / (2.0 * theory.growth(learning_rate)[fast])
-    return np.nan if noise > MOST_NOISE * threshold or threshold > MOST_THRESHOLD else noise
+    if not noise <= MOST_NOISE * threshold or threshold > MOST_THRESHOLD:
+        return None
+    step = theory.escape_step(learning_rate, dimension, np.sqrt(noise * threshold))
+    return step, np.sqrt(theory.variance(learning_rate, dimension, step))
 
 
 def mean_escape_step(theory, field, learning_rate, dimension, threshold):
@@ -182,12 +186,10 @@ def mean_escape_step(theory, field, learning_rate, dimension, threshold):
     float
         NaN where the theory does not hold (`semantic_probability`), infinite where the flow stops on the way.
     """
-    noise = _noise(theory, field, learning_rate, dimension, threshold)
-    if np.isnan(noise):
+    at_exit = _exit(theory, field, learning_rate, dimension, threshold)
+    if at_exit is None:
         return np.nan
-    level = np.sqrt(noise * threshold)
-    exit_step = theory.escape_step(learning_rate, dimension, level)
-    spread = np.sqrt(theory.variance(learning_rate, dimension, exit_step))
+    exit_step, spread = at_exit
     x, weights = gauss_hermite(_LAW)
     half = x > 0.0
     e, m = (axis.ravel() for axis in np.meshgrid(spread[0] * x[half], spread[1] * x[half], indexing="ij"))

@@ -1,11 +1,11 @@
 """Functions of fields in Python files, checked; imports nothing that compiles (the law of the fields: arXiv:2506.02651)."""
 
 import functools
-import importlib.util
 import inspect
 
 import numpy as np
 
+from attention_limits.pipeline.user_files import execute
 from attention_limits.sequence_single_index.checking import problems_of
 from attention_limits.sequence_single_index.link_names import link_file
 
@@ -20,14 +20,8 @@ def load_function(name, tokens, folder="."):
         example.
     """
     path = link_file(name, folder)
-    spec = importlib.util.spec_from_file_location("link_of_a_file", path)
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}") from error
     wanted = name.rpartition(":")[2]
-    function = getattr(module, wanted, None)
+    function = getattr(execute(path), wanted, None)
     if not callable(function):
         raise ValueError(f"{path}: no function {wanted!r}")
     problems = problems_of(by_rows(function) if of_one_sequence(function, tokens) else function, tokens)

@@ -105,6 +105,24 @@ def scratch(tokens, outputs, rank):
     return 2 * tokens + 4 * outputs + tokens * (rank + 3)
 
 
+def _make_gradient(target, student, loss, tokens, outputs):
+    """(z* (L,), z (L,), y, f, slopes, out (P,), D (L,)) -> None, writes D of one sequence; see `make_update`."""
+
+    @njit(nogil=True)
+    def gradient(star, z, y, f, slopes, out, D):
+        target(star, y, out)
+        for token in range(tokens):
+            student(z, token, f, out)
+            if token == 0:
+                loss_slopes(loss, y, f, slopes)
+            total = 0.0
+            for p in range(outputs):
+                total += slopes[p] * out[p]
+            D[token] = total
+
+    return gradient
+
+
 def make_update(target, student, loss, tokens, outputs, rank, untied):
     """The update (state, draws, chi, parameters) of `sgd_kernels` for one student and target.
 
@@ -129,18 +147,7 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
         mean over the tokens.
     """
 
-    @njit(nogil=True)
-    def gradient(z, draws, y, f, slopes, out, D):
-        """D (L,) of one sequence, from its fields z."""
-        target(draws[:tokens], y, out)
-        for token in range(tokens):
-            student(z, token, f, out)
-            if token == 0:
-                loss_slopes(loss, y, f, slopes)
-            total = 0.0
-            for p in range(outputs):
-                total += slopes[p] * out[p]
-            D[token] = total
+    gradient = _make_gradient(target, student, loss, tokens, outputs)
 
     @njit(nogil=True)
     def update(state, draws, chi, parameters):
@@ -170,7 +177,7 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
                     left -= e * e
                     field += e * (draws[b, (1 + j) * tokens + token] + places[token * rank + j])
                 z[token] = field + math.sqrt(max(0.0, left)) * draws[b, (1 + rank) * tokens + token]
-            gradient(z, draws[b], y, f, slopes, out, D)
+            gradient(draws[b, :tokens], z, y, f, slopes, out, D)
             for token in range(tokens):
                 first = (token if untied else 0) * width
                 for j in range(rank):
@@ -218,10 +225,13 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
         z_l = c_l + sum_j e_j P_lj, z*_l = m c_l + sqrt(1 - m^2) eta_l; columns: sum_l D_l P_lj for each j, D . eta, |D|^2.
     """
 
+    gradient = _make_gradient(target, student, loss, tokens, outputs)
+
     @njit(nogil=True)
     def gradients(nodes, state, places):
         found = np.zeros((len(nodes), rank + 2))
-        star, z, y, f = np.empty(tokens), np.empty(tokens), np.empty(outputs), np.empty(outputs)
+        star, z, D = np.empty(tokens), np.empty(tokens), np.empty(tokens)
+        y, f = np.empty(outputs), np.empty(outputs)
         slopes, out = np.empty(outputs), np.empty(outputs)
         rest = math.sqrt(max(0.0, 1.0 - state[rank] ** 2))
         for n in range(len(nodes)):
@@ -231,18 +241,12 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
                 z[token] = centred
                 for j in range(rank):
                     z[token] += state[j] * places[token, j]
-            target(star, y, out)
+            gradient(star, z, y, f, slopes, out, D)
             for token in range(tokens):
-                student(z, token, f, out)
-                if token == 0:
-                    loss_slopes(loss, y, f, slopes)
-                D = 0.0
-                for p in range(outputs):
-                    D += slopes[p] * out[p]
                 for j in range(rank):
-                    found[n, j] += D * places[token, j]
-                found[n, rank] += D * nodes[n, token]
-                found[n, rank + 1] += D * D
+                    found[n, j] += D[token] * places[token, j]
+                found[n, rank] += D[token] * nodes[n, token]
+                found[n, rank + 1] += D[token] * D[token]
         return found
 
     return gradients

@@ -4,13 +4,14 @@ In all functions `spec` is the specification that `run` gets, `streams` its rand
 `replica` the number of the replica, `task` a `Task` and `data` a `DataSet`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import xarray as xr
 
-from attention_limits.pipeline.points import points
+from attention_limits.pipeline.points import collect, points
 from attention_limits.sequence_multi_index.erm.losses import CODES, Loss, checked, make_loss
 from attention_limits.sequence_multi_index.erm.models import student_of, target_of
 from attention_limits.sequence_multi_index.erm.nodes import anchors_of, make_nodes, outputs_of
@@ -114,6 +115,27 @@ def start_at(spec: dict, streams, task: Task, data: DataSet, replica: int, at: M
         return data.teacher
     generator = streams.generator("erm start", replica, alpha=at["alpha"])
     return generator.standard_normal((task.student.rows, data.dimension))
+
+
+def collect_fits(spec: dict, streams, fit: Callable) -> xr.Dataset:
+    """The dataset of an estimator that fits simulated data sets.
+
+    `fit(loss, outputs, sequences, ridge, start, anchors)` gives the `weights` (P, D) with `objective`, `residual`, `iterations`
+    and `converged`, and a mapping of further variables.
+    """
+
+    def compute(at, replica):
+        task = task_at(spec, at)
+        data = data_at(spec, streams, task, replica, at)
+        start = start_at(spec, streams, task, data, replica, at)
+        found, more = fit(task.loss, data.outputs, data.sequences, ridge_at(spec, at), start, data.anchors)
+        return {
+            **of_weights(task, data, found.weights, streams.generator("error nodes", replica, alpha=at["alpha"])), **more,
+            "objective": found.objective, "residual": found.residual, "iterations": found.iterations,
+            "converged": found.converged,
+        }  # fmt: skip
+
+    return collect(spec, compute, DIMS, coordinates(spec))
 
 
 def of_weights(task: Task, data: DataSet, weights, generator) -> dict:

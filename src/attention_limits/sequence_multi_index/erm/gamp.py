@@ -5,7 +5,7 @@ With X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - V g_mu,prev, and g of the
     A = -1/D sum_mu sum_a dg_mu,aa,   b = sum_mu g_mu X_mu / sqrt(D) + A W_hat,   V = (lambda + A)^-1,   W_hat = V b.
 
 (Derived from the fixed-point equations of `state_evolution`.) A fixed point is a stationary point of the training objective
-whatever A is, because g = -dl/dz at z_hat = X W_hat^T / sqrt(D).
+for every A, because g = -dl/dz at z_hat = X W_hat^T / sqrt(D).
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,6 @@ The student is a link that offers its derivatives (`Link.student`). Its output f
 These are the usual losses; all derivatives are derived here.
 """
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit  # noqa: TID251
 
+from attention_limits.pipeline.user_files import execute
 from attention_limits.sequence_multi_index.erm import fixed_loss_kernels, jet_kernels, loss_kernels, prox_kernels
 from attention_limits.sequence_multi_index.erm.requirements import problem_of
 from attention_limits.sequence_multi_index.links.link import Link
@@ -122,10 +122,7 @@ def _of_user(name: str, student: Link, project: Path) -> Loss:
     file = Path(project) / path
     if not file.is_file():
         raise ValueError(f"the loss {name} needs the file {file}, which does not exist")
-    spec = importlib.util.spec_from_file_location(f"user_loss_{file.stem}", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    function = getattr(module, attribute, None)
+    function = getattr(execute(file), attribute, None)
     if not hasattr(function, "py_func"):
         raise ValueError(f"{file} defines no function {attribute!r} compiled by numba (@numba.njit)")
 

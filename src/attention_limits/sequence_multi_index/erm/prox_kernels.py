@@ -15,7 +15,7 @@ from attention_limits.numerics.compiled import njit
 
 # Steps of Newton's method, and the step, in whitened units, after which the next one would change nothing.
 MAX_STEPS, LAST_STEP = 100, 1e-8
-# Signs of which the loss does not depend: none, those of all fields together, those of every row.
+# Changes of sign that leave the loss unchanged: none, of all fields together, of every row separately.
 NO_SIGN, ALL_SIGNS, ROW_SIGNS = range(3)
 # Whitened distance of the further starts from omega, and where they are used.
 REACH = 2.0
@@ -104,7 +104,7 @@ def minimise(loss, y, omega, root, x, parameters, tokens, vectors, matrices, tab
 
     Output y, omega (n,), root L, parameters and table of the loss, number of tokens M. Returns the objective, the loss alone,
     whether the last step was a small one, and whether the Hessian was positive at every step. The work space is a tuple of
-    six vectors (n,), and of six matrices (n, n) the first of which ends as the whitened Hessian.
+    six vectors (n,) and a tuple of six matrices (n, n). At the end the first matrix is the whitened Hessian.
     """
     z, slope, gradient, gradient_2, step, trial = vectors
     hessian, hessian_2, curvature, middle, factor, _ = matrices

@@ -93,7 +93,7 @@ class Solution:
     residual, iterations, converged :
         Of the iteration.
     ended : float
-        Fraction of proximal operators of which Newton's method ended.
+        Fraction of the proximal operators whose Newton iteration ended.
     """
 
     order: Order

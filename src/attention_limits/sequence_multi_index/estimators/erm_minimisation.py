@@ -1,15 +1,6 @@
 """Minimisation of the empirical risk by L-BFGS; one replica is one data set."""
 
-from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.erm.at_point import (
-    DIMS,
-    coordinates,
-    data_at,
-    of_weights,
-    ridge_at,
-    start_at,
-    task_at,
-)
+from attention_limits.sequence_multi_index.erm.at_point import collect_fits
 from attention_limits.sequence_multi_index.erm.minimisation import minimise
 
 
@@ -17,23 +8,7 @@ def run(spec, streams):
     """Overlaps, training objective and test errors of the minimum (see `variables`)."""
     solver = spec["solver"]
 
-    def compute(at, replica):
-        task = task_at(spec, at)
-        data = data_at(spec, streams, task, replica, at)
-        start = start_at(spec, streams, task, data, replica, at)
-        found = minimise(
-            task.loss,
-            data.outputs,
-            data.sequences,
-            ridge_at(spec, at),
-            start,
-            solver["tolerance"],
-            solver["max_iterations"],
-        )
-        return {
-            **of_weights(task, data, found.weights, streams.generator("error nodes", replica, alpha=at["alpha"])),
-            "objective": found.objective, "residual": found.residual, "iterations": found.iterations,
-            "converged": found.converged,
-        }  # fmt: skip
+    def fit(loss, outputs, sequences, ridge, start, _):
+        return minimise(loss, outputs, sequences, ridge, start, solver["tolerance"], solver["max_iterations"]), {}
 
-    return collect(spec, compute, DIMS, coordinates(spec))
+    return collect_fits(spec, streams, fit)

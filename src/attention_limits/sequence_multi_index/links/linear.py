@@ -1,7 +1,4 @@
-"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification.
-
-The inversion is derived here; there is nothing to invert in y = h.
-"""
+"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification."""
 
 from dataclasses import dataclass
 

@@ -111,14 +111,14 @@ class OutputNoise(Link):
     Raises
     ------
     ValueError
-        If the variance is not positive, or the link has a noise of its own.
+        If the variance is not positive, or the link already has noise.
     """
 
     def __init__(self, link: Link, variance: float):
         if not (np.isfinite(variance) and variance > 0):
             raise ValueError(f"noise must be a variance > 0, got {variance!r}")
         if link.noise_dimension:
-            raise ValueError("this link has a noise of its own: noise cannot be added")
+            raise ValueError("this link already has noise; no more can be added")
         self.link, self.variance = link, variance
         self.rows, self.tokens, self.sign_symmetry = link.rows, link.tokens, link.sign_symmetry
         self._output = link.forward(np.zeros((1, link.rows, link.tokens))).shape[1:]

@@ -1,11 +1,11 @@
 """Links by name: those provided here, and a user's own from a Python file."""
 
 import importlib
-import importlib.util
 import inspect
 from collections.abc import Callable
 from pathlib import Path
 
+from attention_limits.pipeline.user_files import execute
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 
 # Module below this package, and name in it. Imported by name only, so that an edit to one link touches nothing else.
@@ -92,13 +92,7 @@ def _maker(name: str, project: Path) -> Callable[..., Link]:
         return getattr(importlib.import_module(code_module(name)), PROVIDED[name].partition(":")[2])
     if not path.is_file():
         raise ValueError(f"the link {name} needs the file {path}, which does not exist")
-    # The file is executed at each call, because no other module imports it.
-    spec = importlib.util.spec_from_file_location(f"user_link_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}") from error
+    module = execute(path)
     attribute = name.rpartition(":")[2]
     if not callable(getattr(module, attribute, None)):
         raise ValueError(f"{path} defines no class or function {attribute!r}")
