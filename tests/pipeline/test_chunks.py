@@ -14,7 +14,6 @@ from attention_limits.pipeline import chunks
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.grid import Chunk
-from attention_limits.pipeline.project import part_folder
 from toy import EXPERIMENT, Toy, imported
 from toy_data import share
 
@@ -43,7 +42,7 @@ def compute(project, tmp_path):
         part = experiment.parts[name]
         counts = []
         for chunk in part.chunks:
-            output = Path(part_folder(str(tmp_path), part), f"{chunk.name}.nc")
+            output = Path(part.path(str(tmp_path), chunk))
             counts.append(chunks.run_chunk(experiment, part, chunk, seed, output, str(tmp_path)))
         points = project.computed()
         assert sum(counts) == len(points)

@@ -115,6 +115,11 @@ class Specification(DataSpecification):
     )
 
 
+def located(source: Path | str, problems: Iterable[Problem], *above: str) -> list[str]:
+    """One line for each problem: the file, the path of keys, which begins with `above`, and the message."""
+    return [f"{source}: {'.'.join((*above, *keys)) or 'file'}: {text}" for keys, text in problems]
+
+
 # pydantic has these names for the bounds of a number that a function looks at first.
 _STANDARD = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
