@@ -111,7 +111,7 @@ def test_the_name_of_a_file_never_hides_a_point(tmp_path_factory, alphas, replic
     folder = tmp_path_factory.mktemp("names")
     held = Chunk({"alpha": alphas}, [replica])
     (folder / f"{held.name}.nc").touch()
-    part = SimpleNamespace(chunks=())
+    part = SimpleNamespace(chunk={})
     for alpha in alphas:
         assert list(chunks._other_files(part, Chunk({"alpha": [alpha]}, [replica]), folder))
         assert not list(chunks._other_files(part, Chunk({"alpha": [alpha]}, [replica + 10_000_000]), folder))

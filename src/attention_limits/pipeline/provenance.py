@@ -37,10 +37,17 @@ def closure(module: str) -> tuple[str, ...]:
     found, open_ = set(), [module]
     while open_:
         name = open_.pop()
-        if name not in found and name not in INERT:
-            found.add(name)
-            open_ += _imports(name)
-    return tuple(sorted(found))
+        file = _file(name)
+        if file is None or name in found:
+            continue
+        found.add(name)
+        # The parents of a module run first.
+        parent = name.rpartition(".")[0]
+        open_.append(parent)
+        if name not in INERT:
+            package = name if file.name == "__init__.py" else parent
+            open_ += _named(ast.parse(file.read_bytes()), package.split("."))
+    return tuple(sorted(found - INERT))
 
 
 def _file(module: str) -> Path | None:
@@ -63,18 +70,6 @@ def imported_modules(file: Path) -> list[str]:
     except (SyntaxError, ValueError):
         return []
     return sorted(name for name in _named(tree, []) if _file(name) is not None)
-
-
-def _imports(module: str) -> list[str]:
-    is_package = _file(module).name == "__init__.py"
-    here = module.split(".") if is_package else module.split(".")[:-1]
-    named = _named(ast.parse(_file(module).read_bytes()), here)
-    # The parents of every imported module run first.
-    parents = set()
-    for name in named | {module}:
-        parts = name.split(".")
-        parents |= {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
-    return sorted(name for name in parents if _file(name) is not None)
 
 
 def _named(tree: ast.Module, here: list[str]) -> set[str]:
@@ -107,17 +102,13 @@ def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> st
 
 @functools.cache
 def _module_digest(name: str) -> str:
-    return hashlib.sha256(_plain_code(_file(name).read_bytes()).encode()).hexdigest()
-
-
-def _plain_code(source: bytes) -> str:
-    tree = ast.parse(source)
+    tree = ast.parse(_file(name).read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise):
             node.exc = node.cause = None
         elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
-    return ast.unparse(tree)
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
 
 
 def versions() -> dict[str, str]:
