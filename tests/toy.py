@@ -250,7 +250,7 @@ class Toy:
 
 def forget_code() -> None:
     """Forget the source files that `pipeline.provenance` has read."""
-    for function in (provenance.closure, provenance._module_digest):
+    for function in (provenance.closure, provenance._module):
         function.cache_clear()
 
 

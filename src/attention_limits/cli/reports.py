@@ -76,6 +76,7 @@ def show_command(cube: Path) -> None:
 
     dataset = read(cube, remake(cube))
     dataset.info(sys.stdout)
+    print()
     for estimator, count, points in _unconverged(dataset):
         print(f"{count} of {points} points{f' of {estimator}' if estimator else ''} not converged")
 

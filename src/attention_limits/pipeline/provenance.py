@@ -37,17 +37,26 @@ def closure(module: str) -> tuple[str, ...]:
     found, open_ = set(), [module]
     while open_:
         name = open_.pop()
-        file = _file(name)
-        if file is None or name in found:
-            continue
-        found.add(name)
-        # The parents of a module run first.
-        parent = name.rpartition(".")[0]
-        open_.append(parent)
-        if name not in INERT:
-            package = name if file.name == "__init__.py" else parent
-            open_ += _named(ast.parse(file.read_bytes()), package.split("."))
+        if name not in found:
+            found.add(name)
+            open_ += _module(name)[0]
     return tuple(sorted(found - INERT))
+
+
+@functools.cache
+def _module(name: str) -> tuple[set[str], str]:
+    """The modules that importing a module executes first or may execute, and the digest of its code alone."""
+    file, parent = _file(name), name.rpartition(".")[0]
+    tree = ast.parse(file.read_bytes())
+    package = name if file.name == "__init__.py" else parent
+    imported = {parent} if name in INERT else {parent, *_named(tree, package.split("."))}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise):
+            node.exc = node.cause = None
+        elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    code = hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+    return {other for other in imported if has_module(other)}, code
 
 
 def _file(module: str) -> Path | None:
@@ -94,21 +103,10 @@ def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> st
     names = sorted(set().union(*(closure(name) for name in (module, *more))))
     total = hashlib.sha256()
     for name in names:
-        total.update(f"{name} {_module_digest(name)}\n".encode())
+        total.update(f"{name} {_module(name)[1]}\n".encode())
     for file in sorted(Path(file) for file in extra_files):
         total.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()
-
-
-@functools.cache
-def _module_digest(name: str) -> str:
-    tree = ast.parse(_file(name).read_bytes())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise):
-            node.exc = node.cause = None
-        elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
 
 
 def versions() -> dict[str, str]:
