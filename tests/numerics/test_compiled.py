@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from attention_limits.numerics import compiled
 
 # Too long for LLVM to put it into its caller twice.
