@@ -41,9 +41,8 @@ def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, 
     for *grid, replicas in blocks(missing):
         values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
         asked = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
-        made = annotate(
-            importlib.import_module(part.module).run({**asked, **tools}, streams), part.family, list(spec["grid"])
-        )
+        run = importlib.import_module(part.module).run
+        made = annotate(run({**asked, **tools}, streams), part.family, list(spec["grid"]))
         for name, wanted in {**values, "replica": asked["replicas"]}.items():
             if name not in made.coords or made[name].values.tolist() != wanted:
                 raise CubeError([f"{part.module}: run() returned other values of {name} than the requested {wanted}"])
