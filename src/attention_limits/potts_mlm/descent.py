@@ -26,6 +26,8 @@ DECREASE, STEEPNESS = 1e-4, 0.9
 DOUBLE, SINGLE = 1e-13, 1e-7
 # Largest number of evaluations in one step.
 TRIALS = 20
+# A descent is at the limit of its rounding after so many iterations without a lower objective or a smaller gradient.
+IDLE = 10
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def descend(
     memory : int
         Pairs of steps and gradient changes that are kept.
     curvature : callable, optional
-        `curvature(parameters)`, a positive estimate (n,) of the diagonal of the Hessian. L-BFGS takes it after RESCALED iterations.
+        `curvature(parameters)`, a positive estimate (n,) of the diagonal of the Hessian, used after RESCALED iterations.
     single : callable, optional
         `function` in single precision. It leads as far as its rounding permits, then `function` takes over; value and gradient
         at the end are those of `function`.
@@ -95,9 +97,11 @@ class _Path:
         return float(np.abs(self.gradient).max())
 
     def follow(self, function, rounding):
-        """Iterate until the gradient, as `function` gives it, has the tolerance, or no step lowers the objective."""
+        """Iterate until the gradient, as `function` gives it, has the tolerance, or rounding hides all progress."""
         self.value, self.gradient = function(self.parameters)
-        while self.norm > self._tolerance and self.iterations < self._limit:
+        lowest, idle = self.norm, 0
+        while self.norm > self._tolerance and self.iterations < self._limit and idle < IDLE:
+            before = self.value
             if not self._step(function, rounding):
                 if not self._pairs:
                     break
@@ -105,6 +109,8 @@ class _Path:
                 self._pairs = 0
                 continue
             self.iterations += 1
+            progress = self.norm < lowest or before - self.value > rounding * abs(before)
+            lowest, idle = min(lowest, self.norm), 0 if progress else idle + 1
             if self._curvature is not None and self.iterations in RESCALED:
                 self._metric = 1.0 / self._curvature(self.parameters)
 

@@ -100,7 +100,9 @@ def fit(
     return PairFit(fields, couplings, found.objective - penalty(found.parameters, couplings, shape, ridge), found)
 
 
-def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge, single: bool = False) -> tuple[float, np.ndarray]:
+def objective(
+    parameters, shape: Shape, sequences, weights, ridge: Ridge, single: bool = False
+) -> tuple[float, np.ndarray]:
     """The objective of `fit` and its gradient, in nats per site; arguments are not checked here.
 
     Parameters

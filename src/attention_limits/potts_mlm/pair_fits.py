@@ -48,8 +48,8 @@ def shape_of(sites: int, colors: int, heads: int, solver: dict) -> Shape:
 def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
     """All fits of a point `at` of an experiment, to the training sequences of `data` and `replica` and their weights.
 
-    `spec` and `streams` are those of the estimator; its solver holds the keys of `specs_proteins.Fitting`. `full_fits` keeps the fit
-    of the full model to each set of sequences, {(samples, replica): PairFit}: points with different heads share it.
+    `spec` and `streams` are those of the estimator; its solver holds the keys of `specs_proteins.Fitting`. `full_fits` keeps the
+    fit of the full model to each set of sequences, {(samples, replica): PairFit}: points with different heads share it.
     """
     solver = spec["solver"]
     sequences = training_set(streams, data, replica, at, int(at["samples"]))
@@ -64,7 +64,13 @@ def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
         if key not in full_fits:
             full = Shape(shape.sites, shape.colors, 0, full=True)
             full_fits[key] = fit(
-                sequences, weights, full, ridge, streams.generator("start", replica), tolerance=FULL * solver["tolerance"], **options
+                sequences,
+                weights,
+                full,
+                ridge,
+                streams.generator("start", replica),
+                tolerance=FULL * solver["tolerance"],
+                **options,
             )
         return full_fits[key]
 

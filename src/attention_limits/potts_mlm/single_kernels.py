@@ -12,6 +12,7 @@ from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import log
 from attention_limits.numerics.lane_products import product
 from attention_limits.numerics.lanes import WIDTH, full, load, store
+from attention_limits.potts_mlm import encoder_kernels as blocks
 
 
 @njit
@@ -101,10 +102,10 @@ def factored(attention, values, sequences, d_attention, d_values):
     for start in range(0, count, WIDTH):
         used = _tokens(sequences, start, tokens)
         _gather(single, tokens, gathered)
-        product(looks, sites, 1, gathered, colors, 1, sites, logits, sites, colors, False)
+        product(looks, sites, 1, gathered, colors, 1, sites, logits, 0, sites, colors, False)
         total += _residuals(logits, tokens, colors, used, totals, own)
-        product(logits, colors, 1, gathered, 1, colors, colors, change, sites, sites, True)
-        product(looks, 1, sites, logits, colors, 1, sites, received, sites, colors, False)
+        product(logits, colors, 1, gathered, 1, colors, colors, change, 0, sites, sites, True)
+        product(looks, 1, sites, logits, colors, 1, sites, received, 0, sites, colors, False)
         _scatter(received, tokens, colors, d_values)
     scale = 1.0 / (count * sites)
     for i in range(sites):
@@ -115,22 +116,6 @@ def factored(attention, values, sequences, d_attention, d_values):
                     d_attention[i, j] += scale * change[i * sites + j, k]
     d_values *= scale
     return total * scale
-
-
-@njit
-def _softmax(looks, row, sites):
-    """Rows `row` to row + sites - 1 of looks become their softmax."""
-    highest = load(looks, row)
-    for j in range(1, sites):
-        highest = lanes.maximum(highest, load(looks, row + j))
-    total = full(np.float32(0.0))
-    for j in range(sites):
-        value = lanes.exp(load(looks, row + j) - highest)
-        total = total + value
-        store(looks, row + j, value)
-    inverse = full(np.float32(1.0)) / total
-    for j in range(sites):
-        store(looks, row + j, load(looks, row + j) * inverse)
 
 
 @njit
@@ -160,13 +145,13 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
                     looks[i * sites + j, k] = of_place[i, j] + of_color[i, tokens[j, k]]
             looks[i * sites + i] = of_place[i, i]
             if softmax:
-                _softmax(looks, i * sites, sites)
+                blocks.softmax(looks, i * sites, sites, np.float32(1.0))
                 itself[i] = looks[i * sites + i]
             looks[i * sites + i] = np.float32(0.0)
-        product(looks, sites, 1, gathered, colors, 1, sites, logits, sites, colors, False)
+        product(looks, sites, 1, gathered, colors, 1, sites, logits, 0, sites, colors, False)
         total += _residuals(logits, tokens, colors, used, totals, own)
-        product(logits, colors, 1, gathered, 1, colors, colors, change, sites, sites, False)
-        product(looks, 1, sites, logits, colors, 1, sites, received, sites, colors, False)
+        product(logits, colors, 1, gathered, 1, colors, colors, change, 0, sites, sites, False)
+        product(looks, 1, sites, logits, colors, 1, sites, received, 0, sites, colors, False)
         _scatter(received, tokens, colors, d_values)
         for i in range(sites):
             first = i * sites
