@@ -17,8 +17,8 @@ START = 0.1
 AGREEMENT = 1e-4
 # Pairs of steps and gradient changes that L-BFGS keeps. With 20 pairs it needs up to a third more iterations.
 MEMORY = 60
-# Numbers of iterations after which a descent with a known curvature computes it again.
-RESCALED = (30, 130, 330)
+# A descent with a known curvature computes it after FIRST iterations, and again after every EVERY further ones.
+FIRST, EVERY = 30, 100
 # A step ends where the objective has fallen by at least DECREASE of what the first slope promises, and the slope has shrunk to
 # STEEPNESS of it (Wolfe conditions).
 DECREASE, STEEPNESS = 1e-4, 0.9
@@ -69,7 +69,7 @@ def descend(
     memory : int
         Pairs of steps and gradient changes that are kept.
     curvature : callable, optional
-        `curvature(parameters)`, a positive estimate (n,) of the diagonal of the Hessian, used after RESCALED iterations.
+        `curvature(parameters)`, a positive estimate (n,) of the diagonal of the Hessian, used from iteration FIRST on.
     single : callable, optional
         `function` in single precision. It leads as far as its rounding permits, then `function` takes over; value and gradient
         at the end are those of `function`.
@@ -111,7 +111,7 @@ class _Path:
             self.iterations += 1
             progress = self.norm < lowest or before - self.value > rounding * abs(before)
             lowest, idle = min(lowest, self.norm), 0 if progress else idle + 1
-            if self._curvature is not None and self.iterations in RESCALED:
+            if self._curvature is not None and self.iterations % EVERY == FIRST:
                 self._metric = 1.0 / self._curvature(self.parameters)
 
     def _step(self, function, rounding):
