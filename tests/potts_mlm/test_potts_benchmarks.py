@@ -89,7 +89,8 @@ def _means(states, energies):
 
 
 def test_sampler_has_the_energy_and_the_distance_of_the_incremental_sampler():
-    """At C = L = 20 and β = 0.3, where single chains forget quickly: sixteen replicas in single precision, and one with fields kept in double precision.
+    """At C = L = 20 and β = 0.3, where single chains forget quickly: replicas side by side in single precision against one
+    replica with the fields of all sites in double precision.
 
     5 standard errors of 40 blocks, Student's t: a false alarm in 1e5 seeds.
     """
