@@ -3,6 +3,7 @@
 import math
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
@@ -26,6 +27,9 @@ from attention_limits.sequence_single_index.specs_keys import (
     NodesSolver,
     PhaseGrid,
     PositionalSemanticModel,
+    PositionMinimaGrid,
+    PositionMinimaModel,
+    PositionMinimaSolver,
     SGDSolver,
     StrengthGrid,
     StrengthModel,
@@ -170,6 +174,23 @@ class TokenLines(Specification):
             yield ("model", "position"), "all numbers are zero; allowed: at least one other number"
 
 
+class PositionMinima(Specification):
+    """Computes all minima of the positional-semantic model for positional vectors in up to three directions, with errors."""
+
+    model: PositionMinimaModel
+    grid: PositionMinimaGrid
+    solver: PositionMinimaSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The matrix is one of scalar products, of rank one to three."""
+        gram = estimator.model["position"]
+        problem = gram_problem(gram, len(gram))
+        rank = 0 if problem else _rank(gram)
+        if problem or not 1 <= rank <= 3:
+            yield ("model", "position"), problem or f"the positional vectors span {rank} directions; allowed: 1 to 3"
+
+
 class LinearTheory(Specification):
     """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
@@ -243,6 +264,7 @@ ESTIMATORS = {
     "phase_diagram": PhaseDiagram,
     "phase_lines": PhaseLines,
     "token_lines": TokenLines,
+    "position_minima": PositionMinima,
     "linear_theory": LinearTheory,
     "attention_sgd": AttentionSGD,
     "tied_sgd": TiedSGD,
@@ -250,6 +272,12 @@ ESTIMATORS = {
     "hermite_sgd": HermiteSGD,
     "link_sgd": LinkSGD,
 }
+
+
+def _rank(gram):
+    """Number of directions of vectors with these scalar products."""
+    values = np.linalg.eigvalsh(np.array(gram, dtype=float))
+    return int(np.sum(values > 1e-7 * max(values[-1], 1e-300)))
 
 
 def _one_key(estimator):

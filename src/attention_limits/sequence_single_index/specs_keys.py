@@ -239,6 +239,29 @@ class TokenLinesGrid(StrengthGrid):
     tokens: Axis[Annotated[Whole, Field(ge=2, le=32, description="Number of tokens L of a sequence.")]]
 
 
+class PositionMinimaModel(Section):
+    """Positional vectors in several directions, and the positional part of the target."""
+
+    position: Annotated[
+        list[list[Annotated[float, Field(ge=-4, le=4)]]],
+        Field(
+            min_length=2,
+            max_length=8,
+            description="Gram matrix of the positional vectors, L by L, of rank at most three. The positional part of the target "
+            "is the attention of the fields a t_l, t_l the component of p_l along p_1 (or along the first vector that is not 0).",
+        ),
+    ]
+
+
+class PositionMinimaGrid(Section):
+    """Scanned parameters."""
+
+    a: Axis[Strength]
+    omega: Axis[Annotated[float, Field(
+        ge=0, lt=1, description="Weight omega of the positional part of the target; at 1 the loss does not depend on m."
+    )]]  # fmt: skip
+
+
 class UntiedGrid(Section):
     """Scanned parameters."""
 
@@ -295,6 +318,14 @@ class NodesSolver(Section):
         Literal[256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576],
         Field(description="Sobol nodes per replica, a power of two."),
     ] = 32768
+
+
+class PositionMinimaSolver(NodesSolver):
+    """Numerical parameters."""
+
+    degree: Annotated[Whole, Field(
+        ge=7, le=31, description="Degree of the polynomials in each coordinate of the sphere. `truncation` shows their error."
+    )] = 15  # fmt: skip
 
 
 class SGDSolver(Section):
