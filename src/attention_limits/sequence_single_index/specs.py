@@ -22,6 +22,7 @@ from attention_limits.sequence_single_index.specs_keys import (
     LandscapeGrid,
     LandscapeModel,
     LandscapeSolver,
+    LinkRunModel,
     LinkSGDGrid,
     LinkSGDModel,
     NodesSolver,
@@ -257,6 +258,16 @@ class LinkSGD(SGD, OfLinks):
                 yield ("model", "position"), problem
 
 
+class EscapeDiffusion(OfLinks):
+    """Computes the escape time of SGD of any tied student at large dimension, mean and quantiles, without a run."""
+
+    model: LinkRunModel
+    grid: LinkSGDGrid
+    replicas: Annotated[Literal[1], Field(description="Nothing is random: repetitions would be copies.")] = 1
+
+    hermite: ClassVar = ("target", "student")
+
+
 ESTIMATORS = {
     "landscape": Landscape,
     "information_exponent": InformationExponent,
@@ -271,6 +282,7 @@ ESTIMATORS = {
     "untied_sgd": UntiedSGD,
     "hermite_sgd": HermiteSGD,
     "link_sgd": LinkSGD,
+    "escape_diffusion": EscapeDiffusion,
 }
 
 

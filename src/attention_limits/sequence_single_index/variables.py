@@ -33,6 +33,7 @@ COORDINATES = (
     Coordinate("order", "order", "k", "total degree in the overlaps"),
     Coordinate("line", "line of the phase diagram", "", "property that changes at the line"),
     Coordinate("minimum", "kind of minimum", "", "where on e^2 + m^2 <= 1 the minimum lies"),
+    Coordinate("quantile", "quantile", "", "probability of a smaller value"),
     Coordinate("rank", "rank of a minimum", "", "0 is the lowest"),
     Coordinate(
         "direction", "direction of the positional vectors", "j", "orthonormal basis by Gram and Schmidt, token by token"
@@ -42,6 +43,8 @@ COORDINATES = (
 _LOSS = "half the expected squared error, summed over outputs"
 _SGD = "online SGD, w <- w - gamma grad, on the sphere; simulated in the overlaps, exact in law"
 _FLOW = "dx/dtau = -gamma E G + gamma x E[D . z] - gamma^2/2 E|D|^2 x, tau = t / d, by quadrature"
+_DIFFUSION = "first passage of |m| of dm = b dtau + sqrt(a / d) dW, b and a by quadrature, from m = d^(-1/2)"
+_DIFFUSION_ERROR = "of the quadrature, and change with half of the points of the mesh"
 _LINEAR = "d(e, m)/dtau near the uninformed start, tau = t / d, E and Cov of the gradient by quadrature"
 _EXPONENTS = {
     "target": ("target, for a student rich enough to see it", "sqrt(sum over |kappa| = k of |G_kappa|^2)"),
@@ -177,6 +180,19 @@ VARIABLES = (
         "sqrt(sum_l e_l^2 / L)", _FLOW,
     ),
     Variable("flow_step_error", (), "error of the escape step of the flow", "", "SGD steps; of the quadrature", _FLOW),
+    Variable(
+        "diffusion_step", (), "mean escape step of the diffusion of the overlap", "",
+        "SGD steps, tau times d; infinite where it is too slow to resolve", _DIFFUSION,
+    ),
+    Variable(
+        "diffusion_quantile", ("quantile",), "quantiles of the escape step of the diffusion of the overlap", "",
+        "SGD steps, tau times d", _DIFFUSION,
+    ),
+    Variable("diffusion_step_error", (), "error of the mean escape step of the diffusion", "", "SGD steps", _DIFFUSION_ERROR),
+    Variable(
+        "diffusion_quantile_error", ("quantile",), "errors of the quantiles of the escape step of the diffusion", "", "SGD steps",
+        _DIFFUSION_ERROR,
+    ),
     Variable("semantic", (), "whether the run learnt the semantic direction", "", "|m| > |e| at the end of the run", _SGD),
     Variable("curvature_position", (), "curvature of the loss of SGD along the position", "H_ee", "per unit loss", _LINEAR),
     Variable("curvature_semantic", (), "curvature of the loss of SGD along the teacher", "H_mm", "per unit loss", _LINEAR),
