@@ -54,7 +54,8 @@ class Problem:
     ridge : float
         lambda > 0.
     branch : str
-        Symmetry that the solution keeps: "free"; "semantic" (mu = 0); "positional" (m = 0); "diagonal" (q, m, V diagonal).
+        Symmetry that the solution keeps: "free"; "semantic" (mu = 0); "positional" (m = 0); "agnostic" (both zero);
+        "diagonal" (q, m, V diagonal).
 
     Raises
     ------
@@ -74,7 +75,7 @@ class Problem:
             raise ValueError(f"no branch {self.branch!r}; allowed: {', '.join(BRANCHES)}")
 
 
-BRANCHES = ("free", "semantic", "positional", "diagonal")
+BRANCHES = ("free", "semantic", "positional", "agnostic", "diagonal")
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,10 @@ def _symmetric(matrix):
 
 def _project(problem: Problem, order: Order) -> Order:
     """The order parameters with the symmetry of the branch, which the noise of the nodes breaks."""
-    if problem.branch == "semantic":
-        return replace(order, mu=np.zeros_like(order.mu))
-    if problem.branch == "positional":
-        return replace(order, m=np.zeros_like(order.m))
+    if problem.branch in ("semantic", "agnostic"):
+        order = replace(order, mu=np.zeros_like(order.mu))
+    if problem.branch in ("positional", "agnostic"):
+        order = replace(order, m=np.zeros_like(order.m))
     if problem.branch == "diagonal":
         eye = np.eye(len(order.q))
         return replace(order, q=order.q * eye, V=order.V * eye, m=order.m * np.eye(*order.m.shape))
