@@ -65,6 +65,10 @@ VARIABLES = (
         "equals that of the best constant output",
     ),
     Variable(
+        "constant_loss", (), "mean loss of the best output that reads no token", "ε_const", "in units of test_loss",
+        "1/2 E |y - E y|^2",
+    ),
+    Variable(
         "transition_jump_index", ("criterion",), "largest jump index of the branches at a transition", "J",
         "above 0.05 the transition may be wrong by more than 3 %", "`jump_index` of both branches, or of the semantic one",
     ),

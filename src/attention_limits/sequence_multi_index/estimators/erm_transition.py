@@ -2,7 +2,7 @@
 
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.erm.at_point import ridge_at, task_at
-from attention_limits.sequence_multi_index.erm.transition import CRITERIA, transitions
+from attention_limits.sequence_multi_index.erm.transition import CRITERIA, constant_loss, transitions
 
 _DIMS = {"transition": ("criterion",), "transition_jump_index": ("criterion",)}
 
@@ -21,6 +21,7 @@ def run(spec, streams):
         return {
             "transition": [found[criterion].alpha for criterion in CRITERIA],
             "transition_jump_index": [found[criterion].jump for criterion in CRITERIA],
+            "constant_loss": constant_loss(task.loss, nodes),
         }
 
     return collect(spec, compute, _DIMS, {"criterion": list(CRITERIA)})
