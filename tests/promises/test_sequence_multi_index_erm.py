@@ -138,7 +138,7 @@ def test_erm_transition_separates_the_better_solutions(omega, ridge):
 
     def fixed_point(alpha, branch):
         problem = Problem(loss, alpha, ridge, branch)
-        return solve(problem, nodes, informed(problem, nodes, 0.9, 0.3), 1e-5, 60)
+        return solve(problem, nodes, informed(problem, nodes, 0.9, 1.0), 1e-5, 60)
 
     for criterion in ("energy", "constant"):
         here = found.sel(criterion=criterion)

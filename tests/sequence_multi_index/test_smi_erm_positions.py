@@ -33,7 +33,7 @@ def channel(loss, omega, count=4096, seed=0):
 
 def fixed_point(loss, alpha, branch, nodes):
     problem = Problem(loss, alpha, RIDGE, branch)
-    return solve(problem, nodes, informed(problem, nodes, 0.9, 0.3))
+    return solve(problem, nodes, informed(problem, nodes, 0.9, 1.0))
 
 
 # Independent solution at omega = .3, 4 x 2^14 nodes: alpha, branch; q, V, theta or m, e, error on fresh data.

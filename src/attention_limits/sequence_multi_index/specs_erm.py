@@ -76,7 +76,7 @@ class ErmStateEvolutionSolver(Section):
     ] = 0.9
     start_position: Annotated[float, Field(ge=0, le=10, description=(
         "Overlap of the start with every direction of the positions, w . u_k / sqrt(D)."
-    ))] = 0.3  # fmt: skip
+    ))] = 1.0  # fmt: skip
     branch: Annotated[Literal["free", "semantic", "positional", "agnostic", "diagonal"], Field(description=(
         "Symmetry that the solution keeps: free; semantic (no overlap with the positions), positional (no overlap with the "
         "target), or agnostic (with neither), for tokens with positions; diagonal, for layers whose signs are free, with "

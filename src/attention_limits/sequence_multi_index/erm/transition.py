@@ -15,7 +15,7 @@ from attention_limits.sequence_multi_index.erm.state_evolution import Problem, S
 
 CRITERIA = ("energy", "constant")
 # The branches start here at the largest alpha, and elsewhere from the nearest alpha that is solved.
-START = {"semantic": (0.9, 0.0), "positional": (0.0, 0.3)}
+START = {"semantic": (0.9, 0.0), "positional": (0.0, 1.0)}
 # Below this the overlaps count as zero: the branch has ended. A branch that keeps less of its overlap in one step was lost.
 ENDED, KEPT = 1e-3, 0.5
 # Smallest ratio of two alphas that follow each other in the search, and the largest number of its steps.

@@ -28,7 +28,7 @@ def draw(cubes):
         for column, (axes, variable, label) in enumerate(panels, start=1):
             _draw_branch(axes, cube, variable, color, label)
             axes.plot(experiments[:, 0], experiments[:, column], **PUBLISHED)
-    transitions = cubes["erm_transitions"].sel(estimator="erm_transition")
+    transitions = cubes["erm_transitions"]
     omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
     constant = float(at(transitions.constant_loss, omega=omega).mean("replica"))
     errors.axhline(constant, color=CONSTANT, linestyle=":", label="best constant attention")
