@@ -12,6 +12,7 @@ PANELS = {
     "diffusion_matched": ("escape_sie3", r"student and target $\Sigma_l h_3(z_l) / \sqrt{2}$"),
     "diffusion_mismatched": ("escape_mismatched", r"student $\Sigma_l \tanh(z_l) / \sqrt{2}$"),
 }
+TICKS = (2, 3, 5, 10, 20, 50)
 
 
 @house_style
@@ -27,7 +28,10 @@ def draw(cubes):
         panel.set(xscale="log", yscale="log", xlabel="dimension $d$", title=title)
         panel.legend(loc="upper right", fontsize="x-small")
         low, high = panel.get_ylim()
-        panel.set_ylim(low, high * 2.5)
+        panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        panel.set_yticks([], minor=True)
+        # Room for the legend.
+        panel.set_ylim(low, high * 1.8)
     axes[0].set(ylabel=r"steps until $|m| > 1/2$, over $d^2$")
     return figure
 
