@@ -1,7 +1,7 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
-A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. docs/estimators.json
-lists the variables of each estimator; `python docs/estimators.py --run` runs all examples first and writes it.
+A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. The package holds
+the list of the variables of each estimator; `python docs/estimators.py --run` runs all examples first and writes it.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from schemas import HEAD, ROOT, SECTIONS, cells, rows
 
 # The longest line of code, as in pyproject.toml.
 WIDTH = 120
-VARIABLES = ROOT / "docs" / "estimators.json"
+VARIABLES = ROOT / "src" / "attention_limits" / "interface" / "variables.json"
 
 
 def computed() -> dict[str, list[str]]:
