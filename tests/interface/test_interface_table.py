@@ -156,7 +156,7 @@ def test_every_estimator_is_described():
         assert (keys.allowed[~variables].str.len() > 0).all()
         # The text is whole, and a notebook shows whole cells.
         assert all(meaning in repr(keys) for meaning in keys.meaning)
-        assert "..." not in keys._repr_html_()
+        assert "...</td>" not in keys._repr_html_()
         assert (keys.meaning.str.len() > 0).all()
     with pytest.raises(SpecError, match=r"potts_mlm.gamp: no such estimator"):
         al.describe("potts_mlm.gamp")
