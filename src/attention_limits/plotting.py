@@ -1,5 +1,7 @@
 """One style for all figures, and functions that show numbers with errors."""
 
+import io
+
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
@@ -36,9 +38,18 @@ _SETTINGS = {
 house_style = mpl.rc_context(_SETTINGS)
 
 
+class Picture(Figure):
+    """A figure that a notebook shows, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png")
+        return content.getvalue()
+
+
 def new_figure(rows, columns, width, height, **subplots):
     """A figure and its axes; width and height in inches, further arguments as for `Figure.subplots`."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Picture(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **subplots)
 
 
