@@ -1,14 +1,14 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
-A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. The package holds
-the list of the variables of each estimator; `python docs/estimators.py --run` runs all examples first and writes it.
+A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. Only a run shows the
+variables of an estimator: `python docs/estimators.py --run` runs all examples first, and writes their list into the package.
 """
 
 import importlib
 import json
 import sys
 
-from attention_limits.interface.describe import families, resolved
+from attention_limits.interface.describe import families, variables
 from attention_limits.pipeline.estimator import Estimator
 from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.registry import registry
@@ -91,8 +91,7 @@ def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
     paragraphs = [" ".join(text.split()) for text in schema.get("description", "").split("\n\n")]
     table = []
     for section in SECTIONS:
-        node = resolved(schema, schema["properties"][section])
-        table += rows(schema, node, f"{section}.", scanned=section == "grid")
+        table += rows(schema["properties"][section], f"{section}.", scanned=section == "grid")
     module = importlib.util.find_spec(part.module).name
     lines = [
         f"# `{name}`", "", *("\n\n".join(paragraphs).split("\n")), "",
@@ -122,15 +121,12 @@ def _reads(part):
 
 def pages() -> dict[str, str]:
     """The text of every page of an estimator, by its path below the root."""
-    listed, parts = json.loads(VARIABLES.read_text(encoding="utf-8")), smallest()
-    found = {}
+    parts, listed, found = smallest(), variables(), {}
     for family in families():
         for own in family.estimators:
-            name = f"{family.name}.{own}"
+            path, name = f"docs/estimators/{family.prefix}_{own}.md", f"{family.name}.{own}"
             if name in parts:
-                found[f"docs/estimators/{family.prefix}_{own}.md"] = page(
-                    name, parts[name], family.prefix, listed.get(name, [])
-                )
+                found[path] = page(name, parts[name], family.prefix, listed.get(name, []))
     return found
 
 

@@ -19,15 +19,12 @@ from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import missing
 from attention_limits.interface.given import objects_of, with_names
 from attention_limits.pipeline import cubes
-from attention_limits.pipeline.chunks import is_current, run_chunk
-from attention_limits.pipeline.digests import point_digest
+from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiment import Family, experiment_of
 from attention_limits.pipeline.grid import single
-from attention_limits.pipeline.merge import merge
 from attention_limits.pipeline.progress import progress
-from attention_limits.pipeline.project import part_folder
 from attention_limits.pipeline.specification import fields
 from attention_limits.pipeline.threads import limit_threads
 
@@ -190,9 +187,8 @@ def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
 
 def _run(made: Experiment, part: Estimator, seed: int, results: str, workers: int, finished: Callable | None) -> None:
     """Compute the chunks of an estimator, or of data, that the folder does not hold; report each when it is there."""
-    points, done = point_digest(part, seed), 0
-    files = [(chunk, Path(part_folder(results, part), f"{chunk.name}.nc")) for chunk in part.chunks]
-    current = [is_current(path, part, chunk, points) for chunk, path in files]
+    done, files = 0, [(chunk, Path(part.path(results, chunk))) for chunk in part.chunks]
+    current = [is_current(path, part, chunk, seed) for chunk, path in files]
     jobs = [(made, part, *file, seed, results) for file, there in zip(files, current, strict=True) if not there]
     total = sum(chunk.size for chunk in part.chunks)
     with _mapped(workers if jobs else 1) as mapped:
