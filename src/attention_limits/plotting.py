@@ -38,7 +38,7 @@ _SETTINGS = {
 house_style = mpl.rc_context(_SETTINGS)
 
 
-class Picture(Figure):
+class _Picture(Figure):
     """A figure that a notebook shows, without pyplot."""
 
     def _repr_png_(self) -> bytes:
@@ -49,7 +49,7 @@ class Picture(Figure):
 
 def new_figure(rows, columns, width, height, **subplots):
     """A figure and its axes; width and height in inches, further arguments as for `Figure.subplots`."""
-    figure = Picture(figsize=(width, height), layout="constrained")
+    figure = _Picture(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **subplots)
 
 
