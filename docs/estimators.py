@@ -1,8 +1,8 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
 A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. Only a run shows the
-variables of an estimator: the program runs the examples of new estimators first, with `--run` all examples, and writes the list of
-variables into the package.
+variables of an estimator: the program runs the examples of new estimators first, with `--run` all examples, and writes the
+list of variables into the package.
 """
 
 import importlib
