@@ -1,14 +1,15 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
-A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. docs/estimators.json
-lists the variables of each estimator; `python docs/estimators.py --run` runs all examples first and writes it.
+A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. Only a run shows the
+variables of an estimator: the program runs the examples of new estimators first, with `--run` all examples, and writes the
+list of variables into the package.
 """
 
 import importlib
 import json
 import sys
 
-from attention_limits.interface.describe import families, resolved
+from attention_limits.interface.describe import families, variables
 from attention_limits.pipeline.estimator import Estimator
 from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.registry import registry
@@ -17,16 +18,17 @@ from schemas import HEAD, ROOT, SECTIONS, cells, rows
 
 # The longest line of code, as in pyproject.toml.
 WIDTH = 120
-VARIABLES = ROOT / "docs" / "estimators.json"
+VARIABLES = ROOT / "src" / "attention_limits" / "interface" / "variables.json"
 
 
-def computed() -> dict[str, list[str]]:
-    """The variables of each estimator, from its example."""
+def computed(known: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The variables of each estimator, from its example where `known` does not hold it."""
     found = {}
     for name, part in sorted(smallest().items()):
-        names: dict = {}
-        exec(example(part), names)
-        found[name] = sorted(map(str, names["cube"].data_vars))
+        if name not in known:
+            names: dict = {}
+            exec(example(part), names)
+        found[name] = known[name] if name in known else sorted(map(str, names["cube"].data_vars))
     return found
 
 
@@ -91,8 +93,7 @@ def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
     paragraphs = [" ".join(text.split()) for text in schema.get("description", "").split("\n\n")]
     table = []
     for section in SECTIONS:
-        node = resolved(schema, schema["properties"][section])
-        table += rows(schema, node, f"{section}.", scanned=section == "grid")
+        table += rows(schema["properties"][section], f"{section}.", scanned=section == "grid")
     module = importlib.util.find_spec(part.module).name
     lines = [
         f"# `{name}`", "", *("\n\n".join(paragraphs).split("\n")), "",
@@ -122,22 +123,19 @@ def _reads(part):
 
 def pages() -> dict[str, str]:
     """The text of every page of an estimator, by its path below the root."""
-    listed, parts = json.loads(VARIABLES.read_text(encoding="utf-8")), smallest()
-    found = {}
+    parts, listed, found = smallest(), variables(), {}
     for family in families():
         for own in family.estimators:
-            name = f"{family.name}.{own}"
+            path, name = f"docs/estimators/{family.prefix}_{own}.md", f"{family.name}.{own}"
             if name in parts:
-                found[f"docs/estimators/{family.prefix}_{own}.md"] = page(
-                    name, parts[name], family.prefix, listed.get(name, [])
-                )
+                found[path] = page(name, parts[name], family.prefix, listed.get(name, []))
     return found
 
 
 def main() -> None:
-    """Write the pages, after the list of variables with the option --run."""
-    if "--run" in sys.argv:
-        VARIABLES.write_text(json.dumps(computed(), indent=1) + "\n", encoding="utf-8")
+    """Write the list of variables and the pages."""
+    found = computed({} if "--run" in sys.argv else variables())
+    VARIABLES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for path, text in pages().items():
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(text, encoding="utf-8")

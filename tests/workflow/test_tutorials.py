@@ -118,7 +118,7 @@ def test_questions_in_one_line(tmp_path, monkeypatch, capsys):
     assert cube.mmse.sel(alpha=0).item() == 1
     assert cube.mmse.sel(alpha=cube.alpha > 0.1876).max() == 0
     assert cube.mmse.sel(alpha=(cube.alpha > 0) & (cube.alpha < 0.18)).min() > 0
-    assert Path("mmse.png").stat().st_size > 10_000
+    assert all(Path(name).stat().st_size > 10_000 for name in ("mmse.png", "layers.png"))
     assert table["overlap[layer=1, layer_star=1]_replicas"].tolist() == [4, 4, 4]
     assert "model.tokens: 1: allowed: a whole number ≥ 2 and ≤ 64" in capsys.readouterr().out
     follow("ask.md")
@@ -155,4 +155,4 @@ def test_the_line_that_changes_a_model_changes_all_that_is_drawn_together(page):
     for cube in figure.cubes:
         specs = [project.experiments[figure.family][cube].effective() for project in (changed, plain)]
         assert specs[0] != specs[1], cube
-    assert changed.figure_paths(target)[0].startswith(f"{folder}/")
+    assert changed.figures[target].paths(changed.run.folder)[0].startswith(f"{folder}/")

@@ -3,29 +3,24 @@
 import math
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
 from attention_limits.sequence_single_index.geometry import gram_problem
-from attention_limits.sequence_single_index.link_files import load_function
-from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
+from attention_limits.sequence_single_index.link_checks import unequal_outputs, unsound
+from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.specs_keys import (
-    MOST_COEFFICIENTS,
     AttentionGrid,
     AttentionModel,
-    ExponentGrid,
-    ExponentModel,
-    ExponentSolver,
     HermiteGrid,
     HermiteModel,
-    LandscapeGrid,
-    LandscapeModel,
-    LandscapeSolver,
-    LinkSGDGrid,
-    LinkSGDModel,
     NodesSolver,
     PhaseGrid,
     PositionalSemanticModel,
+    PositionMinimaGrid,
+    PositionMinimaModel,
+    PositionMinimaSolver,
     SGDSolver,
     StrengthGrid,
     StrengthModel,
@@ -37,6 +32,18 @@ from attention_limits.sequence_single_index.specs_keys import (
     UntiedGrid,
     UntiedModel,
     WeightGrid,
+)
+from attention_limits.sequence_single_index.specs_links import (
+    MOST_COEFFICIENTS,
+    ExponentGrid,
+    ExponentModel,
+    ExponentSolver,
+    LandscapeGrid,
+    LandscapeModel,
+    LandscapeSolver,
+    LinkRunModel,
+    LinkSGDGrid,
+    LinkSGDModel,
 )
 
 PREFIX = "ssi"
@@ -67,7 +74,7 @@ class OfLinks(Specification):
         named = [key for key in ("target", "student") if key not in cls.hermite or model[key] != HERMITE]
         problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
         absent = [(keys, text) for keys, text in problems if text]
-        yield from absent or _unsound(model, named, lengths, estimator.project) or _unequal_outputs(model, lengths)
+        yield from absent or unsound(model, named, lengths, estimator.project) or unequal_outputs(model, lengths)
         count = len(model["weights"])
         if count > 1 and any(count != length for length in lengths):
             allowed = ", ".join(f"{length:g}" for length in lengths)
@@ -170,6 +177,23 @@ class TokenLines(Specification):
             yield ("model", "position"), "all numbers are zero; allowed: at least one other number"
 
 
+class PositionMinima(Specification):
+    """Computes all minima of the positional-semantic model for positional vectors in up to three directions, with errors."""
+
+    model: PositionMinimaModel
+    grid: PositionMinimaGrid
+    solver: PositionMinimaSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The matrix is one of scalar products, of rank one to three."""
+        gram = estimator.model["position"]
+        problem = gram_problem(gram, len(gram))
+        rank = 0 if problem else _rank(gram)
+        if problem or not 1 <= rank <= 3:
+            yield ("model", "position"), problem or f"the positional vectors span {rank} directions; allowed: 1 to 3"
+
+
 class LinearTheory(Specification):
     """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
@@ -236,6 +260,15 @@ class LinkSGD(SGD, OfLinks):
                 yield ("model", "position"), problem
 
 
+class EscapeDiffusion(Deterministic, OfLinks):
+    """Computes the escape time of SGD of any tied student at large dimension, mean and quantiles, without a run."""
+
+    model: LinkRunModel
+    grid: LinkSGDGrid
+
+    hermite: ClassVar = ("target", "student")
+
+
 ESTIMATORS = {
     "landscape": Landscape,
     "information_exponent": InformationExponent,
@@ -243,41 +276,23 @@ ESTIMATORS = {
     "phase_diagram": PhaseDiagram,
     "phase_lines": PhaseLines,
     "token_lines": TokenLines,
+    "position_minima": PositionMinima,
     "linear_theory": LinearTheory,
     "attention_sgd": AttentionSGD,
     "tied_sgd": TiedSGD,
     "untied_sgd": UntiedSGD,
     "hermite_sgd": HermiteSGD,
     "link_sgd": LinkSGD,
+    "escape_diffusion": EscapeDiffusion,
 }
+
+
+def _rank(gram):
+    """Number of directions of vectors with these scalar products."""
+    values = np.linalg.eigvalsh(np.array(gram, dtype=float))
+    return int(np.sum(values > 1e-7 * max(values[-1], 1e-300)))
 
 
 def _one_key(estimator):
     if len(estimator.grid) != 1:
         yield ("grid",), f"{len(estimator.grid)} keys; allowed: one of omega, dimension, learning_rate, batch"
-
-
-def _unsound(model, named, lengths, project):
-    """The functions of files that fail a check at the smallest number of tokens at which they do, with the failing example."""
-    found = []
-    for key in named:
-        if link_file(model[key], project) is None:
-            continue
-        for tokens in sorted(set(lengths)):
-            try:
-                load_function(model[key], int(tokens), project)
-            except ValueError as error:
-                found.append((("model", key), f"with {tokens:g} tokens: {error}"))
-                break
-    return found
-
-
-def _unequal_outputs(model, lengths):
-    """Target and student with different numbers of outputs at some number of tokens, as far as their names say."""
-    target, student = model["target"], model["student"]
-    for tokens in lengths:
-        of_target, of_student = outputs(target, tokens), outputs(student, tokens)
-        if None not in (of_target, of_student) and of_target != of_student:
-            text = f"{student!r}: {of_student} outputs of {tokens} tokens, the target {target!r} has {of_target}; allowed: equal"
-            return [(("model", "student"), text)]
-    return []
