@@ -1,7 +1,7 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
 A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. Only a run shows the
-variables of an estimator: `python docs/estimators.py --run` runs all examples first. Without `--run` a page keeps its variables.
+variables of an estimator. A page keeps its variables; the program runs the examples of new estimators, with `--run` all examples.
 """
 
 import importlib
@@ -121,21 +121,23 @@ def _reads(part):
     return ["", f"It reads [`{kind}`](../keys/{part.family}.md#{kind}): `model` and `data` hold their keys too."]
 
 
-def pages(run: bool = False) -> dict[str, str]:
-    """The text of every page of an estimator, by its path below the root; `run` runs the examples."""
+def pages(run: str = "none") -> dict[str, str]:
+    """The text of every page of an estimator, by its path below the root; `run` is none, new or all of the examples."""
     parts, found = smallest(), {}
     for family in families():
         for own in family.estimators:
             path, name = f"docs/estimators/{family.prefix}_{own}.md", f"{family.name}.{own}"
             if name in parts:
-                variables = computed(parts[name]) if run else listed(path)
+                variables = listed(path)
+                if run == "all" or (run == "new" and not variables):
+                    variables = computed(parts[name])
                 found[path] = page(name, parts[name], family.prefix, variables)
     return found
 
 
 def main() -> None:
     """Write the pages."""
-    for path, text in pages(run="--run" in sys.argv).items():
+    for path, text in pages("all" if "--run" in sys.argv else "new").items():
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(text, encoding="utf-8")
         print(f"{path}: written")

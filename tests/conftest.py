@@ -34,7 +34,12 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_modifyitems(items):
     """The longest tests come first: at the end they would leave one core idle."""
-    items.sort(key=lambda item: ("workflow" not in item.path.parts, item.path.name not in LONGEST))
+
+    def place(item):
+        quick = item.get_closest_marker("slow") is None
+        return "workflow" not in item.path.parts, item.path.name not in LONGEST, quick
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True, scope="session")
