@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.channel import Posterior
 from attention_limits.attention_indexed.fresh_data import fresh_errors
 from attention_limits.attention_indexed.matrix_amp import AmpRun, Dataset, draw_dataset
 from attention_limits.attention_indexed.matrix_amp import run as iterate
@@ -12,11 +12,14 @@ from attention_limits.attention_indexed.model import sizes
 ALONG = dict.fromkeys(("mmse_by_iteration", "predicted_by_iteration", "residual_by_iteration"), ("iteration",))
 
 
-def amp_point(point, dimension: int, solver, streams, replica: int, at) -> tuple[Dataset, AmpRun, dict]:
+def amp_point(
+    channel: Posterior, point, dimension: int, solver, streams, replica: int, at
+) -> tuple[Dataset, AmpRun, dict]:
     """The data, the run and its variables.
 
     Parameters
     ----------
+    channel : channel.Posterior
     point : mapping
         Parameters of the model and of the grid by name.
     dimension : int
@@ -28,7 +31,6 @@ def amp_point(point, dimension: int, solver, streams, replica: int, at) -> tuple
     at : mapping
         The values of the grid that name the streams.
     """
-    channel = make_channel(point["channel"], point["tokens"], point["beta"])
     size, steps = sizes(point["alpha"], point["ratio"], dimension), solver["max_iterations"]
     data = draw_dataset(channel, size, streams.generator("data", replica, **at))
     found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
@@ -47,6 +49,7 @@ def amp_point(point, dimension: int, solver, streams, replica: int, at) -> tuple
         "iterations": len(found.error),
         "converged": found.converged,
         "diverged": found.diverged,
+        "resolved": found.resolved,
         **size.realised(),
         "mmse_by_iteration": along(found.error),
         "predicted_by_iteration": along(found.variance),

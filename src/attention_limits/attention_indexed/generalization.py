@@ -96,6 +96,8 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
         return OutputErrors(*np.full((4, *V.shape), np.nan))
 
     def errors(V):
+        if np.isnan(V):
+            return np.full(4, np.nan)
         return *bayes_error(channel, Q, V, nodes), *plug_in_error(channel, Q, V, nodes)
 
     found = np.array([errors(value) for value in V]).T

@@ -67,7 +67,8 @@ def draw_dataset(channel: Posterior, size: Sizes, generator) -> Dataset:
     _require_posterior(channel)
     _, teacher = draw_weights(size.dimension, size.rank, generator)
     sequences = draw_sequences(size.count, channel.tokens, size.dimension, generator)
-    return Dataset(sequences, teacher, channel.observe(all_scores(sequences, teacher)), size.rank / size.dimension)
+    observed = channel.observe(all_scores(sequences, teacher), generator)
+    return Dataset(sequences, teacher, observed, size.rank / size.dimension)
 
 
 def _require_posterior(channel):
@@ -142,6 +143,8 @@ class AmpRun:
     diverged : bool
         Whether numbers were not finite, or the outputs further from their prediction than without data. The trajectory ends
         there.
+    resolved : float
+        Smallest fraction, over the iterations, of outputs whose posterior the channel resolved.
     """
 
     error: np.ndarray
@@ -150,6 +153,7 @@ class AmpRun:
     estimate: np.ndarray
     converged: bool
     diverged: bool
+    resolved: float
 
 
 def run(
@@ -179,7 +183,7 @@ def run(
     estimate = math.sqrt(data.ratio) * np.eye(dimension)
     variance, onsager = 1.0, np.zeros((count, channel.tokens, channel.tokens))
     errors, variances, residuals = [], [], []
-    diverged = False
+    diverged, resolved = False, 1.0
     while not schedule.finished:
         omega = all_scores(data.sequences, estimate)
         omega -= onsager
@@ -189,6 +193,7 @@ def run(
         diverged = not 0 < used < _DIVERGED * (1.0 + data.ratio)
         if not diverged:
             found = channel.gradient(data.observed, omega, used)
+            resolved = min(resolved, found.resolved)
             q_hat = 4.0 * found.power * count / dimension**2
             diverged = not (np.isfinite(q_hat) and q_hat > 0)
         if diverged:
@@ -205,4 +210,6 @@ def run(
         errors.append(float(np.sum((data.teacher - estimate) ** 2) / dimension))
         variances.append(variance), residuals.append(residual)
         schedule.note(residual, variance <= RECOVERED)
-    return AmpRun(np.array(errors), np.array(variances), np.array(residuals), estimate, schedule.converged, diverged)
+    return AmpRun(
+        np.array(errors), np.array(variances), np.array(residuals), estimate, schedule.converged, diverged, resolved
+    )

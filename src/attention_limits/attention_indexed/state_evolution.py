@@ -138,15 +138,19 @@ def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
     return errors
 
 
-def error_bound(channel: Channel, compute, alpha) -> np.ndarray:
+def error_bound(channel: Channel, compute, alpha, Q: float) -> np.ndarray:
     """Bound on the error of the learning curve compute(alpha) (n,): the effect of the uncertain information of the channel.
 
-    An information larger by a factor has the effect of a number of samples larger by this factor.
+    An information larger by a factor has the effect of a number of samples larger by this factor. `Q` is the prior variance of
+    the scores. The bound is NaN where that of the information is.
     """
     alpha = np.asarray(alpha, dtype=float)
-    if channel.uncertainty == 0:
+    uncertainty = np.broadcast_to(channel.uncertainty(compute(alpha), Q), alpha.shape)
+    if not np.any(uncertainty):
         return np.zeros_like(alpha)
-    return 0.5 * (compute(alpha * (1.0 - channel.uncertainty)) - compute(alpha * (1.0 + channel.uncertainty)))
+    known = np.where(np.isnan(uncertainty), 0.0, uncertainty)
+    bound = 0.5 * (compute(alpha * (1.0 - known)) - compute(alpha * (1.0 + known)))
+    return np.where(np.isnan(uncertainty), np.nan, bound)
 
 
 def tail(channel: Channel, ratio: float, alpha) -> np.ndarray:

@@ -1,11 +1,12 @@
 """The thresholds of one layer of attention-indexed models, in closed form."""
 
+import math
 from pathlib import Path
 
 import pandas as pd
 
-from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.denoiser import mmse
+from attention_limits.attention_indexed.loading import load_channel
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
 from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, tail, weak_recovery
 from attention_limits.numerics.roots import bisect
@@ -25,7 +26,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
     ----------
     asked : Thresholds
     project : Path
-        Not needed: a channel has no file.
+        Folder that the path of a channel of a file starts from.
     report : bool
         Not needed: the answer comes at once.
 
@@ -38,16 +39,17 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
     Raises
     ------
     SpecError
-        If the channel does not have so many tokens.
+        If there is no such channel, or it does not have so many tokens.
     """
     model = asked.model
     try:
-        channel = make_channel(model.channel, model.tokens, model.beta)
+        channel = load_channel(model.plain(), project)
     except ValueError as error:
-        raise SpecError([f"model.tokens: {error}"]) from None
-    found = [("weak recovery at rho = 0", weak_recovery(channel), channel.uncertainty, "n / (d r)")]
+        raise SpecError([f"model: {error}"]) from None
+    found = [("weak recovery at rho = 0", weak_recovery(channel), channel.uncertainty(1.0, 1.0), "n / (d r)")]
     if model.ratio is not None:
-        found.append(("half of the error", _half(channel, model.ratio), channel.uncertainty, "n / d^2"))
+        half = _half(channel, model.ratio)
+        found.append(("half of the error", half, channel.uncertainty(0.5, 1.0 + model.ratio), "n / d^2"))
         found.append(("exact recovery", exact_recovery(channel, model.ratio), 0.0, "n / d^2"))
         if channel.ties is not None:
             law = tail(channel, model.ratio, [1.0])[0]
@@ -55,6 +57,8 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
     rows = []
     for name, value, uncertainty, normalisation in found:
         error = value * uncertainty if uncertainty else 0.0
+        if math.isnan(error):
+            raise SpecError([f"model.channel: the nodes do not resolve the {name}; more noise is allowed"])
         text = f"{name}: {normalisation} = {value:.6g}" + (f" ± {error:.2g}" if error else "")
         rows.append({"threshold": name, "value": value, "error": error, "normalisation": normalisation, "text": text})
     return pd.DataFrame(rows).set_index("threshold")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.attention_indexed.amp_runs import ALONG, amp_point
-from attention_limits.attention_indexed.curves import channel_of
+from attention_limits.attention_indexed.curves import channels_of
 from attention_limits.attention_indexed.state_evolution import solve, trajectory
 from attention_limits.pipeline.points import collect
 
@@ -11,12 +11,12 @@ from attention_limits.pipeline.points import collect
 def run(spec, streams):
     """Errors of the estimate, actual and predicted, also on fresh data, and the state evolution (see `variables`)."""
     solver = spec["solver"]
-    steps = solver["max_iterations"]
+    steps, channel_of = solver["max_iterations"], channels_of(spec)
 
     def compute(at, replica):
         point = {**spec["model"], **at}
         channel, alpha, ratio = channel_of(point), point["alpha"], point["ratio"]
-        _, _, variables = amp_point(point, int(at["dimension"]), solver, streams, replica, at)
+        _, _, variables = amp_point(channel, point, int(at["dimension"]), solver, streams, replica, at)
         plain = solver["damping"] == 0
         return {
             **variables,

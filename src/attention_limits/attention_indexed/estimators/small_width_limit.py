@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.curves import ERRORS, channel_of, collect_curves, curve_errors
+from attention_limits.attention_indexed.curves import ERRORS, channels_of, collect_curves, curve_errors
 from attention_limits.attention_indexed.state_evolution import small_width, solve, weak_recovery
 
 
 def run(spec, streams):
     """Errors with their bounds, and the threshold of weak recovery at rho = 0 (see `variables`)."""
     rescaled = np.array(spec["grid"]["rescaled_alpha"])
+
+    channel_of = channels_of(spec)
 
     def compute(point):
         channel, ratio = channel_of(point), point["ratio"]

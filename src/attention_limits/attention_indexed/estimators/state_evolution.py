@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.curves import ERRORS, channel_of, collect_curves, curve_errors
+from attention_limits.attention_indexed.curves import ERRORS, channels_of, collect_curves, curve_errors
 from attention_limits.attention_indexed.state_evolution import exact_recovery, solve, tail
 
 _NAMES = (*ERRORS, "noise", "recovery_threshold", "mmse_tail")
@@ -11,6 +11,8 @@ _NAMES = (*ERRORS, "noise", "recovery_threshold", "mmse_tail")
 def run(spec, streams):
     """Errors with their bounds, noise of the equivalent denoising, threshold and large-alpha law (see `variables`)."""
     alpha = np.array(spec["grid"]["alpha"])
+
+    channel_of = channels_of(spec)
 
     def compute(point):
         channel, ratio = channel_of(point), point["ratio"]
