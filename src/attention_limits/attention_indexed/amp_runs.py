@@ -7,19 +7,22 @@ from attention_limits.attention_indexed.fresh_data import fresh_errors
 from attention_limits.attention_indexed.matrix_amp import AmpRun, Dataset, draw_dataset
 from attention_limits.attention_indexed.matrix_amp import run as iterate
 from attention_limits.attention_indexed.model import sizes
+from attention_limits.attention_indexed.priors import Prior
 
 # Variables along the iterations; their length is the largest number of iterations.
 ALONG = dict.fromkeys(("mmse_by_iteration", "predicted_by_iteration", "residual_by_iteration"), ("iteration",))
 
 
 def amp_point(
-    channel: Posterior, point, dimension: int, solver, streams, replica: int, at
+    channel: Posterior, prior: Prior | None, point, dimension: int, solver, streams, replica: int, at
 ) -> tuple[Dataset, AmpRun, dict]:
     """The data, the run and its variables.
 
     Parameters
     ----------
     channel : channel.Posterior
+    prior : priors.Prior or None
+        None: the Wishart law of the realised width ratio.
     point : mapping
         Parameters of the model and of the grid by name.
     dimension : int
@@ -32,7 +35,7 @@ def amp_point(
         The values of the grid that name the streams.
     """
     size, steps = sizes(point["alpha"], point["ratio"], dimension), solver["max_iterations"]
-    data = draw_dataset(channel, size, streams.generator("data", replica, **at))
+    data = draw_dataset(channel, size, streams.generator("data", replica, **at), prior)
     found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
     plug_in, bayes = fresh_errors(
         channel, data.teacher, found.estimate, found.variance[-1], solver["fresh_sequences"],

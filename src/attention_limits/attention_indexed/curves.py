@@ -8,6 +8,7 @@ import xarray as xr
 from attention_limits.attention_indexed.channel import Channel
 from attention_limits.attention_indexed.generalization import SCRAMBLINGS, output_errors, row_nodes
 from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.priors import Prior, load_prior
 from attention_limits.attention_indexed.state_evolution import error_bound
 from attention_limits.pipeline.points import collect
 
@@ -38,16 +39,28 @@ def channels_of(spec: Mapping) -> Callable[[Mapping], Channel]:
     return channel_of
 
 
-def curve_errors(channel: Channel, ratio: float, compute, samples: np.ndarray, streams) -> dict[str, np.ndarray]:
-    """The variables `ERRORS` along the curve compute(samples) (n,), which gives the mmse of `channel` at width ratio `ratio`.
+def priors_of(spec: Mapping) -> Callable[[Mapping], Prior]:
+    """point -> the law of S of a point; `spec` is what `run` gets. A prior, which may hold a table, is made once for each ratio."""
+    made = {}
+
+    def prior_of(point):
+        if point["ratio"] not in made:
+            made[point["ratio"]] = load_prior(point, spec["project"])
+        return made[point["ratio"]]
+
+    return prior_of
+
+
+def curve_errors(channel: Channel, prior: Prior, compute, samples: np.ndarray, streams) -> dict[str, np.ndarray]:
+    """The variables `ERRORS` along the curve compute(samples) (n,), which gives the mmse of `channel` at the law `prior` of S.
 
     Where the channel does not know its information, they are missing.
     All points share their nodes, from `streams` (pipeline.streams.Streams): the errors of the output are smooth along the curve.
     """
-    V, bound = compute(samples), error_bound(channel, compute, samples, 1.0 + ratio)
+    V, bound = compute(samples), error_bound(channel, compute, samples, prior.Q)
     V = np.where(np.isnan(bound), np.nan, V)
     nodes = row_nodes(channel.tokens, [streams.generator("scores", part) for part in range(SCRAMBLINGS)])
-    found = output_errors(channel, ratio, V, bound, nodes)
+    found = output_errors(channel, prior.Q - 1.0, V, bound, nodes)
     outputs = (found.bayes, found.bayes_uncertainty, found.plug_in, found.plug_in_uncertainty)
     return dict(zip(ERRORS, (V, bound, *outputs), strict=True))
 

@@ -85,7 +85,7 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
     channel : channel.Posterior
         All errors of a channel without posterior mean are NaN.
     ratio : float
-        rho; Q = 1 + rho.
+        rho; Q = 1 + rho. Of another law of S, Q - 1.
     V, bound : array (n,)
         Errors of the posterior mean of S, and bounds on their errors, which the uncertainties include.
     nodes : array

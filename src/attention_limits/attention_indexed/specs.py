@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from attention_limits.attention_indexed.specs_checks import channel_checks, memory_checks, size_checks
+from attention_limits.attention_indexed.specs_checks import channel_checks, memory_checks, size_checks, spectrum_checks
 from attention_limits.attention_indexed.specs_keys import (
     Alpha,
     AmpTolerance,
@@ -28,6 +28,7 @@ from attention_limits.attention_indexed.specs_keys import (
     RescaledAlpha,
     SampledAlpha,
     Skip,
+    Spectrum,
     StartError,
     Starts,
     Steps,
@@ -53,6 +54,12 @@ class LayerWithOutput(OneLayer):
     channel: Output
     output_noise: Noise = 0.0
     parameters: Parameters | None = None
+
+
+class LayerWithSpectrum(LayerWithOutput):
+    """One layer of attention, its output, and the law of the eigenvalues of S."""
+
+    spectrum: Spectrum | None = None
 
 
 class OneLayerGrid(Section):
@@ -140,14 +147,15 @@ class OfChannel(Specification):
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """More tokens than the channel has, and a channel that cannot be loaded or fails its quick check."""
-        return channel_checks(estimator)
+        """More tokens than the channel has; a channel or a spectrum that cannot be loaded, or fails its quick check."""
+        return [*channel_checks(estimator), *spectrum_checks(estimator)]
 
     @classmethod
     def code_files(cls, estimator) -> list[Path]:
-        """The file that defines the channel, if it belongs to the user and exists."""
-        path, separator, _ = estimator.model.get("channel", "").rpartition(":")
-        return [estimator.project / path] if separator and (estimator.project / path).is_file() else []
+        """The files of the user that define the channel and the spectrum, where they exist."""
+        named = (estimator.model.get(key, "").rpartition(":") for key in ("channel", "spectrum"))
+        paths = [estimator.project / path for path, separator, _ in named if separator]
+        return [path for path in dict.fromkeys(paths) if path.is_file()]
 
 
 class Curve(OfChannel):
@@ -170,8 +178,8 @@ class Simulation(OfChannel):
 class StateEvolution(Curve):
     """State evolution computes the Bayes-optimal error against the number of samples."""
 
-    class Model(LayerWithOutput):
-        """One layer of attention and its output."""
+    class Model(LayerWithSpectrum):
+        """One layer of attention, its output, and the law of the eigenvalues of S."""
 
         channel: OutputOrPublished
 
@@ -182,9 +190,10 @@ class StateEvolution(Curve):
 class SmallWidthLimit(Curve):
     """State evolution computes the Bayes-optimal error against alpha / rho, down to the limit rho = 0."""
 
-    class Model(StateEvolution.Model):
+    class Model(LayerWithOutput):
         """One layer of attention and its output, also at rho = 0."""
 
+        channel: OutputOrPublished
         ratio: RatioOrLimit
 
     class Grid(Section):
@@ -201,7 +210,7 @@ class SmallWidthLimit(Curve):
 class MatrixAmp(Simulation):
     """Matrix AMP (approximate message passing) estimates the attention matrix."""
 
-    model: LayerWithOutput
+    model: LayerWithSpectrum
     grid: OutputSamples
     solver: FreshAmpSolver = FreshAmpSolver()
 
@@ -209,7 +218,7 @@ class MatrixAmp(Simulation):
 class MatrixAmpSizes(Simulation):
     """Matrix AMP estimates attention matrices of several dimensions; state evolution gives the limit."""
 
-    model: LayerWithOutput
+    model: LayerWithSpectrum
     grid: SizesGrid
     solver: FreshIteration = FreshIteration()
 

@@ -3,6 +3,7 @@
 from attention_limits.attention_indexed.channel_files import channel_problems
 from attention_limits.attention_indexed.model import MOST_SAMPLED, MOST_TOKENS, megabytes, sizes
 from attention_limits.attention_indexed.specs_keys import NAMES
+from attention_limits.attention_indexed.spectrum_files import law_of_file
 from attention_limits.pipeline.specification import Problem
 
 
@@ -29,6 +30,17 @@ def channel_checks(estimator) -> list[Problem]:
     points = [{**estimator.model, "tokens": T, "output_noise": value} for T in tokens for value in noise]
     found = [text for point in points for text in channel_problems(point, estimator.project)]
     return [(("model", "channel"), text) for text in dict.fromkeys(found)]
+
+
+def spectrum_checks(estimator) -> list[Problem]:
+    """Problems of the law of the eigenvalues of S at each width ratio."""
+    name, found = estimator.model.get("spectrum"), []
+    for ratio in _values(estimator, "ratio") if name else ():
+        try:
+            law_of_file(name, ratio, estimator.project)
+        except ValueError as error:
+            found.append((("model", "spectrum"), str(error)))
+    return found
 
 
 def _dimensions(estimator) -> list[int]:

@@ -1,5 +1,6 @@
 """Keys of the attention-indexed family, with ranges, meanings and normalisation."""
 
+import json
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -18,7 +19,8 @@ NAMES = (*WITH_POSTERIOR, "hardmax_published")
 def _one_of(name: str, names: tuple[str, ...]) -> str:
     path, separator, wanted = name.rpartition(":")
     if name not in names and not (separator and path.endswith(".py") and wanted.isidentifier()):
-        raise ValueError(f"{name!r}: allowed: {', '.join(names)}, or path/to/file.py:name")
+        known = ", ".join(json.dumps(item) for item in names)
+        raise ValueError(f"{json.dumps(name)}: allowed: one of {known}, or path/to/file.py:name")
     return name
 
 
@@ -64,6 +66,9 @@ OutputOrPublished = Annotated[str, AfterValidator(_name_or_file), Field(min_leng
 Noise = Annotated[float, Field(ge=0, le=1000, description=
     "Variance of the Gaussian noise on every entry of the output; 0 for none. A channel of a file with a likelihood or an exact "
     "posterior has no further noise.")]
+Spectrum = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$", description=
+    "path/to/file.py:function of the user, relative to the project folder; function(ratio) returns the law of the eigenvalues of S. "
+    "They are scaled to variance one. Without it S = W W^T / sqrt(r d).")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
 Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]

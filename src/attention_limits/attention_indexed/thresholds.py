@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_limits.attention_indexed.denoiser import mmse
 from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.priors import load_prior
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
 from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, tail, weak_recovery
 from attention_limits.numerics.roots import bisect
@@ -44,15 +44,16 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
     model = asked.model
     try:
         channel = load_channel(model.plain(), project)
+        prior = load_prior(model.plain(), project) if model.ratio is not None else None
     except ValueError as error:
         raise SpecError([f"model: {error}"]) from None
     found = [("weak recovery at rho = 0", weak_recovery(channel), channel.uncertainty(1.0, 1.0), "n / (d r)")]
-    if model.ratio is not None:
-        half = _half(channel, model.ratio)
-        found.append(("half of the error", half, channel.uncertainty(0.5, 1.0 + model.ratio), "n / d^2"))
-        found.append(("exact recovery", exact_recovery(channel, model.ratio), 0.0, "n / d^2"))
+    if prior is not None:
+        half = _half(channel, prior)
+        found.append(("half of the error", half, channel.uncertainty(0.5, prior.Q), "n / d^2"))
+        found.append(("exact recovery", exact_recovery(channel, prior), 0.0, "n / d^2"))
         if channel.ties is not None:
-            law = tail(channel, model.ratio, [1.0])[0]
+            law = tail(channel, prior, [1.0])[0]
             found.append(("error times (n / d^2)^2, large n / d^2", law, 0.0, "error (n / d^2)^2"))
     rows = []
     for name, value, uncertainty, normalisation in found:
@@ -64,7 +65,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("threshold")
 
 
-def _half(channel, ratio):
+def _half(channel, prior):
     """The alpha at which the error is one half: mmse(D) = 1/2 gives the noise D, which the curve maps to alpha."""
-    noise = bisect(lambda D: mmse(ratio, D) - 0.5, *_SEARCHED)
-    return float(curve(channel, ratio, noise).alpha)
+    noise = bisect(lambda D: prior.mmse(D) - 0.5, *_SEARCHED)
+    return float(curve(channel, prior, noise).alpha)
