@@ -40,7 +40,7 @@ def channels_of(spec: Mapping) -> Callable[[Mapping], Channel]:
 
 
 def priors_of(spec: Mapping) -> Callable[[Mapping], Prior]:
-    """point -> the law of S of a point; `spec` is what `run` gets. A prior, which may hold a table, is made once for each ratio."""
+    """point -> the law of S of a point; `spec` is what `run` gets. A prior may hold a table: one for each ratio."""
     made = {}
 
     def prior_of(point):

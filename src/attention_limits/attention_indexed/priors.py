@@ -90,8 +90,8 @@ class Wishart:
 class Invariant:
     """S with Haar eigenvectors and eigenvalues of a `law`, scaled to variance one: a `Prior`.
 
-    The law has the attributes and functions of `spectra.Law`: mean, variance, support, scaled, transform, inverse_squares, values,
-    and point_masses.
+    The law has the attributes and functions of `spectra.Law`: mean, variance, support, point_masses, scaled, transform,
+    inverse_squares, values.
     """
 
     def __init__(self, law):
@@ -188,7 +188,7 @@ class Invariant:
             a, b = np.where(lower, a, c), np.where(lower, e, b)
         neck = 0.5 * (a + b)
         depth = excess(neck) * noise if len(neck) else np.zeros(0)
-        # Bulks that have merged still end at the neck: the density is nearly singular there. With many gaps only shallow necks count.
+        # Bulks that have merged still end at the neck: the density is nearly singular. Of many gaps only shallow necks count.
         counted = depth < (np.inf if len(neck) <= _FEW else _NEARLY)
         ends, starts = (np.where(depth < 0, edge(side, neck), neck)[counted] for side in (left, right))
         return np.concatenate([first, starts]), np.concatenate([ends, last])

@@ -67,8 +67,8 @@ Noise = Annotated[float, Field(ge=0, le=1000, description=
     "Variance of the Gaussian noise on every entry of the output; 0 for none. A channel of a file with a likelihood or an exact "
     "posterior has no further noise.")]
 Spectrum = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$", description=
-    "path/to/file.py:function of the user, relative to the project folder; function(ratio) returns the law of the eigenvalues of S. "
-    "They are scaled to variance one. Without it S = W W^T / sqrt(r d).")]
+    "path/to/file.py:function of the user, relative to the project folder; function(ratio) returns the law of the eigenvalues "
+    "of S. They are scaled to variance one. Without it S = W W^T / sqrt(r d).")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
 Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]

@@ -18,7 +18,7 @@ SPIKED, WISHART = "#0072B2", ratio_color(0.2)
 
 @house_style
 def draw(cubes):
-    """Left the error, from the cubes spectrum and fig2_left_softmax; right the eigenvalues of the teachers and of the estimates."""
+    """Left the error, from the cubes spectrum and fig2_left_softmax; right the eigenvalues of teachers and estimates."""
     cube, wishart = cubes["spectrum"], cubes["fig2_left_softmax"]
     figure, (left, right) = new_figure(1, 2, 8.8, 3.8)
     for part, ratio, color, label in (
@@ -42,7 +42,9 @@ def _draw_eigenvalues(axes, cube):
     part = part.dropna("alpha", how="all", subset=["eigenvalues"])
     bins = np.linspace(float(part.eigenvalues_teacher.min()) - 0.3, float(part.eigenvalues_teacher.max()) + 0.3, 50)
     rows = [("teachers", part.eigenvalues_teacher.isel(alpha=-1), "0.4")]
-    rows += [(rf"AMP, $\alpha = {alpha:g}$", part.eigenvalues.sel(alpha=alpha), SPIKED) for alpha in part.alpha.values[::-1]]
+    rows += [
+        (rf"AMP, $\alpha = {alpha:g}$", part.eigenvalues.sel(alpha=alpha), SPIKED) for alpha in part.alpha.values[::-1]
+    ]
     for place, (label, values, color) in enumerate(rows):
         finite = values.values[np.isfinite(values.values)]
         counts, _ = np.histogram(finite, bins)
