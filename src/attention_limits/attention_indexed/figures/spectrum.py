@@ -13,7 +13,7 @@ from attention_limits.attention_indexed.figures.shared import (
 )
 from attention_limits.plotting import house_style, new_figure
 
-SPIKED, WISHART = "#0072B2", ratio_color(0.2)
+SPIKED, WISHART = "#D55E00", ratio_color(0.2)
 
 
 @house_style
@@ -50,5 +50,11 @@ def _draw_eigenvalues(axes, cube):
         counts, _ = np.histogram(finite, bins)
         height = 0.9 * counts / max(1, counts.max())
         axes.fill_between(bins[:-1], place, place + height, step="post", color=color, alpha=0.6, linewidth=0)
-        axes.text(bins[-1], place + 0.12, label, ha="right", fontsize="small")
-    axes.set(xlabel="eigenvalue", ylabel="density, each over its largest value", yticks=[], ylim=(0, None))
+        axes.text(bins[0] - 0.5, place + 0.35, label, fontsize="small")
+    axes.set(
+        xlabel="eigenvalue",
+        ylabel="density, each over its largest value",
+        yticks=[],
+        ylim=(0, None),
+        xlim=(bins[0] - 0.55, None),
+    )
