@@ -1,4 +1,7 @@
-"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification."""
+"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification.
+
+The densities are derived here.
+"""
 
 from dataclasses import dataclass
 
