@@ -32,6 +32,16 @@ def _name_or_file(name: str) -> str:
     return _one_of(name, NAMES)
 
 
+# Smaller noise would need state evolution below the least noise D that it follows.
+SMALLEST_NOISE = 1e-9
+
+
+def _no_noise_or_promised(noise: float) -> float:
+    if 0 < noise < SMALLEST_NOISE:
+        raise ValueError(f"{noise:g}: allowed: 0, or {SMALLEST_NOISE:g} to 1000")
+    return noise
+
+
 def _zero_or_promised(ratio: float) -> float:
     if 0 < ratio < SMALLEST_RATIO:
         raise ValueError(f"{ratio:g}: allowed: 0, or {SMALLEST_RATIO:g} to 100")
@@ -63,9 +73,9 @@ Output = Annotated[str, AfterValidator(_posterior_or_file), Field(min_length=1, 
     _OUTPUTS + "For hardmax_published there is only the state evolution, because it is not a posterior mean.")]
 OutputOrPublished = Annotated[str, AfterValidator(_name_or_file), Field(min_length=1, description=
     _OUTPUTS + "hardmax_published follows the published code; its curve is not Bayes-optimal.")]
-Noise = Annotated[float, Field(ge=0, le=1000, description=
-    "Variance of the Gaussian noise on every entry of the output; 0 for none. A channel of a file with a likelihood or an exact "
-    "posterior has no further noise.")]
+Noise = Annotated[float, AfterValidator(_no_noise_or_promised), Field(ge=0, le=1000, description=
+    "Variance of the Gaussian noise on every entry of the output; 0 for none, else at least 1e-9. A channel of a file with a "
+    "likelihood or an exact posterior has no further noise.")]
 Spectrum = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$", description=
     "path/to/file.py:function of the user, relative to the project folder; function(ratio) returns the law of the eigenvalues "
     "of S. They are scaled to variance one. Without it S = W W^T / sqrt(r d).")]

@@ -32,11 +32,14 @@ def draw(cubes):
             output_theory(right, part, color)
         for axes, variable in ((left, "mmse"), (right, "error_bayes")):
             amp(axes, part, color, variable=variable)
-    left.errorbar([], [], [], fmt="o", color="0.3", label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
+    left.errorbar(
+        [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
+    )
     output_key(right)
     for axes, label in ((left, ESTIMATION), (right, GENERALISATION)):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=label)
-        axes.legend(loc="lower left")
     left.set(ylim=(1e-2, 1.5), title=r"softmax, $T = 2$, $\rho = 0.5$")
-    right.set(ylim=(1e-3, None))
+    right.set(ylim=(2e-4, None))
+    left.legend(loc="lower left")
+    right.legend(loc="lower right")
     return figure
