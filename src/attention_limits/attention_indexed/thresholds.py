@@ -3,8 +3,6 @@
 import math
 from pathlib import Path
 
-import pandas as pd
-
 from attention_limits.attention_indexed.loading import load_channel
 from attention_limits.attention_indexed.priors import load_prior
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
@@ -16,7 +14,7 @@ from attention_limits.pipeline.errors import SpecError
 _SEARCHED = (1e-3, 1e10)
 
 
-def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
+def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
     """Weak recovery in the limit of small width; at the width of the model half of the error and exact recovery.
 
     At a positive width there is no weak recovery: the first samples reduce the error. The equations are those of
@@ -32,9 +30,11 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame
-        `value` in the `normalisation` of its row, infinite where no number of samples is enough; `error`: bound on the error from
-        the uncertain information of the channel, 0 where that is exact; `text`: the same in words.
+    rows : list of dict
+        `threshold`: its name; `value` in the `normalisation` of its row, infinite where no number of samples is enough; `error`:
+        bound on the error from the uncertain information of the channel, 0 where that is exact; `text`: the same in words.
+    notes : dict
+        Empty.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
             raise SpecError([f"model.channel: the nodes do not resolve the {name}; more noise is allowed"])
         text = f"{name}: {normalisation} = {value:.6g}" + (f" ± {error:.2g}" if error else "")
         rows.append({"threshold": name, "value": value, "error": error, "normalisation": normalisation, "text": text})
-    return pd.DataFrame(rows).set_index("threshold")
+    return rows, {}
 
 
 def _half(channel, prior):
