@@ -101,6 +101,10 @@ class UntiedAttention(Link):
         key, query = np.moveaxis(self._last(h), -2, 0)
         return query * (key - key[..., ::-1])
 
+    def log_volume(self, h):
+        """That of the log-ratios -> (y_12, y_21): dy = beta y_11 y_12 of each; see `Link`."""
+        return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))
+
     def fibre(self, observed, free, angles):
         """The one candidate of the last query; see `Link` and the class."""
         earlier = free[..., :-1, :].reshape(*free.shape[:2], self.depth - 1, 2, 2)

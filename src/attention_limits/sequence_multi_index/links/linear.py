@@ -1,4 +1,4 @@
-"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification."""
+"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification (derived)."""
 
 from dataclasses import dataclass
 
