@@ -17,7 +17,7 @@ from numba import prange
 from attention_limits.numerics.compiled import njit
 
 # Nodes per narrowest width at resolution 1, the fewest nodes and the most.
-PER_WIDTH, FEWEST, MOST = 2.0, 32, 2**16
+PER_WIDTH, FEWEST, MOST = 3.5, 48, 2**16
 # Largest accepted |sum over even - sum over odd nodes| / sum.
 MAX_IMBALANCE = 1e-4
 # Nodes with a log-weight this far below the largest are left out of the moments.

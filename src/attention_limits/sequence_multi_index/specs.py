@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
-from attention_limits.sequence_multi_index import cross_checks, specs_erm, specs_training
+from attention_limits.sequence_multi_index import cross_checks, specs_atlas, specs_erm, specs_training
 from attention_limits.sequence_multi_index.cross_checks import OfDataSets, OfNodes
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
 from attention_limits.sequence_multi_index.specs_keys import (
@@ -116,21 +116,6 @@ class PhasesSolver(FixedPointSolver):
     ))] = 0.01  # fmt: skip
 
 
-class StaircaseSolver(Section):
-    """Numerical parameters of the thresholds."""
-
-    nodes: Annotated[
-        Nodes, Field(description="Sobol nodes per replica for all thresholds after the first one, a power of two.")
-    ] = 2048
-    nodes_at_zero: Annotated[
-        Nodes, Field(description="Sobol nodes per replica for the first threshold, a power of two.")
-    ] = 16384
-    tolerance: Annotated[
-        float, Field(gt=0, le=0.1, description="Absolute accuracy of -log det(1 - Q) at a threshold.")
-    ] = 0.0001
-    resolution: Resolution = 0.75
-
-
 class GampSolver(Section):
     """Numerical parameters of GAMP."""
 
@@ -196,22 +181,6 @@ class PhaseComparison(OfNodes, Specification):
     solver: PhasesSolver = PhasesSolver()
 
 
-class Staircase(OfNodes, Specification):
-    """Linear stability determines all thresholds of weak recovery, one after the other."""
-
-    model: LinkModel = LinkModel()
-    grid: LinkGrid
-    solver: StaircaseSolver = StaircaseSolver()
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """At least one key is scanned, and the checks of the link."""
-        if not estimator.grid:
-            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(LinkGrid.model_fields)}"
-        else:
-            yield from super().cross_checks(estimator)
-
-
 class Gamp(OfDataSets, Specification):
     """GAMP (generalised approximate message passing) estimates the weights from simulated data sets."""
 
@@ -274,9 +243,9 @@ ESTIMATORS = {
     "state_evolution_trajectory": StateEvolutionTrajectory,
     "held_overlap": HeldOverlap,
     "phase_comparison": PhaseComparison,
-    "staircase": Staircase,
     "gamp": Gamp,
     "held_gamp": HeldGamp,
+    **specs_atlas.ESTIMATORS,
     **specs_training.ESTIMATORS,
     **specs_erm.ESTIMATORS,
 }

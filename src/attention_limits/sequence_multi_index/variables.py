@@ -1,6 +1,7 @@
 """Variables of the sequence multi-index family."""
 
 from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.sequence_multi_index import variables_atlas as atlas
 from attention_limits.sequence_multi_index import variables_erm as erm
 from attention_limits.sequence_multi_index import variables_training as training
 
@@ -294,5 +295,5 @@ VARIABLES += (
     ),
 )
 
-COORDINATES += training.COORDINATES + erm.COORDINATES
-VARIABLES += training.VARIABLES + erm.VARIABLES
+COORDINATES += atlas.COORDINATES + training.COORDINATES + erm.COORDINATES
+VARIABLES += atlas.VARIABLES + training.VARIABLES + erm.VARIABLES

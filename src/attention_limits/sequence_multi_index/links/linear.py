@@ -1,4 +1,7 @@
-"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification (derived)."""
+"""Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification.
+
+Their channels are derived here.
+"""
 
 from dataclasses import dataclass
 

@@ -13,6 +13,7 @@ PROVIDED = {
     "deep_attention": "deep_attention:DeepAttention",
     "rank_attention": "rank_attention:RankAttention",
     "untied": "attention_variants:UntiedAttention",
+    "untied_heads": "untied_heads:UntiedHeads",
     "multi_head": "attention_variants:MultiHeadAttention",
     "sequence_output": "sequence_output:SequenceOutput",
     "rescaled_attention": "large_depth:RescaledAttention",

@@ -154,9 +154,23 @@ class RankAttention(Link):
         singular = np.isneginf(log_determinant)
         invertible = np.where(singular[..., None, None], np.eye(M), transposed)
         last = np.linalg.solve(invertible, np.swapaxes(v, -1, -2))
-        last = np.swapaxes(last, -1, -2) / np.sqrt(weights)[:, None]
+        turned = _turned(np.swapaxes(last, -1, -2)) / np.sqrt(weights)[:, None]
         log_weight -= p * log_determinant + 0.5 * M * np.log(weights).sum()
-        return last[:, :, None], np.where(singular, -np.inf, log_weight)[:, :, None]
+        log_weight = np.where(singular, -np.inf, log_weight)
+        return turned, np.repeat(log_weight[:, :, None], turned.shape[2], axis=2)
+
+
+def _turned(fields):
+    """Fields (n, S, p, M) under some of the rotations that are as likely a priori, array (n, S, K, p, M).
+
+    The exchange of rows makes E[h_p h_p | y] equal for all p at zero overlap without sampling noise, the change of a sign makes
+    E[h_1 h_2 | y] zero for p = 2.
+    """
+    p = fields.shape[2]
+    found = [np.roll(fields, k, axis=2) for k in range(p)]
+    if p == 2:
+        found += [turn * np.array([1.0, -1.0])[:, None] for turn in found]
+    return np.stack(found, axis=2)
 
 
 def _frame(x):
