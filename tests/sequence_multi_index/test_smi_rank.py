@@ -141,8 +141,8 @@ def test_gamp_of_rank_two_follows_the_state_evolution():
 
 
 def test_rank_two_is_learnt_beyond_its_threshold_and_recovered():
-    """Nothing at alpha = 0.3; both rows alike at 0.6, within the noise of the nodes; three unknowns of two rows beyond the
-    rotation, and two equations: exact recovery at alpha = 2."""
+    """Nothing at alpha = 0.3; both rows alike at 0.6, within the noise of the nodes; exact recovery at 2, beyond alpha = 1, where
+    the two equations per sample meet the two unknowns per dimension."""
     channel = channel_of(RANK_TWO)
     (nodes,) = node_sets(RANK_TWO, 1024, 1, seed=10)
     low, middle, high = (np.diag(solve(channel, alpha, nodes, 1e-3).value) for alpha in (0.3, 0.6, 2.0))

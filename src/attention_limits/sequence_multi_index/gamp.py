@@ -233,7 +233,9 @@ def run(channel: Channel, data: Dataset, generator, settings: Settings | None = 
             break
     overlap, norm, variance = (np.array(matrices) for matrices in zip(*path, strict=True))
     lengths = np.einsum("tpp->tp", norm) * np.mean(data.teacher**2, axis=1)
-    cosine = np.einsum("tpp->tp", overlap) / np.sqrt(lengths)
+    # An estimate that is zero has no direction.
+    with np.errstate(invalid="ignore"):
+        cosine = np.einsum("tpp->tp", overlap) / np.sqrt(lengths)
     return GampRun(overlap, norm, cosine, variance, state.estimate, residual, converged, resolved)
 
 

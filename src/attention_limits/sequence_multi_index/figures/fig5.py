@@ -22,10 +22,11 @@ def draw(cubes):
         )
         overlap = present(theory.layer_overlap.sel(layer=free), "held")
         converged = theory.held_converged.sel(held=overlap.held).values
-        curve(axes, 1.0 - overlap.held.values, overlap.values, color, f"{label}, state evolution", converged=converged)
+        curve(axes, 1.0 - overlap.held.values, overlap.values, color, label, converged=converged)
         overlap = present(gamp.layer_overlap.sel(layer=free), "held")
         converged = gamp.held_converged.sel(held=overlap.held).values
-        points(axes, 1.0 - overlap.held.values, overlap.values, converged, color, f"{label}, GAMP $D={dimension}$")
+        points(axes, 1.0 - overlap.held.values, overlap.values, converged, color, None)
+    axes.plot([], [], "o", color="0.3", markersize=4, label=f"GAMP, $D = {dimension}$")
     skip = specifications(cube)["held_overlap"]["model"]["skip"]
     axes.set(
         xlabel=r"$1 - Q$ of the other layer, held", ylabel="overlap of the free layer", xscale="log", xlim=(1.0, 1e-3),

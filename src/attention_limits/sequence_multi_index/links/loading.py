@@ -11,8 +11,8 @@ from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 # Module below this package, and name in it. Imported by name only, so that an edit to one link touches nothing else.
 PROVIDED = {
     "deep_attention": "deep_attention:DeepAttention",
-    "rank_attention": "rank_attention:RankAttention",
     "untied": "attention_variants:UntiedAttention",
+    "rank_attention": "rank_attention:RankAttention",
     "untied_heads": "untied_heads:UntiedHeads",
     "multi_head": "attention_variants:MultiHeadAttention",
     "sequence_output": "sequence_output:SequenceOutput",
