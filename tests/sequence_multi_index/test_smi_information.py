@@ -1,5 +1,7 @@
 """Entropy of the outputs and mutual information: exact formulas, the chain rule, and nearest neighbours."""
 
+import decimal
+
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
@@ -140,3 +142,33 @@ def test_exact_recovery_and_other_models_are_marked():
 def test_volume_of_a_saturated_softmax_is_missing():
     link = load_link({"link": "deep_attention", "skip": 100.0, "beta": 10.0}, ".")
     assert np.isnan(mean_log_volume(link, gaussian_nodes(4, 1024, np.random.default_rng(0))))
+
+
+def determinant(matrix):
+    """Of a small square matrix of any numbers, by its first row."""
+    if len(matrix) == 1:
+        return matrix[0][0]
+    minors = ([[*row[:c], *row[c + 1 :]] for row in matrix[1:]] for c in range(len(matrix)))
+    return sum((-1) ** c * matrix[0][c] * determinant(minor) for c, minor in enumerate(minors))
+
+
+@pytest.mark.parametrize("tokens", [2, 3])
+def test_volume_keeps_its_digits_where_outputs_are_tiny(tokens):
+    """Fields as large as those of quadrature nodes: against 1/2 log det J^T J in 120 digits."""
+    link = DeepAttention(1.0, 1.0, 2, tokens)
+    h = 2.5 * np.random.default_rng(5).standard_normal((6, 2, tokens))
+    each = range(tokens)
+    with decimal.localcontext(prec=120):
+        for fields, found in zip(h, link.log_volume(h), strict=True):
+            u = [decimal.Decimal(float(x)) for x in link.observe(fields[None])[0]]
+            S = [[(a * b).exp() for b in u] for a in u]
+            S = [[x / sum(row) for x in row] for row in S]
+            mean = [sum(S[a][k] * u[k] for k in each) for a in each]
+            J = [
+                [S[a][b] * ((a == c) * (u[b] - mean[a]) + u[a] * ((b == c) - S[a][c])) for c in each]
+                for a in each
+                for b in each
+                if a != b
+            ]
+            gram = [[sum(row[c] * row[d] for row in J) for d in each] for c in each]
+            np.testing.assert_allclose(found, float(determinant(gram).ln() / 2), atol=1e-6)
