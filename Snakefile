@@ -43,7 +43,7 @@ localrules:
 rule all:
     default_target: True
     input:
-        PROJECT.targets(),
+        [path for family in PROJECT.experiments for path in PROJECT.targets(family)],
         lambda wildcards: AUDIT if PUBLISHED else [],
 
 
@@ -60,5 +60,5 @@ for family in PROJECT.experiments:
         name:
             family
         input:
-            PROJECT.family_targets(family),
+            PROJECT.targets(family),
         localrule: True

@@ -6,9 +6,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from scipy.optimize import minimize
 
 from attention_limits.potts_mlm import transformer_kernels
-from attention_limits.potts_mlm.factored_attention import objective
+from attention_limits.potts_mlm.descent import MEMORY, START
+from attention_limits.potts_mlm.factored_attention import fit, objective
 from attention_limits.potts_mlm.gibbs import Ladder
 from attention_limits.potts_mlm.pair_attention import objective as pair_objective
 from attention_limits.potts_mlm.pair_model import Ridge, Shape
@@ -32,7 +34,7 @@ def rows(quick):
     gibbs = [gibbs_row(beta, peer, repeats) for beta in BETAS for peer in ("incremental", "adabmDCA")]
     full = pseudo_likelihood_row(repeats, *((30, 500) if quick else (100, 3000)))
     training = [training_row(sites, layers, repeats) for sites, layers in ((SITES, 1), (SITES, 3), (FOLD, 1))]
-    return [*gibbs, gradient_row(repeats), full, *training, replica_row(repeats)]
+    return [*gibbs, gradient_row(repeats), fit_row(repeats), full, *training, replica_row(repeats)]
 
 
 def growths(quick):
@@ -84,7 +86,7 @@ def gibbs_row(beta, peer, repeats):
 
 
 def gradient_row(repeats, count=3000):
-    """Time per sequence of loss and gradient."""
+    """Time per sequence of loss and gradient, in single precision as the fits compute it."""
     rng = np.random.default_rng(3)
     sequences = rng.integers(0, COLORS, (count, SITES)).astype(np.int8)
     parameters = 0.3 * rng.standard_normal(SITES**2 + COLORS**2)
@@ -92,10 +94,37 @@ def gradient_row(repeats, count=3000):
     attention, values = parameters[: SITES**2].reshape(SITES, SITES), parameters[SITES**2 :].reshape(COLORS, COLORS).T
     return _row(
         f"loss and gradient of factored attention, per sequence, C = L = {COLORS}",
-        (lambda: objective(parameters, sequences, COLORS, "raw", 0.0), count),
+        (lambda: objective(parameters, sequences, COLORS, "raw", 0.0, single=True), count),
         (lambda: naive_objective(attention, values, sequences), count),
         repeats,
-        f"{count} sequences; baseline: numpy einsum with one-hot arrays",
+        f"{count} sequences; baseline: numpy einsum with one-hot arrays in double precision",
+    )
+
+
+def fit_row(repeats, count=300, iterations=100):
+    """Time per iteration of a fit of factored attention, here and by L-BFGS-B of scipy with gradients in double precision."""
+    sequences = np.random.default_rng(3).integers(0, COLORS, (count, SITES)).astype(np.int8)
+    start = START * np.random.default_rng(4).standard_normal(SITES**2 + COLORS**2)
+
+    def ours():
+        found = fit(
+            sequences, COLORS, np.random.default_rng(4), attention="softmax", max_iterations=iterations, tolerance=0.0
+        )
+        assert found.iterations == iterations
+
+    def peer():
+        found = minimize(
+            lambda flat: objective(flat, sequences, COLORS, "softmax", 0.0), start, jac=True, method="L-BFGS-B",
+            options={"maxiter": iterations, "gtol": 0.0, "ftol": 0.0, "maxcor": MEMORY},
+        )  # fmt: skip
+        assert found.nit == iterations
+
+    return _row(
+        f"iteration of a fit of factored attention, {count} sequences, C = L = {COLORS}",
+        (ours, iterations),
+        (peer, iterations),
+        repeats,
+        f"softmax attention; both keep {MEMORY} pairs; baseline: L-BFGS-B of scipy, in double precision",
     )
 
 

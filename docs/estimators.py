@@ -1,14 +1,14 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
-A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. docs/estimators.json
-lists the variables of each estimator; `python docs/estimators.py --run` runs all examples first and writes it.
+A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. Only a run shows the
+variables of an estimator: `python docs/estimators.py --run` runs all examples first. Without `--run` a page keeps its variables.
 """
 
 import importlib
-import json
+import re
 import sys
 
-from attention_limits.interface.describe import families, resolved
+from attention_limits.interface.describe import families
 from attention_limits.pipeline.estimator import Estimator
 from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.registry import registry
@@ -17,17 +17,19 @@ from schemas import HEAD, ROOT, SECTIONS, cells, rows
 
 # The longest line of code, as in pyproject.toml.
 WIDTH = 120
-VARIABLES = ROOT / "docs" / "estimators.json"
 
 
-def computed() -> dict[str, list[str]]:
-    """The variables of each estimator, from its example."""
-    found = {}
-    for name, part in sorted(smallest().items()):
-        names: dict = {}
-        exec(example(part), names)
-        found[name] = sorted(map(str, names["cube"].data_vars))
-    return found
+def computed(part: Estimator) -> list[str]:
+    """The variables of an estimator, from its example."""
+    names: dict = {}
+    exec(example(part), names)
+    return sorted(map(str, names["cube"].data_vars))
+
+
+def listed(path: str) -> list[str]:
+    """The variables that the present page of an estimator lists; none for a page that does not exist."""
+    text = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).exists() else ""
+    return re.findall(r"^\| `(\w+)` \|", text.partition("## Variables")[2], re.MULTILINE)
 
 
 def smallest() -> dict[str, Estimator]:
@@ -91,8 +93,7 @@ def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
     paragraphs = [" ".join(text.split()) for text in schema.get("description", "").split("\n\n")]
     table = []
     for section in SECTIONS:
-        node = resolved(schema, schema["properties"][section])
-        table += rows(schema, node, f"{section}.", scanned=section == "grid")
+        table += rows(schema["properties"][section], f"{section}.", scanned=section == "grid")
     module = importlib.util.find_spec(part.module).name
     lines = [
         f"# `{name}`", "", *("\n\n".join(paragraphs).split("\n")), "",
@@ -120,25 +121,21 @@ def _reads(part):
     return ["", f"It reads [`{kind}`](../keys/{part.family}.md#{kind}): `model` and `data` hold their keys too."]
 
 
-def pages() -> dict[str, str]:
-    """The text of every page of an estimator, by its path below the root."""
-    listed, parts = json.loads(VARIABLES.read_text(encoding="utf-8")), smallest()
-    found = {}
+def pages(run: bool = False) -> dict[str, str]:
+    """The text of every page of an estimator, by its path below the root; `run` runs the examples."""
+    parts, found = smallest(), {}
     for family in families():
         for own in family.estimators:
-            name = f"{family.name}.{own}"
+            path, name = f"docs/estimators/{family.prefix}_{own}.md", f"{family.name}.{own}"
             if name in parts:
-                found[f"docs/estimators/{family.prefix}_{own}.md"] = page(
-                    name, parts[name], family.prefix, listed.get(name, [])
-                )
+                variables = computed(parts[name]) if run else listed(path)
+                found[path] = page(name, parts[name], family.prefix, variables)
     return found
 
 
 def main() -> None:
-    """Write the pages, after the list of variables with the option --run."""
-    if "--run" in sys.argv:
-        VARIABLES.write_text(json.dumps(computed(), indent=1) + "\n", encoding="utf-8")
-    for path, text in pages().items():
+    """Write the pages."""
+    for path, text in pages(run="--run" in sys.argv).items():
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(text, encoding="utf-8")
         print(f"{path}: written")

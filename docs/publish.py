@@ -112,7 +112,7 @@ def gallery(project, data):
         own = {name: figure for name, figure in figures.items() if figure.family == family}
         parts += [f"## {family}", ""] if own else []
         for name, figure in own.items():
-            cubes = ", ".join(f"`{path}`" for path in project.figure_cubes(name))
+            cubes = ", ".join(f"`{cube.cube_path(project.run.folder)}`" for cube in figure.cubes.values())
             parts += [
                 f"### {figure.title}", "",
                 f"![{figure.title}](figures/{name}.png)", "",

@@ -8,7 +8,7 @@ import json
 import re
 from pathlib import Path
 
-from attention_limits.interface.describe import SECTIONS, allowed_values, default, families, keys, meaning, resolved
+from attention_limits.interface.describe import SECTIONS, allowed_values, default, families, keys, meaning
 from attention_limits.pipeline.audit import Entry
 from attention_limits.pipeline.experiment import File
 from attention_limits.pipeline.figures import FigureEntry
@@ -25,7 +25,6 @@ MANY = 4
 
 def axis(node):
     """How a file writes the axis of a grid key: a range, a list of values, or the value of the model."""
-    node = next((item for item in node.get("anyOf", ()) if item.get("type") == "array"), node)
     description = node["items"].get("description", "")
     return {
         "description": description,
@@ -40,24 +39,17 @@ def without_required(node):
     return [without_required(item) for item in node] if isinstance(node, list) else node
 
 
-def inlined(schema, node):
-    """A node without references. The classes of a specification do not nest without end."""
-    if isinstance(node, list):
-        return [inlined(schema, item) for item in node]
+def for_editors(node):
+    """A schema without discriminators: an editor needs only the alternatives."""
     if not isinstance(node, dict):
-        return node
-    plain = {
-        key: inlined(schema, item)
-        for key, item in resolved(schema, node).items()
-        if key not in ("$defs", "discriminator")
-    }
+        return [for_editors(item) for item in node] if isinstance(node, list) else node
+    plain = {key: for_editors(item) for key, item in node.items() if key != "discriminator"}
     return {"anyOf" if key == "oneOf" else key: item for key, item in plain.items()}
 
 
 def part_schema(cls):
     """The schema of one estimator or one kind of data in a file, and the schemas of the keys of its model."""
-    schema = json_schema(cls)
-    part = inlined(schema, schema)
+    part = for_editors(json_schema(cls))
     model = part["properties"].pop("model")["properties"]
     grid = part["properties"]["grid"]
     grid["properties"] = {key: axis(item) for key, item in grid["properties"].items()}
@@ -83,7 +75,7 @@ def editor_schema(family):
     models = closed({key: items[0] if len(items) == 1 else {"anyOf": items} for key, items in model.items()})
     overlay = closed({"model": models, **without_required(keys)})
     keys["model"] = {"description": file["model"]["description"], "anyOf": [{"type": "string"}, models]}
-    plain = {key: inlined(json_schema(File), file[key]) for key in ("title", "description", "requires")}
+    plain = {key: for_editors(file[key]) for key in ("title", "description", "requires")}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Experiment of {family.name}",
@@ -105,10 +97,10 @@ def cells(*texts):
     return "| " + " | ".join(" ".join(text.split()).replace("|", "&#124;") for text in texts) + " |"
 
 
-def rows(schema, node, prefix="", scanned=False):
+def rows(node, prefix="", scanned=False):
     """One line of a table for each key of a mapping, and for the keys of each member of a union."""
     lines = []
-    for row in keys(schema, node, prefix, scanned=scanned):
+    for row in keys(node, prefix, scanned=scanned):
         key, separator, kind = row["key"].partition(" (")
         default = row["default"] if row["default"] in ("", "required") else f"`{row['default']}`"
         allowed = re.sub(r"matching (\S+)", r"matching `\1`", row["allowed"])
@@ -124,7 +116,7 @@ def mapping_page(title, *parts):
     lines = [f"# {title}", ""]
     for heading, cls, text in parts:
         schema = json_schema(cls)
-        lines += [f"## {heading}", "", text, "", *HEAD, *rows(schema, schema), ""]
+        lines += [f"## {heading}", "", text, "", *HEAD, *rows(schema), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -134,8 +126,7 @@ def part_lines(name, cls, written, link=""):
     lines = [f"### `{name}`", "", " ".join(schema.get("description", "").split("\n\n")[0].split()) + link, ""]
     table = []
     for section in SECTIONS:
-        node = resolved(schema, schema["properties"][section])
-        own = rows(schema, node, f"{section}.", scanned=section == "grid")
+        own = rows(schema["properties"][section], f"{section}.", scanned=section == "grid")
         same = written.setdefault((section, tuple(own)), name)
         if same != name and len(own) >= MANY:
             table.append(cells(f"`{section}`", f"the keys of [`{same}`](#{same})", "", ""))
@@ -144,7 +135,7 @@ def part_lines(name, cls, written, link=""):
     if "reads" in schema["properties"]:
         node = schema["properties"]["reads"]
         required = "reads" in schema.get("required", [])
-        table.append(cells("`reads`", allowed_values(schema, node), default(node, required), meaning(schema, node)))
+        table.append(cells("`reads`", allowed_values(node), default(node, required), meaning(node)))
     return [*lines, *(HEAD if table else []), *table, ""]
 
 
@@ -173,7 +164,7 @@ def files_page():
     common = json_schema(Every)
     own = {key: common["properties"][key] for key in ("replicas", "chunk")}
     resources = json_schema(Resources)
-    shared = "\n".join([*HEAD, *rows(common, {"properties": own}), *rows(resources, resources, "resources.")])
+    shared = "\n".join([*HEAD, *rows({"properties": own}), *rows(resources, "resources.")])
     page = mapping_page(
         "Keys of all files",
         ("config/config.yaml", Run, "One run. `snakemake --config scale=paper seed=1` sets the same keys."),
@@ -188,13 +179,12 @@ def files_page():
 
 def catalog_page():
     """The page that the Snakemake workflow catalog shows: the keys of a run, and the estimators of an experiment."""
-    schema = json_schema(Run)
     lines = [
         "# Configuration", "",
         "[docs/configuration.md](../docs/configuration.md) explains the files of this folder; "
         "[docs/keys](../docs/keys/files.md) lists every key.", "",
         "## config.yaml", "", "Give the same keys by `snakemake --config scale=paper seed=1`.", "",
-        *HEAD, *rows(schema, schema), "",
+        *HEAD, *rows(json_schema(Run)), "",
         "## Estimators of the experiments", "",
         "The page of an estimator lists its keys, variables and an example.", "",
         "| Rule | Computes |", "|---|---|",
@@ -216,7 +206,7 @@ def pages():
 def schemas():
     """Every schema, by its path below the root."""
     found = {f"config/schemas/{family.name}.json": editor_schema(family) for family in families()}
-    figures = {"type": "object", "additionalProperties": inlined(json_schema(FigureEntry), json_schema(FigureEntry))}
+    figures = {"type": "object", "additionalProperties": json_schema(FigureEntry)}
     return found | {"config/schemas/config.json": json_schema(Run), "config/schemas/figures.json": figures}
 
 

@@ -24,14 +24,6 @@ def started(project, *arguments: str, **variables: str) -> subprocess.Popen:
     )
 
 
-def wait_for_files(project, pattern: str, number: int, seconds: float = 120) -> None:
-    """Return when so many files of the project match a pattern."""
-    deadline = time.monotonic() + seconds
-    while len(list(project.folder.glob(pattern))) < number:
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {pattern}"
-        time.sleep(0.02)
-
-
 @contextlib.contextmanager
 def mounted(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
     """A file system of a limited size in a folder; yields what mounts it again with other options."""

@@ -11,10 +11,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import attention_limits
+import snakemake_server
 from attention_limits.pipeline import figures, provenance
 
 REPOSITORY = Path(__file__).parent.parent
@@ -211,22 +213,24 @@ class Toy:
 
     def program(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
         """Run `attention-limits` in the project."""
-        return self._run(["attention_limits", *arguments], cwd or self.folder, environment)
-
-    def snakemake(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
-        """Run Snakemake in the project."""
-        return self._run(["snakemake", *arguments], cwd or self.folder, environment)
-
-    def _run(self, command: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
         return subprocess.run(
-            [self.python, "-m", *command],
-            cwd=cwd,
+            [self.python, "-m", "attention_limits", *arguments],
+            cwd=cwd or self.folder,
             env=self.environment(**environment),
             capture_output=True,
             text=True,
             timeout=600,
             check=False,
         )
+
+    def snakemake(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
+        """Run Snakemake in the project."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = {name: Path(folder, name) for name in ("stdout", "stderr")}
+            where = {"cwd": str(cwd or self.folder), "env": self.environment(**environment), "python": self.python}
+            status = snakemake_server.call(arguments, **where, **{name: str(file) for name, file in files.items()})
+            texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
+        return subprocess.CompletedProcess(arguments, status, **texts)
 
     def planned(self, *arguments: str) -> list[str]:
         """The jobs that a dry run of Snakemake announces, by the first two words of their messages, sorted."""
@@ -250,7 +254,7 @@ class Toy:
 
 def forget_code() -> None:
     """Forget the source files that `pipeline.provenance` has read."""
-    for function in (provenance.closure, provenance._module_digest):
+    for function in (provenance.closure, provenance._module):
         function.cache_clear()
 
 

@@ -28,9 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     scaled = argparse.ArgumentParser(add_help=False)
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
     scaled.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
-    scaled.add_argument(
-        "--set", dest="settings", type=mapping, default={}, metavar="JSON", help="changes of models: family, model, key"
-    )
+    scaled.add_argument("--set", type=mapping, default={}, metavar="JSON", help="changes of models: family, model, key")
     scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
     project = argparse.ArgumentParser(add_help=False, parents=[scaled])
     project.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
@@ -67,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     show = command("show", "cli.reports:show_command", "summarise a cube as text")
     show.add_argument("cube", type=Path, metavar="CUBE")
 
-    audit = command("audit", "cli.audit:audit_command", "compare published numbers with the cubes", project)
+    audit = command("audit", "cli.reports:audit_command", "compare published numbers with the cubes", project)
     audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
@@ -129,6 +127,14 @@ def main(arguments: list[str] | None = None) -> int:
             flags = os.environ.get("XLA_FLAGS", "")
             os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
     del options["command"]
+    if "set" in options:
+        from attention_limits.pipeline.project import Run
+        from attention_limits.pipeline.specification import validated
+
+        written = {key: options.pop(key) for key in ("scale", "seed", "set", "results")}
+        options["run"], wrong = validated(Run, written)
+        if wrong:
+            parser.error("; ".join(f"--{'.'.join(keys)}: {text}" for keys, text in wrong))
     module, _, function = options.pop("function").partition(":")
     try:
         getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)

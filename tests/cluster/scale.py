@@ -16,12 +16,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from toy import Toy
 
-LOAD = "import attention_limits.pipeline.project as p; x = p.load_project(p.Path('.')); x.chunk_paths('toy', 'growth_curve')"
+LOAD = """\
+from pathlib import Path
+from attention_limits.pipeline.project import load_project
+load_project(Path()).experiments["toy"]["growth_curve"].chunk_paths("results")
+"""
 FILL = """\
 import sys
 from pathlib import Path
 import numpy as np, xarray as xr
-from attention_limits.pipeline.digests import chunk_attributes, chunk_code, point_digest
 from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.layout import annotate, common_attributes, write_atomic
 from attention_limits.pipeline.provenance import versions
@@ -30,7 +33,6 @@ import os
 os.fsync = lambda descriptor: None
 experiment = load_experiment(Path("config/toy/experiments/growth_curve.yaml"))
 part = experiment.estimators["growth"]
-points, code = point_digest(part, 0), chunk_code(part)
 for chunk in part.chunks:
     shape = [1, 1]
     trace = np.random.default_rng(chunk.replicas[0]).normal(size=(1, 1, 2000))
@@ -40,8 +42,8 @@ for chunk in part.chunks:
     made = xr.Dataset(data, {"alpha": chunk.grid["alpha"], "replica": chunk.replicas, "iteration": np.arange(2000)})
     made = annotate(made, "toy", ["alpha"])
     made.attrs = {**common_attributes(experiment, 0, versions()), "spec": canonical_json(part.effective(chunk)),
-                  **chunk_attributes(part, chunk, points), "code_digest": code}
-    write_atomic(made, Path("results/chunks/toy/growth_curve/growth", chunk.name + ".nc"))
+                  **part.attributes(chunk, 0), "code_digest": part.code}
+    write_atomic(made, Path(part.path("results", chunk)))
 """
 
 

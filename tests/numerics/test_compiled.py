@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from attention_limits.numerics import compiled
 
 # Too long for LLVM to put it into its caller twice.
@@ -31,6 +33,7 @@ if not caller.stats.cache_hits:
 """
 
 
+@pytest.mark.slow
 def test_code_from_the_cache_brings_its_own_helpers(tmp_path):
     """A function that shares a helper with others would compute with the copy that the linker saw first."""
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -77,6 +80,7 @@ def test_old_code_is_removed_and_a_folder_that_cannot_be_written_is_no_error(tmp
     assert compiled._cache_folder() is None
 
 
+@pytest.mark.slow
 def test_a_call_with_a_function_is_not_kept(tmp_path):
     """The cache would keep the function too, and another process could not read it."""
     (tmp_path / "mine.py").write_text(

@@ -14,7 +14,6 @@ from attention_limits.pipeline import chunks
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.grid import Chunk
-from attention_limits.pipeline.project import part_folder
 from toy import EXPERIMENT, Toy, imported
 from toy_data import share
 
@@ -43,7 +42,7 @@ def compute(project, tmp_path):
         part = experiment.parts[name]
         counts = []
         for chunk in part.chunks:
-            output = Path(part_folder(str(tmp_path), part), f"{chunk.name}.nc")
+            output = Path(part.path(str(tmp_path), chunk))
             counts.append(chunks.run_chunk(experiment, part, chunk, seed, output, str(tmp_path)))
         points = project.computed()
         assert sum(counts) == len(points)
@@ -112,7 +111,7 @@ def test_the_name_of_a_file_never_hides_a_point(tmp_path_factory, alphas, replic
     folder = tmp_path_factory.mktemp("names")
     held = Chunk({"alpha": alphas}, [replica])
     (folder / f"{held.name}.nc").touch()
-    part = SimpleNamespace(chunks=())
+    part = SimpleNamespace(chunk={})
     for alpha in alphas:
         assert list(chunks._other_files(part, Chunk({"alpha": [alpha]}, [replica]), folder))
         assert not list(chunks._other_files(part, Chunk({"alpha": [alpha]}, [replica + 10_000_000]), folder))

@@ -114,7 +114,7 @@ def test_the_steps_by_hand(program, project):
     assert program("merge", SPEC)[0] == 0
     code, shown, _ = program("show", CUBE)
     assert code == 0
-    for text in ("Growth of a toy", "height ('estimator', 'alpha', 'replica')", "8 of 24 missing", "not converged"):
+    for text in ("Growth of a toy", " height(estimator, alpha, replica) ;", "of growth not converged"):
         assert text in shown
     summary = program("summary")[1]
     assert f"  {CUBE}, counting\n" in summary

@@ -7,7 +7,7 @@ from attention_limits.pipeline.project import load_project
 from toy import REPOSITORY
 
 PROJECT = load_project(REPOSITORY, {"scale": "laptop"})
-OF_CHUNKS = {"streams.py", "files.py", "errors.py", "points.py"}
+OF_CHUNKS = {"streams.py", "files.py", "errors.py", "points.py", "user_files.py"}
 OF_CUBES = {"layout.py", "combine.py", "files.py", "registry.py", "errors.py"}
 
 

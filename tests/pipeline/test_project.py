@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.project import load_project
 from toy import EXPERIMENT, FIGURES, Toy, imported
 from toy_data import share
@@ -40,49 +41,48 @@ def problems(folder, config=None):
 
 def test_paths_and_names(toy):
     project = load_project(toy)
-    assert (project.scale, project.seed, project.results) == ("laptop", 0, "results")
-    assert project.names("toy", "estimators") == ["counting", "growth", "means", "spreads"]
-    assert project.names("toy", "data") == ["drawn"]
-    assert project.rule_name("toy", "growth") == "toy_growth"
-    assert project.rule_name("toy", "toy_growth") == "toy_growth"
-    assert project.cube_path("toy", "shared") == "results/cubes/toy/shared.nc"
-    assert project.figure_paths("toy_heights") == [f"results/figures/toy/toy_heights.{kind}" for kind in ("pdf", "png")]
-    assert project.figure_cubes("toy_heights") == ["results/cubes/toy/growth_curve.nc"]
-    assert project.targets() == [
+    assert (project.run.scale, project.run.seed, project.run.folder) == ("laptop", 0, "results")
+    family = load_family("toy")
+    assert [family.rule(name) for name in ("growth", "toy_growth")] == ["toy_growth", "toy_growth"]
+    figure = project.figures["toy_heights"]
+    assert figure.paths("results") == [f"results/figures/toy/toy_heights.{kind}" for kind in ("pdf", "png")]
+    assert project.targets("toy") == [
         "results/cubes/toy/growth_curve.nc",
         "results/cubes/toy/shared.nc",
-        *project.figure_paths("toy_heights"),
+        *figure.paths("results"),
     ]
-    spreads = project.part("toy", "shared", "spreads")
+    shared = project.experiments["toy"]["shared"]
+    spreads = shared.estimators["spreads"]
     (chunk,) = spreads.chunks
-    data = project.data_paths(spreads, chunk.name)
+    data = [spreads.reads.path("results", item) for item in spreads.data_chunks(chunk)]
     assert [path.rpartition("_")[0] for path in data] == [
         f"results/data/toy/shared/drawn/alpha0.4_replicas{replica}" for replica in (0, 1)
     ]
-    growth = project.part("toy", "growth_curve", "growth")
-    assert project.data_paths(growth, growth.chunks[0].name) == []
-    assert project.chunk_paths("toy", "shared")[-1] == f"results/chunks/toy/shared/spreads/{chunk.name}.nc"
+    assert shared.chunk_paths("results")[-1] == f"results/chunks/toy/shared/spreads/{chunk.name}.nc"
 
 
 def test_scales_and_folders(toy):
-    assert load_project(toy, {"scale": "smoke", "results": "out"}).results == "out/smoke"
+    assert load_project(toy, {"scale": "smoke", "results": "out"}).run.folder == "out/smoke"
     # A larger scale has all files of the smaller one.
     laptop, paper = (load_project(toy, {"scale": scale}) for scale in ("laptop", "paper"))
-    assert (laptop.results, paper.results) == ("results", "results")
-    names = [{chunk.name for chunk in item.part("toy", "shared", "drawn").chunks} for item in (laptop, paper)]
+    assert (laptop.run.folder, paper.run.folder) == ("results", "results")
+    names = [
+        {chunk.name for chunk in item.experiments["toy"]["shared"].data["drawn"].chunks} for item in (laptop, paper)
+    ]
     assert names[0] < names[1]
 
 
 def test_what_a_cube_depends_on(toy):
     def digests(**config):
-        return load_project(toy, config).cube_digests
+        loaded = load_project(toy, config)
+        return {item.name: item.digest(loaded.run.seed) for item in loaded.all()}
 
     plain, other = digests(), digests(seed=1)
     assert plain == digests(results="out")
     assert all(plain[key] != other[key] for key in plain)
     path = toy / "config/toy/experiments/growth_curve.yaml"
     path.write_text(EXPERIMENT.replace("title: Growth of a toy", "title: Growth"))
-    assert {key for key in plain if digests()[key] != plain[key]} == {("toy", "growth_curve")}
+    assert {key for key in plain if digests()[key] != plain[key]} == {"growth_curve"}
 
 
 def test_a_variant_by_set(toy):
@@ -91,10 +91,10 @@ def test_a_variant_by_set(toy):
     path.write_text(EXPERIMENT.replace("{gain: 2.0}", "steep"))
     plain = load_project(toy, {})
     changed = load_project(toy, {"set": {"toy": {"steep": {"gain": 4.0}}}, "results": "variant"})
-    assert changed.part("toy", "growth_curve", "growth").model == {"gain": 4.0}
-    assert changed.results == "variant"
-    differing = {key for key, digest in plain.cube_digests.items() if changed.cube_digests[key] != digest}
-    assert differing == {("toy", "growth_curve")}
+    assert changed.experiments["toy"]["growth_curve"].estimators["growth"].model == {"gain": 4.0}
+    assert changed.run.folder == "variant"
+    pairs = zip(plain.all(), changed.all(), strict=True)
+    assert [old.name for old, new in pairs if old.digest(0) != new.digest(0)] == ["growth_curve"]
     assert problems(toy, {"set": {"toy": {"round": {"gain": 4.0}}}})[0].startswith("set: round: not in ")
     assert problems(toy, {"set": {"tyo": {}}}) == [f"config.yaml: set: 'tyo': no folder {toy}/config/tyo/experiments"]
     assert problems(toy, {"set": {"toy": {"steep": 4.0}}})[0].startswith(
@@ -150,7 +150,7 @@ def test_cubes_that_are_drawn_together_are_of_one_model(toy):
     )
     assert problems(toy) == [f"toy/figures.yaml: heights.same_model: {message}"]
     write(toy, "toy/experiments/other_curve.yaml", EXPERIMENT)
-    assert load_project(toy).figures["toy_heights"].cubes == ("growth_curve", "other_curve")
+    assert load_project(toy).figures["toy_heights"].cubes.keys() == {"growth_curve", "other_curve"}
 
 
 def test_problems_of_all_files_at_once(toy):

@@ -130,16 +130,6 @@ def test_further_modules_and_files_count(package, tmp_path):
     assert len(digests) == 4
 
 
-def test_syntax_text_tells_apart_what_python_does():
-    expressions = ["f(*a)", "f(a)", "f(a=a)", "{**a}", "{'a': a}", "not a", "-a", "1", "1.0", "b'1'", "None"]
-    slices = ["a[1:]", "a[:1]", "a[::1]"]
-    arguments = ["x", "x=1", "*, x=1", "x, /", "*x", "**x", "*, a, b=1", "*, a=1, b"]
-    functions = [f"{kind} f({a}): pass" for kind in ("def", "async def") for a in arguments]
-    sources = [*expressions, *slices, *functions, "x: int", "x: int = None", *(f"lambda {a}: 1" for a in arguments)]
-    texts = {provenance._plain_code(source.encode()) for source in sources}
-    assert len(texts) == len(sources)
-
-
 def test_init_files_of_the_package_have_no_code():
     found = []
     # That of the package itself imports on demand, and enters no digest.

@@ -8,7 +8,6 @@ import yaml
 from attention_limits.pipeline.chunks import run_chunk
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.pipeline.project import part_folder
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 
 SMALL = {
@@ -85,7 +84,7 @@ def computed(path, estimator):
     part = experiment.estimators[estimator]
     (chunk,) = part.chunks
     for point in part.data_chunks(chunk):
-        file = Path(part_folder(str(results), part.reads), f"{point.name}.nc")
+        file = Path(part.reads.path(str(results), point))
         run_chunk(experiment, part.reads, point, 0, file, str(results))
     output = results / f"{estimator}.nc"
     run_chunk(experiment, part, chunk, 0, output, str(results))

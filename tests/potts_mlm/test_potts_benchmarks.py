@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attention_limits.potts_mlm.factored_attention import objective
+from attention_limits.potts_mlm.gibbs import BLOCKS, Ladder, hamming_distance
 from attention_limits.potts_mlm.pair_attention import objective as pair_objective
 from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.potts import Potts
@@ -78,3 +79,34 @@ def test_sweeps_of_the_peers_have_the_same_stationary_distribution(sweep):
         found.append(state[0].copy())
     spread = np.sqrt(probability @ (energies - expected) ** 2 / len(found))
     assert potts.energy(np.array(found)).mean() == pytest.approx(expected, abs=6 * spread)
+
+
+def _means(states, energies):
+    """Mean energy and Hamming distance of a run, and their errors over blocks: two arrays (2,)."""
+    blocks = [block.mean() for block in np.array_split(energies, BLOCKS)]
+    distance, error = hamming_distance(states, benchmark.COLORS)
+    return np.array([energies.mean(), distance]), np.array([np.std(blocks, ddof=1) / np.sqrt(BLOCKS), error])
+
+
+def test_sampler_has_the_energy_and_the_distance_of_the_incremental_sampler():
+    """At C = L = 20 and β = 0.3, where single chains forget quickly: replicas side by side in single precision against one
+    replica with the fields of all sites in double precision.
+
+    5 standard errors of 40 blocks, Student's t: a false alarm in 1e5 seeds.
+    """
+    potts, beta, gap, count = benchmark.model(), 0.3, 20, 3000
+    ladder = Ladder(potts, [beta], np.random.default_rng(4), runs=2)
+    ladder.sample(100, gap)
+    ours = ladder.sample(count, gap)[0]
+    rng, state, kept = np.random.default_rng(5), np.zeros(benchmark.SITES, dtype=np.int64), []
+    fields = potts.fields(state[None])[0]
+    for _ in range(100 + count):
+        peers.incremental_sweeps(rng, potts.J, potts.U, beta, state, fields, gap)
+        kept.append(state.copy())
+    theirs = np.array(kept[100:]).astype(np.int8)
+    means, errors = zip(
+        _means(ours.states[:, 0], ours.energies[:, 0]), _means(theirs, potts.energy(theirs)), strict=True
+    )
+    assert np.all(np.abs(means[0] - means[1]) <= 5.0 * np.hypot(*errors)), (means, errors)
+    # The comparison is sharp: one part in a hundred.
+    assert np.all(np.hypot(*errors) < 0.02 * np.abs(means[0]))

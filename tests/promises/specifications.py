@@ -37,30 +37,11 @@ def node(family: str, estimator: str, *keys: str) -> dict:
 
     A key of the grid gives what each value of its axis may be.
     """
-    found = _expanded(family, estimator)
+    known = load_family(family)
+    found = json_schema({**known.data, **known.estimators}[estimator])
     for key in keys:
         found = found["properties"][key]
     return found["items"] if keys[:1] == ("grid",) and len(keys) == 2 else found
-
-
-@functools.cache
-def _expanded(family: str, estimator: str) -> dict:
-    """The JSON Schema of an estimator with every reference replaced, and without the None of optional keys."""
-    known = load_family(family)
-    schema = json_schema({**known.data, **known.estimators}[estimator])
-
-    def expand(part):
-        if isinstance(part, list):
-            return [expand(item) for item in part]
-        if not isinstance(part, dict):
-            return part
-        rest = {key: expand(item) for key, item in part.items() if key not in ("$ref", "$defs", "anyOf")}
-        if "$ref" in part:
-            rest = {**expand(schema["$defs"][part["$ref"].rpartition("/")[2]]), **rest}
-        members = [expand(item) for item in part.get("anyOf", ()) if item.get("type") != "null"]
-        return {**members[0], **rest} if len(members) == 1 else {**rest, **({"anyOf": members} if members else {})}
-
-    return expand(schema)
 
 
 def whole_range(schema: dict) -> st.SearchStrategy:

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.sequence_single_index.readings import equal_curvatures, escape_exponent, gain_exponent
+from attention_limits.sequence_single_index.readings import (
+    diffusion_exponent,
+    equal_curvatures,
+    escape_exponent,
+    gain_exponent,
+)
 
 
 def test_crossing_of_curvatures_beside_runs_with_more_replicas():
@@ -60,3 +65,14 @@ def test_escape_exponent_with_and_without_logarithms():
     assert exponent == pytest.approx(1.0, abs=1e-9)
     assert 0 < error < 0.01
     assert escape_exponent(cube)[0] == pytest.approx(1.0 + np.log(2) / np.log(10), abs=0.02)
+
+
+def test_exponent_of_the_diffusion_between_two_dimensions():
+    """Medians 3 d^2 with an error of one per cent: 2 with the error 0.02 / log(100)."""
+    d = np.array([1e3, 1e4, 1e6])
+    median = (("dimension", "replica", "quantile"), 3.0 * d[:, None, None] ** 2 * np.ones((1, 1, 2)))
+    cube = xr.Dataset(
+        {"diffusion_quantile": median, "diffusion_quantile_error": (median[0], 0.01 * median[1])},
+        {"dimension": d, "quantile": [0.16, 0.5]},
+    )
+    assert diffusion_exponent(cube, 1e4, 1e6) == pytest.approx((2.0, 0.02 / np.log(100)))

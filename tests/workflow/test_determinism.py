@@ -38,8 +38,9 @@ def digests(folder):
 def compare(tmp_path, chosen, interruptions, longest):
     """All lines in one process, and jobs of Snakemake on two cores in random order, killed a few times."""
     project = load_project(REPOSITORY, {"scale": "smoke"})
-    cubes = [project.cube_path(family, name) for family, names in chosen.items() for name in names]
-    chunks = [path for family, names in chosen.items() for name in names for path in project.chunk_paths(family, name)]
+    experiments = [project.experiments[family][name] for family, names in chosen.items() for name in names]
+    cubes = [experiment.cube_path(project.run.folder) for experiment in experiments]
+    chunks = [path for experiment in experiments for path in experiment.chunk_paths(project.run.folder)]
     plain, other = tmp_path / "plain", tmp_path / "other"
     for folder in (plain, other):
         folder.mkdir()

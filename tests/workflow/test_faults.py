@@ -3,15 +3,13 @@
 import errno
 import os
 import shutil
-import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 import xarray as xr
 
-from faults import mounted, started, wait_for_files
+from faults import mounted
 
 pytestmark = pytest.mark.slow
 
@@ -92,17 +90,6 @@ def test_two_commands_at_once_write_the_same_file(toy, sound):
         assert path.read_bytes() == (sound.folder / path.relative_to(toy.folder)).read_bytes()
 
 
-def test_a_worker_that_is_killed_leaves_the_others_alone(toy, sound):
-    running = started(toy, "--cores", "1", CUBE, TOY_SLEEP="0.3")
-    wait_for_files(toy, "computed.log", 1)
-    for worker in workers(toy, " run "):
-        os.kill(worker, signal.SIGKILL)
-    assert running.wait(120) == 1
-    assert len(toy.chunks()) == 2
-    assert toy.snakemake("--cores", "1", CUBE).returncode == 0
-    assert cube(toy) == cube(sound)
-
-
 def test_half_written_files_and_dates_in_the_future_make_no_work(finished):
     """A job was killed while it wrote, and the clock of the file server is ahead."""
     path = finished.chunks()[0]
@@ -112,18 +99,3 @@ def test_half_written_files_and_dates_in_the_future_make_no_work(finished):
     for path in (*finished.chunks(), finished.folder / CUBE):
         os.utime(path, (ahead, ahead))
     assert finished.planned() == []
-
-
-def workers(project, word):
-    """The ids of the running commands of the project's own, by a word of their command line."""
-    found = []
-    for process in os.listdir("/proc"):
-        if process.isdigit():
-            try:
-                line = Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
-                inside = os.readlink(f"/proc/{process}/cwd") == str(project.folder)
-            except OSError:
-                continue
-            if inside and f"-m attention_limits{word}" in line and "bash" not in line and "/sh" not in line.split()[0]:
-                found.append(int(process))
-    return found

@@ -49,7 +49,7 @@ def test_as_a_module_with_its_own_configuration_and_results(toy, outer):
     assert figure.returncode == 0, figure.stderr
     assert (outer / "out/limits/figures/toy/toy_heights.pdf").exists()
     shown = toy.program("show", f"out/limits/{CUBE}", cwd=outer)
-    assert "root seed 3" in shown.stdout
+    assert ":root_seed = 3 ;" in shown.stdout
     listed = toy.program("list", "--project", str(toy.folder), "--results", "out/limits", "--seed", "3", cwd=outer)
     assert [line.split()[:4] for line in listed.stdout.splitlines()] == [
         ["cube", "1", "of", "1"],

@@ -155,4 +155,4 @@ def test_the_line_that_changes_a_model_changes_all_that_is_drawn_together(page):
     for cube in figure.cubes:
         specs = [project.experiments[figure.family][cube].effective() for project in (changed, plain)]
         assert specs[0] != specs[1], cube
-    assert changed.figure_paths(target)[0].startswith(f"{folder}/")
+    assert changed.figures[target].paths(changed.run.folder)[0].startswith(f"{folder}/")

@@ -51,9 +51,7 @@ def test_an_edit_of_what_decides_no_bytes_makes_no_work(finished):
         "estimator",
         "project",
         "chunks",
-        "merge",
         "cubes",
-        "digests",
     }
     assert names >= {f"pipeline/{name}.py" for name in inside} | {"toy/specs.py", "cli/jobs.py", "__main__.py"}
     for path in others:

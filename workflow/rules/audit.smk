@@ -13,7 +13,9 @@ AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
 
 rule audit:
     input:
-        sorted({PROJECT.cube_path(entry.family, name) for entry in PUBLISHED for name in entry.cubes}),
+        sorted(
+            {PROJECT.experiments[entry.family][name].cube_path(RESULTS) for entry in PUBLISHED for name in entry.cubes}
+        ),
     output:
         AUDIT,
     log:

@@ -5,9 +5,8 @@ from snakemake.settings.types import DeploymentMethod
 from snakemake_interface_executor_plugins.executors.real import RealExecutor
 
 from attention_limits.pipeline import provenance
-from attention_limits.pipeline.experiment import SECTIONS
+from attention_limits.pipeline.experiment import SECTIONS, load_family
 from attention_limits.pipeline.files import canonical_json
-from attention_limits.pipeline.project import FOLDERS
 
 
 def escaped(text):
@@ -15,7 +14,8 @@ def escaped(text):
     return str(text).replace("{", "{{").replace("}", "}}")
 
 
-RESULTS = PROJECT.results
+RUN = PROJECT.run
+RESULTS = RUN.folder
 # Snakemake formats this path.
 ENVIRONMENT = escaped(ROOT / "envs" / "attention-limits.yaml")
 # A job that fails shows the end of its log.
@@ -40,9 +40,9 @@ RealExecutor.format_job_exec = with_quoted_python(RealExecutor.format_job_exec)
 
 def program(command, *arguments, results=True):
     """A shell line that calls the program, with every word quoted."""
-    run = ["--scale", PROJECT.scale, "--seed", PROJECT.seed, "--results", PROJECT.base] if results else []
-    if results and PROJECT.settings:
-        run += ["--set", json.dumps(PROJECT.settings)]
+    run = ["--scale", RUN.scale, "--seed", RUN.seed, "--results", RUN.results] if results else []
+    if results and RUN.set:
+        run += ["--set", json.dumps(RUN.set)]
     return shlex.join(map(str, ["python", "-m", provenance.PACKAGE, command, *arguments, *run]))
 
 
@@ -64,22 +64,24 @@ class Jobs:
 
     def __init__(self, family, section, name):
         self.family, self.name = family, name
-        self.rule = PROJECT.rule_name(family, name)
+        self.rule = load_family(family).rule(name)
         self.message = f"{family}/{{wildcards.experiment}}: {name} {{wildcards.chunk}}"
-        self.path = f"{FOLDERS[section]}/{family}/{{experiment}}/{name}/{{chunk}}"
+        self.path = f"{'data' if section == 'data' else 'chunks'}/{family}/{{experiment}}/{name}/{{chunk}}"
 
     def part(self, wildcards):
-        return PROJECT.part(self.family, wildcards.experiment, self.name)
+        return PROJECT.experiments[self.family][wildcards.experiment].parts[self.name]
 
     def data(self, wildcards):
-        return PROJECT.data_paths(self.part(wildcards), wildcards.chunk)
+        part = self.part(wildcards)
+        chunks = part.data_chunks(part.chunk[wildcards.chunk]) if part.reads else []
+        return [part.reads.path(RESULTS, chunk) for chunk in chunks]
 
     def spec(self, wildcards):
         part = self.part(wildcards)
-        return canonical_json(part.effective(part.chunk(wildcards.chunk)))
+        return canonical_json(part.effective(part.chunk[wildcards.chunk]))
 
     def code(self, wildcards):
-        return PROJECT.codes[self.family, wildcards.experiment, self.name]
+        return self.part(wildcards).code
 
     def command(self, wildcards, output, threads):
         file = experiment_file(self.family, wildcards.experiment)
@@ -103,8 +105,8 @@ def jobs():
     return [
         Jobs(family, section, name)
         for section in SECTIONS
-        for family in PROJECT.experiments
-        for name in PROJECT.names(family, section)
+        for family, experiments in PROJECT.experiments.items()
+        for name in sorted({name for item in experiments.values() for name in getattr(item, section)})
     ]
 
 

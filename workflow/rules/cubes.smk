@@ -1,13 +1,10 @@
 # One rule per family, such as smi_cube, joins the chunks of an experiment.
-CUBE_DIGESTS = PROJECT.cube_digests
-
-
 def chunks_of(family):
-    return lambda wildcards: PROJECT.chunk_paths(family, wildcards.experiment)
+    return lambda wildcards: PROJECT.experiments[family][wildcards.experiment].chunk_paths(RESULTS)
 
 
 def digest_of(family):
-    return lambda wildcards: CUBE_DIGESTS[family, wildcards.experiment]
+    return lambda wildcards: PROJECT.experiments[family][wildcards.experiment].digest(RUN.seed)
 
 
 def merge_command(family):
@@ -18,7 +15,7 @@ for family in PROJECT.experiments:
 
     rule:
         name:
-            PROJECT.rule_name(family, "cube")
+            load_family(family).rule("cube")
         input:
             chunks_of(family),
         output:

@@ -24,7 +24,7 @@ for made in jobs():
         params:
             spec=made.spec,
             code=made.code,
-            seed=PROJECT.seed,
+            seed=RUN.seed,
             command=made.command,
         message:
             made.message

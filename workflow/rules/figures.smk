@@ -10,11 +10,11 @@ for figure in PROJECT.figures.values():
         name:
             figure.name
         input:
-            PROJECT.figure_cubes(figure.name),
+            [cube.cube_path(RESULTS) for cube in figure.cubes.values()],
         output:
-            pdf=PROJECT.figure_paths(figure.name)[0],
+            pdf=figure.paths(RESULTS)[0],
             png=report(
-                PROJECT.figure_paths(figure.name)[1],
+                figure.paths(RESULTS)[1],
                 caption="../report/_figure.rst",
                 category=figure.family,
                 labels={"figure": figure.title},
@@ -32,7 +32,7 @@ for figure in PROJECT.figures.values():
             mem_mb=1000,
             runtime=10,
         params:
-            digest=PROJECT.figure_digest(figure.name),
+            digest=figure.digest(RUN.seed),
             caption=text(figure.caption.read_text(encoding="utf-8")),
             command=drawn_by(figure),
         message:

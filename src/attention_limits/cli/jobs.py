@@ -8,64 +8,51 @@ from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.estimator import Experiment
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.project import RESULTS, part_folder, results_folder
+from attention_limits.pipeline.project import RESULTS, Run
 from attention_limits.pipeline.provenance import PACKAGE, has_module
 
 
-def run_command(
-    spec: Path,
-    estimator: str,
-    chunk: str | None,
-    output: Path | None,
-    scale: str,
-    seed: int,
-    results: str,
-    settings: dict,
-) -> None:
+def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | None, run: Run) -> None:
     """Compute one chunk, or all chunks of an estimator whose files are missing, damaged, or made with another seed or code."""
-    experiment = _ready(spec, scale, settings)
+    experiment = _ready(spec, run)
     part = experiment.parts.get(estimator)
     if part is None:
         raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.parts)}"])
-    try:
-        chosen = part.chunks if chunk is None else [part.chunk(chunk)]
-    except KeyError:
-        names = ", ".join(item.name for item in part.chunks)
-        raise SpecError([f"{spec}: --chunk: {chunk!r}: not a chunk at scale {scale}; allowed: {names}"]) from None
+    if chunk is not None and chunk not in part.chunk:
+        allowed = f"not a chunk at scale {run.scale}; allowed: {', '.join(part.chunk)}"
+        raise SpecError([f"{spec}: --chunk: {chunk!r}: {allowed}"])
     if output is not None and chunk is None:
         raise SpecError(["--output: is the file of one chunk; give --chunk too"])
 
     from attention_limits.pipeline.chunks import is_current, run_chunk
-    from attention_limits.pipeline.digests import point_digest
 
-    folder = results_folder(results, scale)
-    # The workflow gives the chunk, and only if its file is not current.
-    points = point_digest(part, seed) if chunk is None else None
-    for item in chosen:
-        path = output or Path(part_folder(folder, part), f"{item.name}.nc")
-        if points and is_current(path, part, item, points):
+    for item in part.chunks if chunk is None else [part.chunk[chunk]]:
+        path = output or Path(part.path(run.folder, item))
+        # The workflow gives the chunk, and only if its file is not current.
+        if chunk is None and is_current(path, part, item, run.seed):
             print(f"{path}: exists")
             continue
-        computed = run_chunk(experiment, part, item, seed, path, folder)
+        computed = run_chunk(experiment, part, item, run.seed, path, run.folder)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
 
 
-def merge_command(spec: Path, output: Path | None, scale: str, seed: int, results: str, settings: dict) -> None:
+def merge_command(spec: Path, output: Path | None, run: Run) -> None:
     """Join all chunks of an experiment."""
-    experiment = _ready(spec, scale, settings)
+    experiment = _ready(spec, run)
 
-    from attention_limits.pipeline.merge import merge
+    from attention_limits.pipeline.chunks import merge
 
-    folder = results_folder(results, scale)
-    path = output or Path(folder, "cubes", experiment.family, f"{experiment.name}.nc")
-    config = [f"scale={scale}", f"seed={seed}", *([f"results={results}"] if results != RESULTS else [])]
-    merge(experiment, seed, folder, path, [*config, *([f"set={json.dumps(settings)}"] if settings else [])])
-    print(f"{path}: {sum(len(part.chunks) for part in experiment.estimators.values())} chunks")
+    path = output or Path(experiment.cube_path(run.folder))
+    config = [f"scale={run.scale}", f"seed={run.seed}"]
+    config += [f"results={run.results}"] if run.results != RESULTS else []
+    config += [f"set={json.dumps(run.set)}"] if run.set else []
+    merge(experiment, run.seed, run.folder, path, config)
+    print(f"{path}: {len(experiment.chunk_paths(run.folder))} chunks")
 
 
-def _ready(spec: Path, scale: str, settings: dict) -> Experiment:
+def _ready(spec: Path, run: Run) -> Experiment:
     """The experiment, with its required files in place."""
-    experiment = load_experiment(spec, scale, settings)
+    experiment = load_experiment(spec, run.scale, run.set)
     if missing := experiment.missing():
         raise SpecError([f"{spec}: requires: {line}" for line in missing])
     return experiment

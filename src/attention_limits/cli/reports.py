@@ -1,4 +1,4 @@
-"""Commands that print and change nothing: check, list, summary, show."""
+"""Commands that read the project and its results: check, list, summary, show, audit."""
 
 import json
 import sys
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.experiment import SCALES, load_experiment
-from attention_limits.pipeline.files import canonical_json
-from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.files import replacing
+from attention_limits.pipeline.project import Run, load_project
 
 
 def check_command(files: list[Path]) -> None:
@@ -27,99 +27,88 @@ def check_command(files: list[Path]) -> None:
         raise SpecError(problems)
 
 
-def list_command(project: Path, scale: str, seed: int, results: str, settings: dict) -> None:
+def list_command(project: Path, run: Run) -> None:
     """Print every experiment with the number of its files that exist, and every figure; nothing is opened."""
-    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results, "set": settings})
+    loaded = load_project(project, run.plain())
     for note in loaded.notes():
         print(note, file=sys.stderr)
 
     def there(paths: list[str]) -> str:
         return f"{sum(Path(path).exists() for path in paths)} of {len(paths)}"
 
-    for family, experiments in loaded.experiments.items():
-        for name, experiment in experiments.items():
-            path, chunks = loaded.cube_path(family, name), loaded.chunk_paths(family, name)
-            print(f"cube    {there([path])}  {path}  ({there(chunks)} chunks)  {experiment.title}")
-    for name, figure in loaded.figures.items():
-        paths = loaded.figure_paths(name)
+    for experiment in loaded.all():
+        path, chunks = experiment.cube_path(run.folder), experiment.chunk_paths(run.folder)
+        print(f"cube    {there([path])}  {path}  ({there(chunks)} chunks)  {experiment.title}")
+    for figure in loaded.figures.values():
+        paths = figure.paths(run.folder)
         print(f"figure  {there(paths)}  {paths[0]}  {figure.title}")
 
 
-def summary_command(project: Path, scale: str, seed: int, results: str, settings: dict) -> None:
+def summary_command(project: Path, run: Run) -> None:
     """Print the number of unconverged points of each cube, and the paths of the results."""
     from attention_limits.pipeline.cubes import read, remake
 
-    loaded = load_project(project, {"scale": scale, "seed": seed, "results": results, "set": settings})
+    loaded = load_project(project, run.plain())
     lines, damaged = [], []
-    for family, experiments in loaded.experiments.items():
-        for path in (Path(loaded.cube_path(family, name)) for name in experiments):
-            try:
-                cube = read(path, remake(path)) if path.exists() else {}
-            except CubeError as error:
-                damaged += error.problems
-                continue
-            for estimator, count, points in _unconverged(cube):
-                if count:
-                    lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {estimator}' if estimator else ''}")
+    for path in (Path(experiment.cube_path(run.folder)) for experiment in loaded.all()):
+        try:
+            cube = read(path, remake(path)) if path.exists() else {}
+        except CubeError as error:
+            damaged += error.problems
+            continue
+        for estimator, count, points in _unconverged(cube):
+            if count:
+                lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {estimator}' if estimator else ''}")
     print("\n".join(["points not converged, marked in the figures:", *lines] if lines else ["all points converged"]))
-    made = [loaded.figure_paths(name)[0] for name in loaded.figures]
-    print(
-        "\n".join(
-            ["figures; each PDF has a PNG of the same name:", *(f"  {path}" for path in made if Path(path).exists())]
-        )
-    )
-    for what, path in (
-        ("audit of published numbers", "audit.md"),
-        ("report", "report.html"),
-        ("all cubes", "explorer.html"),
-    ):
-        if Path(loaded.results, path).exists():
-            print(f"{what}: {loaded.results}/{path}")
-    print("\n".join(damaged), end="\n" if damaged else "")
+    print("figures; each PDF has a PNG of the same name:")
+    made = [figure.paths(run.folder)[0] for figure in loaded.figures.values()]
+    print("".join(f"  {path}\n" for path in made if Path(path).exists()), end="")
+    others = {"audit.md": "audit of published numbers", "report.html": "report", "explorer.html": "all cubes"}
+    for name, text in others.items():
+        if Path(run.folder, name).exists():
+            print(f"{text}: {run.folder}/{name}")
+    print("".join(f"{problem}\n" for problem in damaged), end="")
 
 
 def show_command(cube: Path) -> None:
-    """Print title, specification, coordinates, variables with ranges, and unconverged points of a cube."""
+    """Print the attributes, the dimensions and the variables of a cube, and its unconverged points."""
     from attention_limits.pipeline.cubes import read, remake
 
-    dataset = read(cube, repair=remake(cube))
-    attributes = dataset.attrs
-    print(f"{attributes['title']}\n{attributes['summary']}\nsource: {attributes['source']}")
-    print(f"root seed {attributes['root_seed']}; versions {attributes['versions']}")
-    spec = json.loads(attributes["spec"])
-    for name, part in spec.get("estimators", {spec.get("estimator"): spec}).items():
-        print(f"estimator {name}: model {canonical_json(part['model'])}, solver {canonical_json(part['solver'])}")
-    for name, array in dataset.coords.items():
-        print(f"coordinate {name} {_extent(array)}; {array.attrs['long_name']}: {array.attrs['definition']}")
-    for name, array in dataset.data_vars.items():
-        print(f"variable {name} {tuple(array.dims)}: {_extent(array)}")
-        print("    " + "; ".join(array.attrs[key] for key in ("symbol", "long_name", "normalisation", "source")))
+    dataset = read(cube, remake(cube))
+    dataset.info(sys.stdout)
+    print()
     for estimator, count, points in _unconverged(dataset):
         print(f"{count} of {points} points{f' of {estimator}' if estimator else ''} not converged")
 
 
-def _extent(array) -> str:
-    if array.dtype.kind not in "fiub":
-        return ", ".join(map(str, array.values.ravel()[:5]))
-    values = array.astype(float)
-    missing = int(values.isnull().sum())
-    note = f", {missing} of {array.size} missing" if missing else ""
-    return f"{values.min().item():.6g} … {values.max().item():.6g}{note}"
+def audit_command(project: Path, families: list[str], output: Path, run: Run) -> None:
+    """Compare published numbers with ours; write a table, and the same as JSON. A number without its cubes is "not computed"."""
+    if output.suffix != ".md":
+        raise SpecError([f"--output: {output}: must end in .md"])
+    loaded = load_project(project, {**run.plain(), "families": families or "all"})
+
+    from attention_limits.pipeline.audit import compare, counts, full_table, load_published
+    from attention_limits.pipeline.cubes import read, remake
+
+    rows = []
+    for entry in load_published(project, loaded.experiments):
+        paths = [Path(loaded.experiments[entry.family][name].cube_path(run.folder)) for name in entry.cubes]
+        rows.append(compare(entry, {path.stem: read(path, remake(path)) for path in paths if path.exists()}))
+    data = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+    for path, text in ((output, full_table(rows)), (output.with_suffix(".json"), data)):
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    print(f"{output}: {counts(rows)}")
 
 
 def _unconverged(cube) -> list[tuple[str, int, int]]:
-    """Estimator, number of points that did not converge, number of points, for every variable of convergence.
+    """Estimator, number of points that did not converge, number of points, for every flag of convergence of a cube."""
+    from attention_limits.pipeline.layout import is_flag
 
-    These are `converged`, `held_converged` and similar names, `escaped`, and `finite`.
-    """
     found = []
-    for name in map(str, cube):
-        if "converged" not in name and name not in ("escaped", "finite"):
-            continue
-        array = cube[name].astype(float)
-        owners = array.estimator.values.tolist() if "estimator" in array.dims else [array.attrs.get("estimator", "")]
-        for owner in owners:
-            part = array.sel(estimator=owner) if "estimator" in array.dims else array
-            if points := int(part.count()):
-                found.append((owner, int((part == 0).sum()), points))
+    for array in (cube[name].astype(float) for name in cube if is_flag(str(name))):
+        parts = {array.attrs.get("estimator", ""): array}
+        if "estimator" in array.dims:
+            parts = {name: array.sel(estimator=name) for name in array.estimator.values.tolist()}
+        found += [(name, int((part == 0).sum()), int(part.count())) for name, part in parts.items() if part.count()]
     return found

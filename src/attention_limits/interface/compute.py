@@ -13,15 +13,12 @@ import xarray as xr
 from attention_limits.interface.extras import missing
 from attention_limits.interface.given import objects_of, with_names
 from attention_limits.pipeline import cubes
-from attention_limits.pipeline.chunks import is_current, run_chunk
-from attention_limits.pipeline.digests import point_digest
+from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiment import Family, experiment_of, load_family
 from attention_limits.pipeline.grid import single
-from attention_limits.pipeline.merge import merge
 from attention_limits.pipeline.progress import progress
-from attention_limits.pipeline.project import part_folder
 from attention_limits.pipeline.specification import fields
 
 
@@ -167,11 +164,10 @@ def _without(problem: str, prefixes: Iterable[str]) -> str:
 
 def _run(made: Experiment, part: Estimator, seed: int, results: str, workers: int) -> None:
     """Compute the chunks of an estimator, or of data, that the folder does not hold."""
-    points = point_digest(part, seed)
     jobs = []
     for chunk in part.chunks:
-        path = Path(part_folder(results, part), f"{chunk.name}.nc")
-        if not is_current(path, part, chunk, points):
+        path = Path(part.path(results, chunk))
+        if not is_current(path, part, chunk, seed):
             jobs.append((made, part, chunk, seed, path, results))
     if workers == 1:
         for job in jobs:

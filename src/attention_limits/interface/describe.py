@@ -31,7 +31,7 @@ def estimators() -> pd.DataFrame:
                     "estimator": f"{family.name}.{name}",
                     "rule": f"{family.prefix}_{name}",
                     "computes": _first_paragraph(schema),
-                    "reads": allowed_values(schema, reads) if reads else "",
+                    "reads": allowed_values(reads) if reads else "",
                 }
             )
     return pd.DataFrame(rows).set_index("estimator")
@@ -49,57 +49,42 @@ def describe(estimator: str) -> pd.DataFrame:
     schema = json_schema(found[own])
     rows = []
     for section in SECTIONS:
-        node = resolved(schema, schema["properties"][section])
-        rows += [{"section": section, **row} for row in keys(schema, node, scanned=section == "grid")]
+        node = schema["properties"][section]
+        rows += [{"section": section, **row} for row in keys(node, scanned=section == "grid")]
     return pd.DataFrame(rows, columns=["section", "key", "allowed", "default", "meaning"]).set_index("key")
 
 
-def keys(schema: dict, node: dict, prefix: str = "", *, scanned: bool = False) -> Iterator[dict[str, str]]:
+def keys(node: dict, prefix: str = "", *, scanned: bool = False) -> Iterator[dict[str, str]]:
     """`key`, `allowed`, `default` and `meaning` of each key of a mapping, and of each member of a union.
 
-    `schema` is the JSON Schema that holds `node`, `prefix` stands before each key, and the values of a grid are axes (`scanned`).
+    `node` is its JSON Schema, `prefix` stands before each key, and the values of a grid are axes (`scanned`).
     """
-    for key, written in node.get("properties", {}).items():
-        item = resolved(schema, written)
+    for key, item in node.get("properties", {}).items():
         yield {
             "key": f"{prefix}{key}",
-            "allowed": allowed_values(schema, item["items"] if scanned else item),
-            "default": default(written, key in node.get("required", [])),
-            "meaning": meaning(schema, item),
+            "allowed": allowed_values(item["items"] if scanned else item),
+            "default": default(item, key in node.get("required", [])),
+            "meaning": meaning(item),
         }
-        for kind, reference in item.get("discriminator", {}).get("mapping", {}).items():
-            member = resolved(schema, {"$ref": reference})
+        for kind, member in item.get("discriminator", {}).get("mapping", {}).items():
             own = {name: value for name, value in member["properties"].items() if name != "kind"}
-            for row in keys(schema, {**member, "properties": own}, f"{prefix}{key}."):
+            for row in keys({**member, "properties": own}, f"{prefix}{key}."):
                 yield {**row, "key": f"{row['key']} ({kind})"}
 
 
-def resolved(schema: dict, node: dict) -> dict:
-    """A `node` of a `schema` without references and without the alternative null; keys beside them win."""
-    if "$ref" in node:
-        found = resolved(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
-        return {**found, **{key: item for key, item in node.items() if key != "$ref"}}
-    members = [item for item in node.get("anyOf", []) if item.get("type") != "null"]
-    if len(members) == 1:
-        return {**resolved(schema, members[0]), **{key: item for key, item in node.items() if key != "anyOf"}}
-    return node
-
-
-def allowed_values(schema: dict, node: dict) -> str:
-    """The allowed values of a `node` of a `schema`, in words."""
-    node = resolved(schema, node)
+def allowed_values(node: dict) -> str:
+    """The allowed values of a `node` of a JSON Schema, in words."""
     if "discriminator" in node:
         key = node["discriminator"]["propertyName"]
         return f"a mapping with {key} one of {', '.join(node['discriminator']['mapping'])}"
     if "anyOf" in node:
-        return " or ".join(allowed_values(schema, item) for item in node["anyOf"])
+        return " or ".join(allowed_values(item) for item in node["anyOf"])
     text = in_words({key: item for key, item in node.items() if key != "description"})
-    return f"{text}, each {allowed_values(schema, node['items'])}" if node.get("type") == "array" else text
+    return f"{text}, each {allowed_values(node['items'])}" if node.get("type") == "array" else text
 
 
-def meaning(schema: dict, node: dict) -> str:
-    """The description of a `node` of a `schema`, else that of its items or of its class."""
-    node = resolved(schema, node)
+def meaning(node: dict) -> str:
+    """The description of a `node` of a JSON Schema, else that of its items or of its class."""
     return node.get("description") or node.get("items", {}).get("description", "")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.specification import Section, validated
+from attention_limits.pipeline.specification import Section, located, validated
 from attention_limits.pipeline.yaml_reader import read_yaml
 
 # Two numbers differ if their distance exceeds this many standard errors; one pair in 370 does by chance.
@@ -64,7 +64,7 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
         if not source.is_file():
             continue
         table, wrong = validated(Table, read_yaml(source))
-        found += [f"{source}: {'.'.join(keys) or 'file'}: {message}" for keys, message in wrong]
+        found += located(source, wrong)
         for entry in table.numbers if table else ():
             name, known = entry.quantity, cubes[family]
             if name in entries:

@@ -1,24 +1,22 @@
-"""Compute one chunk: copy the points that exist, compute the others, write the file."""
+"""Files of chunks. A job copies the points that exist, computes the others, and writes one file; a merge joins all files."""
 
 import functools
 import importlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 from attention_limits.pipeline import cubes
-from attention_limits.pipeline.combine import fill
-from attention_limits.pipeline.digests import chunk_attributes, chunk_code, point_digest
+from attention_limits.pipeline.combine import fill, union
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.grid import Chunk
-from attention_limits.pipeline.layout import annotate, common_attributes, write_atomic
-from attention_limits.pipeline.project import part_folder
+from attention_limits.pipeline.layout import annotate, common_attributes, cube_of, write_atomic
 from attention_limits.pipeline.provenance import versions
 from attention_limits.pipeline.streams import Streams
 
@@ -33,72 +31,79 @@ def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, 
     runs on full blocks that cover the other points. `results` is the folder of the scale; it contains the data that the estimator
     reads. Raises CubeError when these data are missing, and when the dataset of the estimator is not the requested one.
     """
-    attributes = chunk_attributes(part, chunk, point_digest(part, seed))
-    spec = part.effective(chunk)
+    attributes, spec = part.attributes(chunk, seed), part.effective(chunk)
     pieces, missing = _existing(spec, attributes["point_digest"], _other_files(part, chunk, output.parent))
-    computed = int(missing.sum())
-    if computed:
+    # The place of files and the way to open them decide no number, so the file does not contain them.
+    tools = {"project": str(part.project)}
+    if part.reads is not None:
+        tools["data"] = functools.partial(_point_of_data, part.reads, seed, results)
+    streams = Streams(seed, part.family, part.experiment)
+    for *grid, replicas in blocks(missing):
+        values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
+        asked = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
         run = importlib.import_module(part.module).run
-        streams = Streams(seed, part.family, part.experiment)
-        # The place of files and the way to open them decide no number, so the file does not contain them.
-        tools = {"project": str(part.project)}
-        if part.reads is not None:
-            tools["data"] = DataFiles(part.reads, seed, results)
-        for block in blocks(missing):
-            *grid, replicas = block
-            values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
-            asked = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
-            made = annotate(run({**asked, **tools}, streams), part.family, list(spec["grid"]))
-            axes = {**values, "replica": asked["replicas"]}
-            for name, wanted in axes.items():
-                if name not in made.coords or made[name].values.tolist() != wanted:
-                    raise CubeError(
-                        [f"{part.module}: run() returned other values of {name} than the requested {wanted}"]
-                    )
-            for name, array in made.items():
-                if array.dims[: len(axes)] != tuple(axes):
-                    raise CubeError(
-                        [f"{part.module}: the dimensions of {name} are {array.dims}, not {tuple(axes)} first"]
-                    )
-            pieces.append(made)
+        made = annotate(run({**asked, **tools}, streams), part.family, list(spec["grid"]))
+        for name, wanted in {**values, "replica": asked["replicas"]}.items():
+            if name not in made.coords or made[name].values.tolist() != wanted:
+                raise CubeError([f"{part.module}: run() returned other values of {name} than the requested {wanted}"])
+            for variable in made.values():
+                if name not in variable.dims:
+                    raise CubeError([f"{part.module}: {variable.name} has no dimension {name}"])
+        pieces.append(made)
     dataset = annotate(fill(pieces), part.family, list(spec["grid"]))
     dataset.attrs = {
         **common_attributes(experiment, seed, versions()),
         "title": f"{experiment.title}: {part.name}, part {chunk.name}",
         "spec": canonical_json(spec),
         **attributes,
-        "code_digest": chunk_code(part),
+        "code_digest": part.code,
     }
     write_atomic(dataset, output)
-    return computed
+    return int(missing.sum())
 
 
-def is_current(path: Path, part: Estimator, chunk: Chunk, points: str) -> bool:
-    """Whether `path` is a sound file of a chunk; `points` is the digest of its points."""
+def is_current(path: Path, part: Estimator, chunk: Chunk, seed: int) -> bool:
+    """Whether the file of a chunk exists, is sound, and was made with this specification, seed and code."""
     try:
-        cubes.read(path, cubes.remake(path), chunk_attributes(part, chunk, points))
+        cubes.read(path, "none needed", part.attributes(chunk, seed))
     except CubeError:
         return False
     return True
 
 
-class DataFiles:
-    """The data that one estimator reads, opened point by point. An instance is `spec["data"]` of its `run`."""
+def merge(experiment: Experiment, seed: int, results: str, output: Path, config: Sequence[str] = ()) -> None:
+    """Read every chunk of an experiment below the folder `results` of its scale, combine them and write the cube.
 
-    def __init__(self, data: Estimator, seed: int, results: str):
-        self._data, self._folder = data, Path(part_folder(results, data))
-        self._points = point_digest(data, seed)
+    A variable of several estimators gets the dimension `estimator`. Raises one CubeError for all missing, damaged and outdated
+    chunks, each with the command that makes it again (with the options `config`).
+    """
+    problems, parts = [], {}
+    for name, part in experiment.estimators.items():
+        read = []
+        for chunk in part.chunks:
+            path = Path(part.path(results, chunk))
+            try:
+                read.append(cubes.read(path, cubes.remake(path, config), part.attributes(chunk, seed)))
+            except CubeError as error:
+                problems += error.problems
+        if not problems:
+            axes = {**part.grid, "replica": list(range(part.replicas))}
+            parts[name] = fill(read, {**union(read), **{key: np.array(values) for key, values in axes.items()}})
+    if problems:
+        raise CubeError(problems)
+    write_atomic(cube_of(experiment, parts, seed, versions()), output)
 
-    def __call__(self, replica: int, **point: float) -> xr.Dataset:
-        """The dataset of one point, without the dimensions of the grid and the replica, in memory.
 
-        `point` holds the grid values of the estimator; keys that the data do not scan are ignored. Raises CubeError when the file
-        is missing, damaged or outdated.
-        """
-        chunk = Chunk({key: [point[key]] for key in self._data.grid}, [replica])
-        path = self._folder / f"{chunk.name}.nc"
-        dataset = cubes.read(path, cubes.remake(path), chunk_attributes(self._data, chunk, self._points))
-        return dataset.isel({**dict.fromkeys(self._data.grid, 0), "replica": 0}, drop=True)
+def _point_of_data(data: Estimator, seed: int, results: str, replica: int, **point: float) -> xr.Dataset:
+    """The dataset of one point of data, without the dimensions of the grid and the replica, in memory.
+
+    With its first three arguments it is `spec["data"]` of the estimator that reads the data. `point` holds the grid values of the
+    estimator; keys that the data do not scan are ignored. Raises CubeError when the file is missing, damaged or outdated.
+    """
+    chunk = Chunk({key: [point[key]] for key in data.grid}, [replica])
+    path = Path(data.path(results, chunk))
+    dataset = cubes.read(path, cubes.remake(path), data.attributes(chunk, seed))
+    return dataset.isel({**dict.fromkeys(data.grid, 0), "replica": 0}, drop=True)
 
 
 def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:
@@ -126,9 +131,8 @@ def _other_files(part: Estimator, chunk: Chunk, folder: Path) -> Iterator[Path]:
     """
     axes = {**chunk.grid, "replicas": chunk.replicas}
     pattern = re.compile("_".join(rf"{key}({_NUMBER})(?:-({_NUMBER}))?" for key in axes) + "_[0-9a-f]{8}")
-    planned = {item.name for item in part.chunks}
     for path in sorted(folder.glob("[!.]*.nc")):
-        ends = None if path.stem in planned else pattern.fullmatch(path.stem)
+        ends = None if path.stem in part.chunk else pattern.fullmatch(path.stem)
         if ends is None:
             continue
         spans = zip(axes.values(), ends.groups()[::2], ends.groups()[1::2], strict=True)

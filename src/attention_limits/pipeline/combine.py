@@ -82,28 +82,24 @@ def join(parts: Mapping[str, xr.Dataset], model: Mapping[str, Mapping], leading:
     for estimator, dataset in parts.items():
         for name in dataset.data_vars:
             owners.setdefault(str(name), []).append(estimator)
-    result = {}
+    pieces: dict[str, list[xr.Dataset]] = {}
     for name, estimators in owners.items():
-        if len(estimators) == 1:
-            result[name] = parts[estimators[0]][name].assign_attrs(estimator=estimators[0])
-            continue
-        scanned = {dim for estimator in estimators for dim in map(str, parts[estimator][name].dims)}
-        pieces = []
-        for estimator in estimators:
-            array = parts[estimator][name]
+        arrays = {estimator: parts[estimator][name] for estimator in estimators}
+        scanned = {dim for array in arrays.values() for dim in map(str, array.dims)}
+        for estimator, array in arrays.items() if len(arrays) > 1 else ():
             for dim in sorted(scanned - set(array.dims)):
                 if dim not in model[estimator]:
                     raise CubeError([f"{name}: has the dimension {dim} in another estimator and not in {estimator}"])
                 array = array.expand_dims({dim: [model[estimator][dim]]})
             array = array.expand_dims({"estimator": [estimator]})
             first = [dim for dim in leading if dim in array.dims]
-            trailing = [dim for dim in parts[estimators[0]][name].dims if dim not in first]
-            pieces.append(array.transpose(*first, *trailing).to_dataset(name=name))
-        result[name] = fill(pieces)[name]
-    coordinates = union(array.to_dataset(name=name) for name, array in result.items())
+            arrays[estimator] = array.transpose(*first, *(dim for dim in array.dims if dim not in first))
+        pieces[name] = [array.to_dataset(name=name) for array in arrays.values()]
     # Every variable spans the whole union of the grids, so that a cube has one axis of each name.
-    placed = {}
-    for name, array in result.items():
-        own = {dim: coordinates[dim] for dim in map(str, array.dims)}
-        placed[name] = fill([array.to_dataset(name=name)], own)[name].assign_attrs(array.attrs)
-    return xr.Dataset(placed)
+    coordinates = union(piece for found in pieces.values() for piece in found)
+    joined = {
+        name: fill(found, {dim: coordinates[dim] for dim in map(str, found[0].dims)})[name]
+        for name, found in pieces.items()
+    }
+    own = {name: {"estimator": names[0]} for name, names in owners.items() if len(names) == 1}
+    return xr.Dataset({name: array.assign_attrs(own.get(name, {})) for name, array in joined.items()})

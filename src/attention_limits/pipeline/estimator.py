@@ -1,4 +1,8 @@
-"""One experiment at one scale: its estimators, the data that they read, and the chunks that their jobs compute."""
+"""One experiment at one scale: its estimators, the data that they read, their chunks, their files and their digests.
+
+A digest covers everything that a file of the results depends on. Snakemake and the readers of a file compare digests. This module
+does not import numpy, because the workflow computes all digests at each start.
+"""
 
 import copy
 import functools
@@ -8,7 +12,8 @@ from pathlib import Path
 
 from attention_limits.pipeline.files import digest
 from attention_limits.pipeline.grid import Chunk, cut
-from attention_limits.pipeline.provenance import PACKAGE
+from attention_limits.pipeline.provenance import PACKAGE, code_digest, imported_modules
+from attention_limits.pipeline.registry import registry_module
 from attention_limits.pipeline.specification import Specification
 
 
@@ -50,13 +55,15 @@ class Estimator:
         """All jobs. They are cut at the first access, because there may be many and a job needs only its chunk."""
         return tuple(cut(self.grid, self.replicas, self.blocks))
 
-    def chunk(self, name: str) -> Chunk:
-        """The chunk with a name. Raises KeyError when there is none."""
-        return self._chunks_by_name[name]
-
     @functools.cached_property
-    def _chunks_by_name(self) -> dict[str, Chunk]:
+    def chunk(self) -> dict[str, Chunk]:
+        """The chunks by name."""
         return {chunk.name: chunk for chunk in self.chunks}
+
+    def path(self, results: str, chunk: Chunk) -> str:
+        """The file of a chunk below the folder `results` of the scale."""
+        section = "data" if self.is_data else "chunks"
+        return f"{results}/{section}/{self.family}/{self.experiment}/{self.name}/{chunk.name}.nc"
 
     def described(self) -> dict:
         """Model, grid, replicas and solver as plain data, with the name of the data that is read."""
@@ -77,10 +84,27 @@ class Estimator:
         }
         return copy.deepcopy(plain)
 
-    def point_digest(self, seed: int, code: str) -> str:
-        """Digest of everything that decides the numbers at one grid value and replica: equal digests, equal points."""
-        shared = [self.family, self.experiment, self._identity(), seed, code]
-        return digest(shared if self.reads is None else [*shared, self.reads._identity()])
+    @functools.cached_property
+    def code(self) -> str:
+        """Digest of all code that decides the numbers: the module, the random streams, the data that it reads.
+
+        It includes the bytes of required files and the modules of this package that they import. Raises ModuleNotFoundError when
+        the estimator has no module, and OSError when a required file is missing.
+        """
+        files = [*self.specification.code_files(self), *(self.project / name for name in self.requires)]
+        modules = {*self.specification.code_modules(self), *(name for file in files for name in imported_modules(file))}
+        own = code_digest(self.module, f"{PACKAGE}.pipeline.streams", *modules, extra_files=files)
+        return own if self.reads is None else digest([own, self.reads.code])
+
+    def attributes(self, chunk: Chunk, seed: int) -> dict[str, str]:
+        """The attributes that the file of a chunk has if it is current.
+
+        Points with equal `point_digest` have equal numbers at equal grid values and replicas, in any chunk.
+        """
+        points = [self.family, self.experiment, self._identity(), seed, self.code]
+        if self.reads is not None:
+            points.append(self.reads._identity())
+        return {"spec_digest": digest(self.effective(chunk)), "point_digest": digest(points)}
 
     def data_chunks(self, chunk: Chunk) -> list[Chunk]:
         """The chunks of the data that a chunk reads: one per point, without the grid keys that the data do not scan."""
@@ -125,6 +149,20 @@ class Experiment:
         """One line for each missing required file: its path, its content and its source."""
         there = {self.project / name: what for name, what in self.requires.items()}
         return [f"{path} is missing: save there {what}" for path, what in there.items() if not path.is_file()]
+
+    def cube_path(self, results: str) -> str:
+        """The file of the cube below the folder `results` of the scale."""
+        return f"{results}/cubes/{self.family}/{self.name}.nc"
+
+    def chunk_paths(self, results: str) -> list[str]:
+        """The files of all chunks that the cube joins."""
+        return [part.path(results, chunk) for part in self.estimators.values() for chunk in part.chunks]
+
+    def digest(self, seed: int) -> str:
+        """Digest of the cube: the specification, the texts, the seed, the code of its chunks and that of the layout."""
+        codes = [part.code for part in self.estimators.values()]
+        layout = code_digest(f"{PACKAGE}.pipeline.layout", registry_module(self.family))
+        return digest([self.effective(), self.title, self.description, seed, codes, layout])
 
     def effective(self) -> dict:
         """The whole specification as plain data, for the attributes of the merged cube."""

@@ -21,6 +21,7 @@ from attention_limits.pipeline.specification import (
     Specification,
     Values,
     fields,
+    located,
     validated,
 )
 from attention_limits.pipeline.yaml_reader import read_yaml
@@ -81,6 +82,10 @@ class Family:
     data: dict[str, type[DataSpecification]]
     estimators: dict[str, type[Specification]]
 
+    def rule(self, name: str) -> str:
+        """The name of the rule of an estimator or of data: prefix of the family, then name, as in smi_gamp."""
+        return name if name.startswith(f"{self.prefix}_") else f"{self.prefix}_{name}"
+
 
 def load_family(name: str) -> Family:
     """The family of a folder of the package. Raises ModuleNotFoundError when it has no `specs.py`."""
@@ -124,7 +129,7 @@ def experiment_of(path: Path, document: dict, scale: str = "laptop", settings: M
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
     if found:
-        raise SpecError([f"{path}: {'.'.join(keys) or 'file'}: {text}" for keys, text in dict.fromkeys(found)])
+        raise SpecError(located(path, dict.fromkeys(found)))
     return experiments[scale]
 
 

@@ -1,6 +1,6 @@
 """The figures of config/<family>/figures.yaml: the module that draws each, its caption, its cubes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +9,9 @@ from pydantic import Field
 
 from attention_limits.pipeline.estimator import Experiment
 from attention_limits.pipeline.experiment import load_family
-from attention_limits.pipeline.provenance import PACKAGE, SOURCE, has_module
-from attention_limits.pipeline.specification import Name, Section, validated
+from attention_limits.pipeline.files import digest
+from attention_limits.pipeline.provenance import PACKAGE, SOURCE, code_digest, has_module
+from attention_limits.pipeline.specification import Name, Section, located, validated
 from attention_limits.pipeline.yaml_reader import read_yaml
 
 
@@ -30,14 +31,22 @@ class FigureEntry(Section):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: its module, its cubes and its caption."""
+    """One figure: its module, its cubes (experiments by name) and its caption."""
 
     name: str
     family: str
     title: str
     module: str
-    cubes: tuple[str, ...]
+    cubes: dict[str, Experiment]
     caption: Path
+
+    def paths(self, results: str) -> list[str]:
+        """The two files, PDF and PNG, below the folder `results` of the scale."""
+        return [f"{results}/figures/{self.family}/{self.name}.{kind}" for kind in ("pdf", "png")]
+
+    def digest(self, seed: int) -> str:
+        """Digest of the code that draws the figure, and of its cubes."""
+        return digest([code_digest(self.module), {name: cube.digest(seed) for name, cube in self.cubes.items()}])
 
 
 def load_figures(
@@ -49,29 +58,28 @@ def load_figures(
     figures, found, prefix = {}, [], load_family(family).prefix
     for name, written in read_yaml(source).items():
         entry, wrong = validated(FigureEntry, written)
-        found += [f"{source}: {'.'.join((name, *keys))}: {text}" for keys, text in wrong]
+        found += located(source, wrong, name)
         if entry is None:
             continue
         known = [*experiments, *left_out]
         unknown = [cube for cube in entry.cubes if cube not in known]
         found += [f"{source}: {name}.cubes: {cube!r}: allowed: {', '.join(known)}" for cube in unknown]
-        present = [experiments[cube] for cube in entry.cubes if cube in experiments]
-        found += [
-            f"{source}: {name}.same_model: {text}" for key in entry.same_model for text in _differing(key, present)
-        ]
+        cubes = {cube: experiments[cube] for cube in entry.cubes if cube in experiments}
+        for key in entry.same_model:
+            found += [f"{source}: {name}.same_model: {text}" for text in _differing(key, cubes.values())]
         module = f"{PACKAGE}.{family}.figures.{entry.module or name}"
         caption = SOURCE / family / "figures" / f"{name}.rst"
-        figure = Figure(f"{prefix}_{name}", family, entry.title, module, tuple(entry.cubes), caption)
         if not has_module(module):
             found.append(f"{source}: {name}: no module {module}")
         if not caption.is_file():
             found.append(f"{source}: {name}: no caption {caption}")
-        if not left_out & set(entry.cubes):
+        if len(cubes) == len(entry.cubes):
+            figure = Figure(f"{prefix}_{name}", family, entry.title, module, cubes, caption)
             figures[figure.name] = figure
     return figures, found
 
 
-def _differing(key: str, experiments: list[Experiment]) -> list[str]:
+def _differing(key: str, experiments: Iterable[Experiment]) -> list[str]:
     """A message if a key of the model has different values in the estimators that have it."""
     values = {}
     for experiment in experiments:

@@ -1,7 +1,7 @@
 """The bytes of a data file: joins estimators, describes variables and coordinates, writes.
 
 The digest of a cube contains the code of this module and of the modules that it imports: no YAML and no schema. `cubes` reads
-the files, `merge` finds the chunks.
+the files, `chunks` finds them.
 """
 
 import errno
@@ -101,7 +101,7 @@ def common_attributes(experiment, seed: int, versions: dict[str, str]) -> dict[s
     }
 
 
-def cube_of(experiment, parts: dict[str, xr.Dataset], seed: int, versions: dict, cube_digest: str) -> xr.Dataset:
+def cube_of(experiment, parts: dict[str, xr.Dataset], seed: int, versions: dict) -> xr.Dataset:
     """The cube of an `Experiment` from the datasets of its estimators. Raises CubeError when they do not fit."""
     grid = list({key: None for part in experiment.estimators.values() for key in part.grid})
     models = {name: part.model for name, part in experiment.estimators.items()}
@@ -111,7 +111,7 @@ def cube_of(experiment, parts: dict[str, xr.Dataset], seed: int, versions: dict,
         **common_attributes(experiment, seed, versions),
         "spec": canonical_json(spec),
         "spec_digest": digest(spec),
-        "cube_digest": cube_digest,
+        "cube_digest": experiment.digest(seed),
     }
     return cube
 

@@ -1,27 +1,20 @@
 """The whole project at one scale and seed: its experiments and figures, and where their files are."""
 
-import functools
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from attention_limits.pipeline.digests import chunk_code, cube_digest
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import load_experiment, load_family
+from attention_limits.pipeline.estimator import Experiment
+from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.figures import Figure, load_figures
-from attention_limits.pipeline.files import digest
-from attention_limits.pipeline.provenance import code_digest
-from attention_limits.pipeline.specification import NAME, Name, Section, Whole, validated
+from attention_limits.pipeline.specification import NAME, Name, Section, Whole, located, validated
 from attention_limits.pipeline.yaml_reader import read_yaml, typed
 
 RESULTS = "results"
-# The folder of the files of each section of an experiment, below that of a scale's results.
-FOLDERS = {"data": "data", "estimators": "chunks"}
 # A path that is written into targets and wildcards of Snakemake.
 _Path = Annotated[
     str,
@@ -53,117 +46,38 @@ class Run(Section):
         Field(description="Changes of models: family, then name of the model, then key and value."),
     ] = {}
 
+    @property
+    def folder(self) -> str:
+        """The folder of all results of the scale: `smoke` has a separate one, `paper` extends the results of `laptop`."""
+        return f"{self.results}/smoke" if self.scale == "smoke" else self.results
+
 
 @dataclass(frozen=True)
 class Project:
     """Validated experiments (by family, then name) and figures of the selected families.
 
-    `base` is the folder of the results of all scales, `settings` the changes of models. `left_out` contains the experiments that
-    require a missing file; `experiments` and `figures` do not contain them or their figures.
+    `run` holds the options of the run. `left_out` contains the experiments that require a missing file; `experiments` and
+    `figures` do not contain them or their figures.
     """
 
-    scale: str
-    seed: int
-    base: str
-    settings: Mapping[str, Mapping]
+    run: Run
     experiments: dict[str, dict[str, Experiment]]
     figures: dict[str, Figure]
     left_out: tuple[Experiment, ...]
 
-    @property
-    def results(self) -> str:
-        """The folder of all results: `smoke` has a separate one, `paper` extends the results of `laptop`."""
-        return results_folder(self.base, self.scale)
+    def all(self) -> list[Experiment]:
+        """The experiments of all selected families."""
+        return [item for group in self.experiments.values() for item in group.values()]
 
-    def folder(self, part: Estimator) -> str:
-        """The folder of the files of an estimator or of data."""
-        return part_folder(self.results, part)
-
-    def chunk_paths(self, family: str, experiment: str) -> list[str]:
-        """The files of all chunks of an experiment."""
-        parts = self.experiments[family][experiment].estimators.values()
-        return [f"{self.folder(part)}/{chunk.name}.nc" for part in parts for chunk in part.chunks]
-
-    def data_paths(self, part: Estimator, chunk: str) -> list[str]:
-        """The files of the data that one chunk job reads; none when its estimator reads no data."""
-        if part.reads is None:
-            return []
-        return [f"{self.folder(part.reads)}/{item.name}.nc" for item in part.data_chunks(part.chunk(chunk))]
-
-    def cube_path(self, family: str, experiment: str) -> str:
-        """The file of one cube."""
-        return f"{self.results}/cubes/{family}/{experiment}.nc"
-
-    def figure_paths(self, name: str) -> list[str]:
-        """The two files of one figure, PDF and PNG."""
-        return [f"{self.results}/figures/{self.figures[name].family}/{name}.{kind}" for kind in ("pdf", "png")]
-
-    def figure_cubes(self, name: str) -> list[str]:
-        """The files of the cubes of one figure."""
-        figure = self.figures[name]
-        return [self.cube_path(figure.family, cube) for cube in figure.cubes]
-
-    def family_targets(self, family: str) -> list[str]:
-        """All cubes and figures of one family."""
-        cubes = [self.cube_path(family, name) for name in self.experiments[family]]
-        figures = [name for name, figure in self.figures.items() if figure.family == family]
-        return cubes + [path for name in figures for path in self.figure_paths(name)]
-
-    def targets(self) -> list[str]:
-        """All cubes and figures."""
-        return [path for family in self.experiments for path in self.family_targets(family)]
+    def targets(self, family: str) -> list[str]:
+        """The files of all cubes and figures of a family."""
+        cubes = [item.cube_path(self.run.folder) for item in self.experiments[family].values()]
+        figures = [figure for figure in self.figures.values() if figure.family == family]
+        return cubes + [path for figure in figures for path in figure.paths(self.run.folder)]
 
     def notes(self) -> list[str]:
         """One line for each experiment that is left out: the missing file, and where to put it."""
         return [f"{item.path}: left out, with its figures: {'; '.join(item.missing())}" for item in self.left_out]
-
-    def names(self, family: str, section: str) -> list[str]:
-        """The estimators, or the kinds of data (`section`), that the experiments of a family use."""
-        used = {name for item in self.experiments[family].values() for name in getattr(item, section)}
-        return sorted(used)
-
-    def rule_name(self, family: str, name: str) -> str:
-        """The name of the rule of an estimator or of data: prefix of the family, then name, as in smi_gamp."""
-        prefix = load_family(family).prefix
-        return name if name.startswith(f"{prefix}_") else f"{prefix}_{name}"
-
-    def part(self, family: str, experiment: str, name: str) -> Estimator:
-        """An estimator of an experiment, or data of it."""
-        return self.experiments[family][experiment].parts[name]
-
-    @functools.cached_property
-    def codes(self) -> dict[tuple[str, str, str], str]:
-        """The code digest of every estimator and every kind of data, by family, experiment and name."""
-        return {
-            (item.family, item.name, name): chunk_code(part)
-            for item in self._all()
-            for name, part in item.parts.items()
-        }
-
-    @functools.cached_property
-    def cube_digests(self) -> dict[tuple[str, str], str]:
-        """The digest of every cube, by family and experiment."""
-        return {(item.family, item.name): cube_digest(item, self.seed) for item in self._all()}
-
-    def figure_digest(self, name: str) -> str:
-        """The digest of one figure: the code that draws it, and the digests of its cubes."""
-        figure = self.figures[name]
-        cubes = {cube: self.cube_digests[figure.family, cube] for cube in figure.cubes}
-        return digest([code_digest(figure.module), cubes])
-
-    def _all(self) -> list[Experiment]:
-        return [item for group in self.experiments.values() for item in group.values()]
-
-
-def results_folder(base: str, scale: str) -> str:
-    """The folder of all results of a scale below the folder `base` of all results."""
-    return f"{base}/smoke" if scale == "smoke" else base
-
-
-def part_folder(results: str, part: Estimator) -> str:
-    """The folder, below that of a scale's results, of the files of an estimator or of data."""
-    section = "data" if part.is_data else "estimators"
-    return f"{results}/{FOLDERS[section]}/{part.family}/{part.experiment}/{part.name}"
 
 
 def load_project(root: Path, config: dict | None = None) -> Project:
@@ -177,7 +91,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     source = folder / "config.yaml"
     run, wrong = validated(Run, read_yaml(source) if config is None else config)
     if wrong:
-        raise SpecError([f"{source}: {'.'.join(keys) or 'file'}: {text}" for keys, text in wrong])
+        raise SpecError(located(source, wrong))
     families = sorted(path.parent.name for path in folder.glob("*/experiments"))
     found = [
         f"{source}: {key}: {name!r}: no folder {folder / name / 'experiments'}"
@@ -212,4 +126,4 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         figures |= mine
     if found:
         raise SpecError(found)
-    return Project(run.scale, run.seed, run.results, run.set, experiments, figures, tuple(left_out))
+    return Project(run, experiments, figures, tuple(left_out))

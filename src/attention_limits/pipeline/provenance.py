@@ -37,10 +37,26 @@ def closure(module: str) -> tuple[str, ...]:
     found, open_ = set(), [module]
     while open_:
         name = open_.pop()
-        if name not in found and name not in INERT:
+        if name not in found:
             found.add(name)
-            open_ += _imports(name)
-    return tuple(sorted(found))
+            open_ += _module(name)[0]
+    return tuple(sorted(found - INERT))
+
+
+@functools.cache
+def _module(name: str) -> tuple[set[str], str]:
+    """The modules that importing a module executes first or may execute, and the digest of its code alone."""
+    file, parent = _file(name), name.rpartition(".")[0]
+    tree = ast.parse(file.read_bytes())
+    package = name if file.name == "__init__.py" else parent
+    imported = {parent} if name in INERT else {parent, *_named(tree, package.split("."))}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise):
+            node.exc = node.cause = None
+        elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    code = hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+    return {other for other in imported if has_module(other)}, code
 
 
 def _file(module: str) -> Path | None:
@@ -65,18 +81,6 @@ def imported_modules(file: Path) -> list[str]:
     return sorted(name for name in _named(tree, []) if _file(name) is not None)
 
 
-def _imports(module: str) -> list[str]:
-    is_package = _file(module).name == "__init__.py"
-    here = module.split(".") if is_package else module.split(".")[:-1]
-    named = _named(ast.parse(_file(module).read_bytes()), here)
-    # The parents of every imported module run first.
-    parents = set()
-    for name in named | {module}:
-        parts = name.split(".")
-        parents |= {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
-    return sorted(name for name in parents if _file(name) is not None)
-
-
 def _named(tree: ast.Module, here: list[str]) -> set[str]:
     """Modules, and names in modules, that the imports of a module in the package `here` may refer to."""
     named = set()
@@ -99,25 +103,10 @@ def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> st
     names = sorted(set().union(*(closure(name) for name in (module, *more))))
     total = hashlib.sha256()
     for name in names:
-        total.update(f"{name} {_module_digest(name)}\n".encode())
+        total.update(f"{name} {_module(name)[1]}\n".encode())
     for file in sorted(Path(file) for file in extra_files):
         total.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()
-
-
-@functools.cache
-def _module_digest(name: str) -> str:
-    return hashlib.sha256(_plain_code(_file(name).read_bytes()).encode()).hexdigest()
-
-
-def _plain_code(source: bytes) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise):
-            node.exc = node.cause = None
-        elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
-    return ast.unparse(tree)
 
 
 def versions() -> dict[str, str]:

@@ -115,20 +115,41 @@ class Specification(DataSpecification):
     )
 
 
+def located(source: Path | str, problems: Iterable[Problem], *above: str) -> list[str]:
+    """One line for each problem: the file, the path of keys, which begins with `above`, and the message."""
+    return [f"{source}: {'.'.join((*above, *keys)) or 'file'}: {text}" for keys, text in problems]
+
+
 # pydantic has these names for the bounds of a number that a function looks at first.
 _STANDARD = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
 @functools.cache
 def json_schema(cls: type[BaseModel]) -> dict:
-    """The JSON Schema of a class."""
+    """The JSON Schema of a class without references, and without null beside one alternative.
 
-    def standard(node):
-        if isinstance(node, dict):
-            return {_STANDARD.get(key, key): standard(item) for key, item in node.items()}
-        return [standard(item) for item in node] if isinstance(node, list) else node
+    The mapping of a discriminator holds the schemas of the members of the union.
+    """
+    schema = cls.model_json_schema()
 
-    return standard(cls.model_json_schema())
+    def plain(node):
+        if not isinstance(node, dict):
+            return [plain(item) for item in node] if isinstance(node, list) else node
+        found = {_STANDARD.get(key, key): plain(item) for key, item in node.items() if key not in ("$ref", "$defs")}
+        if "propertyName" in node:
+            found["mapping"] = {kind: referred(path) for kind, path in node["mapping"].items()}
+        if "$ref" in node:
+            return {**referred(node["$ref"]), **found}
+        members = [item for item in found.get("anyOf", ()) if item != {"type": "null"}]
+        if len(members) == 1:
+            del found["anyOf"]
+            return {**members[0], **found}
+        return found
+
+    def referred(path):
+        return plain(schema["$defs"][path.rpartition("/")[2]])
+
+    return plain(schema)
 
 
 def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Problem]]:
@@ -162,12 +183,12 @@ def _problem(schema: dict, item: dict) -> Problem:
 
 def _walk(schema: dict, location: tuple) -> tuple[tuple[str, ...], dict, dict]:
     """The key path of an error, the schema of its value, and the schema of what holds it."""
-    keys, node, parent = [], _resolved(schema, schema), schema
+    keys, node, parent = [], schema, schema
     for key in location:
         tagged = node.get("discriminator", {}).get("mapping", {}).get(key)
         if tagged:
             # pydantic names the chosen member of a union; no such key was written.
-            node = _resolved(schema, {"$ref": tagged})
+            node = tagged
             continue
         if isinstance(key, str) and key not in node.get("properties", {}) and key not in node and "anyOf" in node:
             continue
@@ -175,20 +196,9 @@ def _walk(schema: dict, location: tuple) -> tuple[tuple[str, ...], dict, dict]:
         if inner is None:
             values = [node.get("additionalProperties"), *node.get("patternProperties", {}).values()]
             inner = node.get("items") if isinstance(key, int) else next(filter(None, values), None)
-        node = _resolved(schema, inner if isinstance(inner, dict) else {})
+        node = inner if isinstance(inner, dict) else {}
         keys.append(str(key))
     return tuple(keys), node, parent
-
-
-def _resolved(schema: dict, node: dict) -> dict:
-    if "$ref" in node:
-        found = schema["$defs"][node["$ref"].rpartition("/")[2]]
-        return {**found, **{key: item for key, item in node.items() if key != "$ref"}}
-    if "anyOf" in node:
-        members = [item for item in node["anyOf"] if item.get("type") != "null"]
-        if len(members) == 1:
-            return _resolved(schema, {**members[0], **{key: item for key, item in node.items() if key != "anyOf"}})
-    return node
 
 
 _TYPES = {

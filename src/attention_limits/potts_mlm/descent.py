@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+
+from attention_limits.potts_mlm import descent_kernels
 
 # Standard deviation of the initial weights: logits begin at about one tenth of their final size.
 START = 0.1
@@ -16,8 +17,17 @@ START = 0.1
 AGREEMENT = 1e-4
 # Pairs of steps and gradient changes that L-BFGS keeps. With 20 pairs it needs up to a third more iterations.
 MEMORY = 60
-# Numbers of iterations after which a descent with a known curvature changes the scales of its parameters.
-RESCALED = (30, 130, 330)
+# A descent with a known curvature computes it after FIRST iterations, and again after every EVERY further ones.
+FIRST, EVERY = 30, 100
+# A step ends where the objective has fallen by at least DECREASE of what the first slope promises, and the slope has shrunk to
+# STEEPNESS of it (Wolfe conditions).
+DECREASE, STEEPNESS = 1e-4, 0.9
+# Rounding of an objective, in units of its size, in double and in single precision.
+DOUBLE, SINGLE = 1e-13, 1e-7
+# Largest number of evaluations in one step.
+TRIALS = 20
+# A descent is at the limit of its rounding after so many iterations without a lower objective or a smaller gradient.
+IDLE = 10
 
 
 @dataclass(frozen=True)
@@ -45,43 +55,134 @@ class Descent:
 
 def descend(
     function: Callable, start, max_iterations: int, tolerance: float, memory: int = MEMORY, curvature: Callable | None = None,
+    single: Callable | None = None,
 ) -> Descent:  # fmt: skip
     """Minimise `function(parameters) -> (value, gradient)` from `start` (n,) by at most `max_iterations` iterations of L-BFGS.
 
-    Ends earlier when no component of the gradient exceeds `tolerance`. L-BFGS keeps `memory` pairs of steps and gradient changes.
-    With `curvature(parameters)`, a positive estimate (n,) of the diagonal of the Hessian, L-BFGS begins again after RESCALED
-    iterations, in parameters times the square root of the curvature there.
+    Parameters
+    ----------
+    function : callable
+    start : array (n,)
+    max_iterations : int
+    tolerance : float
+        The descent ends when no component of the gradient exceeds it.
+    memory : int
+        Pairs of steps and gradient changes that are kept.
+    curvature : callable, optional
+        `curvature(parameters)`, a positive estimate (n,) of the diagonal of the Hessian, used from iteration FIRST on.
+    single : callable, optional
+        `function` in single precision. It leads as far as its rounding permits, then `function` takes over; value and gradient
+        at the end are those of `function`.
     """
-    parameters, scale, done, norm = np.asarray(start), np.ones(len(start)), 0, np.inf
+    path = _Path(np.array(start, dtype=float), max_iterations, tolerance, memory, curvature)
+    if single is not None:
+        path.follow(single, SINGLE)
+    path.follow(function, DOUBLE)
+    return Descent(path.parameters, float(path.value), path.norm, path.iterations, path.norm <= tolerance)
 
-    def scaled(point, scale):
-        nonlocal norm
-        value, gradient = function(scale * point)
-        norm = float(np.abs(gradient).max())
-        return value, scale * gradient
 
-    def stop(intermediate_result):
-        # The line search ends at the point that it evaluated last.
-        if norm <= tolerance:
-            raise StopIteration
+class _Path:
+    """The state of a descent: place, objective and gradient there, iterations, and pairs of steps and gradient changes."""
 
-    ends = RESCALED if curvature else ()
-    for end in (*(end for end in ends if end < max_iterations), max_iterations):
-        if done:
-            scale = curvature(parameters) ** -0.5
-        outcome = minimize(
-            scaled, parameters / scale, args=(scale,), jac=True, method="L-BFGS-B", callback=stop,
-            options={
-                "maxiter": end - done, "maxfun": 2 * (end - done), "gtol": 0.0, "ftol": 0.0, "maxcor": memory,
-            },
-        )  # fmt: skip
-        parameters, done = scale * outcome.x, done + int(outcome.nit)
-        # After a failed line search scipy returns the gradient of the last trial point, which is not the best one.
-        value, gradient = function(parameters)
-        norm = float(np.abs(gradient).max())
-        if norm <= tolerance:
-            break
-    return Descent(parameters, float(value), norm, done, norm <= tolerance)
+    def __init__(self, parameters, max_iterations, tolerance, memory, curvature):
+        self.parameters, self.iterations = parameters, 0
+        self._limit, self._tolerance, self._curvature = max_iterations, tolerance, curvature
+        self._steps, self._changes = np.empty((2, memory, len(parameters)))
+        self._products, self._metric = np.empty(memory), np.ones(len(parameters))
+        self._pairs = self._oldest = 0
+
+    @property
+    def norm(self) -> float:
+        """Largest component of the gradient."""
+        return float(np.abs(self.gradient).max())
+
+    def follow(self, function, rounding):
+        """Iterate until the gradient, as `function` gives it, has the tolerance, or rounding hides all progress."""
+        self.value, self.gradient = function(self.parameters)
+        lowest, idle = self.norm, 0
+        while self.norm > self._tolerance and self.iterations < self._limit and idle < IDLE:
+            before = self.value
+            if not self._step(function, rounding):
+                if not self._pairs:
+                    break
+                # The pairs may be of no use here: begin again along the gradient.
+                self._pairs = 0
+                continue
+            self.iterations += 1
+            progress = self.norm < lowest or before - self.value > rounding * abs(before)
+            lowest, idle = min(lowest, self.norm), 0 if progress else idle + 1
+            if self._curvature is not None and self.iterations % EVERY == FIRST:
+                self._metric = 1.0 / self._curvature(self.parameters)
+
+    def _step(self, function, rounding):
+        """One iteration; whether it found a lower point."""
+        way = np.empty_like(self.parameters)
+        descent_kernels.direction(
+            self.gradient, self._steps, self._changes, self._products, self._oldest, self._pairs, self._metric, way
+        )
+        slope = float(way @ self.gradient)
+        if not slope < 0.0:
+            return False
+        first = 1.0 if self._pairs else min(1.0, 1.0 / np.linalg.norm(way))
+        found = line_search(function, self.parameters, way, self.value, slope, first, rounding)
+        if found is None:
+            return False
+        length, value, gradient = found
+        memory = len(self._steps)
+        row = (self._oldest + self._pairs) % memory
+        np.multiply(way, length, out=self._steps[row])
+        np.subtract(gradient, self.gradient, out=self._changes[row])
+        product = float(self._steps[row] @ self._changes[row])
+        if product > 0.0:
+            self._products[row] = product
+            if self._pairs < memory:
+                self._pairs += 1
+            else:
+                self._oldest = (self._oldest + 1) % memory
+        self.parameters = self.parameters + self._steps[row]
+        self.value, self.gradient = value, gradient
+        return True
+
+
+def line_search(function, start, way, value, slope, first, rounding):
+    """A step along `way` (n,) from `start` (n,) that meets the weak Wolfe conditions: (length, value, gradient), or None.
+
+    `value` and `slope` < 0 are those at the start, `first` is the first length. Near a minimum, where the objective changes by
+    less than its `rounding`, the slopes alone decide (Hager and Zhang 2005, SIAM J. Optim. 16, 170).
+    """
+    low, low_value, low_slope = 0.0, value, slope
+    high = None
+    length = first
+    for _ in range(TRIALS):
+        here, gradient = function(start + length * way)
+        steep = float(way @ gradient)
+        falls = here <= value + DECREASE * length * slope
+        flat = here <= value + rounding * abs(value) and steep <= (2.0 * DECREASE - 1.0) * slope
+        if not (falls or flat):
+            high, high_value, high_slope = length, here, steep
+        elif steep < STEEPNESS * slope:
+            low, low_value, low_slope = length, here, steep
+        else:
+            return length, here, gradient
+        if high is None:
+            length *= 4.0
+        else:
+            length = _between(low, low_value, low_slope, high, high_value, high_slope)
+    return None
+
+
+def _between(low, low_value, low_slope, high, high_value, high_slope):
+    """The minimum of the cubic through two points and their slopes, at least a tenth of their distance from both."""
+    width = high - low
+    middle = low_slope + high_slope - 3.0 * (high_value - low_value) / width
+    square = middle**2 - low_slope * high_slope
+    part = 0.5
+    if np.isfinite(square) and square >= 0.0:
+        root = np.sqrt(square)
+        denominator = high_slope - low_slope + 2.0 * root
+        if denominator != 0.0:
+            part = 1.0 - (high_slope + root - middle) / denominator
+    return low + width * min(max(part, 0.1), 0.9)
 
 
 def agreeing(objectives, converged) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 
 from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.lane_products import product
 from attention_limits.numerics.lanes import full, load, store
 
 # Added to the variance of a layer norm.
@@ -25,120 +26,91 @@ EPSILON = np.float32(1e-5)
 
 
 @njit
-def _combine(w, w_at, w_step, x, x_at, x_step, row_step, terms, out, out_at, rows, accumulate):
-    """out[r] = sum_m w[m] x[m, r], all lanes; out is added to if `accumulate`.
+def _mix(theta, at, sum_step, row_step, bias, x, terms, out, rows, count):
+    """out[i, r] = b[r] + sum_m theta[m, r] x[i, m] of `count` tokens i.
 
-    w[m] is row w_at + m w_step of w, x[m, r] is row x_at + m x_step + r row_step of x, out[r] is row out_at + r of out.
+    theta[m, r] is entry at + m sum_step + r row_step, b[r] is entry bias + r. Without a bias, which is then negative, the sum is
+    added to out.
     """
-    zero = full(np.float32(0.0))
-    r = 0
-    while r + 4 <= rows:
-        first, second, third, fourth = zero, zero, zero, zero
-        if accumulate:
-            first, second = load(out, out_at + r), load(out, out_at + r + 1)
-            third, fourth = load(out, out_at + r + 2), load(out, out_at + r + 3)
-        for m in range(terms):
-            weight, place = load(w, w_at + m * w_step), x_at + m * x_step + r * row_step
-            first = first + weight * load(x, place)
-            second = second + weight * load(x, place + row_step)
-            third = third + weight * load(x, place + 2 * row_step)
-            fourth = fourth + weight * load(x, place + 3 * row_step)
-        store(out, out_at + r, first)
-        store(out, out_at + r + 1, second)
-        store(out, out_at + r + 2, third)
-        store(out, out_at + r + 3, fourth)
-        r += 4
-    while r < rows:
-        total = load(out, out_at + r) if accumulate else zero
-        for m in range(terms):
-            total = total + load(w, w_at + m * w_step) * load(x, x_at + m * x_step + r * row_step)
-        store(out, out_at + r, total)
-        r += 1
-
-
-@njit
-def _mix(theta, at, sum_step, row_step, bias, x, x_at, terms, out, out_at, rows):
-    """out[r] = b[r] + sum_m theta[m, r] x[m]; theta[m, r] is entry at + m sum_step + r row_step, b[r] is entry bias + r.
-
-    Without a bias, which is then negative, the sum is added to out.
-    """
-    r = 0
-    while r + 4 <= rows:
-        if bias >= 0:
-            first, second = full(theta[bias + r]), full(theta[bias + r + 1])
-            third, fourth = full(theta[bias + r + 2]), full(theta[bias + r + 3])
-        else:
-            first, second = load(out, out_at + r), load(out, out_at + r + 1)
-            third, fourth = load(out, out_at + r + 2), load(out, out_at + r + 3)
-        for m in range(terms):
-            value, place = load(x, x_at + m), at + m * sum_step + r * row_step
-            first = first + full(theta[place]) * value
-            second = second + full(theta[place + row_step]) * value
-            third = third + full(theta[place + 2 * row_step]) * value
-            fourth = fourth + full(theta[place + 3 * row_step]) * value
-        store(out, out_at + r, first)
-        store(out, out_at + r + 1, second)
-        store(out, out_at + r + 2, third)
-        store(out, out_at + r + 3, fourth)
-        r += 4
-    while r < rows:
-        total = full(theta[bias + r]) if bias >= 0 else load(out, out_at + r)
-        for m in range(terms):
-            total = total + full(theta[at + m * sum_step + r * row_step]) * load(x, x_at + m)
-        store(out, out_at + r, total)
-        r += 1
+    pairs, whole = count - count % 2, rows - rows % 4
+    for i in range(0, pairs, 2):
+        for r in range(0, whole, 4):
+            upper, lower = i * rows + r, (i + 1) * rows + r
+            if bias >= 0:
+                first, second = full(theta[bias + r]), full(theta[bias + r + 1])
+                third, fourth = full(theta[bias + r + 2]), full(theta[bias + r + 3])
+                fifth, sixth, seventh, eighth = first, second, third, fourth
+            else:
+                first, second = load(out, upper), load(out, upper + 1)
+                third, fourth = load(out, upper + 2), load(out, upper + 3)
+                fifth, sixth = load(out, lower), load(out, lower + 1)
+                seventh, eighth = load(out, lower + 2), load(out, lower + 3)
+            # Eight sums share six loads in each step.
+            for m in range(terms):
+                left, right = load(x, i * terms + m), load(x, (i + 1) * terms + m)
+                place = at + m * sum_step + r * row_step
+                weight = full(theta[place])
+                first, fifth = first + weight * left, fifth + weight * right
+                weight = full(theta[place + row_step])
+                second, sixth = second + weight * left, sixth + weight * right
+                weight = full(theta[place + 2 * row_step])
+                third, seventh = third + weight * left, seventh + weight * right
+                weight = full(theta[place + 3 * row_step])
+                fourth, eighth = fourth + weight * left, eighth + weight * right
+            store(out, upper, first)
+            store(out, upper + 1, second)
+            store(out, upper + 2, third)
+            store(out, upper + 3, fourth)
+            store(out, lower, fifth)
+            store(out, lower + 1, sixth)
+            store(out, lower + 2, seventh)
+            store(out, lower + 3, eighth)
+    for i in range(pairs, count):
+        for r in range(0, whole, 4):
+            upper = i * rows + r
+            if bias >= 0:
+                first, second = full(theta[bias + r]), full(theta[bias + r + 1])
+                third, fourth = full(theta[bias + r + 2]), full(theta[bias + r + 3])
+            else:
+                first, second = load(out, upper), load(out, upper + 1)
+                third, fourth = load(out, upper + 2), load(out, upper + 3)
+            for m in range(terms):
+                left, place = load(x, i * terms + m), at + m * sum_step + r * row_step
+                first = first + full(theta[place]) * left
+                second = second + full(theta[place + row_step]) * left
+                third = third + full(theta[place + 2 * row_step]) * left
+                fourth = fourth + full(theta[place + 3 * row_step]) * left
+            store(out, upper, first)
+            store(out, upper + 1, second)
+            store(out, upper + 2, third)
+            store(out, upper + 3, fourth)
+    for i in range(count):
+        for r in range(whole, rows):
+            total = full(theta[bias + r]) if bias >= 0 else load(out, i * rows + r)
+            for m in range(terms):
+                total = total + full(theta[at + m * sum_step + r * row_step]) * load(x, i * terms + m)
+            store(out, i * rows + r, total)
 
 
 @njit
 def dense(theta, at, inputs, outputs, x, out, count):
     """out = x W + b for `count` tokens; W (inputs, outputs) and then b stand in theta from `at` on. Returns the end of b."""
     bias = at + inputs * outputs
-    for i in range(count):
-        _mix(theta, at, outputs, 1, bias, x, i * inputs, inputs, out, i * outputs, outputs)
+    _mix(theta, at, outputs, 1, bias, x, inputs, out, outputs, count)
     return bias + outputs
 
 
 @njit
 def _outer(x, inputs, d_out, outputs, d_theta, at, count):
     """Add sum_i x[i, e] d_out[i, c] over `count` tokens to entry (e, c) of the matrix that begins at row `at` of d_theta."""
-    pairs, whole = inputs - inputs % 2, outputs - outputs % 4
-    for e in range(0, pairs, 2):
-        upper, lower = at + e * outputs, at + (e + 1) * outputs
-        for c in range(0, whole, 4):
-            first, second = load(d_theta, upper + c), load(d_theta, upper + c + 1)
-            third, fourth = load(d_theta, upper + c + 2), load(d_theta, upper + c + 3)
-            fifth, sixth = load(d_theta, lower + c), load(d_theta, lower + c + 1)
-            seventh, eighth = load(d_theta, lower + c + 2), load(d_theta, lower + c + 3)
-            for i in range(count):
-                left, right, place = load(x, i * inputs + e), load(x, i * inputs + e + 1), i * outputs + c
-                slope = load(d_out, place)
-                first, fifth = first + left * slope, fifth + right * slope
-                slope = load(d_out, place + 1)
-                second, sixth = second + left * slope, sixth + right * slope
-                slope = load(d_out, place + 2)
-                third, seventh = third + left * slope, seventh + right * slope
-                slope = load(d_out, place + 3)
-                fourth, eighth = fourth + left * slope, eighth + right * slope
-            store(d_theta, upper + c, first)
-            store(d_theta, upper + c + 1, second)
-            store(d_theta, upper + c + 2, third)
-            store(d_theta, upper + c + 3, fourth)
-            store(d_theta, lower + c, fifth)
-            store(d_theta, lower + c + 1, sixth)
-            store(d_theta, lower + c + 2, seventh)
-            store(d_theta, lower + c + 3, eighth)
-        for row, feature in ((upper, e), (lower, e + 1)):
-            _combine(x, feature, inputs, d_out, whole, outputs, 1, count, d_theta, row + whole, outputs - whole, True)
-    if pairs < inputs:
-        _combine(x, pairs, inputs, d_out, 0, outputs, 1, count, d_theta, at + pairs * outputs, outputs, True)
+    product(x, 1, inputs, d_out, outputs, 1, count, d_theta, at, inputs, outputs, True)
 
 
 @njit
 def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
     """Add the gradient of `dense` in x to d_x, and that in W and b to d_theta."""
     bias = at + inputs * outputs
-    for i in range(count):
-        _mix(theta, at, 1, outputs, -1, d_out, i * outputs, outputs, d_x, i * inputs, inputs)
+    _mix(theta, at, 1, outputs, -1, d_out, outputs, d_x, inputs, count)
     _outer(x, inputs, d_out, outputs, d_theta, at, count)
     for c in range(outputs):
         total = load(d_theta, bias + c)
@@ -151,14 +123,14 @@ def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
 def turn(theta, at, width, x, out):
     """out = W x of one token, for the square W that `dense` applies as x W."""
     clear(out, width)
-    _mix(theta, at, 1, width, -1, x, 0, width, out, 0, width)
+    _mix(theta, at, 1, width, -1, x, width, out, width, 1)
 
 
 @njit
 def turn_back(theta, at, width, x, d_out, d_x, d_theta):
     """The gradient of `turn` in x into d_x; that in W is added to d_theta."""
     clear(d_x, width)
-    _mix(theta, at, width, 1, -1, d_out, 0, width, d_x, 0, width)
+    _mix(theta, at, width, 1, -1, d_out, width, d_x, width, 1)
     _outer(d_out, width, x, width, d_theta, at, 1)
 
 
@@ -221,28 +193,27 @@ def softmax(x, at, count, scale):
 def attend(query, key, value, looks, seen, sites, width, asked):
     """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i."""
     scale = np.float32(1.0 / math.sqrt(width))
+    product(query, width, 1, key, 1, width, width, looks, 0, asked, sites, False)
     for i in range(asked):
-        _combine(query, i * width, 1, key, 0, 1, width, width, looks, i * sites, sites, False)
         softmax(looks, i * sites, sites, scale)
-        _combine(looks, i * sites, 1, value, 0, width, 1, sites, seen, i * width, width, False)
+    product(looks, sites, 1, value, width, 1, sites, seen, 0, asked, width, False)
 
 
 @njit
 def attend_back(query, key, value, looks, d_seen, d_query, d_key, d_value, d_looks, sites, width, asked):
     """The gradient of `attend` in query, key and value, into d_query, d_key and d_value; d_looks is scratch."""
     scale = full(np.float32(1.0 / math.sqrt(width)))
+    product(d_seen, width, 1, value, 1, width, width, d_looks, 0, asked, sites, False)
     for i in range(asked):
-        _combine(d_seen, i * width, 1, value, 0, 1, width, width, d_looks, i * sites, sites, False)
         mean = full(np.float32(0.0))
         for j in range(sites):
             mean = mean + load(looks, i * sites + j) * load(d_looks, i * sites + j)
         for j in range(sites):
             slope = load(looks, i * sites + j) * (load(d_looks, i * sites + j) - mean)
             store(d_looks, i * sites + j, scale * slope)
-        _combine(d_looks, i * sites, 1, key, 0, width, 1, sites, d_query, i * width, width, False)
-    for j in range(sites):
-        _combine(looks, j, sites, d_seen, 0, width, 1, asked, d_value, j * width, width, False)
-        _combine(d_looks, j, sites, query, 0, width, 1, asked, d_key, j * width, width, False)
+    product(d_looks, sites, 1, key, width, 1, sites, d_query, 0, asked, width, False)
+    product(looks, 1, sites, d_seen, width, 1, asked, d_value, 0, sites, width, False)
+    product(d_looks, 1, sites, query, width, 1, asked, d_key, 0, sites, width, False)
 
 
 @njit

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.potts_mlm import factored_kernels
+from attention_limits.potts_mlm import factored_kernels, single_kernels
 from attention_limits.potts_mlm.descent import START, descend
 
 ATTENTIONS = ("raw", "softmax")
@@ -90,6 +90,7 @@ def fit(
     found = descend(
         lambda flat: objective(flat, sequences, colors, attention, ridge), start, max_iterations, tolerance,
         curvature=scales if attention == "raw" else None,
+        single=lambda flat: objective(flat, sequences, colors, attention, ridge, single=True),
     )  # fmt: skip
     weights, transposed = _unpacked(found.parameters, sites, colors)
     return Fit(
@@ -103,7 +104,7 @@ def fit(
     )
 
 
-def objective(parameters, sequences, colors: int, attention: str, ridge: float) -> tuple[float, np.ndarray]:
+def objective(parameters, sequences, colors: int, attention: str, ridge: float, single: bool = False):
     """The regularised loss of `fit` and its gradient.
 
     Parameters
@@ -113,6 +114,8 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float) 
     sequences : int8 array (M, L), not checked here
     colors, attention, ridge
         C, and as in `fit`.
+    single : bool
+        The loss in single precision.
 
     Returns
     -------
@@ -124,7 +127,8 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float) 
     matrix = attention_of(weights, attention)
     gradient = np.empty_like(parameters)
     d_weights, d_values = _unpacked(gradient, sites, colors)
-    loss = factored_kernels.loss_and_gradient(matrix, values, sequences, d_weights, d_values)
+    kernel = single_kernels.factored if single else factored_kernels.loss_and_gradient
+    loss = kernel(matrix, values, sequences, d_weights, d_values)
     if attention == "softmax":
         d_weights[:] = softmax_pull_back(weights, d_weights)
     gradient += ridge * parameters

@@ -67,7 +67,7 @@ def train(
         done = []
         for step, rate in enumerate(rates):
             chosen = sequences[order[step * batch : (step + 1) * batch]]
-            loss, slope = objective(flat, chosen, colors, attention, 0.0)
+            loss, slope = objective(flat, chosen, colors, attention, 0.0, single=True)
             flat -= rate * sites * slope
             done.append(loss)
         if epoch + 1 in wanted:

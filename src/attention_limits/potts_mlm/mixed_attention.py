@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.potts_mlm import mixed_kernels
+from attention_limits.potts_mlm import mixed_kernels, single_kernels
 from attention_limits.potts_mlm.descent import START, descend
 
 
@@ -78,8 +78,9 @@ def fit(
     split = (directions + 1) * directions
     start = START * rng.standard_normal(split + colors**2)
     found = descend(
-        lambda flat: objective(flat, sequences, colors, mixing, softmax, ridge), start, max_iterations, tolerance
-    )
+        lambda flat: objective(flat, sequences, colors, mixing, softmax, ridge), start, max_iterations, tolerance,
+        single=lambda flat: objective(flat, sequences, colors, mixing, softmax, ridge, single=True),
+    )  # fmt: skip
     scores, transposed = _unpacked(found.parameters, directions, colors)
     loss = found.objective - 0.5 * ridge * found.parameters @ found.parameters
     return MixedFit(
@@ -93,15 +94,16 @@ def fit(
     )
 
 
-def objective(parameters, sequences, colors: int, mixing: float, softmax: bool, ridge: float):
+def objective(parameters, sequences, colors: int, mixing: float, softmax: bool, ridge: float, single: bool = False):
     """The regularised loss of `fit` and its gradient, in nats per site: float, array.
 
     `parameters` holds the scores ((d + 1) d entries) and V^T (C^2), flat; `sequences` (M, L) is int8 and not checked here;
-    `colors`, `mixing`, `softmax` and `ridge` are as in `fit`.
+    `colors`, `mixing`, `softmax` and `ridge` are as in `fit`; `single` takes the loss in single precision.
     """
     directions = max(colors, sequences.shape[1])
     gradient = np.empty_like(parameters)
-    loss = mixed_kernels.loss_and_gradient(
+    kernel = single_kernels.mixed if single else mixed_kernels.loss_and_gradient
+    loss = kernel(
         *_unpacked(parameters, directions, colors), sequences, mixing, softmax, *_unpacked(gradient, directions, colors)
     )
     gradient += ridge * parameters

@@ -19,8 +19,6 @@ from attention_limits.potts_mlm.pair_model import Ridge, Shape, composed, penalt
 # Numbers that L-BFGS keeps of each kind, steps and changes of the gradient: more would not stay in the cache.
 KEPT = 3 * 10**6
 FEWEST_PAIRS = 8
-# Tolerance of the fit whose singular values are a start.
-ROUGH = 1e-4
 # One site has so many couplings that more pairs cost more than the gradient.
 SITE_PAIRS = 10
 
@@ -48,7 +46,7 @@ class PairFit:
 
 def fit(
     sequences, weights, shape: Shape, ridge: Ridge, rng: np.random.Generator, *, pseudo_count: float = 1.0,
-    max_iterations: int = 1000, tolerance: float = 1e-5, spectral: bool = False,
+    max_iterations: int = 1000, tolerance: float = 1e-5, full: PairFit | None = None,
 ) -> PairFit:  # fmt: skip
     """Minimise (1 / (W L)) sum_mi w_m (-log p(s_mi | s_m,-i)) plus ridges by L-BFGS, W = sum_m w_m.
 
@@ -66,8 +64,8 @@ def fit(
     max_iterations : int
     tolerance : float
         Largest component of the gradient, nats per site, at which the fit has converged.
-    spectral : bool
-        Start free raw heads at the largest singular values of J (L^2, C^2), of a rough fit of the full model, instead.
+    full : PairFit, optional
+        Of the full model. Free raw heads start at the largest singular values of its J (L^2, C^2).
 
     Raises
     ------
@@ -88,23 +86,23 @@ def fit(
     # Equal sequences are one sequence with their weights together.
     distinct, places = np.unique(sequences, axis=0, return_inverse=True)
     together = np.bincount(places.ravel(), weights)
-    if spectral:
-        full = Shape(shape.sites, shape.colors, 0, full=True)
-        rough = np.concatenate([fields.ravel(), np.zeros(full.size - fields.size)])
-        rough = _descend_by_site(rough, full, distinct, together, ridge, max_iterations, ROUGH).parameters
-        _to_singular_values(full.split(rough)[1], *rest)
     if shape.full:
         found = _descend_by_site(start, shape, distinct, together, ridge, max_iterations, tolerance)
     else:
+        if full is not None:
+            _to_singular_values(full.couplings, *rest)
         memory = int(np.clip(KEPT // shape.size, FEWEST_PAIRS, MEMORY))
         found = descend(
-            lambda flat: objective(flat, shape, distinct, together, ridge), start, max_iterations, tolerance, memory
-        )
+            lambda flat: objective(flat, shape, distinct, together, ridge), start, max_iterations, tolerance, memory,
+            single=lambda flat: objective(flat, shape, distinct, together, ridge, single=True),
+        )  # fmt: skip
     fields, couplings = composed(found.parameters, shape)
     return PairFit(fields, couplings, found.objective - penalty(found.parameters, couplings, shape, ridge), found)
 
 
-def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge) -> tuple[float, np.ndarray]:
+def objective(
+    parameters, shape: Shape, sequences, weights, ridge: Ridge, single: bool = False
+) -> tuple[float, np.ndarray]:
     """The objective of `fit` and its gradient, in nats per site; arguments are not checked here.
 
     Parameters
@@ -113,11 +111,14 @@ def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge) -> tup
     shape, ridge
         As in `fit`.
     sequences : int8 array (M, L), weights : array (M,)
+    single : bool
+        All products in single precision.
 
     Returns
     -------
     float, array (shape.size,)
     """
+    parameters = parameters.astype(np.float32 if single else float)
     fields, couplings = composed(parameters, shape)
     gradient = np.empty_like(parameters)
     d_fields, *d_rest = shape.split(gradient)
@@ -127,7 +128,7 @@ def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge) -> tup
     def of_site(i):
         return pair_kernels.loss_and_gradient(i, padded[i], fields[i], sequences, weights, d_padded[i], d_fields[i])
 
-    scale = 1.0 / (weights.sum() * shape.sites)
+    scale = 1.0 / (float(weights.sum()) * shape.sites)
     loss = scale * sum(_over_sites(of_site, shape.sites))
     d_couplings = scale * d_padded[..., : shape.colors] + ridge.couplings * couplings
     d_fields *= scale
@@ -138,7 +139,7 @@ def objective(parameters, shape: Shape, sequences, weights, ridge: Ridge) -> tup
         pull_back(shape.split(parameters)[1:], d_couplings, d_rest, shape)
         for part, d_part in zip(shape.split(parameters)[1:], d_rest, strict=True):
             d_part += ridge.weights * part
-    return loss + penalty(parameters, couplings, shape, ridge), gradient
+    return loss + penalty(parameters, couplings, shape, ridge), gradient.astype(float)
 
 
 def _to_singular_values(couplings, attention, values):
@@ -158,18 +159,22 @@ def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, to
     scale = 1.0 / (weights.sum() * sites)
 
     def of_site(i):
-        def function(flat):
-            h, J = flat[:colors], flat[colors:].reshape(sites, colors, colors)
-            gradient, d_padded = np.empty_like(flat), pair_kernels.padded(J)
+        def function(flat, precision=float):
+            own = flat.astype(precision)
+            h, J = own[:colors], own[colors:].reshape(sites, colors, colors)
+            gradient, d_padded = np.empty_like(own), pair_kernels.padded(J)
             loss = pair_kernels.loss_and_gradient(
                 i, d_padded.copy(), h, sequences, weights, d_padded, gradient[:colors]
             )
-            gradient[:colors] = scale * gradient[:colors] + ridge.fields * h
-            gradient[colors:] = (scale * d_padded[..., :colors] + ridge.couplings * J).ravel()
-            return scale * loss + 0.5 * (ridge.fields * h @ h + ridge.couplings * np.vdot(J, J)), gradient
+            gradient[colors:] = d_padded[..., :colors].ravel()
+            h, J = flat[:colors], flat[colors:]
+            penalties = np.concatenate([ridge.fields * h, ridge.couplings * J])
+            return scale * loss + 0.5 * float(penalties @ flat), scale * gradient + penalties
 
         first = np.concatenate([part[i].ravel() for part in shape.split(start)])
-        return descend(function, first, max_iterations, tolerance, SITE_PAIRS)
+        return descend(
+            function, first, max_iterations, tolerance, SITE_PAIRS, single=lambda flat: function(flat, np.float32)
+        )
 
     found = _over_sites(of_site, sites)
     together = np.empty(shape.size)

@@ -45,10 +45,11 @@ def shape_of(sites: int, colors: int, heads: int, solver: dict) -> Shape:
     return Shape(sites, colors, heads, rank, attention, full)
 
 
-def fit_point(spec, streams, data, at, replica) -> Fits:
+def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
     """All fits of a point `at` of an experiment, to the training sequences of `data` and `replica` and their weights.
 
-    `spec` and `streams` are those of the estimator; its solver holds the keys of `specs_proteins.Fitting`.
+    `spec` and `streams` are those of the estimator; its solver holds the keys of `specs_proteins.Fitting`. `full_fits` keeps the
+    fit of the full model to each set of sequences, {(samples, replica): PairFit}: points with different heads share it.
     """
     solver = spec["solver"]
     sequences = training_set(streams, data, replica, at, int(at["samples"]))
@@ -57,12 +58,33 @@ def fit_point(spec, streams, data, at, replica) -> Fits:
     ridge = Ridge(solver["field_ridge"], solver["coupling_ridge"], solver["weight_ridge"])
     rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver["starts"])
     options = {key: solver[key] for key in ("pseudo_count", "max_iterations")}
-    tolerance = solver["tolerance"] * (FULL if shape.full else 1.0)
-    # Singular values have no meaning for products of factors and for softmax attention.
-    free = shape.rank is None and shape.attention == "raw" and not shape.convex
-    found = [
-        fit(sequences, weights, shape, ridge, rng, spectral=free and start == 0, tolerance=tolerance, **options)
-        for start, rng in enumerate(rngs)
-    ]
+
+    def full_fit():
+        key = (at["samples"], replica)
+        if key not in full_fits:
+            full = Shape(shape.sites, shape.colors, 0, full=True)
+            full_fits[key] = fit(
+                sequences,
+                weights,
+                full,
+                ridge,
+                streams.generator("start", replica),
+                tolerance=FULL * solver["tolerance"],
+                **options,
+            )
+        return full_fits[key]
+
+    if shape.full:
+        found = [full_fit()]
+    else:
+        # Singular values have no meaning for products of factors and for softmax attention.
+        free = shape.rank is None and shape.attention == "raw" and not shape.convex
+        found = [
+            fit(
+                sequences, weights, shape, ridge, rng, full=full_fit() if free and start == 0 else None,
+                tolerance=solver["tolerance"], **options,
+            )
+            for start, rng in enumerate(rngs)
+        ]  # fmt: skip
     starts = found * solver["starts"] if shape.convex else found
     return Fits(sequences, weights, shape, starts, int(np.argmin([item.descent.objective for item in starts])))

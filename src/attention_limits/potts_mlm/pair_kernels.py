@@ -19,7 +19,7 @@ WIDTH = 8
 def padded(couplings) -> np.ndarray:
     """A copy of couplings (..., C, C) whose last axis is filled with zeros up to a multiple of WIDTH, P: array (..., C, P)."""
     colors = couplings.shape[-1]
-    copy = np.zeros((*couplings.shape[:-1], -(-colors // WIDTH) * WIDTH))
+    copy = np.zeros((*couplings.shape[:-1], -(-colors // WIDTH) * WIDTH), dtype=couplings.dtype)
     copy[..., :colors] = couplings
     return copy
 
@@ -42,7 +42,7 @@ def loss_and_gradient(site, couplings, fields, sequences, weights, d_couplings, 
     site : int
         i.
     couplings : (L, C, P)
-        J_ij(a, b) at [j, b, a], padded; zero at j = i.
+        In double or single precision, as `fields` and `d_couplings`. J_ij(a, b) at [j, b, a], padded; zero at j = i.
     fields : (C,)
     sequences : int8 (M, L)
     weights : (M,)
@@ -51,7 +51,7 @@ def loss_and_gradient(site, couplings, fields, sequences, weights, d_couplings, 
     """
     count, sites = sequences.shape
     colors = len(fields)
-    logits = np.zeros(couplings.shape[2])
+    logits = np.zeros(couplings.shape[2], dtype=couplings.dtype)
     d_couplings[:] = 0.0
     d_fields[:] = 0.0
     total = 0.0

@@ -1,7 +1,7 @@
 """Whether a link is a function of one sequence with finite values and the symmetry that it declares.
 
 The symmetries are F(-z) = F(z), F(-z) = -F(z), and equal values for every order of the tokens; a target without a finite second
-moment has no information exponent (arXiv:2506.02651). This looks at seeded random fields and is quick; `expansion.decay_problem`
+moment has no information exponent (arXiv:2506.02651). This looks at seeded random fields and is quick; `second_moment`
 looks at the second moment.
 """
 

@@ -3,16 +3,15 @@
 import numpy as np
 
 from attention_limits.sequence_single_index.expansion_rules import (
-    RANGE,
     Expansion,
     adaptive_expansion,
     grid_expansion,
     lifted_expansion,
     polynomial_expansion,
     sobol_expansion,
-    with_square,
 )
 from attention_limits.sequence_single_index.links import Link
+from attention_limits.sequence_single_index.second_moment import decay_problem
 
 # Scramblings and nodes of the nets that check a quadrature, and of those that stand alone. Their errors are `_WIDTH` standard
 # errors: with 15 degrees of freedom one coefficient in 1e6 is outside.
@@ -103,26 +102,3 @@ def _checked(found, nets):
     floor = 1e-12 * np.sqrt(nets.square[0])
     spread = np.maximum(_WIDTH * nets.errors, floor), np.maximum(_WIDTH * nets.square_errors, floor)
     return _smaller(own, Expansion(nets.indices, nets.values, spread[0], nets.square, spread[1]))
-
-
-def decay_problem(link) -> str | None:
-    """Why the second moment of a `link` is infinite or out of reach, with an example, or None.
-
-    Its integrand must be negligible on the boundary of the range.
-    """
-    line = np.linspace(-RANGE, RANGE, 41)
-    plane = np.stack(np.meshgrid(*[line] * min(link.tokens, 2)), axis=-1).reshape(-1, min(link.tokens, 2))
-    points = np.zeros((len(plane) + len(line), link.tokens))
-    points[: len(plane), : plane.shape[1]] = plane
-    points[len(plane) :] = line[:, None]
-    size = with_square(link, points)[:, -1] * np.exp(-0.5 * np.sum(points**2, axis=1))
-    outside = np.max(np.abs(points), axis=1) >= RANGE
-    worst = int(np.argmax(np.where(outside, size, -1.0)))
-    if size[worst] <= 1e-9 * np.max(size):
-        return None
-    where = ", ".join(f"{value:g}" for value in points[worst])
-    norm = np.sqrt(with_square(link, points[[worst]])[0, -1])
-    return (
-        "the second moment of the link is infinite or out of reach: |F(z)|^2 times the normal density has not decayed at "
-        f"|z| = {RANGE:g}; |F({where})| = {norm:.4g}"
-    )

@@ -12,9 +12,8 @@ from scipy.integrate import cubature
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.hermite import gauss_hermite, hermite_values, multi_indices, tensor_coefficients
 from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.sequence_single_index.second_moment import RANGE
 
-# Beyond this the standard normal density is below 1e-22.
-RANGE = 10.0
 # Ends, below and above zero, of a second adaptive quadrature: its intervals end elsewhere.
 _OTHER_RANGE = 10.37, 10.93
 # Nodes per axis of the tensor grids: about 1e5 nodes in all.

@@ -8,8 +8,9 @@ import numpy as np
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.sequence_single_index.escape_law import escape_law
 from attention_limits.sequence_single_index.information_exponent import information_exponents
-from attention_limits.sequence_single_index.link_names import HERMITE
+from attention_limits.sequence_single_index.link_names import HERMITE, link_file
 from attention_limits.sequence_single_index.links import target_and_student
+from attention_limits.sequence_single_index.second_moment import decay_problem
 from attention_limits.sequence_single_index.specs_keys import MOST_COEFFICIENTS
 
 HEADS = ("target", "semantic", "positional")
@@ -65,6 +66,10 @@ def exponent_command(
     }  # fmt: skip
     try:
         links = target_and_student(point, Path())
+        for name, link in zip((target, student or target), links, strict=True):
+            problem = decay_problem(link) if link_file(name) else None
+            if problem:
+                raise ValueError(f"{name}: {problem}")
         found = information_exponents(*links, signs, order, untied, tolerance)
     except ValueError as error:
         raise SpecError([str(error)]) from None

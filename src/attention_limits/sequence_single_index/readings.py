@@ -85,3 +85,11 @@ def escape_exponent(cube, logarithms=0):
     """Exponent of `escape_law` of the `cube`, and its standard error, which is only statistical."""
     fit = escape_law(cube, logarithms)
     return fit.exponent, fit.error
+
+
+def diffusion_exponent(cube, low, high):
+    """Power of d of the median escape step of a `cube` of the diffusion, from the dimension `low` to `high`, and its error."""
+    ends = cube.sel(dimension=[low, high], quantile=0.5).squeeze()
+    median, error = ends.diffusion_quantile.values, ends.diffusion_quantile_error.values
+    span = np.log(high / low)
+    return float(np.log(median[1] / median[0]) / span), float(np.sum(error / median) / span)

@@ -3,12 +3,14 @@
 import math
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
 from attention_limits.sequence_single_index.geometry import gram_problem
-from attention_limits.sequence_single_index.link_files import load_function
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
+from attention_limits.sequence_single_index.links import named_link
+from attention_limits.sequence_single_index.second_moment import decay_problem
 from attention_limits.sequence_single_index.specs_keys import (
     MOST_COEFFICIENTS,
     AttentionGrid,
@@ -21,11 +23,15 @@ from attention_limits.sequence_single_index.specs_keys import (
     LandscapeGrid,
     LandscapeModel,
     LandscapeSolver,
+    LinkRunModel,
     LinkSGDGrid,
     LinkSGDModel,
     NodesSolver,
     PhaseGrid,
     PositionalSemanticModel,
+    PositionMinimaGrid,
+    PositionMinimaModel,
+    PositionMinimaSolver,
     SGDSolver,
     StrengthGrid,
     StrengthModel,
@@ -170,6 +176,23 @@ class TokenLines(Specification):
             yield ("model", "position"), "all numbers are zero; allowed: at least one other number"
 
 
+class PositionMinima(Specification):
+    """Computes all minima of the positional-semantic model for positional vectors in up to three directions, with errors."""
+
+    model: PositionMinimaModel
+    grid: PositionMinimaGrid
+    solver: PositionMinimaSolver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The matrix is one of scalar products, of rank one to three."""
+        gram = estimator.model["position"]
+        problem = gram_problem(gram, len(gram))
+        rank = 0 if problem else _rank(gram)
+        if problem or not 1 <= rank <= 3:
+            yield ("model", "position"), problem or f"the positional vectors span {rank} directions; allowed: 1 to 3"
+
+
 class LinearTheory(Specification):
     """Computes curvatures and gradient noise of attention SGD at the uninformed start, and P(|m| > |e|) at its escape."""
 
@@ -236,6 +259,16 @@ class LinkSGD(SGD, OfLinks):
                 yield ("model", "position"), problem
 
 
+class EscapeDiffusion(OfLinks):
+    """Computes the escape time of SGD of any tied student at large dimension, mean and quantiles, without a run."""
+
+    model: LinkRunModel
+    grid: LinkSGDGrid
+    replicas: Annotated[Literal[1], Field(description="Nothing is random: repetitions would be copies.")] = 1
+
+    hermite: ClassVar = ("target", "student")
+
+
 ESTIMATORS = {
     "landscape": Landscape,
     "information_exponent": InformationExponent,
@@ -243,13 +276,21 @@ ESTIMATORS = {
     "phase_diagram": PhaseDiagram,
     "phase_lines": PhaseLines,
     "token_lines": TokenLines,
+    "position_minima": PositionMinima,
     "linear_theory": LinearTheory,
     "attention_sgd": AttentionSGD,
     "tied_sgd": TiedSGD,
     "untied_sgd": UntiedSGD,
     "hermite_sgd": HermiteSGD,
     "link_sgd": LinkSGD,
+    "escape_diffusion": EscapeDiffusion,
 }
+
+
+def _rank(gram):
+    """Number of directions of vectors with these scalar products."""
+    values = np.linalg.eigvalsh(np.array(gram, dtype=float))
+    return int(np.sum(values > 1e-7 * max(values[-1], 1e-300)))
 
 
 def _one_key(estimator):
@@ -265,7 +306,9 @@ def _unsound(model, named, lengths, project):
             continue
         for tokens in sorted(set(lengths)):
             try:
-                load_function(model[key], int(tokens), project)
+                problem = decay_problem(named_link(model[key], int(tokens), project))
+                if problem:
+                    raise ValueError(f"{model[key]}: {problem}")
             except ValueError as error:
                 found.append((("model", key), f"with {tokens:g} tokens: {error}"))
                 break

@@ -141,8 +141,8 @@ class HermiteModel(Section):
     )] = 0.5  # fmt: skip
 
 
-class LinkSGDModel(LinksModel):
-    """Target and student that are functions of the fields of one sequence."""
+class LinkRunModel(LinksModel):
+    """Target and student that are functions of the fields of one sequence, and the numbers of their SGD."""
 
     target: Annotated[LinkName, Field(
         description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; relu_sum, full_attention or "
@@ -154,21 +154,10 @@ class LinkSGDModel(LinksModel):
     )]  # fmt: skip
     degree: Degree = 1
     tokens: Annotated[Whole, Field(ge=1, le=64, description="Number of tokens L of a sequence.")]
-    untied: Annotated[bool, Field(description="Whether every token of the student has its own weights.")] = False
     loss: Annotated[
         Literal["half_square", "square", "frobenius", "logistic"],
         Field(description="|y - f|^2 / 2, |y - f|^2, |y - f|, or sum_p log(1 + exp(-y_p f_p))."),
     ] = "half_square"
-    position: Annotated[
-        Literal["none", "alternating"] | list[list[float]],
-        Field(
-            description="Positional vectors: none, alternating +p, -p ... with |p| = 1, or their Gram matrix, L by L."
-        ),
-    ] = "none"
-    start: Annotated[Literal["uninformed", "overlapped"], Field(
-        description="Overlaps with the teacher and with a basis of the positions at the start: zero, or all d^(-1/2), the size "
-        "that random weights have."
-    )] = "overlapped"  # fmt: skip
     dimension: Annotated[Whole, Field(
         ge=5, le=10**9, description="Dimension d of a token, at least three more than the independent positional vectors."
     )]  # fmt: skip
@@ -182,6 +171,22 @@ class LinkSGDModel(LinksModel):
     threshold: Annotated[Threshold, Field(
         description="A run escapes when e^2 + m^2 exceeds this value; untied: its mean over the tokens."
     )] = 0.25  # fmt: skip
+
+
+class LinkSGDModel(LinkRunModel):
+    """Any student, with positional vectors and with weights of each token."""
+
+    untied: Annotated[bool, Field(description="Whether every token of the student has its own weights.")] = False
+    position: Annotated[
+        Literal["none", "alternating"] | list[list[float]],
+        Field(
+            description="Positional vectors: none, alternating +p, -p ... with |p| = 1, or their Gram matrix, L by L."
+        ),
+    ] = "none"
+    start: Annotated[Literal["uninformed", "overlapped"], Field(
+        description="Overlaps with the teacher and with a basis of the positions at the start: zero, or all d^(-1/2), the size "
+        "that random weights have."
+    )] = "overlapped"  # fmt: skip
 
 
 class LandscapeGrid(Section):
@@ -237,6 +242,29 @@ class TokenLinesGrid(StrengthGrid):
     """Scanned parameters."""
 
     tokens: Axis[Annotated[Whole, Field(ge=2, le=32, description="Number of tokens L of a sequence.")]]
+
+
+class PositionMinimaModel(Section):
+    """Positional vectors in several directions, and the positional part of the target."""
+
+    position: Annotated[
+        list[list[Annotated[float, Field(ge=-4, le=4)]]],
+        Field(
+            min_length=2,
+            max_length=8,
+            description="Gram matrix of the positional vectors, L by L, of rank at most three. The positional part of the target "
+            "is the attention of the fields a t_l, t_l the component of p_l along p_1 (or along the first vector that is not 0).",
+        ),
+    ]
+
+
+class PositionMinimaGrid(Section):
+    """Scanned parameters."""
+
+    a: Axis[Strength]
+    omega: Axis[Annotated[float, Field(
+        ge=0, lt=1, description="Weight omega of the positional part of the target; at 1 the loss does not depend on m."
+    )]]  # fmt: skip
 
 
 class UntiedGrid(Section):
@@ -295,6 +323,14 @@ class NodesSolver(Section):
         Literal[256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576],
         Field(description="Sobol nodes per replica, a power of two."),
     ] = 32768
+
+
+class PositionMinimaSolver(NodesSolver):
+    """Numerical parameters."""
+
+    degree: Annotated[Whole, Field(
+        ge=7, le=31, description="Degree of the polynomials in each coordinate of the sphere. `truncation` shows their error."
+    )] = 15  # fmt: skip
 
 
 class SGDSolver(Section):

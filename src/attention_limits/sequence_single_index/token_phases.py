@@ -51,6 +51,16 @@ def _fields(nodes, shift, m):
         yield star, c - shift
 
 
+def loss_parts(nodes, shift, m):
+    """(q, C, mu (L, L)) of the module at the shifts e . p_l (L,) and the overlap m, from `nodes` in 2 L dimensions."""
+    found = []
+    for star, z in _fields(nodes, shift, m):
+        attention, teacher = softmax_attention(z), softmax_attention(star)
+        each = np.sum(attention**2, axis=(1, 2)), np.sum(attention * teacher, axis=(1, 2)), attention
+        found.append([nodes.mean(values) for values in each])
+    return tuple(np.mean(values, axis=0) for values in zip(*found, strict=True))
+
+
 @dataclass(frozen=True)
 class StartHessian:
     """H at e = m = 0 as a function of omega and a.
@@ -128,13 +138,9 @@ def arc(nodes, signs) -> Arc:
     x = chebyshev.chebpts1(_NODES)
     q, overlap, mu = [], [], []
     for square in 0.5 * (x + 1.0):
-        found = []
-        for star, z in _fields(nodes, np.sqrt(square) * signs, np.sqrt(1.0 - square)):
-            attention, teacher = softmax_attention(z), softmax_attention(star)
-            each = np.sum(attention**2, axis=(1, 2)), np.sum(attention * teacher, axis=(1, 2)), attention
-            found.append([nodes.mean(values) for values in each])
-        for store, values in zip((q, overlap, mu), zip(*found, strict=True), strict=True):
-            store.append(np.mean(values, axis=0))
+        values = loss_parts(nodes, np.sqrt(square) * signs, np.sqrt(1.0 - square))
+        for store, value in zip((q, overlap, mu), values, strict=True):
+            store.append(value)
     fit = np.linalg.inv(chebyshev.chebvander(x, _NODES - 1))
     return Arc(fit @ np.array(q), fit @ np.array(overlap), np.tensordot(fit, np.array(mu), axes=1))
 

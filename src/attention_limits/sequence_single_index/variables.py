@@ -33,11 +33,18 @@ COORDINATES = (
     Coordinate("order", "order", "k", "total degree in the overlaps"),
     Coordinate("line", "line of the phase diagram", "", "property that changes at the line"),
     Coordinate("minimum", "kind of minimum", "", "where on e^2 + m^2 <= 1 the minimum lies"),
+    Coordinate("quantile", "quantile", "", "probability of a smaller value"),
+    Coordinate("rank", "rank of a minimum", "", "0 is the lowest"),
+    Coordinate(
+        "direction", "direction of the positional vectors", "j", "orthonormal basis by Gram and Schmidt, token by token"
+    ),
 )
 
 _LOSS = "half the expected squared error, summed over outputs"
 _SGD = "online SGD, w <- w - gamma grad, on the sphere; simulated in the overlaps, exact in law"
 _FLOW = "dx/dtau = -gamma E G + gamma x E[D . z] - gamma^2/2 E|D|^2 x, tau = t / d, by quadrature"
+_DIFFUSION = "first passage of |m| of dm = b dtau + sqrt(a / d) dW, b and a by quadrature, from m = d^(-1/2)"
+_DIFFUSION_ERROR = "of the quadrature, and change with half of the points of the mesh"
 _LINEAR = "d(e, m)/dtau near the uninformed start, tau = t / d, E and Cov of the gradient by quadrature"
 _EXPONENTS = {
     "target": ("target, for a student rich enough to see it", "sqrt(sum over |kappa| = k of |G_kappa|^2)"),
@@ -78,14 +85,46 @@ VARIABLES = (
     Variable("loss", ("e", "m"), "population loss", "R", f"{_LOSS}; missing outside of the disk", "R(e, m) = 1/2 E|g - F|^2"),
     Variable("loss_tail", (), "bound on the orders left out of the series", "", _LOSS, "m^(K+1) sqrt(product of Parseval rests)"),
     Variable("loss_error", (), "quadrature error of the loss", "", _LOSS, "three times the change with fewer nodes"),
-    Variable("hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS, "d^2 R / de^2 at (0, 0)"),
+    Variable(
+        "hessian_ee", (), "curvature at the start along the position", "H_ee", _LOSS,
+        "d^2 R / de^2 at (0, 0); the lowest eigenvalue for several directions",
+    ),
     Variable("hessian_mm", (), "curvature at the start along the teacher", "H_mm", _LOSS, "d^2 R / dm^2 at (0, 0)"),
     Variable("hessian_em", (), "mixed curvature at the start", "H_em", _LOSS, "d^2 R / de dm at (0, 0)"),
     *(variable for name, texts in _EXPONENTS.items() for variable in _exponent_variables(name, *texts)),
     Variable(
         "region", (), "region of the phase diagram", "",
         "1 if the global minimum is positional, plus 2 if the steepest direction is, plus 4 if there are several minima",
-        "search along e^2 + m^2 = 1, where all minima lie for omega < 1; corners and steepest direction exact",
+        "search on |e|^2 + m^2 = 1, where all minima lie for omega < 1; corners and steepest direction of two tokens exact",
+    ),
+    Variable(
+        "minima_found", (), "number of local minima", "", "signs of e and of m are free",
+        "subdivision of the Bernstein coefficients of the loss on |e|^2 + m^2 = 1: no minimum is missed",
+    ),
+    Variable(
+        "minima_undecided", (), "number of boxes that may hold a degenerate minimum", "", "0: the search is complete",
+        "half width 2^-16 in the coordinates of a chart",
+    ),
+    Variable(
+        "minima_on_sphere", (), "whether C is proven to grow with m^2", "",
+        "true: every minimum has |e|^2 + m^2 = 1, at every a and omega < 1", "lower bound of dC/dm^2 from Bernstein coefficients",
+    ),
+    Variable(
+        "truncation", (), "scale of the error of the polynomials of the loss", "", _LOSS,
+        "sum of the coefficients of the two highest degrees",
+    ),
+    Variable("minimum_loss", ("rank",), "loss at the minimum", "R", f"{_LOSS}; missing where there are fewer minima", "R(e, m)"),
+    Variable(
+        "minimum_semantic", ("rank",), "semantic overlap at the minimum", "|m|", "missing where there are fewer minima",
+        "m = u . u*",
+    ),
+    Variable(
+        "minimum_positional", ("rank", "direction"), "positional overlaps at the minimum", "e_j",
+        "the largest is positive; missing where there are fewer minima", "e_j = u . b_j, basis b_j of the positional vectors",
+    ),
+    Variable(
+        "steepest_direction", ("direction",), "positional direction of lowest curvature at the start", "", "unit vector",
+        "eigenvector of H_ee; the largest entry is positive",
     ),
     Variable(
         "minima", ("minimum",), "number of local minima of each kind", "",
@@ -141,6 +180,19 @@ VARIABLES = (
         "sqrt(sum_l e_l^2 / L)", _FLOW,
     ),
     Variable("flow_step_error", (), "error of the escape step of the flow", "", "SGD steps; of the quadrature", _FLOW),
+    Variable(
+        "diffusion_step", (), "mean escape step of the diffusion of the overlap", "",
+        "SGD steps, tau times d; infinite where it is too slow to resolve", _DIFFUSION,
+    ),
+    Variable(
+        "diffusion_quantile", ("quantile",), "quantiles of the escape step of the diffusion of the overlap", "",
+        "SGD steps, tau times d", _DIFFUSION,
+    ),
+    Variable("diffusion_step_error", (), "error of the mean escape step of the diffusion", "", "SGD steps", _DIFFUSION_ERROR),
+    Variable(
+        "diffusion_quantile_error", ("quantile",), "errors of the quantiles of the escape step of the diffusion", "", "SGD steps",
+        _DIFFUSION_ERROR,
+    ),
     Variable("semantic", (), "whether the run learnt the semantic direction", "", "|m| > |e| at the end of the run", _SGD),
     Variable("curvature_position", (), "curvature of the loss of SGD along the position", "H_ee", "per unit loss", _LINEAR),
     Variable("curvature_semantic", (), "curvature of the loss of SGD along the teacher", "H_mm", "per unit loss", _LINEAR),

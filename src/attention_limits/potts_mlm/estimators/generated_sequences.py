@@ -19,11 +19,11 @@ _DIMS = {
 
 def run(spec, streams):
     """Frequencies, correlations and slopes of generated against training sequences, and of held-out ones (see `variables`)."""
-    solver = spec["solver"]
+    solver, full_fits = spec["solver"], {}
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
-        found, colors = fit_point(spec, streams, data, at, replica), data.sizes["color"]
+        found, colors = fit_point(spec, streams, data, at, replica, full_fits), data.sizes["color"]
         best = found.starts[found.chosen]
         rng = streams.generator("generation", replica, **at)
         made = generate(

@@ -23,10 +23,11 @@ def run(spec, streams):
     """Losses of every start; contact scores and precision of the start with the smallest objective (see `variables`)."""
     model, solver = spec["model"], spec["solver"]
     gap = Reading(spec["reads"]["model"]["alphabet"]).gap
+    full_fits = {}
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
-        found = fit_point(spec, streams, data, at, replica)
+        found = fit_point(spec, streams, data, at, replica, full_fits)
         test = data.test_states.values
         weights = unseen_weights(test, data.training_states.values, solver["identity"])
         descents = [item.descent for item in found.starts]

@@ -135,3 +135,28 @@ def hessians_of(loss, outputs, fields, parameters, slots):
     for k in range(count):
         loss(outputs[k], fields[k], parameters, gradient, hessian[k], table)
     return hessian
+
+
+@njit(error_model="numpy")
+def hinge_prox(y, omega, variance):
+    """The results of `prox_kernels.prox` for max(0, 1 - y z) of one field, in closed form (derived).
+
+    y (N, 1) of +-1, omega (N, 1), V the number `variance`. The last result is true everywhere.
+    """
+    count = len(omega)
+    point, slope, jacobian = np.zeros((count, 1)), np.zeros((count, 1)), np.zeros((count, 1, 1))
+    envelope, plain = np.zeros(count), np.zeros(count)
+    for k in range(count):
+        margin = y[k, 0] * omega[k, 0]
+        if margin >= 1.0:
+            shift = 0.0
+        elif margin <= 1.0 - variance:
+            shift = variance
+        else:
+            shift = 1.0 - margin
+            jacobian[k, 0, 0] = -1.0 / variance
+        point[k, 0] = omega[k, 0] + y[k, 0] * shift
+        slope[k, 0] = y[k, 0] * shift / variance
+        plain[k] = max(0.0, 1.0 - margin - shift)
+        envelope[k] = plain[k] + 0.5 * shift**2 / variance
+    return point, slope, jacobian, envelope, plain, np.ones(count, dtype=np.bool_)

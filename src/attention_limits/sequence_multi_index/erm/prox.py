@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.erm import prox_kernels
+from attention_limits.sequence_multi_index.erm.loss_kernels import hinge_prox
 from attention_limits.sequence_multi_index.erm.losses import Loss
 
 # The kinds of further starts, see `prox_kernels.prox`.
@@ -64,7 +65,7 @@ def prox(loss: Loss, outputs, anchors, omega, variance, further="where bent") ->
     count, shape = len(omega), (loss.rows, loss.tokens)
     flat = np.ascontiguousarray(omega, dtype=float).reshape(count, -1)
     if loss.kinked:
-        found = prox_kernels.hinge_prox(outputs, flat, float(variance[0, 0]))
+        found = hinge_prox(outputs, flat, float(variance[0, 0]))
     else:
         found = loss.prox(
             outputs, anchors, flat, np.linalg.cholesky(variance), np.linalg.inv(variance), loss.signs,

@@ -1,6 +1,6 @@
 """Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification.
 
-Their channels are derived here.
+The densities are derived here.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,59 @@
+"""A process that has imported Snakemake and forks for each call: the import costs more than a dry run of the toy project.
+
+It reads one JSON line per call and writes its exit status. The package attention_limits is imported in the fork alone, from the
+path of the call.
+"""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from functools import cache
+
+
+@cache
+def _server() -> tuple[subprocess.Popen, threading.Lock]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, __file__], text=True, **pipes), threading.Lock()
+
+
+def call(arguments: list[str], **where) -> int:
+    """The exit status of Snakemake; `where` holds cwd, env, python and the files stdout and stderr."""
+    server, lock = _server()
+    with lock:
+        server.stdin.write(json.dumps({"arguments": arguments, **where}) + "\n")
+        server.stdin.flush()
+        return int(server.stdout.readline())
+
+
+def _become(arguments: list[str], cwd: str, env: dict[str, str], python: str, stdout: str, stderr: str) -> None:
+    """Do in a fork what `python -m snakemake ARGUMENTS` does in a new process; it has ten minutes."""
+    signal.alarm(600)
+    for path, number in ((os.devnull, 0), (stdout, 1), (stderr, 2)):
+        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), number)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.path[:0] = ["", *env.get("PYTHONPATH", "").split(os.pathsep)]
+    sys.executable, sys.argv = python, ["snakemake", *arguments]
+    from snakemake.cli import main
+
+    main()
+
+
+def _serve() -> None:
+    for name in ("snakemake.cli", "snakemake.workflow", "snakemake.report", "pydantic", "yaml", "yte", "numpy"):
+        importlib.import_module(name)
+    assert "attention_limits" not in sys.modules
+    for line in sys.stdin:
+        if (child := os.fork()) == 0:
+            _become(**json.loads(line))
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()
