@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.ticker import ScalarFormatter
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import house_style, new_figure
@@ -9,8 +10,8 @@ from attention_limits.sequence_multi_index.readings import atlas_threshold
 
 _COLORS = colormaps["viridis"](np.linspace(0.0, 0.9, 5))
 VARIANTS = {
-    "atlas_untied": ("heads", "untied, {:g} heads"),
-    "atlas_heads": ("heads", "{:g} tied heads, mean"),
+    "atlas_untied": ("heads", "untied, H = {:g}"),
+    "atlas_heads": ("heads", "mean of softmaxes, H = {:g}"),
     "atlas_sequence": ("depth", "sequence output, L = {:g}"),
     "atlas_linear": ("depth", "linear attention, L = {:g}"),
 }
@@ -34,25 +35,41 @@ def draw(cubes):
     return figure
 
 
-def _draw(axes, x, layer, mean, error):
-    axes.errorbar(
-        x, mean, error, color=_COLORS[layer - 1], marker="o", markersize=4, capsize=2, linewidth=1,
-        label=f"layer {layer} becomes learnable",
-    )  # fmt: skip
+def _plain_log(axes):
+    """A logarithmic axis with plain numbers at 1, 2 and 5."""
+    axes.set_yscale("log", subs=[2, 5])
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(ScalarFormatter())
 
 
-def _layers(axes, cube, key, label):
+def _layers(axes, cube, key, label, linestyle="-"):
     for layer in cube.layer.values:
-        _draw(axes, cube[key].values, layer, *atlas_threshold(cube, layer))
+        mean, error = atlas_threshold(cube, layer)
+        axes.errorbar(
+            cube[key], mean, error, color=_COLORS[layer - 1], marker="o", markersize=4, capsize=2, linewidth=1,
+            linestyle=linestyle, label=f"layer {layer} becomes learnable",
+        )  # fmt: skip
     axes.axhline(1 / 6, color="0.5", linestyle=":", linewidth=1)
-    axes.set(xlabel=label, yscale="log")
+    axes.set(xlabel=label, ylim=(0.1, 3.0))
+    _plain_log(axes)
 
 
 def _depth(axes, cube):
-    _layers(axes, cube, "depth", "number of layers $L$")
+    # A layer has another distance from the output at each depth: no line connects its points.
+    _layers(axes, cube, "depth", "number of layers $L$", "none")
     middle = 0.5 * (cube.recovery_below + cube.recovery_above).transpose("depth", "replica")
     mean, error = mean_and_error(middle.values, axis=-1)
-    axes.errorbar(cube.depth, mean, error, color="#000000", marker="s", markersize=4, capsize=2, label="exact recovery")
+    axes.errorbar(
+        cube.depth,
+        mean,
+        error,
+        color="#000000",
+        marker="s",
+        markersize=4,
+        capsize=2,
+        linestyle="none",
+        label="exact recovery",
+    )
     axes.plot([], [], ":", color="0.5", label="1/6, one layer")
     axes.set_xticks(cube.depth.values)
 
@@ -67,7 +84,8 @@ def _tokens(axes, cube):
             )  # fmt: skip
     fine = cube.tokens.values
     axes.plot(fine, 1.0 / (fine * (fine + 1)), ":", color="0.5", label="$1 / (M(M+1))$")
-    axes.set(xlabel="number of tokens $M$", yscale="log", xticks=fine)
+    axes.set(xlabel="number of tokens $M$", xticks=fine)
+    _plain_log(axes)
     axes.legend()
 
 
