@@ -86,7 +86,7 @@ def _tokens(axes, cube):
     axes.plot(fine, 1.0 / (fine * (fine + 1)), ":", color="0.5", label="$1 / (M(M+1))$")
     axes.set(xlabel="number of tokens $M$", xticks=fine)
     _plain_log(axes)
-    axes.legend()
+    axes.legend(loc="lower left")
 
 
 def _variants(axes, cubes):
