@@ -156,7 +156,8 @@ class RankAttention(Link):
         last = np.linalg.solve(invertible, np.swapaxes(v, -1, -2))
         turned = _turned(np.swapaxes(last, -1, -2)) / np.sqrt(weights)[:, None]
         log_weight -= p * log_determinant + 0.5 * M * np.log(weights).sum()
-        log_weight = np.where(singular, -np.inf, log_weight)
+        # Each rotation alone has the whole weight.
+        log_weight = np.where(singular, -np.inf, log_weight - np.log(turned.shape[2]))
         return turned, np.repeat(log_weight[:, :, None], turned.shape[2], axis=2)
 
 
