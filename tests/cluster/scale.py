@@ -19,7 +19,7 @@ from toy import Toy
 LOAD = """\
 from pathlib import Path
 from attention_limits.pipeline.project import load_project
-load_project(Path()).experiments["toy"]["growth_curve"].chunk_paths("results")
+paths = load_project(Path()).experiments["toy"]["growth_curve"].chunk_paths("results")
 """
 FILL = """\
 import sys
@@ -82,7 +82,7 @@ def main(numbers: list[int], merging: bool) -> None:
             dry = ["-m", "snakemake", "-n", "--quiet", "all"]
             print("  dry run of all   ", measured(toy, [*dry, "--", "results/cubes/toy/growth_curve.nc"]), flush=True)
             one = subprocess.run(
-                [sys.executable, "-c", LOAD + "; print(x.chunk_paths('toy', 'growth_curve')[-2])"],
+                [sys.executable, "-c", LOAD + "print(paths[-2])"],
                 cwd=toy.folder, env=toy.environment(), capture_output=True, text=True, check=True,
             ).stdout.strip()  # fmt: skip
             print("  dry run of one   ", measured(toy, [*dry, "--", one]), flush=True)

@@ -11,6 +11,7 @@ VARIANTS = {
     "untied_heads": [{"readout": (1.0, 0.5)}, {"depth": 2, "heads": 1}],
     "multi_head": [{"heads": 1}, {"beta": 0.7, "readout": (0.7, 0.3)}, {"heads": 3}],
     "sequence_output": [{"depth": 1}, {"depth": 2}],
+    "positional_attention": [{"omega": 0.4}],
     "rescaled_attention": [{"depth": 2, "tokens": 3}],
     "committee_depth": [{"depth": 2, "ratio": 2.0}],
     "large_depth": [{"ratio": 1.5}],

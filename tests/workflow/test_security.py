@@ -156,7 +156,7 @@ def test_every_key_of_the_run(toy, key):
 @pytest.mark.slow
 def test_free_texts_run_as_they_are(tmp_path):
     """Everything that may be anything holds every payload at once; so do the folders of the project and of the results."""
-    toy = Toy(tmp_path / 'it\'s a $(touch PWNED) "project"; mine')
+    toy = Toy(tmp_path / 'it\'s a $(touch PWNED) "project"; mine {place}')
     everything = " ".join(payload.replace("\n", " ") for payload in PAYLOADS)
     document = {**read_yaml(toy.folder / SPEC), "title": everything, "description": everything}
     document["requires"] = {"README.md": everything}

@@ -6,8 +6,6 @@ import re
 import pytest
 import xarray as xr
 
-from toy import Toy
-
 pytestmark = pytest.mark.slow
 
 CUBE = "results/cubes/toy/growth_curve.nc"
@@ -136,14 +134,6 @@ def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
     for path in stale:
         (finished.folder / path).unlink()
     assert finished.planned(CUBE) == []
-
-
-def test_the_same_bytes_on_one_core_and_in_other_chunks(sound, tmp_path):
-    other = Toy(tmp_path / "other {place}")
-    other.edit(SPEC, "chunk: {alpha: 2}", "chunk: {alpha: 5, replicas: 2}")
-    done = other.snakemake("--cores", "1", CUBE)
-    assert done.returncode == 0, done.stderr
-    assert (sound.folder / CUBE).read_bytes() == (other.folder / CUBE).read_bytes()
 
 
 def test_a_variant_stands_beside_the_original(finished):

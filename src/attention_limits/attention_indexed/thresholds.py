@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pandas as pd
-
 from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.denoiser import mmse
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
@@ -15,7 +13,7 @@ from attention_limits.pipeline.errors import SpecError
 _SEARCHED = (1e-3, 1e10)
 
 
-def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
+def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
     """Weak recovery in the limit of small width; at the width of the model half of the error and exact recovery.
 
     At a positive width there is no weak recovery: the first samples reduce the error. The equations are those of
@@ -31,9 +29,11 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame
-        `value` in the `normalisation` of its row, infinite where no number of samples is enough; `error`: bound on the error from
-        the uncertain information of the channel, 0 where that is exact; `text`: the same in words.
+    rows : list of dict
+        `threshold`: its name; `value` in the `normalisation` of its row, infinite where no number of samples is enough; `error`:
+        bound on the error from the uncertain information of the channel, 0 where that is exact; `text`: the same in words.
+    notes : dict
+        Empty.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
         error = value * uncertainty if uncertainty else 0.0
         text = f"{name}: {normalisation} = {value:.6g}" + (f" ± {error:.2g}" if error else "")
         rows.append({"threshold": name, "value": value, "error": error, "normalisation": normalisation, "text": text})
-    return pd.DataFrame(rows).set_index("threshold")
+    return rows, {}
 
 
 def _half(channel, ratio):

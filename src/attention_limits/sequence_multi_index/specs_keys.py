@@ -23,6 +23,7 @@ Ratio = Annotated[float, Field(ge=0.001, le=20, description=(
     "Depth divided by skip strength, kappa = L / c, of layers rescaled by 1 / c. Below the minimum the layers before the last "
     "one change only the last digits of the output."
 ))]  # fmt: skip
+Omega = Annotated[float, Field(ge=0, lt=1, description="Weight omega of the positional part of the attention.")]
 Exponent = Annotated[Whole, Field(ge=1, le=16, description="Exponent of one field.")]
 AttentionLayers = Annotated[Whole, Field(ge=1, le=10000, description="Number of attention layers L.")]
 

@@ -10,6 +10,7 @@ from attention_limits.sequence_multi_index.specs_keys import (
     Beta,
     Exponent,
     Noise,
+    Omega,
     Ratio,
     Skip,
     Tokens,
@@ -39,6 +40,10 @@ class LinkModel(Section):
         min_length=1, max_length=16, description="Fixed readout weights of the heads, one number per head."
     )] | None = None  # fmt: skip
     ratio: Ratio | None = None
+    omega: Omega | None = None
+    positional: Annotated[list[list[float]], Field(description=(
+        "Positional attention matrix A, M rows of M numbers >= 0; each row sums to one."
+    ))] | None = None  # fmt: skip
     rows: (
         Annotated[Whole, Field(ge=1, le=16, description="Number of fields P that a link of one token reads.")] | None
     ) = None
@@ -58,3 +63,4 @@ class LinkGrid(Section):
     tokens: Axis[Tokens] | None = None
     noise: Axis[Noise] | None = None
     ratio: Axis[Ratio] | None = None
+    omega: Axis[Omega] | None = None

@@ -44,3 +44,26 @@ FIG3_ERRORS = np.array(
         [1.25, 0.1167], [1.5, 0.0978], [1.75, 0.0892], [2.0, 0.0833],
     ]
 )  # fmt: skip
+
+# Cui et al. 2024 (arXiv:2402.03902), experiments of their code at omega = 0.3, lambda = 0.01 (0.04 here), D = 1000, gradient
+# descent from the target and from the positions: alpha, overlap with target or positions, objective, error (both / sigma^2).
+PSL_SEMANTIC = np.array(
+    [
+        [0.7562, 0.3222, 0.007604, 0.012700], [1.0050, 0.4008, 0.009344, 0.010868], [1.2537, 0.4714, 0.010928, 0.009372],
+        [1.5025, 0.5427, 0.012392, 0.007924], [1.7512, 0.5894, 0.013516, 0.006644], [2.0, 0.6340, 0.014608, 0.005772],
+    ]
+)  # fmt: skip
+PSL_POSITIONAL = np.array(
+    [
+        [1.0050, 0.2521, 0.008800, 0.013108], [1.2537, 0.2540, 0.010892, 0.013392], [1.5025, 0.2601, 0.013244, 0.013500],
+        [1.7512, 0.2605, 0.015840, 0.013760], [2.0, 0.2618, 0.018340, 0.013968],
+    ]
+)  # fmt: skip
+
+# The same, state evolution of their code: omega, alpha_c; omega, alpha_l.
+PSL_ENERGY = np.array(
+    [[0.1, 0.707], [0.15, 0.818], [0.2, 0.928], [0.25, 1.060], [0.3, 1.241], [0.35, 1.454], [0.4, 1.751]]
+)
+PSL_CONSTANT = np.array(
+    [[0.05, 0.765], [0.1, 0.851], [0.15, 0.942], [0.2, 1.071], [0.25, 1.225], [0.3, 1.451], [0.35, 1.750]]
+)

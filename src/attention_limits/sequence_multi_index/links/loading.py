@@ -16,6 +16,7 @@ PROVIDED = {
     "untied_heads": "untied_heads:UntiedHeads",
     "multi_head": "attention_variants:MultiHeadAttention",
     "sequence_output": "sequence_output:SequenceOutput",
+    "positional_attention": "positional_attention:PositionalAttention",
     "rescaled_attention": "large_depth:RescaledAttention",
     "committee_depth": "large_depth:CommitteeDepth",
     "large_depth": "large_depth:LargeDepth",
