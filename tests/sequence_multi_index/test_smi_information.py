@@ -15,6 +15,7 @@ from attention_limits.sequence_multi_index.links.deep_attention import DeepAtten
 from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
 from attention_limits.sequence_multi_index.links.layers import log_jacobian
 from attention_limits.sequence_multi_index.links.loading import load_link
+from attention_limits.sequence_multi_index.links.positional_attention import PositionalAttention
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +42,7 @@ def by_differences(output, u, step=1e-5):
 @pytest.mark.parametrize(
     ("link", "entries"),
     [(DeepAttention(1.0, 1.3, 1, 3), ~np.eye(3, dtype=bool)), (DeepAttention(1.0, 0.7, 1, 4), ~np.eye(4, dtype=bool)),
+     (PositionalAttention(0.3, beta=0.8), ~np.eye(2, dtype=bool)),
      (DeepAttention(1.0, 1.3, 1, 3, "linear"), np.triu(np.ones((3, 3), bool)))],
 )  # fmt: skip
 def test_log_volume_is_that_of_differences(link, entries):
