@@ -41,8 +41,8 @@ def test_trajectory_of_phase_retrieval_is_that_of_gauss_hermite():
 
 
 def test_trajectory_ends_at_the_fixed_point():
-    """On the same nodes and with the same smallest overlap, at alpha = 0.5: layer 1 falls to zero, and layer 2 converges by a factor of
-    0.87 per iteration."""
+    """On the same nodes and with the same smallest overlap, at alpha = 0.5: layer 1 falls to zero, and layer 2 converges by a
+    factor of 0.87 per iteration."""
     channel = channel_of(TWO_LAYERS, 0.75)
     (nodes,) = node_sets(TWO_LAYERS, 128, 1, seed=6)
     path = trajectory(channel, 0.5, nodes, 0.3, 120, floor=1e-4)
