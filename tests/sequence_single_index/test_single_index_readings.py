@@ -86,4 +86,4 @@ def test_descending_directions_of_a_hessian(entries, expected):
     dims = ("degree", "replica")
     names = ("hessian_ee", "hessian_em", "hessian_mm")
     values = {name: (dims, [[value]]) for name, value in zip(names, entries, strict=True)}
-    assert descending_directions(xr.Dataset(values, {"degree": [2]}), 2) == expected
+    assert descending_directions(xr.Dataset(values, {"degree": [2]}), 2) == (expected, 0.0)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import yaml
 
+from attention_limits.__main__ import main
+from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.project import load_project
 
 pytestmark = pytest.mark.slow
@@ -107,6 +109,26 @@ def test_contacts_of_a_protein_family(project):
     assert 0.0 <= float(seen["full"].precision.sel(rank=10)) <= 1.0
     assert dict(seen["cube"].contact_score.sizes) == {"heads": 2, "site": 53, "site_other": 53}
     assert "PF00014" not in experiment.read_text()
+
+
+def test_channels_of_a_file(tmp_path, monkeypatch):
+    """All channels of the page pass their checks; AMP is within 15 % of the theory at d = 40."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    texts = {language: text for language, text in reversed(blocks("channel.md")) if language != "console"}
+    Path("channels").mkdir()
+    Path("channels/mine.py").write_text(texts["python"])
+    follow("channel.md")
+    experiment = Path("config/attention_indexed/experiments/largest.yaml")
+    experiment.parent.mkdir(parents=True)
+    experiment.write_text(texts["yaml"])
+    for estimator in ("state_evolution", "matrix_amp"):
+        assert main(["run", str(experiment), "--estimator", estimator]) == 0
+    assert main(["merge", str(experiment)]) == 0
+    cube = read(Path("results/cubes/attention_indexed/largest.nc"), repair="")
+    theory, amp = (cube.sel(estimator=name) for name in ("state_evolution", "matrix_amp"))
+    assert np.all(theory.mmse_error.dropna("replica", how="all") < 0.1 * theory.mmse.dropna("replica", how="all"))
+    assert float(amp.mmse.sel(alpha=0.5).mean()) == pytest.approx(float(theory.mmse.sel(alpha=0.5).max()), rel=0.15)
 
 
 def test_questions_in_one_line(tmp_path, monkeypatch, capsys):

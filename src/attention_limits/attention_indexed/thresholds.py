@@ -1,9 +1,10 @@
 """The thresholds of one layer of attention-indexed models, in closed form."""
 
+import math
 from pathlib import Path
 
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.denoiser import mmse
+from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.priors import load_prior
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
 from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, tail, weak_recovery
 from attention_limits.numerics.roots import bisect
@@ -23,7 +24,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     ----------
     asked : Thresholds
     project : Path
-        Not needed: a channel has no file.
+        Folder that the path of a channel of a file starts from.
     report : bool
         Not needed: the answer comes at once.
 
@@ -38,29 +39,33 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     Raises
     ------
     SpecError
-        If the channel does not have so many tokens.
+        If there is no such channel, or it does not have so many tokens.
     """
     model = asked.model
     try:
-        channel = make_channel(model.channel, model.tokens, model.beta)
+        channel = load_channel(model.plain(), project)
+        prior = load_prior(model.plain(), project) if model.ratio is not None else None
     except ValueError as error:
-        raise SpecError([f"model.tokens: {error}"]) from None
-    found = [("weak recovery at rho = 0", weak_recovery(channel), channel.uncertainty, "n / (d r)")]
-    if model.ratio is not None:
-        found.append(("half of the error", _half(channel, model.ratio), channel.uncertainty, "n / d^2"))
-        found.append(("exact recovery", exact_recovery(channel, model.ratio), 0.0, "n / d^2"))
+        raise SpecError([f"model: {error}"]) from None
+    found = [("weak recovery at rho = 0", weak_recovery(channel), channel.uncertainty(1.0, 1.0), "n / (d r)")]
+    if prior is not None:
+        half = _half(channel, prior)
+        found.append(("half of the error", half, channel.uncertainty(0.5, prior.Q), "n / d^2"))
+        found.append(("exact recovery", exact_recovery(channel, prior), 0.0, "n / d^2"))
         if channel.ties is not None:
-            law = tail(channel, model.ratio, [1.0])[0]
+            law = tail(channel, prior, [1.0])[0]
             found.append(("error times (n / d^2)^2, large n / d^2", law, 0.0, "error (n / d^2)^2"))
     rows = []
     for name, value, uncertainty, normalisation in found:
         error = value * uncertainty if uncertainty else 0.0
+        if math.isnan(error):
+            raise SpecError([f"model.channel: the nodes do not resolve the {name}; more noise is allowed"])
         text = f"{name}: {normalisation} = {value:.6g}" + (f" ± {error:.2g}" if error else "")
         rows.append({"threshold": name, "value": value, "error": error, "normalisation": normalisation, "text": text})
     return rows, {}
 
 
-def _half(channel, ratio):
+def _half(channel, prior):
     """The alpha at which the error is one half: mmse(D) = 1/2 gives the noise D, which the curve maps to alpha."""
-    noise = bisect(lambda D: mmse(ratio, D) - 0.5, *_SEARCHED)
-    return float(curve(channel, ratio, noise).alpha)
+    noise = bisect(lambda D: prior.mmse(D) - 0.5, *_SEARCHED)
+    return float(curve(channel, prior, noise).alpha)

@@ -50,3 +50,11 @@ Regularization = Annotated[
     ),
 ]
 Dimension = Annotated[Whole, Field(ge=10, le=100000, description="Dimension D of the weights and tokens.")]
+Damping = Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate.")]
+StartOverlap = Annotated[float, Field(ge=1e-12, lt=1, description=(
+    "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. Rounding limits it from "
+    "below."
+))]  # fmt: skip
+GampTolerance = Annotated[float, Field(gt=0, le=0.1, description=(
+    "Relative change of every layer's estimate per iteration at convergence, root mean square."
+))]  # fmt: skip

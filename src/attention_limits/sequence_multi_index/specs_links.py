@@ -16,6 +16,9 @@ from attention_limits.sequence_multi_index.specs_keys import (
     Tokens,
 )
 
+Heads = Annotated[Whole, Field(ge=1, le=16, description="Number of attention heads H of a layer.")]
+Rank = Annotated[Whole, Field(ge=1, le=16, description="Rank p of an attention layer.")]
+
 
 class LinkModel(Section):
     """The link y = g(h) and its parameters. The page docs/links.md lists the parameters of each link and their defaults."""
@@ -31,9 +34,11 @@ class LinkModel(Section):
     activation: Annotated[
         Literal["softmax", "linear"], Field(description="Function of the attention scores: softmax by rows, or the identity.")
     ] | None = None  # fmt: skip
-    heads: Annotated[Whole, Field(ge=1, le=16, description=(
-        "Number of attention heads H of a layer; their mean is the layer's attention."
-    ))] | None = None  # fmt: skip
+    heads: Heads | None = None
+    rank: Rank | None = None
+    readout: Annotated[list[Annotated[float, Field(ge=0.01, le=100, description="Weight of one head.")]], Field(
+        min_length=1, max_length=16, description="Fixed readout weights of the heads, one number per head."
+    )] | None = None  # fmt: skip
     ratio: Ratio | None = None
     omega: Omega | None = None
     positional: Annotated[list[list[float]], Field(description=(

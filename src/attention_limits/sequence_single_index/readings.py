@@ -96,8 +96,11 @@ def diffusion_exponent(cube, low, high):
 
 
 def descending_directions(cube, degree):
-    """Number of directions in which the loss of the `degree` falls at second order from the start: negative eigenvalues of H."""
+    """Number of directions in which the loss of the `degree` falls at second order from the start, and its error 0.
+
+    These are the negative eigenvalues of the Hessian in `cube`.
+    """
     part = cube.sel(degree=degree).isel(replica=0)
     ee, em, mm = (float(part[f"hessian_{entries}"]) for entries in ("ee", "em", "mm"))
     # Entries that vanish have rounding errors.
-    return int(np.sum(np.linalg.eigvalsh([[ee, em], [em, mm]]) < -1e-8))
+    return float(np.sum(np.linalg.eigvalsh([[ee, em], [em, mm]]) < -1e-8)), 0.0

@@ -82,7 +82,10 @@ def _draw_tokens(axes, cube, limit):
         line = theory(finite)
         bound = finite.mmse_error.isel(replica=0).sel(alpha=line.alpha)
         banded_line(axes, line.alpha / ratio, line, bound, color, linestyle="--")
+        law = finite.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
+        axes.plot(law.alpha / ratio, law, color=color, linewidth=0.8, linestyle="-.")
         amp(axes, finite, color, scale=1.0 / ratio, marker=marker)
+    axes.plot([], [], "-.", color="0.3", linewidth=0.8, label=r"law of large $\alpha$, $\rho = 0.5$")
     axes.plot([], [], "-", color="0.3", label=r"$\rho \to 0$")
     axes.plot([], [], "--", color="0.3", label=r"$\rho = 0.5$")
     axes.errorbar(

@@ -37,6 +37,14 @@ FIG3_OVERLAPS = np.array(
     ]
 )  # fmt: skip
 
+# The same, gen_error_BO_3w.csv: alpha, error.
+FIG3_ERRORS = np.array(
+    [
+        [0.25, 0.5785], [0.375, 0.5908], [0.5, 0.4726], [0.625, 0.3002], [0.75, 0.2055], [0.875, 0.1629], [1.0, 0.1437],
+        [1.25, 0.1167], [1.5, 0.0978], [1.75, 0.0892], [2.0, 0.0833],
+    ]
+)  # fmt: skip
+
 # Cui et al. 2024 (arXiv:2402.03902), experiments of their code at omega = 0.3, lambda = 0.01 (0.04 here), D = 1000, gradient
 # descent from the target and from the positions: alpha, overlap with target or positions, objective, error (both / sigma^2).
 PSL_SEMANTIC = np.array(

@@ -86,6 +86,36 @@ def log_jacobian(read, attention, beta):
         return 2.0 * np.log(beta) + entries + np.log(2.0) + 2.0 * np.log(np.abs(read[..., 0] - read[..., 1]))
 
 
+def log_volume(u, attention, beta):
+    """log of the M-volume of du under u -> (S_ab, a != b), S = softmax_rows(beta u u^T): the volume that the columns of J span.
+
+    dS_ab / du_c = beta S_ab [delta_ac (u_b - sum_k S_ak u_k) + u_a (delta_bc - S_ac)]. For two tokens it is `log_jacobian`.
+
+    Parameters
+    ----------
+    u : array (..., M)
+    attention : array (..., M, M)
+        S(u).
+    beta : float
+
+    Returns
+    -------
+    array (...)
+    """
+    if u.shape[-1] == 2:
+        return log_jacobian(u, attention, beta)
+    identity = np.eye(u.shape[-1])
+    centred = u[..., None, :] - apply(attention, u)[..., :, None]
+    slope = identity[:, None] * centred[..., None] + u[..., :, None, None] * (identity - attention[..., :, None, :])
+    # The diagonal follows from the other entries, because the rows sum to one.
+    jacobian = beta * (attention * (1.0 - identity))[..., None] * slope
+    jacobian = jacobian.reshape(*u.shape[:-1], -1, u.shape[-1])
+    # Rows of very different size, the largest first: their triangular factor keeps the digits that J^T J loses.
+    order = np.argsort(-np.sum(jacobian**2, axis=-1), axis=-1)
+    triangle = np.linalg.qr(np.take_along_axis(jacobian, order[..., None], axis=-2), mode="r")
+    return np.log(np.abs(np.diagonal(triangle, axis1=-2, axis2=-1))).sum(axis=-1)
+
+
 def last_row(transposed, observed):
     """The two candidates +-B^-T u of a last layer of rank one that read B, and their log-weights -log |det B|; see `Link.fibre`.
 

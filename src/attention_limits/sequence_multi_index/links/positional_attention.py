@@ -72,6 +72,10 @@ class PositionalAttention(Link):
         """The fields (n, M), known up to sign: the semantic part fixes them."""
         return self._semantic().observe(h)
 
+    def log_volume(self, h):
+        """That of the semantic part, times (1 - omega)^M; see `Link`."""
+        return self._semantic().log_volume(h) + self.tokens * np.log(1.0 - self.omega)
+
     def fibre(self, observed, free, angles):
         """The two candidates of the fields; see `Link`."""
         return self._semantic().fibre(observed, free, angles)
