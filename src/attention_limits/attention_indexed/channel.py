@@ -59,7 +59,7 @@ class Posterior(Channel, Protocol):
         """
 
     def observe(self, h: np.ndarray, generator) -> np.ndarray:
-        """The outputs of scores h (n, T, T) as `gradient` reads them; the numpy.random.Generator draws random ones."""
+        """The outputs of scores h (n, T, T) as `gradient` reads them; the numpy `generator` draws random ones."""
 
     def gradient(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Gradient:
         """G given outputs `observed` (n, ...), as of `observe`, and omega (n, T, T)."""
@@ -98,7 +98,7 @@ class Linear:
         return self.tokens * (self.tokens + 1) * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 
     def observe(self, h, generator=None):
-        """The outputs of scores h (n, T, T): array of the same shape. Nothing is random."""
+        """The outputs of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not read."""
         return h
 
     def gradient(self, observed, omega, V):
@@ -169,7 +169,7 @@ class Softmax(Linear):
         return softmax_distance(self.tokens, self.beta, mixing, nodes)
 
     def observe(self, h, generator=None):
-        """log y of scores h (n, T, T): array of the same shape. Nothing is random."""
+        """log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not read."""
         return log_attention(h, self.beta)
 
     def _residual(self, observed, omega):
@@ -210,7 +210,7 @@ class Hardmax:
         return hardmax_distance(2, mixing)
 
     def observe(self, h, generator=None):
-        """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2). Nothing is random."""
+        """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2); `generator` is not read."""
         return np.argmax(h, axis=2)
 
     def gradient(self, observed, omega, V):

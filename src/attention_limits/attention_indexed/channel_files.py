@@ -23,7 +23,7 @@ def channel_file(name: str, project: Path) -> Path | None:
 
 
 def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNoise:
-    """The channel of a file, with the noise of the specification, of the keys `model` as of `loading.load_channel`.
+    """The channel of a file below the folder `project`, with the noise of the keys `model` as of `loading.load_channel`.
 
     Raises ValueError if there is no such class, if it does not take the parameters, or has neither noise nor a posterior.
     """
@@ -107,6 +107,6 @@ def _problems_of_posterior(model, observed, h):
 
 
 def symmetric(generator, shape):
-    """Symmetric matrices (n, T, T) of variance 2 on the diagonal and 1 off it, from the numpy.random.Generator."""
+    """Symmetric matrices of the `shape` (n, T, T), of variance 2 on the diagonal and 1 off it, from the numpy `generator`."""
     z = generator.standard_normal(shape)
     return (z + np.swapaxes(z, -1, -2)) / np.sqrt(2.0)

@@ -62,7 +62,7 @@ class ManyHardmax:
         return hardmax_distance(self.tokens, mixing)
 
     def observe(self, h, generator=None):
-        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T). Nothing is random."""
+        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not read."""
         return np.argmax(h, axis=2)
 
     def gradient(self, observed, omega, V):

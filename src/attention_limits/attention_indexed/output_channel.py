@@ -25,7 +25,7 @@ class OutputChannel:
         raise NotImplementedError
 
     def draw(self, h: np.ndarray, generator) -> np.ndarray:
-        """Outputs y (n, ...) of scores h (n, T, T), random from the numpy.random.Generator; without override g(h) itself."""
+        """Outputs y (n, ...) of scores h (n, T, T), random from the numpy `generator`; without override g(h) itself."""
         return self.output(h)
 
 
@@ -55,7 +55,7 @@ class GaussianNoise:
         return self.clean.output(h)
 
     def draw(self, h, generator):
-        """Outputs with noise (n, ...) of scores h (n, T, T)."""
+        """Outputs (n, ...) of scores h (n, T, T), with noise from the numpy `generator`."""
         clean = self.clean.output(h)
         return clean + np.sqrt(self.noise) * generator.standard_normal(clean.shape)
 

@@ -47,10 +47,10 @@ class Prior(Protocol):
         """Error (1/d) E ||S - E[S | Y]||_F^2 at noise D (...)."""
 
     def shrink(self, eigenvalues, noise: float):
-        """The posterior mean xi of each eigenvalue (d,) of Y, and its slope."""
+        """The posterior mean xi of each of the `eigenvalues` (d,) of Y at D = `noise`, and its slope."""
 
     def draw(self, size: Sizes, generator) -> np.ndarray:
-        """S (d, d) from the numpy.random.Generator."""
+        """S (d, d) of the dimension in `size`, from the numpy `generator`."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Invariant:
     """S with Haar eigenvectors and eigenvalues of a `law`, scaled to variance one: a `Prior`.
 
     The law has the attributes and functions of `spectra.Law`: mean, variance, support, point_masses, scaled, transform,
-    inverse_squares, values.
+    inverse_squares, values. Raises ValueError where its variance is not positive.
     """
 
     def __init__(self, law):
@@ -120,12 +120,15 @@ class Invariant:
         )
 
     def exact_mmse(self, noise: float) -> float:
-        """The error at one D > 0 by quadrature over the bulks."""
+        """The error at one D = `noise` > 0 by quadrature over the bulks."""
         _, _, h, v, steps = self._spectrum(noise)
         return float(np.sum(v / (np.pi * noise) * (noise - noise**2 * h**2 - v**2) * steps))
 
     def shrink(self, eigenvalues, noise):
-        """xi by linear interpolation between the nodes of the bulks, and its slope; beyond the bulks those of the nearest end."""
+        """xi of `eigenvalues` (d,) at D = `noise`, linear between the nodes of the bulks, and its slope.
+
+        Beyond the bulks both are those of the nearest end.
+        """
         value, u, h, _, _ = self._spectrum(noise)
         order = np.argsort(value)
         value, xi = value[order], (u - noise * h)[order]

@@ -52,7 +52,7 @@ class SampledChannel:
         return self.model.output(h)
 
     def observe(self, h, generator):
-        """Outputs (n, ...) of scores h (n, T, T)."""
+        """Outputs (n, ...) of scores h (n, T, T), random from the numpy `generator`."""
         return self.model.draw(h, generator)
 
     def variance(self, observed, omega):
@@ -67,7 +67,10 @@ class SampledChannel:
         return Gradient(G, power, float(np.mean(resolved)))
 
     def deviations(self, observed, omega, V):
-        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, T, T), and whether each output is resolved, (n,)."""
+        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, T, T), and whether each output is resolved, (n,).
+
+        `observed` holds the outputs y (n, ...).
+        """
         if self._exact:
             mean = (self.model.posterior(observed, omega, V) - omega) / np.sqrt(V)
             return mean, mean, np.all(np.isfinite(mean), axis=(1, 2))
@@ -96,7 +99,7 @@ class SampledChannel:
         return np.interp(-x, -np.log(_TABLE), self._table(float(Q))[2], right=np.nan)
 
     def distance(self, mixing, nodes):
-        """E ||g(h) - g(h')||^2 as of `channel.Posterior`; sampled outputs take nodes of all T x T scores instead of `nodes`."""
+        """E ||g(h) - g(h')||^2 of `mixing` (2, 2) as of `channel.Posterior`; sampled outputs have nodes of all T x T scores."""
         if self._distance is not None:
             return self._distance(mixing, nodes)
         means = []

@@ -7,7 +7,7 @@ from attention_limits.pipeline.user_files import execute
 
 
 def law_of_file(name: str, ratio: float, project: Path) -> Law:
-    """The law that the function `name`, path/to/file.py:function below the folder `project`, returns for rho = `ratio`.
+    """The law that the function `name`, path/to/file.py:function below the folder `project`, returns at the ratio rho, `ratio`.
 
     Raises
     ------

@@ -74,7 +74,11 @@ def found(
     project: str | Path = ".",
     report: bool = False,
 ) -> tuple[list[dict], dict]:
-    """The rows of `thresholds` and its notes, `method` and `warning`; `report` prints each step on stderr when it is found."""
+    """The rows of `thresholds` and its notes, `method` and `warning`.
+
+    `family`, `model`, `solver`, `replicas`, `seed` and the folder `project` are those of `thresholds`; `report` prints each step
+    on stderr when it is found. Raises SpecError where the specification refuses them.
+    """
     written = {"model": with_names(model), "solver": dict(solver or {}), "seed": seed}
     asked, problems = validated(
         specification(family), written if replicas is None else {**written, "replicas": replicas}

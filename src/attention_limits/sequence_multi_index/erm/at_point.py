@@ -1,7 +1,8 @@
 """Target, student, loss and tokens of a grid point, and the variables of a solution.
 
-In all functions `spec` is the specification that `run` gets, `streams` its random streams, `at` the grid values by key,
-`replica` the number of the replica, `task` a `Task` and `data` a `DataSet`.
+The tokens with positions are those of Cui et al. 2024 (arXiv:2402.03902). In all functions `spec` is the specification that
+`run` gets, `streams` its random streams, `at` the grid values by key, `replica` the number of the replica, `task` a `Task` and
+`data` a `DataSet`.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,7 +53,7 @@ class Task:
         return make_nodes(self.loss, self.target, self.student, count, generator, self.sigma, self.positions, norm)
 
     def of_weights(self, order: Order) -> dict:
-        """The variables of the overlaps of the weights: W W*^T / D, W W^T / D and W U / sqrt(D), and of V / sigma^2."""
+        """The variables of the `order` parameters: W W*^T / D, W W^T / D, V / sigma^2, and with positions W U / sqrt(D)."""
         variance = self.sigma**2
         found = {
             "overlap": order.m / variance,
@@ -131,7 +132,10 @@ def data_at(spec: dict, streams, task: Task, replica: int, at: Mapping) -> DataS
 
 
 def directions(count: int, dimension: int) -> np.ndarray:
-    """Orthonormal directions u_k (K, D) of the positions: the first rows of the cosine transform, u_1 = (1, ..., 1) / sqrt(D)."""
+    """`count` orthonormal directions u_k (K, D) of the positions in `dimension` D: the first rows of the cosine transform.
+
+    u_1 = (1, ..., 1) / sqrt(D), as in Cui et al. 2024 (arXiv:2402.03902).
+    """
     return idct(np.eye(count, dimension), axis=1, norm="ortho")
 
 

@@ -31,7 +31,10 @@ class Transition:
 
 
 class Branches:
-    """The fixed points of both branches of one problem on the same nodes, at any alpha; those found serve as starts."""
+    """The fixed points of both branches on the same nodes, at any alpha; those found serve as starts.
+
+    `loss`, `ridge`, `nodes`, `tolerance` and `max_iterations` are those of `transitions`.
+    """
 
     def __init__(self, loss: Loss, ridge: float, nodes: Nodes, tolerance: float, max_iterations: int):
         self._loss, self._ridge, self._nodes = loss, ridge, nodes
@@ -63,7 +66,10 @@ class Branches:
 
 
 def constant_loss(loss: Loss, nodes: Nodes) -> float:
-    """The test loss of the best output that reads no token: for the square loss half the variance of the output."""
+    """The test loss on `nodes` of the best output that reads no token: for the square loss half the variance of the output.
+
+    Raises ValueError for another loss.
+    """
     if loss.name != "square":
         raise ValueError(f"the best constant output is known for the square loss alone, not for {loss.name}")
     return 0.5 * float(nodes.mean(np.sum((nodes.outputs - nodes.mean(nodes.outputs)) ** 2, axis=1)))
