@@ -1,5 +1,7 @@
 """Positional against semantic solution of empirical risk minimisation, in the manner of Cui et al. 2024."""
 
+import numpy as np
+
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at, specifications
 from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
@@ -30,8 +32,9 @@ def draw(cubes):
             axes.plot(experiments[:, 0], experiments[:, column], **PUBLISHED)
     transitions = cubes["erm_transitions"]
     omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
-    constant = float(at(transitions.constant_loss, omega=omega).mean("replica"))
-    errors.axhline(constant, color=CONSTANT, linestyle=":", label="best constant attention")
+    if np.any(np.isclose(transitions.omega, omega)):
+        constant = float(at(transitions.constant_loss, omega=omega).mean("replica"))
+        errors.axhline(constant, color=CONSTANT, linestyle=":", label="best constant attention")
     _draw_transitions(phases, transitions)
     overlaps.set(ylabel="overlap of the weights", ylim=(0, 0.75))
     objectives.set(ylabel=r"training objective $e/\sigma^2$", ylim=(0, None))
