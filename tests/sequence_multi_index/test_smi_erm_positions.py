@@ -59,7 +59,8 @@ def test_both_solutions_have_the_known_values(loss, alpha, branch, q, V, overlap
     assert order.V.item() / VARIANCE == pytest.approx(V, rel=0.015 * wide)
     assert VARIANCE * found.objective == pytest.approx(e, rel=0.001 * wide)
     assert VARIANCE * found.errors["test_loss"] == pytest.approx(error, rel=0.01)
-    assert found.free_energy == pytest.approx(found.objective, rel=1e-4)
+    # The nodes obey Stein's identity, on which e = f rests, as well as they give e.
+    assert found.free_energy == pytest.approx(found.objective, rel=0.001 * wide)
 
 
 def test_the_best_constant_attention_has_the_known_error(loss):

@@ -70,7 +70,7 @@ def test_a_link_that_check_link_refuses_is_refused(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["--link", "nothing"], "no link 'nothing'"),
-        (["--skp", "1"], "skp: not a parameter"),
+        (["--skp", "1"], "model.skp: unknown key"),
         (["--skip", "-1"], "model.skip: -1: allowed: a number ≥ 0"),
         (["--nodes", "1000"], "power of two"),
         (["--link", "mine.py:Mine"], "does not exist"),

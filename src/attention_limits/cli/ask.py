@@ -86,7 +86,8 @@ def thresholds_command(parameters: dict, family: str | None, replicas: int | Non
     """Print the thresholds of a link or a channel.
 
     `parameters` are keys of the model and of the solver; without a channel the model is a link, by default deep_attention. A key
-    that no specification has goes to the link of the user. Raises SpecError for every key and value that is not allowed.
+    that no specification has goes to the link or channel of a user's file. Raises SpecError for every key and value that is
+    not allowed.
     """
     from attention_limits.interface.thresholds import FAMILIES, found, specification
 
@@ -96,7 +97,8 @@ def thresholds_command(parameters: dict, family: str | None, replicas: int | Non
     keys = specification(family).model_fields
     solver = {key: given.pop(key) for key in keys["solver"].annotation.model_fields if key in given}
     known = keys["model"].annotation.model_fields
-    if "parameters" in known and (more := {key: given.pop(key) for key in [*given] if key not in known}):
+    own = any(":" in str(given.get(key)) for key in FAMILIES)
+    if own and (more := {key: given.pop(key) for key in [*given] if key not in known}):
         given["parameters"] = more
     written = ", ".join(f"{key} {value}" for key, value in parameters.items() if key not in FAMILIES)
     rows, notes = found(family, given, solver, replicas, seed, report=True)
