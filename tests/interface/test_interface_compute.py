@@ -94,7 +94,7 @@ def test_more_replicas_and_a_longer_grid_compute_only_what_is_new(tmp_path, monk
     longer = asked(grid={"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 1.0, 2.0]}, replicas=5, folder=tmp_path)
     assert sum(computed) == 4 + 6 + 5
     xr.testing.assert_equal(longer.sel(alpha=[0.5, 2.0]), many)
-    # All is there, in whatever order it came.
+    # All points exist, although the calls computed them in another order.
     asked(replicas=5, folder=tmp_path)
     assert sum(computed) == 15
     xr.testing.assert_equal(asked(replicas=5), many)

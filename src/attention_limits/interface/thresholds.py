@@ -1,6 +1,6 @@
 """The thresholds of one model, without a grid and without an experiment file.
 
-pandas comes when a table is asked for: the command prints without it, in half of the time.
+Only `thresholds` imports pandas, for its table. The command prints without it, in half of the time.
 """
 
 from __future__ import annotations

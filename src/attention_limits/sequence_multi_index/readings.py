@@ -29,6 +29,12 @@ def threshold_of_layer(cube, layer, **point):
     return float(mean), float(error)
 
 
+def trusted(theory) -> xr.DataArray:
+    """Whether points of the state evolution `theory` have converged and keep replica symmetry; NaN where it has no point."""
+    # A replica that only a simulation has is missing, not doubtful.
+    return ((theory.converged == 1) & (theory.replica_symmetric == 1)).where(theory.converged.notnull())
+
+
 def _learns(cube, layer):
     """Whether a step learns a layer, (grid..., replica, step): its share is at least half of the largest share of a layer.
 

@@ -52,14 +52,9 @@ class Task:
         """`count` nodes of the channel from `generator`, for a target of overlap `norm` with itself; see `make_nodes`."""
         return make_nodes(self.loss, self.target, self.student, count, generator, self.sigma, self.positions, norm)
 
-    def of_weights(self, order: Order) -> dict:
-        """The variables of the `order` parameters: W W*^T / D, W W^T / D, V / sigma^2, and with positions W U / sqrt(D)."""
-        variance = self.sigma**2
-        found = {
-            "overlap": order.m / variance,
-            "student_norm": order.q / variance,
-            "susceptibility": order.V / variance,
-        }
+    def overlaps(self, order: Order) -> dict:
+        """The overlaps in the `order` parameters: W W*^T / D, W W^T / D, and with positions W U / sqrt(D)."""
+        found = {"overlap": order.m / self.sigma**2, "student_norm": order.q / self.sigma**2}
         return found | ({"position_overlap": order.mu} if self.positions.size else {})
 
 
@@ -96,7 +91,8 @@ def coordinates(spec: dict) -> dict[str, np.ndarray]:
 def of_solution(task: Task, solution: Solution) -> dict:
     """The variables of a fixed point."""
     return {
-        **task.of_weights(solution.order), "objective": solution.objective,
+        **task.overlaps(solution.order), "susceptibility": solution.order.V / task.sigma**2,
+        "objective": solution.objective,
         "free_energy": solution.free_energy, **solution.errors, "replicon": solution.replicon, "jump_index": solution.jump,
         "replica_symmetric": solution.replica_symmetric, "residual": solution.residual,
         "iterations": solution.iterations, "converged": solution.converged,
@@ -181,8 +177,7 @@ def of_weights(task: Task, data: DataSet, weights, generator) -> dict:
         mu=weights @ along.T / np.sqrt(dimension), V=variance * np.eye(len(weights)),
     )  # fmt: skip
     nodes = task.nodes(ERROR_NODES, generator, norm)
-    found = task.of_weights(order)
-    del found["susceptibility"]
     return {
-        **found, "target_norm": norm, "realised_alpha": len(data.sequences) / dimension, **errors_at(task.loss, nodes, order),
+        **task.overlaps(order), "target_norm": norm, "realised_alpha": len(data.sequences) / dimension,
+        **errors_at(task.loss, nodes, order),
     }  # fmt: skip

@@ -6,6 +6,7 @@ from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at, specifications
 from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
 from attention_limits.sequence_multi_index.figures import published
+from attention_limits.sequence_multi_index.readings import trusted
 
 COLORS = {"semantic": "#0072B2", "positional": "#D55E00"}
 CONSTANT = "#7f7f7f"
@@ -48,9 +49,9 @@ def draw(cubes):
 def _draw_branch(axes, cube, variable, color, label):
     """State evolution as a line, open squares where it is doubtful or has not converged, and L-BFGS as points."""
     theory, fits = cube.sel(estimator="erm_state_evolution"), cube.sel(estimator="erm_minimisation")
-    trusted = ((theory.converged == 1) & (theory.replica_symmetric == 1)).where(theory.converged.notnull())
+    sure = trusted(theory)
     shown = present(_single(theory[variable]))
-    curve(axes, shown.alpha.values, abs(shown).values, color, label, converged=trusted.sel(alpha=shown.alpha).values)
+    curve(axes, shown.alpha.values, abs(shown).values, color, label, converged=sure.sel(alpha=shown.alpha).values)
     simulated = present(_single(fits[variable]))
     reached = fits.converged.sel(alpha=simulated.alpha).values
     points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)

@@ -17,10 +17,12 @@ from attention_limits.sequence_multi_index.links.deep_attention import require_a
 from attention_limits.sequence_multi_index.links.layers import (
     TWO_TOKENS,
     apply,
+    head_weights,
     inverse_of_two,
     layer_product,
     log_jacobian,
     log_normal,
+    require_heads,
     require_shape,
     score_root,
     signed_pairs,
@@ -152,15 +154,12 @@ class MultiHeadAttention(Link):
 
     def __post_init__(self):
         require_attention(self.skip, self.beta, self.depth, self.tokens)
-        if self.heads < 1:
-            raise ValueError(f"heads must be >= 1, got {self.heads}")
-        if self.readout is not None and (len(self.readout) != self.heads or not all(w > 0 for w in self.readout)):
-            raise ValueError(f"readout must be {self.heads} numbers > 0, one for each head, got {list(self.readout)}")
+        require_heads("heads", self.heads, self.readout)
 
     @property
     def weights(self):
         """w (H,)."""
-        return np.full(self.heads, 1.0 / self.heads) if self.readout is None else np.array(self.readout, dtype=float)
+        return head_weights(self.readout, self.heads, 1.0 / self.heads)
 
     @property
     def rows(self):

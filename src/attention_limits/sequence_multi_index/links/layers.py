@@ -42,6 +42,19 @@ def require_shape(h, rows, tokens):
     return h
 
 
+def require_heads(name, count, readout):
+    """Raise ValueError unless `count`, the value of the parameter `name`, is at least one and `readout` fits that many heads."""
+    if count < 1:
+        raise ValueError(f"{name} must be >= 1, got {count}")
+    if readout is not None and (len(readout) != count or not all(w > 0 for w in readout)):
+        raise ValueError(f"readout must be {count} numbers > 0, one for each head, got {list(readout)}")
+
+
+def head_weights(readout, count, default=1.0):
+    """Weights w (H,) of `count` heads: `readout`, or `default` each where it is None."""
+    return np.full(count, default) if readout is None else np.array(readout, dtype=float)
+
+
 def score_root(attention, beta):
     """Score roots of rank-one softmax attention over two tokens.
 

@@ -18,7 +18,7 @@ from math import lgamma, log, pi
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.deep_attention import require_attention, softmax_rows
-from attention_limits.sequence_multi_index.links.layers import layer_product, require_shape
+from attention_limits.sequence_multi_index.links.layers import head_weights, layer_product, require_heads, require_shape
 from attention_limits.sequence_multi_index.links.link import ROTATION, Link
 
 
@@ -57,15 +57,12 @@ class RankAttention(Link):
 
     def __post_init__(self):
         require_attention(self.skip, self.beta, self.depth, self.tokens)
-        if self.rank < 1:
-            raise ValueError(f"rank must be >= 1, got {self.rank}")
-        if self.readout is not None and (len(self.readout) != self.rank or not all(w > 0 for w in self.readout)):
-            raise ValueError(f"readout must be {self.rank} numbers > 0, one for each head, got {list(self.readout)}")
+        require_heads("rank", self.rank, self.readout)
 
     @property
     def weights(self):
         """w (p,)."""
-        return np.ones(self.rank) if self.readout is None else np.array(self.readout, dtype=float)
+        return head_weights(self.readout, self.rank)
 
     @property
     def rows(self):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.deep_attention import require_attention, softmax_rows
-from attention_limits.sequence_multi_index.links.layers import layer_product, require_shape
+from attention_limits.sequence_multi_index.links.layers import head_weights, layer_product, require_heads, require_shape
 from attention_limits.sequence_multi_index.links.link import Link
 
 
@@ -52,15 +52,12 @@ class UntiedHeads(Link):
 
     def __post_init__(self):
         require_attention(self.skip, self.beta, self.depth, self.tokens)
-        if self.heads < 1:
-            raise ValueError(f"heads must be >= 1, got {self.heads}")
-        if self.readout is not None and (len(self.readout) != self.heads or not all(w > 0 for w in self.readout)):
-            raise ValueError(f"readout must be {self.heads} numbers > 0, one for each head, got {list(self.readout)}")
+        require_heads("heads", self.heads, self.readout)
 
     @property
     def weights(self):
         """w (H,)."""
-        return np.ones(self.heads) if self.readout is None else np.array(self.readout, dtype=float)
+        return head_weights(self.readout, self.heads)
 
     @property
     def rows(self):
