@@ -1,14 +1,15 @@
 """Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
 
 A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. Only a run shows the
-variables of an estimator. A page keeps its variables; the program runs the examples of new estimators, with `--run` all examples.
+variables of an estimator: the program runs the examples of new estimators first, with `--run` all examples, and writes the
+list of variables into the package.
 """
 
 import importlib
-import re
+import json
 import sys
 
-from attention_limits.interface.describe import families
+from attention_limits.interface.describe import families, variables
 from attention_limits.pipeline.estimator import Estimator
 from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.registry import registry
@@ -17,19 +18,18 @@ from schemas import HEAD, ROOT, SECTIONS, cells, rows
 
 # The longest line of code, as in pyproject.toml.
 WIDTH = 120
+VARIABLES = ROOT / "src" / "attention_limits" / "interface" / "variables.json"
 
 
-def computed(part: Estimator) -> list[str]:
-    """The variables of an estimator, from its example."""
-    names: dict = {}
-    exec(example(part), names)
-    return sorted(map(str, names["cube"].data_vars))
-
-
-def listed(path: str) -> list[str]:
-    """The variables that the present page of an estimator lists; none for a page that does not exist."""
-    text = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).exists() else ""
-    return re.findall(r"^\| `(\w+)` \|", text.partition("## Variables")[2], re.MULTILINE)
+def computed(known: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The variables of each estimator, from its example where `known` does not hold it."""
+    found = {}
+    for name, part in sorted(smallest().items()):
+        if name not in known:
+            names: dict = {}
+            exec(example(part), names)
+        found[name] = known[name] if name in known else sorted(map(str, names["cube"].data_vars))
+    return found
 
 
 def smallest() -> dict[str, Estimator]:
@@ -121,23 +121,22 @@ def _reads(part):
     return ["", f"It reads [`{kind}`](../keys/{part.family}.md#{kind}): `model` and `data` hold their keys too."]
 
 
-def pages(run: str = "none") -> dict[str, str]:
-    """The text of every page of an estimator, by its path below the root; `run` is none, new or all of the examples."""
-    parts, found = smallest(), {}
+def pages() -> dict[str, str]:
+    """The text of every page of an estimator, by its path below the root."""
+    parts, listed, found = smallest(), variables(), {}
     for family in families():
         for own in family.estimators:
             path, name = f"docs/estimators/{family.prefix}_{own}.md", f"{family.name}.{own}"
             if name in parts:
-                variables = listed(path)
-                if run == "all" or (run == "new" and not variables):
-                    variables = computed(parts[name])
-                found[path] = page(name, parts[name], family.prefix, variables)
+                found[path] = page(name, parts[name], family.prefix, listed.get(name, []))
     return found
 
 
 def main() -> None:
-    """Write the pages."""
-    for path, text in pages("all" if "--run" in sys.argv else "new").items():
+    """Write the list of variables and the pages."""
+    found = computed({} if "--run" in sys.argv else variables())
+    VARIABLES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for path, text in pages().items():
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(text, encoding="utf-8")
         print(f"{path}: written")

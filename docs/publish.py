@@ -52,20 +52,25 @@ def minutes(seconds):
     return max(sum(seconds) / 2, max(seconds, default=0.0)) / 60
 
 
-def seconds_of(benchmark):
-    """CPU seconds of a job, from the table that Snakemake writes; for very short jobs, which have none, the run time."""
+def seconds_of(benchmark, log):
+    """CPU seconds of a job, from the last line of its log; without one the run time in the table that Snakemake writes.
+
+    The column cpu_time of the table misses the seconds after the last sample, up to half a minute.
+    """
+    printed = re.findall(r"^([\d.]+) s of CPU$", log.read_text(encoding="utf-8"), re.MULTILINE) if log.is_file() else []
+    if printed:
+        return float(printed[-1])
     with benchmark.open(encoding="utf-8", newline="") as opened:
         (row,) = csv.DictReader(opened, delimiter="\t")
-    try:
-        return float(row["cpu_time"])
-    except ValueError:
-        return float(row["s"])
+    return float(row["s"])
 
 
 def measured(project, results):
-    """Minutes on two cores per figure and family, from Snakemake's benchmarks of the jobs."""
-    folder = results / "benchmarks"
-    jobs = {path.relative_to(folder).with_suffix("").parts: seconds_of(path) for path in folder.rglob("*.tsv")}
+    """Minutes on two cores per figure and family, from the logs and Snakemake's benchmarks of the jobs."""
+    jobs = {}
+    for path in (results / "benchmarks").rglob("*.tsv"):
+        job = path.relative_to(results / "benchmarks").with_suffix("")
+        jobs[job.parts] = seconds_of(path, results / "logs" / f"{job}.log")
 
     def needs(family, experiment):
         return [seconds for job, seconds in jobs.items() if job[0] != "figures" and job[1:3] == (family, experiment)]

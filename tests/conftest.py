@@ -1,15 +1,15 @@
-import os
 import shutil
 
 import pytest
 from hypothesis import settings
 
 from attention_limits import __main__ as program
+from attention_limits.pipeline.threads import limit_threads
 from toy import Toy
 
 # As in the jobs of the workflow: two processes with two threads each on two cores spend most of their time on waiting in the
 # loops of the linear algebra. Numpy, numba and JAX read this when they are imported, which nothing above does.
-os.environ.update(dict.fromkeys(program._THREAD_VARIABLES, "1"), XLA_FLAGS="--xla_cpu_multi_thread_eigen=false")
+limit_threads(1)
 
 # Cores are shared with other tests, so one slow example says nothing; the same examples each time.
 settings.register_profile("house", deadline=None, derandomize=True)
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True, scope="session")
 def threads_stay():
     """Numba starts its threads once: a command that runs in the process of the tests must not set their number."""
-    program._THREAD_VARIABLES = ()
+    program.limit_threads = lambda threads: None
 
 
 @pytest.fixture

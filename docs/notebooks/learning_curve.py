@@ -18,7 +18,8 @@ cube = al.compute(
     "sequence_multi_index.state_evolution", {"link": "phase_retrieval"}, {"alpha": np.linspace(0.2, 1.2, 6)},
     replicas=4, solver={"nodes": 128},
 )  # fmt: skip
-curve = al.plot(cube.squeeze(), "overlap")
+curve = al.plot(cube, "overlap")
+curve
 
 # %% [markdown]
 # The overlap Q is 0 where nothing is learnt and 1 where everything is. It leaves zero at the threshold of weak

@@ -44,16 +44,21 @@ for k, alpha in enumerate(grid["alpha"]):
     )
 
 # %% [markdown]
-# The same as one picture: the line is the theory, the circles are AMP, and the squares the mean of four starts.
+# The same as one picture: the line is the theory, the circles are AMP, and the squares the mean of four starts. Bars
+# are standard errors over two data sets.
 
 # %%
 figure = al.plot(theory, "mmse")
 axes = figure.axes[0]
-axes.errorbar(
-    grid["alpha"], amp.mmse.mean("replica"), amp.mmse.std("replica", ddof=1) / 2**0.5, fmt="o", label="AMP, d = 30"
-)
-axes.plot(grid["alpha"], several, "s", label="descent, mean of four starts")
+mean_of_four = descent.mmse_average.sel(average=4)
+for error, marker, label in (
+    (amp.mmse, "o", "AMP, d = 30"),
+    (mean_of_four, "s", "descent, mean of four starts, d = 30"),
+):
+    bars = error.std("replica", ddof=1) / 2**0.5
+    axes.errorbar(grid["alpha"], error.mean("replica"), bars, fmt=marker, markersize=4, capsize=2, label=label)
 axes.legend()
+figure
 
 # %% [markdown]
 # `al.explore` puts cubes on one page for a browser. Points that did not converge are hollow there.

@@ -54,8 +54,9 @@ grid = {"alpha": np.linspace(0.3, 1.5, 5)}
 cube = al.compute(
     "sequence_multi_index.state_evolution", {"link": Rectified(), "noise": 0.25}, grid, replicas=2, solver={"nodes": 64}
 )
-figure = al.plot(cube.squeeze(["layer", "layer_star"], drop=True), "overlap")
 print(al.table(cube, ["overlap"], aggregate=True).round(3).to_string())
+figure = al.plot(cube, "overlap")
+figure
 
 # %% [markdown]
 # Write the class into a file `links/mine.py` to keep points in a folder, to compute in several processes, or to use

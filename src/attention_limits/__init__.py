@@ -1,4 +1,8 @@
-"""Learning limits of attention models in high dimension: compute, describe, plot and tabulate in one line each.
+"""Learning limits of attention models in high dimension, in one line each.
+
+`compute` runs an estimator and returns its cube, `thresholds` computes the thresholds of a link or a channel, `estimators` and
+`describe` list estimators and their keys. `open` reads a cube, `plot` draws it, `table` tabulates it, and `explore` writes cubes
+as a page for a browser.
 
 Nothing is imported before it is asked for, so that `import attention_limits` is fast and no number depends on this module.
 """
@@ -14,6 +18,21 @@ _PLACES = {
     "thresholds": "thresholds",
 }
 __all__ = list(_PLACES)
+# True for type checkers and editors.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from attention_limits.interface.compute import compute as compute
+    from attention_limits.interface.compute import open as open
+    from attention_limits.interface.describe import describe as describe
+    from attention_limits.interface.describe import estimators as estimators
+    from attention_limits.interface.explorer import explore as explore
+    from attention_limits.interface.plot import plot as plot
+    from attention_limits.interface.table import table as table
+    from attention_limits.interface.thresholds import thresholds as thresholds
+
+
+def __dir__():
+    return __all__
 
 
 def __getattr__(name):

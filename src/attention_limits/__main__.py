@@ -5,14 +5,14 @@ import errno
 import os
 import sys
 import time
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 from attention_limits.pipeline.arguments import mapping, named, whole
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE
+from attention_limits.pipeline.threads import limit_threads
 
-_THREAD_VARIABLES = [*(f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")), "VECLIB_MAXIMUM_THREADS"]
 # Errors of a full or read-only disk; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -23,6 +23,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Compute, merge, draw and inspect the learning limits of attention models.",
         epilog="Exit codes: 0 done, 1 unexpected error or a disk that refuses, 2 wrong input (one line per problem).",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('attention-limits')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     scaled = argparse.ArgumentParser(add_help=False)
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
+    aggregate = "in tables: mean, standard error and number of replicas per point"
     compute = command(
         "compute",
         "cli.ask:compute_command",
@@ -80,20 +82,26 @@ def _parser() -> argparse.ArgumentParser:
     compute.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
     compute.add_argument("--workers", type=whole(1), default=1, help="processes that share the points (default: 1)")
     compute.add_argument("--results", type=Path, help="folder that keeps the points (default: nothing is kept)")
+    compute.add_argument(
+        "--data",
+        type=mapping,
+        metavar="JSON",
+        help='solver settings of the data: {"gaussian_sequences": {"dimension": 100}}',
+    )
     compute.add_argument("--output", "-o", type=Path, metavar="CUBE.nc", help="the cube")
     compute.add_argument("--csv", type=Path, metavar="TABLE.csv", help="one row per point and replica")
     compute.add_argument("--plot", type=Path, metavar="CURVE.pdf", help="picture of the variable --y")
-    compute.add_argument("--y", metavar="VARIABLE", help="variable of the picture")
+    compute.add_argument("--y", metavar="VARIABLE", help="variable of the picture (default: overlap, mmse or the like)")
     compute.add_argument("--color", metavar="DIMENSION", help="dimension that the colours of the picture show")
+    compute.add_argument("--aggregate", action="store_true", help=aggregate)
     compute.set_defaults(parameters={})
 
-    export = command("export", "cli.ask:export_command", "write a cube as CSV or Parquet")
+    export = command("export", "cli.ask:export_command", "print a cube as CSV, or write CSV or Parquet")
     export.add_argument("cube", type=Path, metavar="CUBE")
-    export.add_argument("--output", "-o", type=Path, metavar="TABLE.csv", help="default: the screen")
-    export.add_argument("--parquet", type=Path, metavar="TABLE.parquet", help="the same as Parquet")
-    export.add_argument(
-        "--aggregate", action="store_true", help="mean, standard error and number of replicas per point"
-    )
+    for kind in ("csv", "parquet"):
+        text = "write this file (default: beside the cube)"
+        export.add_argument(f"--{kind}", type=Path, nargs="?", const=Path(), metavar=f"TABLE.{kind}", help=text)
+    export.add_argument("--aggregate", action="store_true", help=aggregate)
 
     command("estimators", "cli.ask:estimators_command", "list the estimators of all families")
     describe = command(
@@ -119,13 +127,8 @@ def main(arguments: list[str] | None = None) -> int:
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if "threads" in options:
-        # These are read once, when numpy and numba are first imported, hence the late imports below.
-        threads = options.pop("threads")
-        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
-        if threads == 1:
-            # JAX takes all cores unless this flag forbids it; it accepts no other number.
-            flags = os.environ.get("XLA_FLAGS", "")
-            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+        # numpy and numba are imported below, when the command runs.
+        limit_threads(options.pop("threads"))
     del options["command"]
     if "set" in options:
         from attention_limits.pipeline.project import Run
@@ -137,7 +140,12 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error("; ".join(f"--{'.'.join(keys)}: {text}" for keys, text in wrong))
     module, _, function = options.pop("function").partition(":")
     try:
-        getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)
+        try:
+            getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)
+        except ModuleNotFoundError as error:
+            from attention_limits.interface.extras import missing
+
+            raise missing(error) from None
         if module == "cli.jobs":
             # For the log of a job: its cost, independent of the load of the machine.
             print(f"{time.process_time():.1f} s of CPU")

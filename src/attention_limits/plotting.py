@@ -1,5 +1,7 @@
 """One style for all figures, and functions that show numbers with errors."""
 
+import io
+
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
@@ -36,9 +38,18 @@ _SETTINGS = {
 house_style = mpl.rc_context(_SETTINGS)
 
 
+class _Picture(Figure):
+    """A figure that a notebook shows, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png")
+        return content.getvalue()
+
+
 def new_figure(rows, columns, width, height, **subplots):
     """A figure and its axes; width and height in inches, further arguments as for `Figure.subplots`."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = _Picture(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **subplots)
 
 
@@ -52,7 +63,13 @@ def realised_alpha(part, alpha):
     return part.realised_alpha.sel(alpha=alpha).max("replica").values
 
 
-def curve(axes, x, replicas, color, label, linestyle="-", converged=None):
+def banded_line(axes, x, values, error, color, label=None, **look):
+    """A line with a band of plus and minus `error` around its `values`; `look` are further properties of the line."""
+    axes.plot(x, values, color=color, label=label, **look)
+    axes.fill_between(x, values - error, values + error, color=color, alpha=0.3, linewidth=0)
+
+
+def curve(axes, x, replicas, color, label, linestyle="-", converged=None, **look):
     """Mean over replicas as a line, plus and minus one standard error as a band, with a square where one has not converged.
 
     Parameters
@@ -61,10 +78,10 @@ def curve(axes, x, replicas, color, label, linestyle="-", converged=None):
     replicas : array (n, replicas)
         Missing values are NaN.
     converged : array (n, replicas) of 0, 1 and NaN, optional
+    look : properties of the line
     """
     mean, error = mean_and_error(replicas, axis=1)
-    axes.plot(x, mean, color=color, label=label, linestyle=linestyle)
-    axes.fill_between(x, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
+    banded_line(axes, x, mean, error, color, label, linestyle=linestyle, **look)
     if converged is not None:
         open_points = np.any(converged == 0, axis=1)
         axes.plot(

@@ -71,5 +71,5 @@ def estimator(name: str, model: dict, grid: dict, replicas: int = 1, **part) -> 
 def computed(part: Estimator, replicas: list[int] | None = None, **grid):
     """The dataset of `run` at all points of an estimator, or at these values of a key and these replicas."""
     spec = part.effective(part.chunks[0])
-    spec |= {"grid": {**spec["grid"], **grid}, "replicas": replicas or spec["replicas"]}
+    spec |= {"project": str(part.project), "grid": {**spec["grid"], **grid}, "replicas": replicas or spec["replicas"]}
     return importlib.import_module(part.module).run(spec, Streams(0, FAMILY, "small"))

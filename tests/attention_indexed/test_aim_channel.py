@@ -68,7 +68,7 @@ def test_information_is_the_mean_square_of_the_gradient(name, q, V):
     observed, omega, _ = drawn(channel, q, V, 20000, seed=33)
     squares = 4.0 * np.sum(channel.gradient(observed, omega, V).G ** 2, axis=(1, 2))
     expected = channel.information(V, q + V)
-    assert_mean(squares, expected, allowance=channel.uncertainty * expected)
+    assert_mean(squares, expected, allowance=channel.uncertainty(V, q + V) * expected)
 
 
 def test_hardmax_gradient_in_its_own_coordinates():

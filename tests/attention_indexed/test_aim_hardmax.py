@@ -174,8 +174,8 @@ def test_limits_of_two_tokens():
 def test_information_of_two_tokens_is_within_its_bound():
     channel, V = ManyHardmax(2), 1.5 / (1.0 + np.geomspace(1e-3, 1e6, 60))
     exact = hardmax.information((1.5 - V) / V) / V
-    assert channel.uncertainty < 3e-4
-    np.testing.assert_allclose(channel.information(V, 1.5), exact, rtol=channel.uncertainty)
+    assert channel.uncertainty(V, 1.5) < 3e-4
+    np.testing.assert_allclose(channel.information(V, 1.5), exact, rtol=channel.uncertainty(V, 1.5))
 
 
 def row_squares(omega, variances, best):
@@ -229,7 +229,7 @@ def test_information_of_three_tokens_is_within_its_bound(s):
         place = np.argmax(np.array(order) == best[:, row][:, None], axis=1)
         alone += row_squares(omega[:, row][:, order], np.array([2.0, 1.0, 1.0]), place)[0]
     expected = channel.information(s**2, 1.0) * s**2
-    assert_mean(squares - alone, expected - rows_alone(s), allowance=channel.uncertainty * expected)
+    assert_mean(squares - alone, expected - rows_alone(s), allowance=channel.uncertainty(s**2, 1.0) * expected)
 
 
 @pytest.mark.parametrize(("tokens", "s"), [(4, 0.4), (4, 0.8), (6, 0.5)])
@@ -239,7 +239,11 @@ def test_information_of_more_tokens_is_within_its_bound(tokens, s):
     omega = symmetric(rng, 4000, tokens, 1.0 / s**2 - 1.0)
     best = np.argmax(omega + symmetric(rng, 4000, tokens, 1.0), axis=2)
     expected = channel.information(s**2, 1.0) * s**2
-    assert_mean(np.sum(posterior(best, omega)[0] ** 2, axis=(1, 2)), expected, allowance=channel.uncertainty * expected)
+    assert_mean(
+        np.sum(posterior(best, omega)[0] ** 2, axis=(1, 2)),
+        expected,
+        allowance=channel.uncertainty(s**2, 1.0) * expected,
+    )
 
 
 @pytest.mark.parametrize("tokens", [3, 4])
@@ -248,7 +252,7 @@ def test_large_alpha_law(tokens):
     three tokens were once sampled, 1.59e-4 and 1.86e-4."""
     channel = ManyHardmax(tokens)
     for alpha in (10.0, 100.0):
-        expected = pytest.approx(tail(channel, 0.5, [alpha])[0], rel=1.0 / alpha + 2.0 * channel.uncertainty)
+        expected = pytest.approx(tail(channel, 0.5, [alpha])[0], rel=1.0 / alpha + 2.0 * channel.uncertainty(1.0, 1.5))
         assert solve(channel, 0.5, [alpha]).mmse[0] == expected
 
 

@@ -176,7 +176,7 @@ def test_memory_stays_below_three_times_the_data():
 class Contradicting(Linear):
     """Outputs that have nothing to do with the data."""
 
-    def observe(self, h):
+    def observe(self, h, generator=None):
         return np.full_like(h, 1e3)
 
 

@@ -1,4 +1,4 @@
-"""`attention-limits threshold` of a channel: limits in closed form, and clear errors."""
+"""`attention-limits thresholds` of a channel: limits in closed form, and clear errors."""
 
 import re
 
@@ -11,7 +11,7 @@ from attention_limits.attention_indexed.state_evolution import solve
 
 
 def printed(capsys, *arguments):
-    assert main(["threshold", *arguments]) == 0
+    assert main(["thresholds", *arguments]) == 0
     return capsys.readouterr().out
 
 

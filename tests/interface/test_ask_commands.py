@@ -1,19 +1,23 @@
 """compute, export, estimators and describe on the command line."""
 
 import io
+from importlib import metadata
 
 import pandas as pd
 import pytest
 
 import attention_limits as al
 from attention_limits.__main__ import main
+from attention_limits.interface import compute
 
+POINTS = {"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 2.0]}
+RIDGE = ["compute", "potts_mlm.ridge_simulation", "--gamma", "3", "--ridge", "0.1", "--alpha", "0.5,2", "--sites", "20"]
 CALL = ["compute", "attention_indexed.state_evolution", "--tokens", "2", "--channel", "linear", "--ratio", "0.5"]
 
 
 def test_a_question_in_one_line(tmp_path, capsys):
     cube, table, picture = (tmp_path / name for name in ("cube.nc", "table.csv", "curve.pdf"))
-    files = ["-o", str(cube), "--csv", str(table), "--plot", str(picture), "--y", "mmse"]
+    files = ["-o", str(cube), "--csv", str(table), "--plot", str(picture)]
     assert main([*CALL, "--alpha", "0:0.2:3", *files]) == 0
     written = pd.read_csv(table, comment="#")
     assert written.alpha.tolist() == [0.0, 0.1, 0.2]
@@ -22,12 +26,59 @@ def test_a_question_in_one_line(tmp_path, capsys):
     capsys.readouterr()
     assert main(["export", str(cube)]) == 0
     assert capsys.readouterr().out == table.read_text()
-    assert main(["export", str(cube), "--parquet", str(tmp_path / "table.parquet")]) == 0
-    assert pd.read_parquet(tmp_path / "table.parquet").mmse.tolist() == written.mmse.tolist()
+    assert main(["export", str(cube), "--csv", "--parquet"]) == 0
+    assert cube.with_suffix(".csv").read_text() == table.read_text()
+    assert pd.read_parquet(cube.with_suffix(".parquet")).mmse.tolist() == written.mmse.tolist()
     assert al.open(cube).mmse.attrs["ancillary_variables"] == "mmse_error"
     capsys.readouterr()
     assert main(["export", str(cube), "--aggregate"]) == 0
     assert "mmse_error" in capsys.readouterr().out
+
+
+def test_the_rows_of_a_replica_appear_before_the_next_one(capsys, monkeypatch):
+    """Each time the program waits for a part, the rows of the earlier parts are out."""
+    out, run_chunk = [], compute.run_chunk
+
+    def watched(*arguments):
+        out.append(capsys.readouterr().out)
+        return run_chunk(*arguments)
+
+    monkeypatch.setattr(compute, "run_chunk", watched)
+    assert main([*RIDGE, "--replicas", "3"]) == 0
+    printed = capsys.readouterr()
+    assert out[0] == ""
+    first, second, third = (
+        pd.read_csv(io.StringIO(text), comment="#", header=None) for text in (*out[1:], printed.out)
+    )
+    assert first.iloc[0, 0] == "gamma"
+    assert [first.iloc[1:, 3].astype(int).tolist(), second[3].tolist(), third[3].tolist()] == [[0, 0], [1, 1], [2, 2]]
+    assert printed.err.splitlines()[-1].startswith("6 of 6 points (")
+    cube = al.compute("potts_mlm.ridge_simulation", {}, POINTS, replicas=3, solver={"sites": 20})
+    rows = pd.read_csv(io.StringIO("".join([*out, printed.out])), comment="#")
+    pd.testing.assert_frame_equal(
+        rows.sort_values(["alpha", "replica"], ignore_index=True), al.table(cube)[list(rows)], check_dtype=False
+    )
+
+
+def test_a_table_of_means_appears_at_the_end(capsys):
+    assert main([*RIDGE, "--replicas", "3", "--aggregate"]) == 0
+    table = pd.read_csv(io.StringIO(capsys.readouterr().out), comment="#")
+    assert table.simulated_generalization_error_replicas.tolist() == [3, 3]
+
+
+def test_settings_of_the_data(capsys):
+    gamp = ["compute", "sequence_multi_index.gamp", "--link", "phase_retrieval", "--alpha", "0.5"]
+    assert main([*gamp, "--data", '{"gaussian_sequences": {"dimension": 1}}']) == 2
+    assert capsys.readouterr().err.startswith("attention-limits: data.gaussian_sequences.dimension: 1: allowed: ")
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert (stopped.value.code, capsys.readouterr().out) == (
+        0,
+        f"attention-limits {metadata.version('attention-limits')}\n",
+    )
 
 
 def test_values_of_an_axis(capsys):
@@ -42,11 +93,12 @@ def test_values_of_an_axis(capsys):
     [
         (
             ["--alpha", "0:1:3", "--depth", "2"],
-            "attention-limits: model.depth: unknown key; allowed: beta, channel, ratio, tokens\n",
+            "attention-limits: model.depth: unknown key; allowed: beta, channel, output_noise, parameters, ratio, spectrum, "
+            "tokens\n",
         ),
         (["--alpha", "-1"], "attention-limits: grid.alpha: -1.0: allowed: a number ≥ 0 and ≤ 1000"),
         (["--alpha", "1,x"], "attention-limits: grid.alpha: "),
-        (["--alpha", "1", "--plot", "x.pdf"], "attention-limits: --plot: needs --y, the variable to draw\n"),
+        (["--alpha", "1", "--plot", "x.pdf", "--y", "mms"], "attention-limits: y: 'mms': allowed: error_bayes, "),
     ],
 )
 def test_mistakes_are_named(more, message, capsys):
@@ -64,5 +116,9 @@ def test_lists(capsys):
     assert main(["estimators"]) == 0
     assert "potts_mlm.factored_attention: " in capsys.readouterr().out
     assert main(["describe", "attention_indexed.state_evolution"]) == 0
-    assert "model.tokens: a whole number ≥ 2 and ≤ 64, required. Number of tokens T" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "model.tokens: a whole number ≥ 2 and ≤ 64, required. Number of tokens T" in printed
+    assert "variable recovery_threshold: samples at which the error becomes zero; α_rec; n / d^2" in printed
     assert main(["describe", "attention_indexed"]) == 2
+    assert main(["describe", "gamp"]) == 2
+    assert "gamp: no such family; allowed: attention_indexed.…, " in capsys.readouterr().err

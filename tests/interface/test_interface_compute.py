@@ -1,5 +1,7 @@
 """`compute` gives the numbers of the workflow, finds its points, and refuses what a file could not say."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ import yaml
 
 import attention_limits as al
 from attention_limits.__main__ import main
+from attention_limits.interface import compute
 from attention_limits.pipeline.errors import CubeError, SpecError
 
 NAME = "attention_indexed.state_evolution"
@@ -74,6 +77,81 @@ def test_several_processes_and_data_give_the_same_numbers(tmp_path):
     assert one.sizes["replica"] == 2
 
 
+def asked(**more):
+    """A cheap call with replicas."""
+    grid = {"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 2.0]}
+    return al.compute("potts_mlm.ridge_simulation", {}, more.pop("grid", grid), solver={"sites": 20}, **more)
+
+
+def test_more_replicas_and_a_longer_grid_compute_only_what_is_new(tmp_path, monkeypatch):
+    computed, run_chunk = [], compute.run_chunk
+    monkeypatch.setattr(compute, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
+    few = asked(replicas=2, folder=tmp_path)
+    assert sum(computed) == 4
+    many = asked(replicas=5, folder=tmp_path)
+    assert sum(computed) == 4 + 6
+    xr.testing.assert_equal(many.sel(replica=[0, 1]), few)
+    longer = asked(grid={"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 1.0, 2.0]}, replicas=5, folder=tmp_path)
+    assert sum(computed) == 4 + 6 + 5
+    xr.testing.assert_equal(longer.sel(alpha=[0.5, 2.0]), many)
+    # All points exist, although the calls computed them in another order.
+    asked(replicas=5, folder=tmp_path)
+    assert sum(computed) == 15
+    xr.testing.assert_equal(asked(replicas=5), many)
+
+
+def test_points_of_the_workflow_are_found(tmp_path, monkeypatch):
+    file, results = str(experiment(tmp_path)), str(tmp_path / "results")
+    assert main(["run", file, "--estimator", "state_evolution", "--results", results]) == 0
+    computed, run_chunk = [], compute.run_chunk
+    monkeypatch.setattr(compute, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
+    al.compute(NAME, MODEL, {"alpha": [*ALPHAS, 0.25]}, folder=results)
+    assert computed == [1]
+
+
+KILLED = """\
+import os, signal, sys
+import attention_limits as al
+
+grid = {"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 2.0]}
+stop = lambda part, done, total: os.kill(os.getpid(), signal.SIGKILL) if done == 4 else None
+al.compute("potts_mlm.ridge_simulation", {}, grid, solver={"sites": 20}, replicas=5, folder=sys.argv[1], finished=stop)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_call_goes_on_where_it_was(tmp_path, monkeypatch):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.rglob("*.nc"))) == 2
+    computed, run_chunk = [], compute.run_chunk
+    monkeypatch.setattr(compute, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
+    again = asked(replicas=5, folder=tmp_path)
+    assert computed == [2, 2, 2]
+    xr.testing.assert_equal(again, asked(replicas=5))
+
+
+PROGRAM = """\
+import os
+import attention_limits as al
+
+print("started")
+grid = {"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 2.0]}
+cube = al.compute("potts_mlm.ridge_simulation", {}, grid, solver={"sites": 20}, replicas=3, workers=2)
+print(cube.attrs["data_digest"], os.environ.get("OMP_NUM_THREADS"))
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_same_bytes_also_in_a_program_without_a_guard(tmp_path):
+    """A new process does not execute the program again, and its threads do not stay with the caller."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    environment = {**os.environ, "OMP_NUM_THREADS": "3"}
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == f"started\n{asked(replicas=3).attrs['data_digest']} 3\n"
+
+
 def test_all_problems_are_reported_before_any_compute():
     with pytest.raises(SpecError) as caught:
         al.compute(NAME, {**MODEL, "channel": "linaer", "x": 1}, {"alpha": [1.0, 0.5], "beta": 2.0}, solver={"y": 1})
@@ -92,7 +170,8 @@ def test_all_problems_are_reported_before_any_compute():
     ("call", "message"),
     [
         (("nowhere.gamp",), "nowhere.gamp: no such family"),
-        (("potts_mlm.gamp",), "potts_mlm.gamp: no such estimator; allowed: equilibrium"),
+        (("potts_mlm.gamp",), "potts_mlm.gamp: no such estimator; allowed: potts_mlm.equilibrium"),
+        (("potts_mlm.potts_samples",), "potts_mlm.potts_samples: is data, not an estimator"),
         ((NAME, "two_layers"), "model: 'two_layers': not in models.yaml; allowed: none"),
     ],
 )
@@ -101,7 +180,18 @@ def test_names_that_do_not_exist(call, message, tmp_path):
         al.compute(*call, grid=GRID, project=tmp_path)
 
 
-@pytest.mark.parametrize("wrong", [{"seed": -1}, {"workers": 0}, {"replicas": 0}, {"replicas": 1.5}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"seed": -1},
+        {"seed": 0.5},
+        {"workers": 0},
+        {"replicas": 0},
+        {"replicas": 1.5},
+        {"replicas": "two"},
+        {"solver": 3},
+    ],
+)
 def test_numbers_out_of_range(wrong):
     with pytest.raises(SpecError, match=next(iter(wrong))):
         al.compute(NAME, MODEL, GRID, **wrong)

@@ -110,7 +110,11 @@ def test_a_picture_shows_means_errors_and_flags(cube):
     assert axes.get_xlabel() == "samples per dimension, α\nn / D"
     assert axes.get_ylabel() == "overlap, Q\n1 exact"
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["layer = 1, theory", "layer = 2, theory", "layer = 1, simulation", "layer = 2, simulation"]
+    shown = ["layer = 1, theory", "layer = 2, theory", "layer = 1, simulation", "layer = 2, simulation"]
+    assert labels == [*shown, "not converged"]
+    # Colours show the dimension that is left over.
+    again = al.plot(cube, "overlap").axes[0]
+    assert [line.get_ydata().tolist() for line in again.lines] == [line.get_ydata().tolist() for line in axes.lines]
     assert len(al.plot(cube, "overlap", panel="layer").axes) == 2
 
 
@@ -119,8 +123,8 @@ def test_a_picture_shows_means_errors_and_flags(cube):
     [
         ({"y": "overlaps"}, "y: 'overlaps': allowed: overlap, converged, path"),
         (
-            {"y": "overlap"},
-            r"layer: has 2 values; give it to x, color or panel, or select one with cube.sel\(layer=...\)",
+            {"y": "path", "color": "replica"},
+            r"iteration: has 65 values; give it to x, color or panel, or select one with cube.sel\(iteration=...\)",
         ),
         ({"y": "overlap", "x": "depth"}, "x: 'depth': allowed: estimator, alpha, replica, layer"),
     ],
@@ -130,14 +134,29 @@ def test_pictures_that_cannot_be_drawn(cube, keys, message):
         al.plot(cube, **keys)
 
 
+def test_of_a_matrix_over_layers_the_diagonal_is_drawn(cube):
+    """Column k of the matrix is k times the overlap, so the diagonal has 1 and 2 times its rows."""
+    matrix = cube.overlap.isel(layer=0, drop=True) * xr.DataArray([1.0, 2.0], {"layer_star": [1, 2]})
+    layers = xr.DataArray([1.0, 10.0], {"layer": [1, 2]}, "layer")
+    both = cube.assign(overlap=(layers * matrix).transpose("estimator", "alpha", "replica", "layer", "layer_star"))
+    first, second = (line.get_ydata() for line in al.plot(both).axes[0].lines if len(line.get_ydata()) == 3)
+    assert second == pytest.approx(20 * first)
+    assert len(al.plot(both, color="layer", panel="layer_star").axes) == 2
+
+
 def test_every_estimator_is_described():
     names = al.estimators()
     assert names.computes.str.len().min() > 10
     assert names.loc["sequence_multi_index.gamp", "rule"] == "smi_gamp"
     for name in names.index:
         keys = al.describe(name)
-        assert set(keys.section) <= {"model", "grid", "solver"}
-        assert (keys.allowed.str.len() > 0).all()
+        assert set(keys.section) <= {"model", "grid", "solver", "variable"}
+        variables = keys.section == "variable"
+        assert (keys.equation[variables].str.len() > 0).all()
+        assert (keys.allowed[~variables].str.len() > 0).all()
+        # The text is whole, and a notebook shows whole cells.
+        assert all(meaning in repr(keys) for meaning in keys.meaning)
+        assert "...</td>" not in keys._repr_html_()
         assert (keys.meaning.str.len() > 0).all()
     with pytest.raises(SpecError, match=r"potts_mlm.gamp: no such estimator"):
         al.describe("potts_mlm.gamp")

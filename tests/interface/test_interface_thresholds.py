@@ -1,5 +1,7 @@
 """`thresholds` gives exact values with errors, and links may be objects of the caller."""
 
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +82,7 @@ def test_a_function_as_a_target():
     [
         ({"tokens": 2}, {}, r"model: needs one of the keys link \(sequence_multi_index\) or channel"),
         ({"channel": "softmax", "tokens": 1}, {}, "model.tokens: 1: allowed: a whole number ≥ 2"),
-        ({"channel": "hardmax", "tokens": 9}, {}, "model.tokens: hardmax has up to 8 tokens, got 9"),
+        ({"channel": "hardmax", "tokens": 9}, {}, "model: hardmax has up to 8 tokens, got 9"),
         ({"channel": "softmax", "tokens": 2}, {"replicas": 2}, "replicas: 2: allowed"),
         ({"link": "product", "skip": -1.0, "x": 1}, {"solver": {"nodes": 3}}, "model.skip: -1.0: allowed"),
         ("nothing", {}, "no link 'nothing'; allowed: deep_attention"),
@@ -100,11 +102,28 @@ def test_all_problems_are_reported_at_once():
 
 
 def test_the_command(capsys):
-    assert main(["threshold", "--channel", "softmax", "--tokens", "2", "--ratio", "0.5"]) == 0
+    assert main(["thresholds", "--channel", "softmax", "--tokens", "2", "--ratio", "0.5"]) == 0
     printed = capsys.readouterr().out
     assert printed == (
         "softmax: tokens 2, ratio 0.5\nweak recovery at rho = 0: n / (d r) = 0.25\n"
         "half of the error: n / d^2 = 0.0832442\nexact recovery: n / d^2 = 0.1875\n"
     )
-    assert main(["threshold", "--channel", "softmax", "--tokens", "2", "--skp", "1"]) == 2
-    assert capsys.readouterr().err.startswith("attention-limits: model.skp: unknown key; allowed: beta, channel, ratio")
+    assert main(["thresholds", "--family", "attention_indexed", "--channel", "softmax", "--tokens", "2"]) == 0
+    assert capsys.readouterr().out == "\n".join(printed.splitlines()[:2]).replace(", ratio 0.5", "") + "\n"
+    assert main(["thresholds", "--family", "attention_indexed", "--tokens", "2"]) == 2
+    assert capsys.readouterr().err.startswith("attention-limits: model.channel: missing; allowed: ")
+    assert main(["thresholds", "--family", "potts_mlm"]) == 2
+    assert "family: 'potts_mlm': allowed: sequence_multi_index, attention_indexed; " in capsys.readouterr().err
+    assert main(["thresholds", "--channel", "softmax", "--tokens", "2", "--skp", "1"]) == 2
+    assert capsys.readouterr().err.startswith("attention-limits: model.skp: unknown key; allowed: beta, channel, ")
+
+
+def test_the_command_imports_no_table():
+    """With pandas, xarray or matplotlib the second call would take half as long again."""
+    code = (
+        "import sys; from attention_limits.__main__ import main; main(['thresholds', '--channel', 'linear', '--tokens', '2'])\n"
+        "main(['thresholds', '--link', 'phase_retrieval', '--nodes', '16', '--replicas', '2'])\n"
+        "print(sorted({'pandas', 'xarray', 'matplotlib', 'jax', 'tqdm', 'netCDF4'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

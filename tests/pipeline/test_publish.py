@@ -132,13 +132,12 @@ def test_the_speed_table_shows_one_row_of_each_kind():
 HEAD = "s\th:m:s\tmax_rss\tmean_load\tcpu_time\n"
 
 
-def test_the_seconds_of_a_job_are_those_of_its_benchmark(tmp_path):
-    """A job that ends before Snakemake looks at it has a run time alone."""
-    path = tmp_path / "job.tsv"
-    path.write_text(f"{HEAD}8.82\t0:00:08\t112.96\t14.58\t1.35\n")
-    assert publish.seconds_of(path) == 1.35
-    path.write_text(f"{HEAD}0.2\t0:00:00\tNA\tNA\tNA\n")
-    assert publish.seconds_of(path) == 0.2
+def test_the_seconds_of_a_job_are_those_of_its_log(tmp_path):
+    path, log = tmp_path / "job.tsv", tmp_path / "job.log"
+    path.write_text(HEAD + "2.5\t0:00:02\t90.0\t54.0\t1.35\n")
+    assert publish.seconds_of(path, log) == 2.5
+    log.write_text("cube.nc: written\n3.1 s of CPU\n")
+    assert publish.seconds_of(path, log) == 3.1
 
 
 def test_the_minutes_of_a_figure_are_those_of_its_data_chunks_cubes_and_drawing(project, tmp_path):

@@ -15,6 +15,8 @@ SMOKE = {"nodes": 64, "max_iterations": 60, "resolution": 0.35}
 # Keys of each link.
 KEYS = {
     "deep_attention": ("skip", "beta", "depth", "tokens"),
+    "rank_attention": ("skip", "beta", "depth", "tokens", "rank"),
+    "untied_heads": ("skip", "beta", "depth", "tokens", "heads"),
     "untied": ("skip", "beta", "depth", "tokens"),
     "multi_head": ("skip", "beta", "depth", "tokens", "heads"),
     "sequence_output": ("skip", "beta", "depth", "tokens"),
@@ -29,7 +31,7 @@ KEYS = {
     "monomial": ("exponents",),
 }
 # Sizes that are computed in a second.
-SIZES = {"depth": (1, 3), "tokens": (2, 4), "heads": (1, 3), "rows": (1, 16)}
+SIZES = {"depth": (1, 3), "tokens": (2, 4), "heads": (1, 3), "rank": (1, 2), "rows": (1, 16)}
 
 
 def link_key(key, sizes=SIZES):

@@ -59,6 +59,17 @@ def forward(model, h):
         blocks = [list(range(first, first + heads)) for first in range(0, rows, heads)]
         read, _ = through_layers(h, [(block, scores) for block in blocks[:-1]], skip, 1.0)
         return scores(read[:, blocks[-1]])
+    if link in ("rank_attention", "untied_heads"):
+        width = model["rank"] if link == "rank_attention" else 2 * model["heads"]
+        half = 0 if link == "rank_attention" else model["heads"]
+
+        def scores(f):
+            logits = sum(f[:, half + k][:, :, None] * f[:, k][:, None, :] for k in range(width - half))
+            return softmax(beta * logits)
+
+        blocks = [list(range(first, first + width)) for first in range(0, rows, width)]
+        read, _ = through_layers(h, [(block, scores) for block in blocks[:-1]], skip, 1.0)
+        return scores(read[:, blocks[-1]])
     if link == "sequence_output":
         layers = [([k], lambda f: attend(f[:, 0], f[:, 0], beta)) for k in range(rows)]
         # Token a of the output is sum_b y_ba x_b.

@@ -126,3 +126,27 @@ def test_state_evolution_bounds_its_error_of_many_tokens(tokens, model, grid, sh
         most = mean - 5.0 * error if sign < 0 else mean + 5.0 * error + missing
         expected, accuracy = slow_mmse(model["ratio"], 1.0 / (place * most))
         assert sign * (expected - V) <= 3.0 * accuracy + 1e-9
+
+
+@settings(max_examples=8)
+@given(
+    model=section(FAMILY, "state_evolution", "model", "tokens", "ratio", "output_noise", channel=st.just("linear")),
+    alpha=st.floats(-2.0, 3.0).map(lambda x: 10.0**x),
+)
+@example(model={"channel": "linear", "tokens": 2, "ratio": 1e-9, "output_noise": 1e-9}, alpha=1.0)
+@example(model={"channel": "linear", "tokens": 64, "ratio": 100.0, "output_noise": 1000.0}, alpha=1000.0)
+def test_state_evolution_of_linear_scores_with_noise(model, alpha):
+    """V = mmse(D) at 1/D = alpha T (T + 1) / (V + noise / 2), in decimal arithmetic: never zero with noise."""
+    alpha, noise, tokens = float(f"{alpha:.12g}"), model["output_noise"], model["tokens"]
+    found = computed("state_evolution", model, {"alpha": [alpha]})
+    assert (found is None) == (0 < noise < 1e-9)
+    if found is None:
+        return
+    error = float(found.mmse.squeeze())
+    if noise == 0.0:
+        assert_curve("linear", tokens, model["ratio"], alpha, error)
+        return
+    assert 0.0 < error <= 1.0
+    D = (error + 0.5 * noise) / (alpha * tokens * (tokens + 1))
+    expected, accuracy = slow_mmse(model["ratio"], D)
+    assert error == pytest.approx(expected, rel=1e-5, abs=3.0 * accuracy)

@@ -109,3 +109,42 @@ def test_staircase_of_noisy_phase_retrieval_is_a_direct_integral(noise):
     error = inverse.std(ddof=1) / np.sqrt(8.0)
     wanted = 1.0 / slow.noisy_phase_retrieval_threshold(noise)
     assert abs(inverse.mean() - wanted) <= 2.0 * SIGMAS * error + 0.01 * wanted, (inverse, wanted)
+
+
+@pytest.mark.parametrize("key", ["rank", "heads"])
+def test_threshold_atlas_begins_at_the_exact_threshold(key):
+    """A Gram matrix known up to one number: 1 / alpha = M (M + 1) / p - 2 max(p - M + 1, 0) / p^2; p = 1 for heads.
+
+    The mean of softmaxes of one head is attention of rank one.
+    """
+    link, value = {"rank": ("rank_attention", 2), "heads": ("multi_head", 1)}[key]
+    solver = {"nodes": 16, "nodes_at_zero": 1024, "steps": 1, "layers": 1, "resolution": 0.35}
+    model = {"link": link, "depth": 1, "tokens": 2}
+    found = computed("threshold_atlas", model, {key: value}, solver, replicas=8)
+    inverse = 1.0 / found.threshold.isel(step=0).values
+    error = inverse.std(ddof=1) / np.sqrt(8.0)
+    wanted = {"rank": 2.5, "heads": 6.0}[key]
+    assert abs(inverse.mean() - wanted) <= 2.0 * SIGMAS * error
+    np.testing.assert_allclose(found.learnt, 1.0)
+
+
+def test_threshold_atlas_refuses_more_layers_than_it_has_places_for():
+    solver = {"nodes": 16, "nodes_at_zero": 64, "layers": 2}
+    assert computed("threshold_atlas", {"link": "deep_attention", "tokens": 2}, {"depth": 3}, solver) is None
+
+
+@settings(max_examples=2)
+@given(grid=section(FAMILY, "exact_recovery", "grid", "noise"))
+@example(grid={"noise": 0.0})
+def test_exact_recovery_is_a_bracket_or_missing(grid):
+    """Phase retrieval: without noise around 1.13, with noise never."""
+    solver = {"nodes": 256, "max_iterations": 300, "width": 0.1, "resolution": 0.35}
+    point = computed("exact_recovery", {"link": "phase_retrieval"}, grid, solver).isel(replica=0)
+    below, above = point.recovery_below.item(), point.recovery_above.item()
+    if grid["noise"] > 1e-2:
+        assert np.isnan(below)
+        assert np.isnan(above)
+    if np.isfinite(above):
+        assert below < above <= 1.1 * below
+    if grid["noise"] == 0.0:
+        assert 1.0 < below < 1.3

@@ -94,6 +94,30 @@ def test_gamp_is_finite_or_flagged(model, alpha, solver):
     assert np.all(np.isnan(point.cosine_trajectory.values[done:]))
 
 
+@settings(max_examples=3)
+@given(
+    model=models("deep_attention", "phase_retrieval", "sum_of_squares"),
+    held=whole_range(node(FAMILY, "held_gamp", "grid", "held")),
+    alpha=st.floats(1e-3, 3.0),
+)
+@example(model={"link": "phase_retrieval"}, held=1.0, alpha=1.0)
+@example(model={"link": "deep_attention", "skip": 1.0, "beta": 1.0, "depth": 2, "tokens": 2}, held=1.0, alpha=1.0)
+def test_held_gamp_holds_its_layer(model, held, alpha):
+    """The overlap of the held layer is the given one within five standard deviations; the others are finite or flagged."""
+    solver = {"dimension": 30, "max_iterations": 4, "resolution": 0.25}
+    found = computed("held_gamp", model, {"alpha": alpha, "held": held}, solver)
+    if found is None:
+        return
+    point = found.isel(replica=0)
+    kept = np.diag(point.layer_overlap.values)
+    # |q |W|^2 + sqrt(q (1 - q)) N . W| / |W|^2, and |W|^2 / D is above 0.2.
+    q = min(held, 1.0 - 1e-6)
+    spread = SIGMAS * np.sqrt(q * (1.0 - q) / (0.2 * 30))
+    assert np.all(np.abs(kept - q) <= spread + 1e-9), kept
+    finite = np.isfinite(point.layer_overlap.values).all(axis=1)
+    assert not np.any(point.held_converged.values & ~finite)
+
+
 def test_gamp_is_message_passing_written_out():
     """Phase retrieval, iteration by iteration, from the data and the start of the run itself."""
     dimension, alpha, steps = 60, 1.5, 6

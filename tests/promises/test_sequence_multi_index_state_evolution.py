@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import slow_sequence_multi_index as slow
 from drawn_sequence_multi_index import (
+    FAMILY,
     KEYS,
     SIGMAS,
     SMOKE,
@@ -18,8 +19,12 @@ from drawn_sequence_multi_index import (
     models,
 )
 from hypothesis import example, given, settings
+from specifications import section
 
 pytestmark = pytest.mark.slow
+
+TRAJECTORY = "state_evolution_trajectory"
+TRAJECTORY_SMOKE = {"nodes": 32, "max_iterations": 3, "resolution": 0.25}
 
 
 @settings(max_examples=2)
@@ -54,6 +59,37 @@ def test_state_evolution_is_that_of_gauss_hermite(alpha):
         assert found.converged.all()
         # Convergence to a relative 1e-3 a step leaves up to 5e-3 near the threshold.
         assert abs(overlap.mean() - wanted) <= SIGMAS * error + 5e-3, (estimator, overlap.mean(), error, wanted)
+
+
+@settings(max_examples=2)
+@given(
+    model=models(*KEYS),
+    alpha=alphas,
+    solver=section(FAMILY, TRAJECTORY, "solver", "start", "floor", "side_information"),
+)
+@example(
+    model={"link": "phase_retrieval"}, alpha=100.0, solver={"start": 0.999999, "floor": 0.0, "side_information": 0.0}
+)
+@example(
+    model={"link": "committee", "rows": 3}, alpha=0.0, solver={"start": 0.0, "floor": 0.05, "side_information": 0.9}
+)
+def test_state_evolution_trajectory_is_an_overlap_at_every_iteration(model, alpha, solver):
+    found = computed(TRAJECTORY, model, {"alpha": alpha}, solver | TRAJECTORY_SMOKE)
+    if found is None:
+        return
+    for overlap in found.overlap_trajectory.values[0]:
+        assert_overlap(overlap, True)
+        assert np.all(np.isnan(overlap)) or np.all(np.diag(overlap) >= solver["floor"] - 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.45, 1.0])
+def test_state_evolution_trajectory_is_that_of_gauss_hermite(alpha):
+    """Phase retrieval from Q = 0.1, the fourth iteration, within the spread of sixteen scramblings."""
+    solver = {"start": 0.1, "max_iterations": 4, "nodes": 512}
+    found = computed(TRAJECTORY, {"link": "phase_retrieval"}, {"alpha": alpha}, solver, replicas=16)
+    overlap = found.overlap_trajectory.values[:, -1].reshape(-1)
+    wanted = slow.sign_overlap(alpha, iterations=4, start=0.1)
+    assert abs(overlap.mean() - wanted) <= SIGMAS * overlap.std(ddof=1) / 4.0 + 1e-3
 
 
 @settings(max_examples=2)

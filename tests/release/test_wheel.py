@@ -80,8 +80,19 @@ def test_the_wheel_computes_in_an_empty_environment(environment, tmp_path):
         "matplotlib is not installed: pip install attention-limits[plot]",
         "jax is not installed: pip install attention-limits[training]",
     ]
+    asked = [
+        str(environment),
+        "-m",
+        "attention_limits",
+        "compute",
+        "attention_indexed.state_evolution",
+        "--plot",
+        "curve.pdf",
+    ]
+    picture = subprocess.run(asked, cwd=folder, env=plain, capture_output=True, text=True, check=False)
+    assert picture.stderr == "attention-limits: matplotlib is not installed: pip install attention-limits[plot]\n"
     commands = subprocess.run(
-        [str(environment), "-m", "attention_limits", "threshold", "--channel", "linear", "--tokens", "2"],
+        [str(environment), "-m", "attention_limits", "thresholds", "--channel", "linear", "--tokens", "2"],
         cwd=folder, env=plain, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "n / (d r) = 0.166667" in commands.stdout

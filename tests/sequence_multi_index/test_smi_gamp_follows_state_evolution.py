@@ -11,8 +11,7 @@ from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
-from attention_limits.sequence_multi_index.overlap_coordinates import overlap_from_precision
-from attention_limits.sequence_multi_index.state_evolution import channel_averages
+from attention_limits.sequence_multi_index.trajectory import trajectory
 
 pytestmark = pytest.mark.slow
 
@@ -44,16 +43,10 @@ CASES = {
 
 def predicted_overlaps(channel, case):
     """Q after each iteration, from Q = 0, averaged over scramblings (their spread is far below that of the data sets)."""
-    size = channel.link.rows
-    hint = case.side_information / (1.0 - case.side_information) * np.eye(size)
-    paths = []
-    for nodes in node_sets(channel.link, case.nodes, 4, seed=81):
-        overlap, path = np.zeros((size, size)), []
-        for _ in range(ITERATIONS):
-            q_hat = case.alpha * channel_averages(channel, overlap, nodes).information + hint
-            overlap = overlap_from_precision(q_hat)
-            path.append(overlap)
-        paths.append(path)
+    paths = [
+        trajectory(channel, case.alpha, nodes, 0.0, ITERATIONS, side_information=case.side_information).overlap
+        for nodes in node_sets(channel.link, case.nodes, 4, seed=81)
+    ]
     return np.mean(paths, axis=0), np.std(paths, axis=0, ddof=1) / 2.0
 
 

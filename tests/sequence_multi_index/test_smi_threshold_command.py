@@ -1,4 +1,4 @@
-"""`attention-limits threshold`: the answer of the staircase, and clear errors."""
+"""`attention-limits thresholds`: the answer of the staircase, and clear errors."""
 
 import re
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_phase_retrieval(capsys):
-    assert main(["threshold", "--link", "phase_retrieval", "--nodes", "1024"]) == 0
+    assert main(["thresholds", "--link", "phase_retrieval", "--nodes", "1024"]) == 0
     printed = capsys.readouterr().out
     alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learnt: row 1", printed).groups())
     # The exact value is 1/2; the printed error has four replicas, hence the wide margin: Student's t with 3 degrees of
@@ -21,7 +21,7 @@ def test_phase_retrieval(capsys):
 
 
 def test_two_layers_in_order(capsys):
-    assert main(["threshold", "--skip", "1", "--depth", "2", "--nodes", "128", "--replicas", "2"]) == 0
+    assert main(["thresholds", "--skip", "1", "--depth", "2", "--nodes", "128", "--replicas", "2"]) == 0
     printed = capsys.readouterr().out
     first, second = (line for line in printed.splitlines() if re.match(r"\d\.", line))
     assert "learnt: row 2" in first
@@ -30,7 +30,7 @@ def test_two_layers_in_order(capsys):
 
 def test_a_parity_of_three_has_no_threshold(capsys):
     """F vanishes: what is printed is a bound, and a line per replica on the way."""
-    assert main(["threshold", "--link", "sign_product", "--rows", "3", "--nodes", "64", "--replicas", "3"]) == 0
+    assert main(["thresholds", "--link", "sign_product", "--rows", "3", "--nodes", "64", "--replicas", "3"]) == 0
     printed, progress = capsys.readouterr()
     assert float(re.search(r"1\. no weak recovery below alpha = (\S+)", printed)[1]) > 100
     assert len(re.findall(r"replica \d of 3, step 1: no further threshold", progress)) == 3
@@ -38,7 +38,7 @@ def test_a_parity_of_three_has_no_threshold(capsys):
 
 def test_a_parity_of_two_is_one_step_of_two_directions(capsys):
     """Exact: pi^2 / 4; four times an error of which the probability is below 1e-3 (test_weak_recovery_errors)."""
-    assert main(["threshold", "--link", "sign_product", "--nodes", "32", "--resolution", "0.5"]) == 0
+    assert main(["thresholds", "--link", "sign_product", "--nodes", "32", "--resolution", "0.5"]) == 0
     printed = capsys.readouterr().out
     alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learnt: row 1 and row 2\n", printed).groups())
     assert abs(alpha - 0.25 * np.pi**2) < 4 * error + 1e-4
@@ -62,7 +62,7 @@ def test_a_link_that_check_link_refuses_is_refused(tmp_path, capsys):
     assert main(["check-link", link]) == 2
     refusal = capsys.readouterr().err
     assert "fibre must return candidates and log_weight of shapes" in refusal
-    assert main(["threshold", "--link", link, "--nodes", "16"]) == 2
+    assert main(["thresholds", "--link", link, "--nodes", "16"]) == 2
     assert capsys.readouterr().err == refusal
 
 
@@ -70,14 +70,14 @@ def test_a_link_that_check_link_refuses_is_refused(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["--link", "nothing"], "no link 'nothing'"),
-        (["--skp", "1"], "skp: not a parameter"),
+        (["--skp", "1"], "model.skp: unknown key"),
         (["--skip", "-1"], "model.skip: -1: allowed: a number ≥ 0"),
         (["--nodes", "1000"], "power of two"),
         (["--link", "mine.py:Mine"], "does not exist"),
     ],
 )
 def test_wrong_input(arguments, words, capsys):
-    assert main(["threshold", *arguments]) == 2
+    assert main(["thresholds", *arguments]) == 2
     assert words in capsys.readouterr().err
 
 

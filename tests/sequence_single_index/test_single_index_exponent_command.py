@@ -63,7 +63,7 @@ wrong_word.symmetry = "none"
 REFUSED = {
     "broken": r"declares the symmetry 'even' and breaks it: F\(.+\) = .+, F\(-",
     "ordered": "declares the symmetry 'permutation' and breaks it: F",
-    "wide": r"second moment .*\|F\(-?10, ",
+    "wide": r"mine\.py:wide: the second moment .*\|F\(-?10, ",
     "undefined": r"finite: F\(-.+\) = nan",
     "mixed": r"fields of that row alone.*F\(.+\) = .+ among 64 rows, 0 alone",
     "noisy": "without random numbers",

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from attention_limits.sequence_single_index.readings import (
+    descending_directions,
     diffusion_exponent,
     equal_curvatures,
     escape_exponent,
@@ -76,3 +77,13 @@ def test_exponent_of_the_diffusion_between_two_dimensions():
         {"dimension": d, "quantile": [0.16, 0.5]},
     )
     assert diffusion_exponent(cube, 1e4, 1e6) == pytest.approx((2.0, 0.02 / np.log(100)))
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"), [((1.0, 0.0, 1e-12), 0), ((0.1, 0.3, 0.1), 1), ((-1.0, 0.0, -2.0), 2)]
+)
+def test_descending_directions_of_a_hessian(entries, expected):
+    dims = ("degree", "replica")
+    names = ("hessian_ee", "hessian_em", "hessian_mm")
+    values = {name: (dims, [[value]]) for name, value in zip(names, entries, strict=True)}
+    assert descending_directions(xr.Dataset(values, {"degree": [2]}), 2) == (expected, 0.0)

@@ -34,6 +34,20 @@ def test_bad_input_is_refused_before_any_job(tmp_path, estimator, model, grid, p
         load_experiment(write_experiment(tmp_path, estimator, model, grid, **part))
 
 
+@pytest.mark.parametrize("estimator", ["link_sgd", "escape_diffusion", "information_exponent"])
+def test_a_target_without_second_moment_is_refused_before_any_job(tmp_path, estimator):
+    (tmp_path / "wide.py").write_text("import math\n\ndef wide(z):\n    return math.exp(0.3 * z[0] ** 2)\n")
+    model = {"target": "wide.py:wide", "student": "trace_attention", "tokens": 2}
+    runs = estimator != "information_exponent"
+    grid = {"dimension": [100]} if runs else DEGREE
+    part = {"solver": {"steps": 10}} if estimator == "link_sgd" else {}
+    path = write_experiment(tmp_path, estimator, {**model, "learning_rate": 0.1} if runs else model, grid, **part)
+    with pytest.raises(
+        SpecError, match=r"model\.target: with 2 tokens: wide\.py:wide: the second moment .*\|F\(-10, 0\)\| ="
+    ):
+        load_experiment(path)
+
+
 def test_too_many_coefficients_are_refused_before_any_job(tmp_path):
     """At 10 tokens and order 10 there are 184 756; the same file at order 6 has 8008."""
     model = {**LINKS, "tokens": 10}

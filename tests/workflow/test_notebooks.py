@@ -1,5 +1,7 @@
 """The notebooks run as they are written, and hold what they say."""
 
+import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,17 @@ NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
 
 
 def run(name, folder, monkeypatch):
-    """The names that a notebook defines."""
+    """The names that a notebook defines. Jupyter shows the last value of each cell; one of these is a picture."""
     monkeypatch.chdir(folder)
-    found = {"__name__": name}
-    exec(compile((NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8"), f"{name}.py", "exec"), found)
+    found, pictures = {"__name__": name}, []
+    for cell in re.split(r"^# %%.*\n", (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8"), flags=re.MULTILINE):
+        body = ast.parse(cell).body
+        shown = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+        exec(compile(ast.Module(body, []), name, "exec"), found)
+        if shown is not None:
+            value = eval(compile(ast.Expression(shown.value), name, "eval"), found)
+            pictures += [value._repr_png_()] if hasattr(value, "_repr_png_") else []
+    assert [picture[:4] for picture in pictures] == [b"\x89PNG"]
     assert list(folder.iterdir()) == []
     return found
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import yaml
 
+from attention_limits.__main__ import main
+from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.project import load_project
 
 pytestmark = pytest.mark.slow
@@ -109,6 +111,26 @@ def test_contacts_of_a_protein_family(project):
     assert "PF00014" not in experiment.read_text()
 
 
+def test_channels_of_a_file(tmp_path, monkeypatch):
+    """All channels of the page pass their checks; AMP is within 15 % of the theory at d = 40."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    texts = {language: text for language, text in reversed(blocks("channel.md")) if language != "console"}
+    Path("channels").mkdir()
+    Path("channels/mine.py").write_text(texts["python"])
+    follow("channel.md")
+    experiment = Path("config/attention_indexed/experiments/largest.yaml")
+    experiment.parent.mkdir(parents=True)
+    experiment.write_text(texts["yaml"])
+    for estimator in ("state_evolution", "matrix_amp"):
+        assert main(["run", str(experiment), "--estimator", estimator]) == 0
+    assert main(["merge", str(experiment)]) == 0
+    cube = read(Path("results/cubes/attention_indexed/largest.nc"), repair="")
+    theory, amp = (cube.sel(estimator=name) for name in ("state_evolution", "matrix_amp"))
+    assert np.all(theory.mmse_error.dropna("replica", how="all") < 0.1 * theory.mmse.dropna("replica", how="all"))
+    assert float(amp.mmse.sel(alpha=0.5).mean()) == pytest.approx(float(theory.mmse.sel(alpha=0.5).max()), rel=0.15)
+
+
 def test_questions_in_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -118,7 +140,7 @@ def test_questions_in_one_line(tmp_path, monkeypatch, capsys):
     assert cube.mmse.sel(alpha=0).item() == 1
     assert cube.mmse.sel(alpha=cube.alpha > 0.1876).max() == 0
     assert cube.mmse.sel(alpha=(cube.alpha > 0) & (cube.alpha < 0.18)).min() > 0
-    assert Path("mmse.png").stat().st_size > 10_000
+    assert all(Path(name).stat().st_size > 10_000 for name in ("mmse.png", "layers.png"))
     assert table["overlap[layer=1, layer_star=1]_replicas"].tolist() == [4, 4, 4]
     assert "model.tokens: 1: allowed: a whole number ≥ 2 and ≤ 64" in capsys.readouterr().out
     follow("ask.md")

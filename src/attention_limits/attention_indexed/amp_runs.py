@@ -2,21 +2,27 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.channel import Posterior
 from attention_limits.attention_indexed.fresh_data import fresh_errors
 from attention_limits.attention_indexed.matrix_amp import AmpRun, Dataset, draw_dataset
 from attention_limits.attention_indexed.matrix_amp import run as iterate
 from attention_limits.attention_indexed.model import sizes
+from attention_limits.attention_indexed.priors import Prior
 
 # Variables along the iterations; their length is the largest number of iterations.
 ALONG = dict.fromkeys(("mmse_by_iteration", "predicted_by_iteration", "residual_by_iteration"), ("iteration",))
 
 
-def amp_point(point, dimension: int, solver, streams, replica: int, at) -> tuple[Dataset, AmpRun, dict]:
+def amp_point(
+    channel: Posterior, prior: Prior | None, point, dimension: int, solver, streams, replica: int, at
+) -> tuple[Dataset, AmpRun, dict]:
     """The data, the run and its variables.
 
     Parameters
     ----------
+    channel : channel.Posterior
+    prior : priors.Prior or None
+        None: the Wishart law of the realised width ratio.
     point : mapping
         Parameters of the model and of the grid by name.
     dimension : int
@@ -28,9 +34,8 @@ def amp_point(point, dimension: int, solver, streams, replica: int, at) -> tuple
     at : mapping
         The values of the grid that name the streams.
     """
-    channel = make_channel(point["channel"], point["tokens"], point["beta"])
     size, steps = sizes(point["alpha"], point["ratio"], dimension), solver["max_iterations"]
-    data = draw_dataset(channel, size, streams.generator("data", replica, **at))
+    data = draw_dataset(channel, size, streams.generator("data", replica, **at), prior)
     found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
     plug_in, bayes = fresh_errors(
         channel, data.teacher, found.estimate, found.variance[-1], solver["fresh_sequences"],
@@ -47,6 +52,7 @@ def amp_point(point, dimension: int, solver, streams, replica: int, at) -> tuple
         "iterations": len(found.error),
         "converged": found.converged,
         "diverged": found.diverged,
+        "resolved": found.resolved,
         **size.realised(),
         "mmse_by_iteration": along(found.error),
         "predicted_by_iteration": along(found.variance),

@@ -30,17 +30,18 @@ class Channel(Protocol):
     """A channel of T = `tokens` tokens, as the state evolution needs it.
 
     A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is coarser. `ties` is the limit
-    of information sqrt(V Q) at small V, or None where the information has another law. `uncertainty` bounds the relative error
-    of the information.
+    of information sqrt(V Q) at small V, or None where the information has another law.
     """
 
     tokens: int
     equations: int | None
     ties: float | None
-    uncertainty: float
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q: q_hat = alpha information."""
+
+    def uncertainty(self, V, Q):
+        """Bound on the relative error of the information, a number or an array (...); NaN where it is not known."""
 
 
 class Posterior(Channel, Protocol):
@@ -57,8 +58,8 @@ class Posterior(Channel, Protocol):
         `nodes` are those of `generalization.row_nodes`.
         """
 
-    def observe(self, h: np.ndarray) -> np.ndarray:
-        """The outputs of scores h (n, T, T) in the form that `gradient` reads."""
+    def observe(self, h: np.ndarray, generator) -> np.ndarray:
+        """The outputs of scores h (n, T, T) as `gradient` reads them; the numpy `generator` draws random ones."""
 
     def gradient(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Gradient:
         """G given outputs `observed` (n, ...), as of `observe`, and omega (n, T, T)."""
@@ -74,7 +75,6 @@ class Linear:
     tokens: int
     scale_free = False
     ties = None
-    uncertainty = 0.0
 
     @property
     def equations(self) -> int:
@@ -85,6 +85,10 @@ class Linear:
         """K / V at posterior variance V (...), for every prior variance Q."""
         return self.equations / V
 
+    def uncertainty(self, V, Q):
+        """Zero, at every V and Q: the information is exact."""
+        return 0.0
+
     def output(self, h):
         """h itself."""
         return h
@@ -93,8 +97,8 @@ class Linear:
         """T (T + 1) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), without `nodes`: T - 1 entries of variance 1, one of 2."""
         return self.tokens * (self.tokens + 1) * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 
-    def observe(self, h):
-        """The outputs of scores h (n, T, T): array of the same shape."""
+    def observe(self, h, generator=None):
+        """The outputs of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not read."""
         return h
 
     def gradient(self, observed, omega, V):
@@ -108,6 +112,40 @@ class Linear:
 
     def _residual(self, observed, omega):
         return observed - omega
+
+
+@dataclass(frozen=True)
+class NoisyLinear(Linear):
+    """y = h + sqrt(noise) Z, of T = `tokens` tokens, noise > 0, Z standard normal and not symmetric: a `Posterior`.
+
+    The mean of y_ab and y_ba has the noise of variance noise / 2: V + noise / 2 takes the place of V.
+    """
+
+    noise: float = 1.0
+
+    @property
+    def equations(self) -> None:
+        """None: no number of samples makes the error zero."""
+        return None
+
+    def information(self, V, Q):
+        """T (T + 1) / (V + noise / 2) at posterior variance V (...), for every prior variance Q."""
+        return self.tokens * (self.tokens + 1) / (V + 0.5 * self.noise)
+
+    def observe(self, h, generator):
+        """y of scores h (n, T, T), array of the same shape, with noise from the numpy.random.Generator `generator`."""
+        return h + np.sqrt(self.noise) * generator.standard_normal(h.shape)
+
+    def gradient(self, observed, omega, V):
+        """G = (y + y^T - 2 omega) / (4 V + 2 noise) given outputs `observed` y and omega, both (n, T, T)."""
+        return super().gradient(observed, omega, V + 0.5 * self.noise)
+
+    def variance(self, observed, omega):
+        """None: the residual of `observed` and omega, both (n, T, T), is mostly noise."""
+        return None
+
+    def _residual(self, observed, omega):
+        return 0.5 * (observed + observed.transpose(0, 2, 1)) - omega
 
 
 @dataclass(frozen=True)
@@ -130,8 +168,8 @@ class Softmax(Linear):
         """As of `Posterior`, a mean over `nodes` of `generalization.row_nodes`; M = `mixing` (2, 2)."""
         return softmax_distance(self.tokens, self.beta, mixing, nodes)
 
-    def observe(self, h):
-        """log y of scores h (n, T, T): array of the same shape."""
+    def observe(self, h, generator=None):
+        """log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not read."""
         return log_attention(h, self.beta)
 
     def _residual(self, observed, omega):
@@ -149,7 +187,6 @@ class Hardmax:
     tokens = 2
     equations = None
     scale_free = True
-    uncertainty = 0.0
 
     @property
     def ties(self) -> float:
@@ -160,6 +197,10 @@ class Hardmax:
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
         return hardmax.information((Q - V) / V) / V
 
+    def uncertainty(self, V, Q):
+        """Zero, at every V and Q: the information has a relative error below 1e-9."""
+        return 0.0
+
     def output(self, h):
         """One-hot rows of scores h (n, 2, 2)."""
         return attention(h, np.inf)
@@ -168,8 +209,8 @@ class Hardmax:
         """As of `Posterior`, in closed form; M = `mixing` (2, 2). `nodes` are not read."""
         return hardmax_distance(2, mixing)
 
-    def observe(self, h):
-        """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2)."""
+    def observe(self, h, generator=None):
+        """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2); `generator` is not read."""
         return np.argmax(h, axis=2)
 
     def gradient(self, observed, omega, V):
@@ -188,7 +229,10 @@ class PublishedHardmax:
     tokens = 2
     equations = None
     ties = None
-    uncertainty = 0.0
+
+    def uncertainty(self, V, Q):
+        """Zero, at every V and Q."""
+        return 0.0
 
     def information(self, V, Q):
         """The published code's E 4 sum_ab G_ab^2 at variance V (...) and prior variance Q."""

@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import xarray as xr
 
-from attention_limits.attention_indexed.channel import Channel, make_channel
+from attention_limits.attention_indexed.channel import Channel
 from attention_limits.attention_indexed.generalization import SCRAMBLINGS, output_errors, row_nodes
+from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.priors import Prior, load_prior
 from attention_limits.attention_indexed.state_evolution import error_bound
 from attention_limits.pipeline.points import collect
 
@@ -21,19 +23,44 @@ ERRORS = (
 )
 
 
-def channel_of(point: Mapping) -> Channel:
-    """The channel of a point, which holds the parameters of the model by name."""
-    return make_channel(point["channel"], point["tokens"], point["beta"])
+def channels_of(spec: Mapping) -> Callable[[Mapping], Channel]:
+    """point -> the channel of a point, which holds the parameters of the model by name; `spec` is what `run` gets.
+
+    A channel is made once for each number of tokens and noise: it may hold a table of its information.
+    """
+    made = {}
+
+    def channel_of(point):
+        key = point["tokens"], point["output_noise"]
+        if key not in made:
+            made[key] = load_channel(point, spec["project"])
+        return made[key]
+
+    return channel_of
 
 
-def curve_errors(channel: Channel, ratio: float, compute, samples: np.ndarray, streams) -> dict[str, np.ndarray]:
-    """The variables `ERRORS` along the curve compute(samples) (n,), which gives the mmse of `channel` at width ratio `ratio`.
+def priors_of(spec: Mapping) -> Callable[[Mapping], Prior]:
+    """point -> the law of S of a point; `spec` is what `run` gets. A prior may hold a table: one for each ratio."""
+    made = {}
 
+    def prior_of(point):
+        if point["ratio"] not in made:
+            made[point["ratio"]] = load_prior(point, spec["project"])
+        return made[point["ratio"]]
+
+    return prior_of
+
+
+def curve_errors(channel: Channel, prior: Prior, compute, samples: np.ndarray, streams) -> dict[str, np.ndarray]:
+    """The variables `ERRORS` along the curve compute(samples) (n,), which gives the mmse of `channel` at the law `prior` of S.
+
+    Where the channel does not know its information, they are missing.
     All points share their nodes, from `streams` (pipeline.streams.Streams): the errors of the output are smooth along the curve.
     """
-    V, bound = compute(samples), error_bound(channel, compute, samples)
+    V, bound = compute(samples), error_bound(channel, compute, samples, prior.Q)
+    V = np.where(np.isnan(bound), np.nan, V)
     nodes = row_nodes(channel.tokens, [streams.generator("scores", part) for part in range(SCRAMBLINGS)])
-    found = output_errors(channel, ratio, V, bound, nodes)
+    found = output_errors(channel, prior.Q - 1.0, V, bound, nodes)
     outputs = (found.bayes, found.bayes_uncertainty, found.plug_in, found.plug_in_uncertainty)
     return dict(zip(ERRORS, (V, bound, *outputs), strict=True))
 

@@ -85,7 +85,7 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
     channel : channel.Posterior
         All errors of a channel without posterior mean are NaN.
     ratio : float
-        rho; Q = 1 + rho.
+        rho; Q = 1 + rho. Of another law of S, Q - 1.
     V, bound : array (n,)
         Errors of the posterior mean of S, and bounds on their errors, which the uncertainties include.
     nodes : array
@@ -96,6 +96,8 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
         return OutputErrors(*np.full((4, *V.shape), np.nan))
 
     def errors(V):
+        if np.isnan(V):
+            return np.full(4, np.nan)
         return *bayes_error(channel, Q, V, nodes), *plug_in_error(channel, Q, V, nodes)
 
     found = np.array([errors(value) for value in V]).T

@@ -44,9 +44,8 @@ class ManyHardmax:
         """The limit of information sqrt(V Q) at small V."""
         return tie_information(self.tokens)
 
-    @property
-    def uncertainty(self) -> float:
-        """Bound on the relative error of the information."""
+    def uncertainty(self, V, Q):
+        """Bound on the relative error of the information, the same at every V and Q."""
         return _limits(self.tokens).uncertainty
 
     def information(self, V, Q):
@@ -62,8 +61,8 @@ class ManyHardmax:
         """As of `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not read."""
         return hardmax_distance(self.tokens, mixing)
 
-    def observe(self, h):
-        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T)."""
+    def observe(self, h, generator=None):
+        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not read."""
         return np.argmax(h, axis=2)
 
     def gradient(self, observed, omega, V):

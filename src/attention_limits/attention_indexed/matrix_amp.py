@@ -25,14 +25,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.channel import Posterior
-from attention_limits.attention_indexed.denoiser import mmse, response, shrink
-from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.denoiser import response
+from attention_limits.attention_indexed.model import Sizes, draw_sequences, scores
+from attention_limits.attention_indexed.priors import Prior, Wishart, as_prior
 from attention_limits.attention_indexed.schedule import Schedule
 
 # Tokens in one piece of the sums over samples.
 _ROWS = 2048
 # A predicted error below this is exact recovery.
 RECOVERED = 1e-8
+# Smallest mean eigenvalue of the prior whose trace gives the scale of S.
+_SCALE = 0.1
 # The iteration has diverged when the variance of the outputs about omega exceeds that without data by this factor.
 _DIVERGED = 2.0
 
@@ -49,25 +52,29 @@ class Dataset:
         S.
     observed : array (n, ...)
         Outputs as `channel.observe` gives them.
-    ratio : float
-        r/d.
+    prior : priors.Prior
+        The law of S.
     """
 
     sequences: np.ndarray
     teacher: np.ndarray
     observed: np.ndarray
-    ratio: float
+    prior: Prior
 
 
-def draw_dataset(channel: Posterior, size: Sizes, generator) -> Dataset:
-    """A teacher and its data, from the numpy.random.Generator `generator`.
+def draw_dataset(channel: Posterior, size: Sizes, generator, prior: Prior | None = None) -> Dataset:
+    """A teacher of the `prior` and its data, from the numpy.random.Generator `generator`.
+
+    Without a prior it is the Wishart law of the realised width ratio r/d.
 
     Raises ValueError if the channel has no posterior mean, or a size is below one.
     """
     _require_posterior(channel)
-    _, teacher = draw_weights(size.dimension, size.rank, generator)
+    prior = Wishart(size.rank / size.dimension) if prior is None else prior
+    teacher = prior.draw(size, generator)
     sequences = draw_sequences(size.count, channel.tokens, size.dimension, generator)
-    return Dataset(sequences, teacher, channel.observe(all_scores(sequences, teacher)), size.rank / size.dimension)
+    observed = channel.observe(all_scores(sequences, teacher), generator)
+    return Dataset(sequences, teacher, observed, prior)
 
 
 def _require_posterior(channel):
@@ -95,7 +102,7 @@ def backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
     return (total + total.T) / (2.0 * math.sqrt(dimension))
 
 
-def refine(sequences, estimate, G, q_hat: float, ratio: float) -> tuple[np.ndarray, float, float]:
+def refine(sequences, estimate, G, q_hat: float, prior: Prior | float) -> tuple[np.ndarray, float, float]:
     """The new S_hat (d, d), not damped, its predicted error V, and V'.
 
     Parameters
@@ -105,15 +112,17 @@ def refine(sequences, estimate, G, q_hat: float, ratio: float) -> tuple[np.ndarr
         The old S_hat.
     G : array (n, T, T)
         Gradients of the channel.
-    q_hat, ratio : float
-        Precision 1 / D, and rho = r/d.
+    q_hat : float
+        Precision 1 / D.
+    prior : priors.Prior or float
+        The law of S; a number is rho of the Wishart law.
     """
-    step = backward(sequences, G)
+    step, prior = backward(sequences, G), as_prior(prior)
     step *= 2.0 / (len(estimate) * q_hat)
     step += estimate
     eigenvalues, vectors = np.linalg.eigh(step)
-    xi, slope = shrink(eigenvalues, ratio, 1.0 / q_hat)
-    predicted = float(mmse(ratio, 1.0 / q_hat))
+    xi, slope = prior.shrink(eigenvalues, 1.0 / q_hat)
+    predicted = float(prior.mmse(1.0 / q_hat))
     return (vectors * xi) @ vectors.T, predicted, response(eigenvalues, xi, slope) / q_hat
 
 
@@ -142,6 +151,8 @@ class AmpRun:
     diverged : bool
         Whether numbers were not finite, or the outputs further from their prediction than without data. The trajectory ends
         there.
+    resolved : float
+        Smallest fraction, over the iterations, of outputs whose posterior the channel resolved.
     """
 
     error: np.ndarray
@@ -150,6 +161,7 @@ class AmpRun:
     estimate: np.ndarray
     converged: bool
     diverged: bool
+    resolved: float
 
 
 def run(
@@ -176,27 +188,28 @@ def run(
     _require_posterior(channel)
     schedule = Schedule(max_iterations, damping, tolerance)
     dimension, count = len(data.teacher), len(data.sequences)
-    estimate = math.sqrt(data.ratio) * np.eye(dimension)
+    estimate = data.prior.mean * np.eye(dimension)
     variance, onsager = 1.0, np.zeros((count, channel.tokens, channel.tokens))
     errors, variances, residuals = [], [], []
-    diverged = False
+    diverged, resolved = False, 1.0
     while not schedule.finished:
         omega = all_scores(data.sequences, estimate)
         omega -= onsager
         # The variance that the outputs determine, if they do: at finite size it is better than its limit.
         measured = channel.variance(data.observed, omega)
         used = variance if measured is None else measured
-        diverged = not 0 < used < _DIVERGED * (1.0 + data.ratio)
+        diverged = not 0 < used < _DIVERGED * data.prior.Q
         if not diverged:
             found = channel.gradient(data.observed, omega, used)
+            resolved = min(resolved, found.resolved)
             q_hat = 4.0 * found.power * count / dimension**2
             diverged = not (np.isfinite(q_hat) and q_hat > 0)
         if diverged:
             errors.append(np.nan), variances.append(np.nan), residuals.append(np.nan)
             break
-        denoised, predicted, own = refine(data.sequences, estimate, found.G, q_hat, data.ratio)
-        if channel.scale_free:
-            denoised *= math.sqrt(data.ratio) * dimension / np.trace(denoised)
+        denoised, predicted, own = refine(data.sequences, estimate, found.G, q_hat, data.prior)
+        if channel.scale_free and data.prior.mean > _SCALE:
+            denoised *= data.prior.mean * dimension / np.trace(denoised)
         residual = float(np.linalg.norm(denoised - estimate) / math.sqrt(dimension * predicted))
         damping = schedule.damping
         estimate = (1.0 - damping) * denoised + damping * estimate
@@ -205,4 +218,6 @@ def run(
         errors.append(float(np.sum((data.teacher - estimate) ** 2) / dimension))
         variances.append(variance), residuals.append(residual)
         schedule.note(residual, variance <= RECOVERED)
-    return AmpRun(np.array(errors), np.array(variances), np.array(residuals), estimate, schedule.converged, diverged)
+    return AmpRun(
+        np.array(errors), np.array(variances), np.array(residuals), estimate, schedule.converged, diverged, resolved
+    )

@@ -15,6 +15,8 @@ import numpy as np
 # Largest numbers of tokens. The published curve has two. A hardmax is a sum over the kinds of its outputs: 636 kinds at eight
 # tokens (20 s). Each further token makes 2.6 times as many, and twice the work for each.
 MOST_TOKENS = {"hardmax": 8, "hardmax_published": 2}
+# Channels whose posterior is sampled: 21 scores of a symmetric 6 x 6 matrix.
+MOST_SAMPLED = 6
 # Memory of a process beside its data: the interpreter with its libraries.
 BASE_MEGABYTES = 300
 # Numbers that algorithms hold at once: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.

@@ -1,69 +1,43 @@
 """Specifications of the attention-indexed family. The model: x_a in R^d, S = W W^T / sqrt(r d), W of d x r."""
 
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from attention_limits.attention_indexed.model import MOST_TOKENS, megabytes, sizes
+from attention_limits.attention_indexed.specs_checks import channel_checks, memory_checks, size_checks, spectrum_checks
+from attention_limits.attention_indexed.specs_keys import (
+    Alpha,
+    AmpTolerance,
+    Beta,
+    Damping,
+    DescentBeta,
+    Dimension,
+    FreshSequences,
+    LearningRate,
+    MaxIterations,
+    Nodes,
+    Noise,
+    OneReplica,
+    Output,
+    OutputOrPublished,
+    Parameters,
+    Ratio,
+    RatioOrLimit,
+    RecordEvery,
+    RescaledAlpha,
+    SampledAlpha,
+    Skip,
+    Spectrum,
+    StartError,
+    Starts,
+    Steps,
+    Tokens,
+    TrainingTolerance,
+)
 from attention_limits.pipeline.specification import Axis, DataSpecification, Problem, Section, Specification, Whole
 
 PREFIX = "aim"
-
-# Below it the limit of small width is right to 1e-5, and the state evolution is not promised.
-SMALLEST_RATIO = 1e-9
-
-
-def _zero_or_promised(ratio: float) -> float:
-    if 0 < ratio < SMALLEST_RATIO:
-        raise ValueError(f"{ratio:g}: allowed: 0, or {SMALLEST_RATIO:g} to 100")
-    return ratio
-
-
-# fmt: off
-Alpha = Annotated[float, Field(ge=0, le=1000, description="Samples per squared dimension, n / d^2.")]
-SampledAlpha = Annotated[float, Field(gt=0, le=1000, description="Samples per squared dimension, n / d^2.")]
-RescaledAlpha = Annotated[float, Field(ge=0, le=1000, description="Samples per d r, alpha / rho.")]
-Ratio = Annotated[float, Field(ge=SMALLEST_RATIO, le=100, description=
-    "Width of the attention over the dimension, rho = r / d. Below 1e-9 use small_width_limit at 0, whose error is below 1e-5.")]
-RatioOrLimit = Annotated[float, AfterValidator(_zero_or_promised), Field(ge=0, le=100, description=
-    "Width of the attention over the dimension, rho = r / d. 0: the limit of small width.")]
-Tokens = Annotated[Whole, Field(ge=2, le=64, description=
-    "Number of tokens T of a sequence; at most 8 for hardmax, 2 for hardmax_published.")]
-Skip = Annotated[float, Field(ge=1, le=1000, description=
-    "Strength c of the residual connection between the layers. For c >= 1 every mixing matrix is invertible.")]
-Beta = Annotated[float, Field(ge=0.001, le=1000, description=
-    "Inverse temperature of the softmax, per score h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d). "
-    "Below 0.001 outputs are linear in the scores.")]
-DescentBeta = Annotated[float, Field(ge=0.01, le=30, description=
-    "Inverse temperature of the softmax, per score. Outside of the range outputs are too flat or too saturated for the single "
-    "precision of the descent, and Adam follows rounding errors.")]
-Output = Annotated[Literal["linear", "softmax", "hardmax"], Field(description=
-    "Output of the scores h: h itself, its softmax by rows, or the position of the largest entry of each row. "
-    "For hardmax_published there is only the state evolution, because it is not a posterior mean.")]
-OutputOrPublished = Annotated[Literal["linear", "softmax", "hardmax", "hardmax_published"], Field(description=
-    "Output of the scores h: h itself, its softmax by rows, or the position of the largest entry of each row. "
-    "hardmax_published follows the published code; its curve is not Bayes-optimal.")]
-OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
-Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]
-MaxIterations = Annotated[Whole, Field(ge=1, le=10_000, description=
-    "Largest number of iterations. A run ends earlier when it converges or when it makes no progress at any damping.")]
-Damping = Annotated[float, Field(ge=0, lt=1, description=
-    "First weight of the OLD estimate, variance and Onsager term. Without progress it rises in steps up to 7/8.")]
-AmpTolerance = Annotated[float, Field(ge=0, le=1, description=
-    "A run converges when the estimate changes less in an undamped step: root mean square, divided by the predicted error.")]
-FreshSequences = Annotated[Whole, Field(ge=1, le=1_000_000, description=
-    "Fresh sequences of each data set, on which the generalisation errors are measured.")]
-Starts = Annotated[Whole, Field(ge=1, le=1000, description="Random starts per data set, with standard normal weights.")]
-Steps = Annotated[Whole, Field(ge=1, le=1_000_000, description="Largest number of steps of Adam.")]
-LearningRate = Annotated[float, Field(gt=0, le=10, description=
-    "Learning rate of Adam on the loss sum over the data of ||y - softmax||^2 / d.")]
-RecordEvery = Annotated[Whole, Field(ge=1, le=1_000_000, description="Steps between two records of the training error.")]
-TrainingTolerance = Annotated[float, Field(ge=0, le=1, description=
-    "A run ends at the first record at which every start has at most this squared training error per sequence.")]
-Nodes = Annotated[Literal[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384], Field(description=
-    "Sobol nodes of the average over the scores.")]
-StartError = Annotated[float, Field(gt=0, le=1, description="Initial error of both layers; 1 is the uninformed start.")]
-# fmt: on
 
 
 class OneLayer(Section):
@@ -74,6 +48,20 @@ class OneLayer(Section):
     beta: Beta = 1.0
 
 
+class LayerWithOutput(OneLayer):
+    """One layer of attention and its output."""
+
+    channel: Output
+    output_noise: Noise = 0.0
+    parameters: Parameters | None = None
+
+
+class LayerWithSpectrum(LayerWithOutput):
+    """One layer of attention, its output, and the law of the eigenvalues of S."""
+
+    spectrum: Spectrum | None = None
+
+
 class OneLayerGrid(Section):
     """Scanned parameters of one layer."""
 
@@ -82,8 +70,20 @@ class OneLayerGrid(Section):
     tokens: Axis[Tokens] | None = None
 
 
+class OutputGrid(OneLayerGrid):
+    """Scanned parameters of one layer and of its output."""
+
+    output_noise: Axis[Noise] | None = None
+
+
 class OneLayerSamples(OneLayerGrid):
     """Scanned parameters of simulated data of one layer."""
+
+    alpha: Axis[SampledAlpha]
+
+
+class OutputSamples(OutputGrid):
+    """Scanned parameters of simulated data of one layer and of its output."""
 
     alpha: Axis[SampledAlpha]
 
@@ -142,46 +142,58 @@ class FreshAmpSolver(FreshIteration):
     dimension: Dimension = 100
 
 
-class Curve(Specification):
+class OfChannel(Specification):
+    """An estimator of one layer whose channel may be in a file."""
+
+    @classmethod
+    def cross_checks(cls, estimator) -> list[Problem]:
+        """More tokens than the channel has; a channel or a spectrum that cannot be loaded, or fails its quick check."""
+        return [*channel_checks(estimator), *spectrum_checks(estimator)]
+
+    @classmethod
+    def code_files(cls, estimator) -> list[Path]:
+        """The files of the user that define the channel and the spectrum, where they exist."""
+        named = (estimator.model.get(key, "").rpartition(":") for key in ("channel", "spectrum"))
+        paths = [estimator.project / path for path, separator, _ in named if separator]
+        return [path for path in dict.fromkeys(paths) if path.is_file()]
+
+
+class Curve(OfChannel):
     """State evolution of one layer, without random numbers."""
 
     replicas: OneReplica = 1
 
-    @classmethod
-    def cross_checks(cls, estimator) -> list[Problem]:
-        """More tokens than the channel has."""
-        return _tokens_of_channel(estimator)
 
-
-class Simulation(Specification):
+class Simulation(OfChannel):
     """An algorithm on n simulated sequences of T tokens of dimension d at every point."""
 
     LAYERS: ClassVar[int] = 1
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """More tokens than the channel has, sizes that round to zero, and data that exceed the memory."""
-        return [*_tokens_of_channel(estimator), *_sizes(estimator), *_memory(estimator, cls.LAYERS)]
+        """As of every channel, sizes that round to zero, and data that exceed the memory."""
+        return [*super().cross_checks(estimator), *size_checks(estimator), *memory_checks(estimator, cls.LAYERS)]
 
 
 class StateEvolution(Curve):
     """State evolution computes the Bayes-optimal error against the number of samples."""
 
-    class Model(OneLayer):
-        """One layer of attention and its output."""
+    class Model(LayerWithSpectrum):
+        """One layer of attention, its output, and the law of the eigenvalues of S."""
 
         channel: OutputOrPublished
 
     model: Model
-    grid: OneLayerGrid
+    grid: OutputGrid
 
 
 class SmallWidthLimit(Curve):
     """State evolution computes the Bayes-optimal error against alpha / rho, down to the limit rho = 0."""
 
-    class Model(StateEvolution.Model):
+    class Model(LayerWithOutput):
         """One layer of attention and its output, also at rho = 0."""
 
+        channel: OutputOrPublished
         ratio: RatioOrLimit
 
     class Grid(Section):
@@ -198,20 +210,15 @@ class SmallWidthLimit(Curve):
 class MatrixAmp(Simulation):
     """Matrix AMP (approximate message passing) estimates the attention matrix."""
 
-    class Model(OneLayer):
-        """One layer of attention and its output."""
-
-        channel: Output
-
-    model: Model
-    grid: OneLayerSamples
+    model: LayerWithSpectrum
+    grid: OutputSamples
     solver: FreshAmpSolver = FreshAmpSolver()
 
 
 class MatrixAmpSizes(Simulation):
     """Matrix AMP estimates attention matrices of several dimensions; state evolution gives the limit."""
 
-    model: MatrixAmp.Model
+    model: LayerWithSpectrum
     grid: SizesGrid
     solver: FreshIteration = FreshIteration()
 
@@ -301,50 +308,6 @@ class TwoLayersAmp(Simulation):
     model: TwoLayers
     grid: TwoLayersSamples
     solver: AmpSolver = AmpSolver()
-
-
-def _values(estimator, key: str) -> list:
-    """All values of a parameter of the model, scanned or not; none where the estimator has no such parameter."""
-    fixed = [estimator.model[key]] if key in estimator.model else []
-    return estimator.grid.get(key, fixed)
-
-
-def _tokens_of_channel(estimator) -> list[Problem]:
-    channel, tokens = estimator.model.get("channel"), _values(estimator, "tokens")
-    most = MOST_TOKENS.get(channel)
-    if most is None or max(tokens) <= most:
-        return []
-    return [(("model", "channel"), f"{channel}: allowed with at most {most} tokens, not {max(tokens)}")]
-
-
-def _dimensions(estimator) -> list[int]:
-    """All dimensions of an estimator: the axis of its grid, or the one of its solver."""
-    return estimator.grid.get("dimension") or [estimator.solver["dimension"]]
-
-
-def _sizes(estimator) -> list[Problem]:
-    """A number of sequences or a width that rounds to zero."""
-    dimension, found = min(_dimensions(estimator)), []
-    alpha, ratio = min(_values(estimator, "alpha")), min(_values(estimator, "ratio"))
-    if alpha * dimension**2 < 0.5:
-        allowed = f"allowed: at least {0.5 / dimension**2:g} at dimension {dimension}"
-        found.append((("grid", "alpha"), f"{alpha:g}: {allowed}, or alpha d^2 sequences round to none"))
-    if ratio * dimension < 0.5:
-        place = "grid" if "ratio" in estimator.grid else "model"
-        allowed = f"allowed: at least {0.5 / dimension:g} at dimension {dimension}"
-        found.append(((place, "ratio"), f"{ratio:g}: {allowed}, or the width rho d rounds to zero"))
-    return found
-
-
-def _memory(estimator, layers: int) -> list[Problem]:
-    """Data that exceed the memory. Two layers always read two tokens."""
-    alpha, ratio = max(_values(estimator, "alpha")), max(_values(estimator, "ratio"))
-    size, tokens = sizes(alpha, ratio, int(max(_dimensions(estimator)))), max(_values(estimator, "tokens"), default=2)
-    needed, allowed = megabytes(size, tokens, layers, estimator.solver.get("starts", 0)), estimator.resources["memory"]
-    if needed <= allowed:
-        return []
-    numbers = f"n T d = {size.count} x {tokens} x {size.dimension} numbers at alpha = {alpha:g} and r = {size.rank}"
-    return [(("resources", "memory"), f"{allowed} MB: {numbers} need {needed} MB")]
 
 
 DATA: dict[str, type[DataSpecification]] = {}

@@ -1,9 +1,9 @@
 """State evolution of extensive-width attention: the Bayes-optimal error against alpha = n / d^2, and its limits.
 
-With Q = 1 + rho the fixed point is V = mmse(D), 1/D = alpha information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025,
+With Q = E tr S^2 / d the fixed point is V = mmse(D), 1/D = alpha information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025,
 arXiv:2506.01582). Nothing is iterated: at each D the first equation gives V and the second alpha; a root finder inverts alpha(D).
 
-Everywhere `channel` is a `channel.Channel`, `ratio` is rho = r/d and `noise` is D.
+Everywhere `channel` is a `channel.Channel`, `noise` is D, and `prior` is a `priors.Prior`, or rho for the Wishart law.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.channel import Channel
-from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
+from attention_limits.attention_indexed.priors import Prior, as_prior
 from attention_limits.numerics.roots import false_position
 
 # Where an output gives equations, errors of order D below this count as exact recovery.
@@ -33,14 +33,15 @@ class Curve:
     noise: np.ndarray
 
 
-def curve(channel: Channel, ratio: float, noise) -> Curve:
+def curve(channel: Channel, prior: Prior | float, noise) -> Curve:
     """The curve at given D > 0 (...). Raises ValueError if rho or a D is out of its range."""
     noise = np.asarray(noise, dtype=float)
-    V = mmse(ratio, noise)
-    return Curve(1.0 / (noise * channel.information(V, 1.0 + ratio)), V, noise)
+    prior = as_prior(prior)
+    V = prior.mmse(noise)
+    return Curve(1.0 / (noise * channel.information(V, prior.Q)), V, noise)
 
 
-def solve(channel: Channel, ratio: float, alpha) -> Curve:
+def solve(channel: Channel, prior: Prior | float, alpha) -> Curve:
     """The curve at given alpha >= 0 (n,), error 1 at alpha = 0 and 0 from exact recovery on.
 
     Raises
@@ -48,12 +49,12 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
     ValueError
         If rho is out of its range, an alpha is negative, or, on a channel without exact recovery, lies beyond D = 1e-30.
     """
-    alpha = np.asarray(alpha, dtype=float)
+    alpha, prior = np.asarray(alpha, dtype=float), as_prior(prior)
     if np.any(~(alpha >= 0)):
         raise ValueError(f"need alpha >= 0, got {alpha[~(alpha >= 0)][0]}")
     V, D = np.ones_like(alpha), np.full_like(alpha, np.inf)
     # The information is smallest without data: D is at most that of V = 1.
-    information = channel.information(1.0, 1.0 + ratio)
+    information = channel.information(1.0, prior.Q)
     unlearnt = alpha * information < 1.0 / _LARGEST_NOISE
     D[(alpha > 0) & unlearnt] = 1.0 / np.maximum(alpha[(alpha > 0) & unlearnt] * information, np.finfo(float).tiny)
     if np.all(unlearnt):
@@ -62,12 +63,12 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
     smallest = min(SMALLEST_NOISE, 1e-3 * largest)
     while (
         channel.equations is None
-        and curve(channel, ratio, smallest).alpha <= alpha.max()
+        and curve(channel, prior, smallest).alpha <= alpha.max()
         and smallest > _SMALLEST_FOLLOWED
     ):
         smallest *= 1e-3
     count = max(2, int(_PER_DECADE * np.log10(largest / smallest)))
-    table = curve(channel, ratio, np.geomspace(largest, smallest, count))
+    table = curve(channel, prior, np.geomspace(largest, smallest, count))
     beyond = alpha >= table.alpha[-1]
     if channel.equations is None and np.any(beyond):
         raise ValueError(f"alpha {alpha[beyond][0]:g}: the curve is followed up to {table.alpha[-1]:g}")
@@ -79,32 +80,32 @@ def solve(channel: Channel, ratio: float, alpha) -> Curve:
         return Curve(alpha, V, D)
     wanted = np.log(alpha[inside])
     found = false_position(
-        lambda log_noise: np.log(curve(channel, ratio, np.exp(log_noise)).alpha) - wanted,
+        lambda log_noise: np.log(curve(channel, prior, np.exp(log_noise)).alpha) - wanted,
         np.log(table.noise[index - 1]),
         np.log(table.noise[index]),
     )
     D[inside] = np.exp(found)
-    V[inside] = mmse(ratio, D[inside])
+    V[inside] = prior.mmse(D[inside])
     return Curve(alpha, V, D)
 
 
-def trajectory(channel: Channel, ratio: float, alpha: float, steps: int) -> np.ndarray:
+def trajectory(channel: Channel, prior: Prior | float, alpha: float, steps: int) -> np.ndarray:
     """Errors V_1, ..., V_steps of undamped message passing in the limit of large d: V_0 = 1, V_t+1 = mmse(1 / (alpha I(V_t))).
 
-    `channel`, `ratio` and `alpha` > 0 as above; `steps` is the number of errors. Errors that vanish stay zero.
+    `channel`, `prior` and `alpha` > 0 as above; `steps` is the number of errors. Errors that vanish stay zero.
     """
-    errors, V = np.zeros(steps), 1.0
+    errors, V, prior = np.zeros(steps), 1.0, as_prior(prior)
     for step in range(steps):
-        noise = 1.0 / (alpha * channel.information(V, 1.0 + ratio))
+        noise = 1.0 / (alpha * channel.information(V, prior.Q))
         if noise < SMALLEST_NOISE:
             break
-        V = errors[step] = float(mmse(ratio, noise))
+        V = errors[step] = float(prior.mmse(noise))
     return errors
 
 
-def exact_recovery(channel: Channel, ratio: float) -> float:
+def exact_recovery(channel: Channel, prior: Prior | float) -> float:
     """The alpha from which on the error is zero, 2 nu / K: as many equations as parameters; infinite for coarser outputs."""
-    return np.inf if channel.equations is None else float(2.0 * effective_dimension(ratio) / channel.equations)
+    return np.inf if channel.equations is None else float(2.0 * as_prior(prior).effective_dimension / channel.equations)
 
 
 def weak_recovery(channel: Channel) -> float:
@@ -138,18 +139,22 @@ def small_width(channel: Channel, rescaled_alpha) -> np.ndarray:
     return errors
 
 
-def error_bound(channel: Channel, compute, alpha) -> np.ndarray:
+def error_bound(channel: Channel, compute, alpha, Q: float) -> np.ndarray:
     """Bound on the error of the learning curve compute(alpha) (n,): the effect of the uncertain information of the channel.
 
-    An information larger by a factor has the effect of a number of samples larger by this factor.
+    An information larger by a factor has the effect of a number of samples larger by this factor. `Q` is the prior variance of
+    the scores. The bound is NaN where that of the information is.
     """
     alpha = np.asarray(alpha, dtype=float)
-    if channel.uncertainty == 0:
+    uncertainty = np.broadcast_to(channel.uncertainty(compute(alpha), Q), alpha.shape)
+    if not np.any(uncertainty):
         return np.zeros_like(alpha)
-    return 0.5 * (compute(alpha * (1.0 - channel.uncertainty)) - compute(alpha * (1.0 + channel.uncertainty)))
+    known = np.where(np.isnan(uncertainty), 0.0, uncertainty)
+    bound = 0.5 * (compute(alpha * (1.0 - known)) - compute(alpha * (1.0 + known)))
+    return np.where(np.isnan(uncertainty), np.nan, bound)
 
 
-def tail(channel: Channel, ratio: float, alpha) -> np.ndarray:
+def tail(channel: Channel, prior: Prior | float, alpha) -> np.ndarray:
     """Leading error at large alpha (n,), (1 + rho) (2 nu / (f(0) alpha))^2, f(0) = `channel.ties`; NaN without ties or samples.
 
     For the hardmax of two tokens it is (1 + rho) pi nu^2 / (2 J^2 alpha^2), J = `hardmax.SIGN_INTEGRAL`.
@@ -157,6 +162,7 @@ def tail(channel: Channel, ratio: float, alpha) -> np.ndarray:
     alpha = np.asarray(alpha, dtype=float)
     found, seen = np.full_like(alpha, np.nan), alpha > 0
     if channel.ties is not None:
-        nu = effective_dimension(ratio)
-        found[seen] = (1.0 + ratio) * (2.0 * nu / (channel.ties * alpha[seen])) ** 2
+        prior = as_prior(prior)
+        nu = prior.effective_dimension
+        found[seen] = prior.Q * (2.0 * nu / (channel.ties * alpha[seen])) ** 2
     return found

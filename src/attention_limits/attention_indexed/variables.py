@@ -12,6 +12,7 @@ COORDINATES = (
     ),
     Coordinate("ratio", "width ratio", "ρ", "r / d: width of the attention over the dimension of a token"),
     Coordinate("tokens", "sequence length", "T", "number of tokens"),
+    Coordinate("output_noise", "output noise", "Δ", "variance of the noise on every entry of the output"),
 )
 
 _ERROR = "||S - S_hat||_F^2 / d: 1 for S_hat = sqrt(rho) I, 0 exact"
@@ -36,7 +37,8 @@ VARIABLES = (
         (),
         "bound on the error of the theory",
         "",
-        "as the error; zero where the information of the channel is known, not zero for the hardmax of more than two tokens",
+        "as the error; zero where the information of the channel is exact; not zero for the hardmax of more than two tokens, "
+        "with noise and for channels of a file; missing, as the error, where the information is",
         "half the difference of the mmse at alpha (1 - u) and alpha (1 + u), u the relative uncertainty of the information",
     ),
     Variable("noise", (), "noise of the equivalent denoising of S", "D", "variance of d Z_ij^2, a != b", "1 / q_hat"),
@@ -231,6 +233,7 @@ VARIABLES += (
     Variable("predicted_by_layer", ("layer",), "error that AMP predicts for each layer", "V_l", _ERROR, _TWO_LAYERS),
     Variable(
         "resolved", (), "fraction of posterior integrals that met their accuracy check", "",
-        "0 to 1; for AMP the smallest over the iterations", "even and odd rows and columns of the lattice agree to 2e-3",
+        "0 to 1; for AMP the smallest over the iterations; 1 for posteriors in closed form",
+        "two layers: even and odd rows and columns of the lattice agree to 2e-3; one layer: 20 effective nodes",
     ),
 )  # fmt: skip

@@ -1,9 +1,11 @@
-"""Commands that answer a question without an experiment file: compute, threshold, export, explore, estimators, describe."""
+"""Commands that answer a question without an experiment file: compute, thresholds, export, explore, estimators, describe."""
 
+import itertools
 import re
+import sys
+import time
 from pathlib import Path
 
-from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import replacing
 
 _RANGE = re.compile(r"([^:,]+):([^:,]+):(\d+)")
@@ -16,31 +18,53 @@ def compute_command(
     seed: int,
     workers: int,
     results: Path | None,
+    data: dict | None,
     output: Path | None,
     csv: Path | None,
     plot: Path | None,
     y: str | None,
     color: str | None,
+    aggregate: bool,
 ) -> None:
     """Compute one `estimator`; write the cube (`output`), a table (`csv`), a picture (`plot`), or print the table.
 
     `parameters` are keys of the model, the grid and the solver: `start:stop:num` and `first,second` are values of a grid key.
-    `y` and `color` are those of the picture. Raises SpecError for every key and value that is not allowed.
+    `data` are those of `compute`, `y` and `color` those of the picture. The rows of a printed table appear when their replicas
+    are computed; with `aggregate` the table has one row per point and appears at the end. Raises SpecError for every key and
+    value that is not allowed.
     """
+    from tqdm import tqdm
+
     from attention_limits.interface.compute import compute
     from attention_limits.interface.describe import describe
     from attention_limits.interface.table import table, to_csv
 
-    if plot is not None and y is None:
-        raise SpecError(["--plot: needs --y, the variable to draw"])
-    sections = describe(estimator).groupby(level="key").section.agg(set).to_dict()
+    described = describe(estimator)
+    sections = described.groupby(level="key").section.agg(set).to_dict()
+    if plot is not None:
+        # A missing package, or a variable that does not exist, is found before the computation.
+        from attention_limits.interface.plot import drawn_variable
+        from attention_limits.interface.plot import plot as draw
+
+        y = drawn_variable(described.index[described.section == "variable"], y)
+    start, printed = time.monotonic(), not (output or plot or csv or aggregate)
+    header = itertools.chain([True], itertools.repeat(False))
+
+    def finished(part, done: int, total: int) -> None:
+        if printed:
+            tqdm.write(to_csv(table(part), header=next(header)), end="")
+            sys.stdout.flush()
+        if not sys.stderr.isatty():
+            print(f"{done} of {total} points ({time.monotonic() - start:.0f} s)", file=sys.stderr, flush=True)
+
     given: dict[str, dict] = {"model": {}, "grid": {}, "solver": {}}
     for key, value in parameters.items():
         values = _axis(value)
         scanned = values is not None or sections.get(key) == {"grid"}
         section = "grid" if scanned else "solver" if sections.get(key) == {"solver"} else "model"
         given[section][key] = value if values is None else values
-    cube = compute(estimator, **given, replicas=replicas, seed=seed, workers=workers, folder=results)
+    settings = {"replicas": replicas, "seed": seed, "data": data, "workers": workers, "folder": results}
+    cube = compute(estimator, **given, **settings, finished=finished)
     if output is not None:
         from attention_limits.pipeline.layout import write_atomic
 
@@ -53,51 +77,57 @@ def compute_command(
             draw(cube, y, color=color).savefig(temporary)
         print(f"{plot}: drawn")
     if csv is not None:
-        _write(csv, to_csv(table(cube)))
-    if not (output or plot or csv):
-        print(to_csv(table(cube, aggregate=replicas > 1)), end="")
+        _write(csv, to_csv(table(cube, aggregate=aggregate)))
+    if aggregate and not (output or plot or csv):
+        print(to_csv(table(cube, aggregate=True)), end="")
 
 
-def threshold_command(parameters: dict, replicas: int | None, seed: int) -> None:
+def thresholds_command(parameters: dict, family: str | None, replicas: int | None, seed: int) -> None:
     """Print the thresholds of a link or a channel.
 
-    `parameters` are keys of the model and of the solver; without a name of a link or channel the link is deep_attention. A key
-    that no specification has goes to the link of the user. Raises SpecError for every key and value that is not allowed.
+    `parameters` are keys of the model and of the solver; without a channel the model is a link, by default deep_attention. A key
+    that no specification has goes to the link or channel of a user's file. Raises SpecError for every key and value that is
+    not allowed.
     """
-    from attention_limits.interface.thresholds import FAMILIES, family_of, specification, thresholds
+    from attention_limits.interface.thresholds import FAMILIES, found, specification
 
-    given = parameters if any(key in parameters for key in FAMILIES) else {"link": "deep_attention", **parameters}
-    keys = specification(family_of(given)).model_fields
+    family = family or FAMILIES["channel" if "channel" in parameters else "link"]
+    default = {"link": "deep_attention"} if family == FAMILIES["link"] else {}
+    given = {**default, **parameters}
+    keys = specification(family).model_fields
     solver = {key: given.pop(key) for key in keys["solver"].annotation.model_fields if key in given}
     known = keys["model"].annotation.model_fields
-    if "parameters" in known and (more := {key: given.pop(key) for key in [*given] if key not in known}):
+    own = any(":" in str(given.get(key)) for key in FAMILIES)
+    if own and (more := {key: given.pop(key) for key in [*given] if key not in known}):
         given["parameters"] = more
     written = ", ".join(f"{key} {value}" for key, value in parameters.items() if key not in FAMILIES)
-    found = thresholds(given, solver=solver, replicas=replicas, seed=seed, report=True)
+    rows, notes = found(family, given, solver, replicas, seed, report=True)
     name = next(given[key] for key in FAMILIES if key in given)
     print(f"{name}{': ' if written else ''}{written}")
-    if "method" in found.attrs:
-        print(found.attrs["method"])
-    print("\n".join(found.text))
-    if "warning" in found.attrs:
-        print(f"warning: {found.attrs['warning']}")
+    lines = [
+        notes.get("method"),
+        *(row["text"] for row in rows),
+        notes.get("warning") and f"warning: {notes['warning']}",
+    ]
+    print("\n".join(filter(None, lines)))
 
 
-def export_command(cube: Path, output: Path | None, parquet: Path | None, aggregate: bool) -> None:
-    """Write a cube as CSV (`output`) or Parquet, one row per point and replica, or per point (`aggregate`).
+def export_command(cube: Path, csv: Path | None, parquet: Path | None, aggregate: bool) -> None:
+    """Write a cube as CSV or Parquet, one row per point and replica, or per point (`aggregate`).
 
-    Without a file it prints the CSV.
+    The path "." is a file beside the cube. Without a file it prints the CSV.
     """
     from attention_limits.interface.compute import open as opened
     from attention_limits.interface.table import table, to_csv, write_parquet
 
     frame = table(opened(cube), aggregate=aggregate)
     if parquet is not None:
-        write_parquet(frame, parquet)
-        print(f"{parquet}: written")
-    if output is not None:
-        _write(output, to_csv(frame))
-    if output is None and parquet is None:
+        path = cube.with_suffix(".parquet") if parquet == Path() else parquet
+        write_parquet(frame, path)
+        print(f"{path}: written")
+    if csv is not None:
+        _write(cube.with_suffix(".csv") if csv == Path() else csv, to_csv(frame))
+    if csv is None and parquet is None:
         print(to_csv(frame), end="")
 
 
@@ -113,17 +143,14 @@ def estimators_command() -> None:
     """Print every estimator, with what it computes."""
     from attention_limits.interface.describe import estimators
 
-    for name, row in estimators().iterrows():
-        print(f"{name}: {row.computes}")
+    print(estimators())
 
 
 def describe_command(estimator: str) -> None:
-    """Print the keys of an `estimator`: section, allowed values, default, meaning. Raises SpecError when there is none."""
+    """Print the keys and the variables of an `estimator`. Raises SpecError when there is none."""
     from attention_limits.interface.describe import describe
 
-    for key, row in describe(estimator).iterrows():
-        default = f", {row.default if row.default == 'required' else f'default {row.default}'}" if row.default else ""
-        print(f"{row.section}.{key}: {row.allowed}{default}. {row.meaning}")
+    print(describe(estimator))
 
 
 def _axis(value) -> dict | list[float] | None:

@@ -1,25 +1,36 @@
 """One estimator on one grid, without a file: the specifications, the chunks and the bytes of the workflow."""
 
+import math
+import os
+import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
 from typing import get_args
 
 import numpy as np
 import xarray as xr
 
+from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import missing
 from attention_limits.interface.given import objects_of, with_names
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import Family, experiment_of, load_family
+from attention_limits.pipeline.experiment import Family, experiment_of
 from attention_limits.pipeline.grid import single
 from attention_limits.pipeline.progress import progress
 from attention_limits.pipeline.specification import fields
+from attention_limits.pipeline.threads import limit_threads
+
+# The replicas are cut into so many parts or fewer. A part is one file: a kill loses the part that runs, and each appears when it
+# is done.
+PARTS = 8
 
 
 def compute(
@@ -35,6 +46,7 @@ def compute(
     workers: int = 1,
     folder: str | Path | None = None,
     project: str | Path = ".",
+    finished: Callable[[xr.Dataset, int, int], None] | None = None,
 ) -> xr.Dataset:
     """Run one estimator, and return its cube: every variable over the grid and the replicas.
 
@@ -67,6 +79,8 @@ def compute(
         it does not hold. Without it nothing is kept.
     project : path
         Folder that relative paths of the model start from, and that holds `config/`, if there is one.
+    finished : callable, optional
+        Called when a part of the replicas is computed: with its dataset, the number of points so far, and that of all points.
 
     Raises
     ------
@@ -76,7 +90,15 @@ def compute(
     CubeError
         If a file in `folder` is damaged.
     """
-    family, name = _family(estimator)
+    family, name = family_and_name(estimator)
+    if name not in family.estimators:
+        raise SpecError([f"{estimator}: is data, not an estimator; allowed: {', '.join(family.estimators)}"])
+    for key, value, least in (("seed", seed, 0), ("workers", workers, 1)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise SpecError([f"{key}: {value!r}: allowed: a whole number ≥ {least}"])
+    for key, value in (("grid", grid), ("solver", solver), ("data", data)):
+        if not isinstance(value, Mapping | None):
+            raise SpecError([f"{key}: {value!r}: allowed: a mapping"])
     source = Path(project, "config", family.name, "experiments", f"{experiment}.yaml")
     if isinstance(model, Mapping) and (own := objects_of(model)):
         _require_file(own, workers, folder)
@@ -85,14 +107,15 @@ def compute(
     try:
         made = experiment_of(source, document)
     except SpecError as error:
-        prefixes = (f"{source}: estimators.{name}.", f"{source}: ")
-        raise SpecError([_without(problem, prefixes) for problem in error.problems]) from None
-    if seed < 0 or workers < 1:
-        raise SpecError([f"seed, workers: {seed}, {workers}: allowed: whole numbers, seed ≥ 0, workers ≥ 1"])
+        places = [(f"estimators.{name}.", "")]
+        for kind in document.get("data", {}):
+            places += [(f"data.{kind}.solver.", f"data.{kind}."), (f"data.{kind}.grid.", "grid.")]
+        problems = [_placed(problem.removeprefix(f"{source}: "), places) for problem in error.problems]
+        raise SpecError(dict.fromkeys(problems)) from None
     with tempfile.TemporaryDirectory() as temporary:
         results = str(temporary if folder is None else folder)
         for part in (*made.data.values(), *made.estimators.values()):
-            _run(made, part, seed, results, workers)
+            _run(made, part, seed, results, workers, finished if part.name == name else None)
         cube = Path(temporary, f"{experiment}.nc")
         merge(made, seed, results, cube)
         return cubes.read(cube, repair="compute again")
@@ -100,28 +123,26 @@ def compute(
 
 def open(path: str | Path) -> xr.Dataset:
     """The cube in the file `path`, in memory. Raises CubeError when the file is missing, damaged or foreign."""
-    return cubes.read(Path(path), cubes.remake(Path(path)))
-
-
-def _family(estimator: str) -> tuple[Family, str]:
-    family, _, name = estimator.partition(".")
-    try:
-        found = load_family(family)
-    except ModuleNotFoundError:
-        raise SpecError([f"{estimator}: no such family; allowed: a name that estimators() lists"]) from None
-    if name not in found.estimators:
-        raise SpecError([f"{estimator}: no such estimator; allowed: {', '.join(found.estimators)}"])
-    return found, name
+    path = Path(path)
+    of_workflow = path.parts[-3:-2] == ("cubes",)
+    return cubes.read(path, cubes.remake(path) if of_workflow else "compute it again, or give another path")
 
 
 def _document(family: Family, name: str, model, grid, replicas, solver, data, workers: int) -> dict:
     """The content that an experiment file with the same meaning has."""
-    axes = {key: _axis(values) for key, values in (grid or {}).items()}
-    written = {"grid": axes, "replicas": _plain(replicas), "solver": _plain(solver or {})}
-    if workers > 1:
-        # Replicas share no work, while neighbours on a grid may.
-        written["chunk"] = {"replicas": 1} if replicas >= workers else single(axes)
-    document = {"title": f"{family.name}.{name}", "description": "Computed from Python.", "model": _plain(model or {})}
+    axes, replicas = {key: _axis(values) for key, values in (grid or {}).items()}, _plain(replicas)
+    written = {"grid": axes, "replicas": replicas, "solver": _plain(solver or {})}
+    # Replicas share no work, while neighbours on a grid may.
+    several = isinstance(replicas, int) and replicas > 1
+    if workers > 1 and not (several and replicas >= workers):
+        written["chunk"] = single(axes)
+    elif several:
+        written["chunk"] = {"replicas": 1 if workers > 1 else math.ceil(replicas / PARTS)}
+    document = {
+        "title": f"{family.name}.{name}",
+        "description": "Computed without an experiment file.",
+        "model": _plain(model or {}),
+    }
     reads = family.estimators[name].model_fields.get("reads")
     if reads is not None and (data or reads.is_required()):
         kind = next(iter(data), None) if data else get_args(reads.annotation)[0]
@@ -156,30 +177,52 @@ def _plain(value):
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _without(problem: str, prefixes: Iterable[str]) -> str:
-    for prefix in prefixes:
-        problem = problem.removeprefix(prefix)
+def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
+    """A problem with the place in the call of `compute`, not in a file."""
+    for long, short in places:
+        if problem.startswith(long):
+            return short + problem.removeprefix(long)
     return problem
 
 
-def _run(made: Experiment, part: Estimator, seed: int, results: str, workers: int) -> None:
-    """Compute the chunks of an estimator, or of data, that the folder does not hold."""
-    jobs = []
-    for chunk in part.chunks:
-        path = Path(part.path(results, chunk))
-        if not is_current(path, part, chunk, seed):
-            jobs.append((made, part, chunk, seed, path, results))
+def _run(made: Experiment, part: Estimator, seed: int, results: str, workers: int, finished: Callable | None) -> None:
+    """Compute the chunks of an estimator, or of data, that the folder does not hold; report each when it is there."""
+    done, files = 0, [(chunk, Path(part.path(results, chunk))) for chunk in part.chunks]
+    current = [is_current(path, part, chunk, seed) for chunk, path in files]
+    jobs = [(made, part, *file, seed, results) for file, there in zip(files, current, strict=True) if not there]
+    total = sum(chunk.size for chunk in part.chunks)
+    with _mapped(workers if jobs else 1) as mapped:
+        computed = mapped(_chunk, jobs)
+        for there, (chunk, path) in progress(zip(current, files, strict=True), len(files), f"parts of {part.name}"):
+            if not there:
+                next(computed)
+            done += chunk.size
+            if finished is not None:
+                finished(cubes.read(path, repair="compute again"), done, total)
+
+
+@contextmanager
+def _mapped(workers: int) -> Iterator[Callable]:
+    """A function like `map` that uses so many processes and shares the cores between them."""
     if workers == 1:
-        for job in jobs:
-            _chunk(job)
+        yield map
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for _ in progress(pool.map(_chunk, jobs), len(jobs), part.name):
-            pass
+    environment, main = dict(os.environ), sys.modules["__main__"]
+    limit_threads(max(1, (os.cpu_count() or 1) // workers))
+    # The processes need nothing of the program that calls, and must not execute it again.
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            yield pool.map
+    finally:
+        sys.modules["__main__"] = main
+        os.environ.clear()
+        os.environ.update(environment)
 
 
 def _chunk(job) -> None:
+    made, part, chunk, path, seed, results = job
     try:
-        run_chunk(*job)
+        run_chunk(made, part, chunk, seed, path, results)
     except ModuleNotFoundError as error:
         raise missing(error) from None

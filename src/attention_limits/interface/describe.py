@@ -2,16 +2,34 @@
 
 import json
 from collections.abc import Iterator
+from importlib import resources
 
 import pandas as pd
 
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import Family, load_family
 from attention_limits.pipeline.provenance import SOURCE
+from attention_limits.pipeline.registry import registry
 from attention_limits.pipeline.specification import describe as in_words
 from attention_limits.pipeline.specification import json_schema
 
 SECTIONS = ("model", "grid", "solver")
+
+
+class Listing(pd.DataFrame):
+    """A table of texts that prints whole: the lines in its attributes, in a notebook uncut cells."""
+
+    @property
+    def _constructor(self):
+        # A part of the table is a plain table.
+        return pd.DataFrame
+
+    def __repr__(self) -> str:
+        return "\n".join(self.attrs["lines"])
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None, "display.max_rows", None):
+            return super()._repr_html_()
 
 
 def families() -> list[Family]:
@@ -34,24 +52,60 @@ def estimators() -> pd.DataFrame:
                     "reads": allowed_values(reads) if reads else "",
                 }
             )
-    return pd.DataFrame(rows).set_index("estimator")
+    table = Listing(rows).set_index("estimator")
+    return _printing(table, [f"{row['estimator']}: {row['computes']}" for row in rows])
 
 
 def describe(estimator: str) -> pd.DataFrame:
-    """One row per key of an estimator of `estimators()`: its section, allowed values, default, meaning with the normalisation.
+    """One row per key and per variable of an estimator of `estimators()`, or of data that an estimator reads.
 
-    Raises SpecError when there is no such estimator.
+    A key has its section, allowed values, default and meaning with the normalisation. A variable of the cube (section
+    `variable`) has its further dimensions, its meaning with symbol and normalisation, and its equation. Raises SpecError when
+    there is no such estimator.
     """
-    name, _, own = estimator.partition(".")
-    found = {family.name: {**family.data, **family.estimators} for family in families()}.get(name, {})
-    if own not in found:
-        raise SpecError([f"{estimator}: no such estimator; allowed: a name that estimators() lists"])
-    schema = json_schema(found[own])
-    rows = []
+    family, own = family_and_name(estimator)
+    schema = json_schema({**family.data, **family.estimators}[own])
+    rows, lines = [], []
     for section in SECTIONS:
-        node = schema["properties"][section]
-        rows += [{"section": section, **row} for row in keys(node, scanned=section == "grid")]
-    return pd.DataFrame(rows, columns=["section", "key", "allowed", "default", "meaning"]).set_index("key")
+        for row in keys(schema["properties"][section], scanned=section == "grid"):
+            rows.append({"section": section, **row, "dimensions": "", "equation": ""})
+            value = f", default {row['default']}" if row["default"] else ""
+            value = ", required" if row["default"] == "required" else value
+            lines.append(f"{section}.{row['key']}: {row['allowed']}{value}. {row['meaning']}")
+    known = registry(family.name).variables
+    for name in variables().get(estimator, []):
+        it, dims = known[name], ", ".join(known[name].dims)
+        meaning = "; ".join(filter(None, (it.long_name, it.symbol, it.normalisation)))
+        row = {"section": "variable", "key": name, "meaning": meaning, "dimensions": dims, "equation": it.source}
+        rows.append({**row, "allowed": "", "default": ""})
+        lines.append(f"variable {name}{f' ({dims})' if dims else ''}: {meaning}; {it.source}")
+    columns = ["section", "key", "allowed", "default", "meaning", "dimensions", "equation"]
+    return _printing(Listing(rows, columns=columns).set_index("key"), lines)
+
+
+def variables() -> dict[str, list[str]]:
+    """The names of the variables of each estimator."""
+    return json.loads(
+        resources.files("attention_limits.interface").joinpath("variables.json").read_text(encoding="utf-8")
+    )
+
+
+def family_and_name(estimator: str) -> tuple[Family, str]:
+    """The family and the name of an estimator, or of data. Raises SpecError when there is no such estimator."""
+    name, _, own = estimator.partition(".")
+    found = {family.name: family for family in families()}
+    if name not in found:
+        raise SpecError([f"{estimator}: no such family; allowed: {', '.join(f'{name}.…' for name in found)}"])
+    names = {**found[name].estimators, **found[name].data}
+    if own not in names:
+        raise SpecError([f"{estimator}: no such estimator; allowed: {', '.join(f'{name}.{item}' for item in names)}"])
+    return found[name], own
+
+
+def _printing(table: pd.DataFrame, lines: list[str]) -> pd.DataFrame:
+    made = Listing(table)
+    made.attrs["lines"] = lines
+    return made
 
 
 def keys(node: dict, prefix: str = "", *, scanned: bool = False) -> Iterator[dict[str, str]]:

@@ -32,7 +32,8 @@ const values = (dim) => {
   const all = cube.coordinates[dim].values, kept = variable.kept[dim];
   return kept ? kept.map((i) => all[i]) : all;
 };
-const symbol = (dim) => cube.coordinates[dim].symbol || dim;
+// The symbol of a parameter; of a layer or a token the name, because an index is no symbol that a reader knows.
+const symbol = (dim) => (cube.grid.includes(dim) && dim !== "replica" && cube.coordinates[dim].symbol) || dim;
 const number = (value) => typeof value === "number" ? Number(value.toPrecision(6)).toString() : String(value);
 const axisTitle = (it, name, detail) => {
   const head = it.symbol ? `${it.long_name}, ${it.symbol}` : (it.long_name || name);
@@ -197,10 +198,14 @@ function published(shade) {
     const c = color && color !== "estimator" ? values(color).findIndex((value) => near(value, entry.point[color])) : -1;
     return c < 0 ? "#777" : shade(c);
   });
-  return [{
+  // The crosses have the colours of their curves; the entry in the legend has none.
+  const entry = {x: [null], y: [null], mode: "markers", type: "scatter", name: "published", legendgroup: "published",
+                 marker: {symbol: "x-thin", size: 9, line: {width: 2, color: "#777"}}};
+  return [entry, {
     x: there.map((entry) => entry.point[x]), y: there.map((entry) => entry.published), mode: "markers", type: "scatter",
-    name: "published", marker: {symbol: "x-thin", size: 9, line: {width: 2, color: colors}}, hoverinfo: "text",
-    text: there.map((entry) => [`<b>published: ${entry.published} ± ${entry.precision}</b>`, entry.quantity, entry.source].join("<br>")),
+    name: "published", showlegend: false, legendgroup: "published", marker: {symbol: "x-thin", size: 9, line: {width: 2, color: colors}}, hoverinfo: "text",
+    text: there.map((entry) => [`<b>published: ${entry.published} ± ${entry.precision}</b>`, entry.quantity, entry.source,
+                               (entry.reason ?? "").replace(/(.{60}\S*) /g, "$1<br>")].filter(Boolean).join("<br>")),
     error_y: {array: there.map((entry) => entry.precision), color: "#777", thickness: 1, width: 0},
   }];
 }

@@ -3,15 +3,27 @@
 import itertools
 import re
 import textwrap
+from collections.abc import Iterable
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from attention_limits.interface.table import grid_keys
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points
 
+# The variables that are drawn when none is named: the first that there is.
+_USUAL = (
+    "overlap",
+    "mmse",
+    "generalization_error",
+    "simulated_generalization_error",
+    "test_loss",
+    "escape_step",
+    "loss",
+)
 _COLORS = [*LAYER_COLORS.values(), "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 _MARKERS = "osD^v"
 
@@ -19,7 +31,7 @@ _MARKERS = "osD^v"
 @house_style
 def plot(
     cube: xr.Dataset,
-    y: str,
+    y: str | None = None,
     x: str | None = None,
     color: str | None = None,
     panel: str | None = None,
@@ -33,13 +45,13 @@ def plot(
     ----------
     cube : Dataset
         A cube of `compute`, or of the workflow. Select, with `Dataset.sel`, one value of each dimension that is neither drawn
-        nor averaged over.
-    y : str
-        The variable.
+        nor averaged over. Of a matrix over `layer` and `layer_star` the diagonal is drawn, unless `layer_star` is given.
+    y : str, optional
+        The variable; by default the first that the cube has of `overlap`, `mmse`, `generalization_error`, and the like.
     x : str, optional
         The dimension of the horizontal axis; by default the longest grid key.
     color, panel : str, optional
-        Dimensions whose values have colours, and panels.
+        Dimensions whose values have colours, and panels. Colours show the dimension that is left over, if there is one.
     converged : str, optional
         The variable that says which points have converged, where the cube has it. Squares on lines and hollow markers have not.
 
@@ -48,9 +60,7 @@ def plot(
     SpecError
         If the cube has no such variable or dimension, or a dimension with several values is left over.
     """
-    if y not in cube.data_vars:
-        raise SpecError([f"y: {y!r}: allowed: {', '.join(map(str, cube.data_vars))}"])
-    array = cube[y]
+    array = _diagonal(cube[drawn_variable(map(str, cube.data_vars), y)], {x, color, panel})
     free = [key for key in grid_keys(cube) if key in array.dims and key not in (color, panel)]
     x = x or max(free, key=array.sizes.get, default=None)
     problems = [
@@ -59,6 +69,10 @@ def plot(
         if name not in array.dims and (name or role == "x")
     ]
     drawn = {x, color, panel, "replica", "estimator"}
+    left = [str(name) for name, size in array.sizes.items() if name not in drawn and 1 < size <= len(_COLORS)]
+    if color is None and len(left) == 1:
+        (color,) = left
+        drawn.add(color)
     problems += [
         f"{name}: has {size} values; give it to x, color or panel, or select one with cube.sel({name}=...)"
         for name, size in array.sizes.items()
@@ -72,12 +86,14 @@ def plot(
     colors = array[color].values.tolist() if color else [None]
     owners = array.estimator.values.tolist() if "estimator" in array.dims else [array.attrs.get("estimator")]
     figure, (row,) = new_figure(1, len(panels), 0.8 + 3.6 * len(panels), 3.4, squeeze=False, sharey=True)
+    open_points = False
     for axes, value in zip(row, panels, strict=True):
         for (i, shade), (j, owner) in itertools.product(enumerate(colors), enumerate(owners)):
             place = {panel: value, color: shade, "estimator": owner}
             place = {key: item for key, item in place.items() if key in array.dims}
             values, settled = (item.sel(place).transpose(x, "replica").values.astype(float) for item in (array, flags))
             there = np.isfinite(values).any(axis=1)
+            open_points |= bool(np.any(settled[there] == 0))
             names = [f"{_symbol(cube, color)} = {_text(shade)}"] if color else []
             label = ", ".join([*names, *([owner.replace("_", " ")] if len(owners) > 1 else [])])
             horizontal, chosen = array[x].values[there], _COLORS[i % len(_COLORS)]
@@ -91,9 +107,31 @@ def plot(
         if panel:
             axes.set_title(f"{_symbol(cube, panel)} = {_text(value)}")
     row[0].set_ylabel(_label(array, "normalisation"))
-    if any(axes.get_legend_handles_labels()[1] for axes in row):
-        row[-1].legend()
+    handles, names = row[-1].get_legend_handles_labels()
+    if open_points:
+        handles.append(Line2D([], [], linestyle="none", marker="s", color="0.4", markerfacecolor="white", markersize=5))
+        names.append("not converged")
+    if handles:
+        row[-1].legend(handles, names)
     return figure
+
+
+def drawn_variable(names: Iterable[str], y: str | None) -> str:
+    """The variable of a picture: `y`, or a usual one of the `names` that there are. Raises SpecError where there is none."""
+    there = list(names)
+    if y is None:
+        y = next((name for name in _USUAL if name in there), None)
+    if y not in there:
+        raise SpecError([f"y: {y!r}: allowed: {', '.join(there)}" if y else f"y: missing; allowed: {', '.join(there)}"])
+    return y
+
+
+def _diagonal(array: xr.DataArray, drawn: set) -> xr.DataArray:
+    """The entries of a matrix with the same row of student and teacher, where `drawn` does not hold that of the teacher."""
+    if not {"layer", "layer_star"} <= set(array.dims) or "layer_star" in drawn or array.sizes["layer_star"] == 1:
+        return array
+    row = xr.DataArray(np.arange(array.sizes["layer"]), dims="layer")
+    return array.isel(layer=row, layer_star=row).drop_vars("layer_star")
 
 
 def _flags(cube: xr.Dataset, array: xr.DataArray, name: str | None) -> xr.DataArray:
@@ -111,7 +149,8 @@ def _text(value) -> str:
 
 
 def _symbol(cube: xr.Dataset, name: str) -> str:
-    return cube[name].attrs.get("symbol") or name
+    """The symbol of a parameter; of a layer or a token the name, because an index is no symbol that a reader knows."""
+    return (name in grid_keys(cube) and cube[name].attrs.get("symbol")) or name
 
 
 def _label(array: xr.DataArray, detail: str) -> str:

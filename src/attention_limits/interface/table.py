@@ -61,8 +61,13 @@ def table(cube: xr.Dataset, variables: list[str] | None = None, *, aggregate: bo
     return frame
 
 
-def to_csv(frame: pd.DataFrame) -> str:
-    """A table of `table` (`frame`) as CSV; lines that begin with # give symbol, normalisation and units of each variable."""
+def to_csv(frame: pd.DataFrame, header: bool = True) -> str:
+    """A table of `table` (`frame`) as CSV.
+
+    The `header` holds lines that begin with #, with symbol, normalisation and units of each variable, and the names of columns.
+    """
+    if not header:
+        return frame.to_csv(index=False, header=False)
     lines = [f"# {name}: {text}" for name, text in frame.attrs["units"].items()]
     if frame.attrs["left_out"]:
         lines.append(f"# left out, more than {MOST_COLUMNS} values per point: {', '.join(frame.attrs['left_out'])}")

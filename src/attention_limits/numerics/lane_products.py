@@ -8,7 +8,7 @@ from attention_limits.numerics.lanes import full, load, store
 
 @njit
 def product(x, x_row, x_term, y, y_term, y_column, terms, out, out_at, rows, columns, accumulate):
-    """out[r, c] = sum_t x[r, t] y[t, c], lane by lane; the sum is added to out if `accumulate`.
+    """out[r, c] = sum_t x[r, t] y[t, c] over `terms` terms, lane by lane; the sum is added to out if `accumulate`.
 
     x[r, t] is row r x_row + t x_term of the array x, y[t, c] is row t y_term + c y_column of y, and out[r, c] is row
     out_at + r columns + c of out.

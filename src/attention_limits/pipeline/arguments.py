@@ -22,6 +22,7 @@ def whole(minimum: int):
 
 finite = _type("finite number", float, math.isfinite)
 positive = _type("number > 0", float, lambda value: 0 < value < math.inf)
+not_negative = _type("number ≥ 0", float, lambda value: 0 <= value < math.inf)
 mapping = _type("JSON mapping", json.loads, lambda value: isinstance(value, dict))
 
 

@@ -85,7 +85,7 @@ def _differing(key: str, experiments: Iterable[Experiment]) -> list[str]:
     for experiment in experiments:
         for part in experiment.estimators.values():
             for value in part.grid.get(key, [part.model[key]] if key in part.model else []):
-                values.setdefault(value, set()).add(experiment.path.name)
+                values.setdefault(str(value), set()).add(experiment.path.name)
     if len(values) == 1:
         return []
     found = "; ".join(f"{value} in {', '.join(sorted(names))}" for value, names in values.items())

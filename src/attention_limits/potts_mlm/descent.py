@@ -147,6 +147,7 @@ class _Path:
 def line_search(function, start, way, value, slope, first, rounding):
     """A step along `way` (n,) from `start` (n,) that meets the weak Wolfe conditions: (length, value, gradient), or None.
 
+    `function` gives value and gradient at a point.
     `value` and `slope` < 0 are those at the start, `first` is the first length. Near a minimum, where the objective changes by
     less than its `rounding`, the slopes alone decide (Hager and Zhang 2005, SIAM J. Optim. 16, 170).
     """

@@ -31,7 +31,7 @@ def train(
     sequences, test, colors: int, rng: np.random.Generator, *, attention: str, learning_rate: float, batch: int, epochs: int,
     evaluations: int,
 ) -> Path:  # fmt: skip
-    """Descend the loss of batches, summed over all sites, at a rate that a cosine anneals to 0.
+    """Descend the loss of batches, summed over all sites, at a rate that a cosine anneals to 0; the steps in single precision.
 
     A masked site does not see itself, so that one pass gives the losses of all sites, each masked in turn.
 

@@ -85,7 +85,10 @@ def _scatter(received, tokens, colors, d_values):
 
 @njit
 def factored(attention, values, sequences, d_attention, d_values):
-    """`factored_kernels.loss_and_gradient` in single precision: the mean loss; the gradient into d_attention and d_values."""
+    """`factored_kernels.loss_and_gradient` in single precision, of attention, values and sequences as there.
+
+    Returns the mean loss; writes the gradient into d_attention and d_values.
+    """
     count, sites = sequences.shape
     colors = values.shape[1]
     single = values.astype(np.float32)
@@ -120,7 +123,10 @@ def factored(attention, values, sequences, d_attention, d_values):
 
 @njit
 def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
-    """`mixed_kernels.loss_and_gradient` in single precision: the mean loss; the gradient into d_scores and d_values."""
+    """`mixed_kernels.loss_and_gradient` in single precision, of scores, values, sequences, mixing and softmax as there.
+
+    Returns the mean loss; writes the gradient into d_scores and d_values.
+    """
     count, sites = sequences.shape
     colors, directions = values.shape[1], scores.shape[1]
     single = values.astype(np.float32)

@@ -7,6 +7,7 @@
 differentiated numerically. A link offers one or several methods (`Link.posterior_methods`), and the channel takes the best:
 
 trapezoid            two softmax attention layers reading two tokens: a deterministic quadrature, exact to its stated error;
+rotations            one attention layer of rank two reading two tokens: a quadrature over one angle, exact to rounding;
 finite sum           links whose output leaves finitely many fields (no free rows, no angles): exact;
 importance sampling  everything else, on two independent scramblings of Sobol nodes. Each gives its own estimate, so that products
                      of two posterior means are free of the squared sampling error. Outputs that few nodes explain get proposals
@@ -16,7 +17,7 @@ importance sampling  everything else, on two independent scramblings of Sobol no
 
 import copy
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from attention_limits.sequence_multi_index.fibre_sampling import (
 from attention_limits.sequence_multi_index.links.link import (
     FINITE_SUM,
     POSTERIOR,
+    ROTATION,
     SAMPLING,
     TRAPEZOID,
     TWO_TOKEN_SAMPLING,
@@ -38,6 +40,7 @@ from attention_limits.sequence_multi_index.links.link import (
     inference,
     require,
 )
+from attention_limits.sequence_multi_index.rotation_kernels import rotation_moments
 from attention_limits.sequence_multi_index.trapezoid_kernels import two_layer_moments
 
 # Nodes of each of the two scramblings at resolution 1.
@@ -195,6 +198,18 @@ class Channel:
         )  # fmt: skip
         return Posterior(log_z, _pair(mean[None]), _pair(covariance[None]), np.full(n, np.inf), resolved)
 
+    def _rotation(self, observed, omega, V) -> Posterior:
+        # In the fields sqrt(w) h, whose output is that of equal weights.
+        root = np.sqrt(self.link.weights)
+        n, scale = len(observed), np.repeat(root, 2)
+        log_z, mean, second, resolved = np.empty(n), np.empty((n, 4)), np.empty((n, 4, 4)), np.empty(n, bool)
+        rotation_moments(
+            np.ascontiguousarray(observed[:, 0]), omega * root[:, None], V * np.outer(root, root), self.resolution,
+            log_z, mean, second, resolved,
+        )  # fmt: skip
+        found = self._posterior([(log_z, mean / scale, second / np.outer(scale, scale), np.full(n, np.inf))])
+        return replace(found, resolved=found.resolved & resolved)
+
     def _finite_sum(self, observed, omega, V) -> Posterior:
         return self._posterior([fibre_moments(self.link, observed, omega, V, np.zeros((1, 0)))])
 
@@ -265,6 +280,7 @@ def two_token_moments(link: Link, u, omega, V, nodes, proposals):
 _SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}
 _METHODS = {
     TRAPEZOID: Channel._trapezoid,
+    ROTATION: Channel._rotation,
     FINITE_SUM: Channel._finite_sum,
     **dict.fromkeys(_SAMPLERS, Channel._sampling),
 }

@@ -1,10 +1,10 @@
-"""Command of this family: check-link. Nothing heavy is imported before it runs."""
+"""Commands of this family: check-link and threshold-table. Nothing heavy is imported before it runs."""
 
 from attention_limits.pipeline.arguments import positive, whole
 
 
 def add(commands) -> None:
-    """Add the parser to the `commands` of argparse. Its function gets `--name value` of no option as `parameters`."""
+    """Add the parsers to the `commands` of argparse. The first function gets `--name value` of no option as `parameters`."""
     link = commands.add_parser(
         "check-link",
         help="test a link on random fields",
@@ -15,3 +15,13 @@ def add(commands) -> None:
     link.add_argument("--resolution", type=positive, default=0.75, help="accuracy of the channel (default: 0.75)")
     link.add_argument("--seed", type=whole(0), default=0, help="seed of the fields (default: 0)")
     link.set_defaults(parameters={}, function="sequence_multi_index.link_reports:check_link_command")
+    table = commands.add_parser(
+        "threshold-table",
+        help="write the thresholds of cubes as CSV and HTML",
+        epilog="Cubes of the estimators threshold_atlas and exact_recovery: results/cubes/sequence_multi_index/atlas_*.nc",
+    )
+    table.add_argument("cubes", nargs="+", metavar="CUBE", help="files of cubes")
+    table.add_argument(
+        "--output", default="results/atlas", metavar="FOLDER", help="folder of the two files (default: results/atlas)"
+    )
+    table.set_defaults(function="sequence_multi_index.atlas_table:atlas_command")

@@ -8,6 +8,9 @@ Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu
 (Gaussian prior of unit variance; Troiani et al. 2025, arXiv:2502.00901). Side information S = sqrt(lambda) W + sqrt(1-lambda) N
 adds lambda / (1 - lambda) I to the precision and sqrt(lambda) / (1 - lambda) S to b. In an iteration, outputs whose channel
 does not meet its check are left out of the sums; `GampRun.resolved` is the smallest fraction of the others.
+
+A row k may be held at an overlap q: its estimate stays q W_k + sqrt(q (1 - q)) N and its variance 1 - q. This estimate does
+not depend on the data. Therefore its field has no Onsager term, and the other rows need their block of A alone.
 """
 
 from dataclasses import dataclass
@@ -15,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
-from attention_limits.sequence_multi_index.overlap_coordinates import clip_spectrum
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
+from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP, clip_spectrum
 
 # The iteration stops once an eigenvalue of V falls to the first: the channel is a delta function. Recovery counts as exact if the
 # others are below the second then.
@@ -122,6 +126,8 @@ class Settings:
         epsilon >= 0, added to the diagonal of V in the channel.
     tolerance : float
         Stop when the relative change of every layer of W_hat falls below it.
+    held : tuple of float or None
+        Overlaps in [0, 1] at which rows are held, NaN for the rows that are free; only for links that offer DIAGONAL_OVERLAP.
 
     Raises
     ------
@@ -135,8 +141,11 @@ class Settings:
     side_information: float = 0.0
     regularization: float = 0.0
     tolerance: float = 1e-2
+    held: tuple[float, ...] | None = None
 
     def __post_init__(self):
+        if self.held is not None and not all(np.isnan(q) or 0 <= q <= 1 for q in self.held):
+            raise ValueError(f"held must be overlaps in [0, 1] or NaN, got {self.held}")
         if not (
             0 <= self.damping < 1
             and 0 < self.start_overlap < 1
@@ -177,8 +186,13 @@ def run(channel: Channel, data: Dataset, generator, settings: Settings | None = 
     data : Dataset
         Of the link of the channel.
     generator : numpy.random.Generator
-        For the initial estimate and the side information.
+        For the initial estimate, the side information, and the estimates of held rows.
     settings : Settings, optional
+
+    Raises
+    ------
+    ValueError
+        If rows are held in a link without the symmetry, or not one number is given for each row.
     """
     settings = Settings() if settings is None else settings
     size, dimension = channel.link.rows, data.teacher.shape[1]
@@ -190,6 +204,10 @@ def run(channel: Channel, data: Dataset, generator, settings: Settings | None = 
         np.zeros((len(data.observed), size, channel.link.tokens)),
     )
     prior = _prior(data.teacher, settings.side_information, generator)
+    free = np.arange(size)
+    if settings.held is not None:
+        require(channel.link, {DIAGONAL_OVERLAP})
+        state, free = _hold(state, data.teacher, settings.held, generator)
     path = []
     residual, resolved, converged = np.inf, 1.0, False
     for _ in range(settings.max_iterations):
@@ -201,20 +219,23 @@ def run(channel: Channel, data: Dataset, generator, settings: Settings | None = 
             path.append(_overlaps(state, data.teacher))
             residual = np.nan
             break
-        new = _update(tokens, state, g, derivative, prior, settings.damping)
+        new = _update(tokens, state, g, derivative, prior, settings.damping, free)
         # Relative, layer by layer: a small layer that still grows is an instability in its making, not convergence.
-        change = np.sqrt(np.mean((new.estimate - state.estimate) ** 2, axis=1))
-        residual = float(np.max(change / np.maximum(np.sqrt(np.mean(new.estimate**2, axis=1)), NEGLIGIBLE)))
+        change = np.sqrt(np.mean((new.estimate - state.estimate)[free] ** 2, axis=1))
+        length = np.sqrt(np.mean(new.estimate[free] ** 2, axis=1))
+        residual = float(np.max(change / np.maximum(length, NEGLIGIBLE), initial=0.0))
         state = new
         path.append(_overlaps(state, data.teacher))
-        spectrum = np.linalg.eigvalsh(state.variance)
-        at_the_end = spectrum[0] <= SMALLEST_VARIANCE
+        spectrum = np.linalg.eigvalsh(state.variance[np.ix_(free, free)])
+        at_the_end = spectrum.min(initial=1.0) <= SMALLEST_VARIANCE
         converged = bool(residual <= settings.tolerance or (at_the_end and spectrum[-1] <= RECOVERED))
         if converged or at_the_end or not np.isfinite(residual):
             break
     overlap, norm, variance = (np.array(matrices) for matrices in zip(*path, strict=True))
     lengths = np.einsum("tpp->tp", norm) * np.mean(data.teacher**2, axis=1)
-    cosine = np.einsum("tpp->tp", overlap) / np.sqrt(lengths)
+    # An estimate that is zero has no direction.
+    with np.errstate(invalid="ignore"):
+        cosine = np.einsum("tpp->tp", overlap) / np.sqrt(lengths)
     return GampRun(overlap, norm, cosine, variance, state.estimate, residual, converged, resolved)
 
 
@@ -229,6 +250,19 @@ def _prior(teacher, side_information, generator) -> _Prior:
     return _Prior(precision, np.sqrt(side_information) / (1.0 - side_information) * side)
 
 
+def _hold(state, teacher, held, generator):
+    """The state with the held rows at their overlaps, and the numbers of the free rows."""
+    overlaps = np.asarray(held, dtype=float)
+    if overlaps.shape != (len(teacher),):
+        raise ValueError(f"held must have one number for each of {len(teacher)} rows, got {held}")
+    estimate, variance = state.estimate.copy(), state.variance.copy()
+    for row in np.flatnonzero(np.isfinite(overlaps)):
+        q = min(overlaps[row], LARGEST_OVERLAP)
+        estimate[row] = q * teacher[row] + np.sqrt(q * (1.0 - q)) * generator.standard_normal(teacher.shape[1])
+        variance[row, row] = 1.0 - q
+    return _State(estimate, variance, state.onsager), np.flatnonzero(np.isnan(overlaps))
+
+
 def _denoise(channel, observed, tokens, state, regularization):
     """g (N, P, M) and the sum of dg over tokens (N, P, P), zero where the channel is not resolved, and the resolved fraction."""
     size = channel.link.rows
@@ -241,18 +275,23 @@ def _denoise(channel, observed, tokens, state, regularization):
     return g, np.where(moments.resolved[:, None, None], derivative, 0.0), float(moments.resolved.mean())
 
 
-def _update(tokens, state, g, derivative, prior, damping) -> _State:
-    """The next messages."""
-    size, dimension = state.estimate.shape
-    information = -derivative.sum(axis=0) / dimension
+def _update(tokens, state, g, derivative, prior, damping, free) -> _State:
+    """The next messages; the rows that are not in `free` stay as they are."""
+    dimension = state.estimate.shape[1]
+    block = np.ix_(free, free)
+    information = -derivative.sum(axis=0)[block] / dimension
     # On a finite sample the information may be slightly indefinite; V must stay positive with eigenvalues below one.
     information = clip_spectrum(information, 0.0, 1.0 / SMALLEST_VARIANCE)
-    target = g.transpose(1, 0, 2).reshape(size, -1) @ tokens + information @ state.estimate + prior.mean
-    covariance = np.linalg.inv(prior.precision + information)
-    estimate = (1.0 - damping) * covariance @ target + damping * state.estimate
-    variance = clip_spectrum((1.0 - damping) * covariance + damping * state.variance, 0.5 * SMALLEST_VARIANCE, 1.0)
+    fields = g[:, free].transpose(1, 0, 2).reshape(len(free), len(tokens))
+    target = fields @ tokens + information @ state.estimate[free] + prior.mean[free]
+    covariance = np.linalg.inv(prior.precision[block] + information)
+    estimate, variance, onsager = state.estimate.copy(), state.variance.copy(), np.zeros_like(state.onsager)
+    estimate[free] = (1.0 - damping) * covariance @ target + damping * state.estimate[free]
+    mixed = (1.0 - damping) * covariance + damping * state.variance[block]
+    variance[block] = clip_spectrum(mixed, 0.5 * SMALLEST_VARIANCE, 1.0)
     # The contribution of each sample to the (damped) estimate, which its field must not contain.
-    onsager = (1.0 - damping) * np.einsum("pq,nqa->npa", covariance, g) + damping * state.onsager
+    reaction = np.einsum("pq,nqa->npa", covariance, g[:, free])
+    onsager[:, free] = (1.0 - damping) * reaction + damping * state.onsager[:, free]
     return _State(estimate, variance, onsager)
 
 

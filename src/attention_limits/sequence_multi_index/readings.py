@@ -18,19 +18,21 @@ def layer_threshold_and_error(cube, layer):
     The error is the larger one of the spread over replicas and of the error that the nodes of the replicas show
     (`threshold_error`): few replicas may agree by chance.
     """
-    mean, spread = mean_and_error(layer_threshold(cube, layer).transpose(..., "replica").values, axis=-1)
-    learns = _learns(cube, layer)
-    own = cube.threshold_error.where(learns & np.isfinite(cube.threshold)).min("step").transpose(..., "replica").values
-    count = np.isfinite(own).sum(axis=-1)
-    squares = np.where(np.isfinite(own), own, 0.0) ** 2
-    least = np.sqrt(squares.sum(axis=-1)) / np.maximum(count, 1)
-    return mean, np.fmax(spread, np.where(count > 0, least, np.nan))
+    own = cube.threshold_error.where(_learns(cube, layer) & np.isfinite(cube.threshold)).min("step")
+    values = layer_threshold(cube, layer).transpose(..., "replica").values
+    return _mean_with_floor(values, own.transpose(..., "replica").values)
 
 
 def threshold_of_layer(cube, layer, **point):
     """Threshold of a layer at one point of the grid, and its error: see `layer_threshold_and_error`."""
     mean, error = layer_threshold_and_error(at(cube, **point), layer)
     return float(mean), float(error)
+
+
+def trusted(theory) -> xr.DataArray:
+    """Whether points of the state evolution `theory` have converged and keep replica symmetry; NaN where it has no point."""
+    # A replica that only a simulation has is missing, not doubtful.
+    return ((theory.converged == 1) & (theory.replica_symmetric == 1)).where(theory.converged.notnull())
 
 
 def _learns(cube, layer):
@@ -41,3 +43,24 @@ def _learns(cube, layer):
     shares = [cube.direction.sel(layer=row, layer_star=row, drop=True) for row in cube.layer.values]
     largest = xr.concat(shares, "row").max("row")
     return cube.direction.sel(layer=layer, layer_star=layer, drop=True) >= 0.5 * largest
+
+
+def atlas_threshold(cube, layer):
+    """Threshold of a layer in a cube of `threshold_atlas`: mean over replicas and standard error, arrays (grid...).
+
+    A step learns a layer if the layer has at least half of the largest share of one. The error is the larger one of the spread
+    over replicas and of the error that the nodes show; NaN where the layer is not learnt.
+    """
+    learns = cube.learnt.sel(layer=layer, drop=True) >= 0.5 * cube.learnt.max("layer")
+    value = cube.threshold.where(learns).min("step").transpose(..., "replica").values
+    own = cube.threshold_error.where(learns).min("step").transpose(..., "replica").values
+    return _mean_with_floor(value, own)
+
+
+def _mean_with_floor(values, own):
+    """Mean over the last axis and its standard error, at least that of the errors `own` of the values."""
+    mean, spread = mean_and_error(values, axis=-1)
+    known = np.isfinite(own) & np.isfinite(values)
+    count = known.sum(axis=-1)
+    least = np.sqrt(np.where(known, own, 0.0) ** 2 @ np.ones(own.shape[-1])) / np.maximum(count, 1)
+    return mean, np.fmax(spread, np.where(count > 0, least, np.nan))

@@ -5,17 +5,20 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
-from attention_limits.sequence_multi_index import cross_checks, specs_erm, specs_training
+from attention_limits.sequence_multi_index import cross_checks, specs_atlas, specs_erm, specs_training
 from attention_limits.sequence_multi_index.cross_checks import OfDataSets, OfNodes
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
 from attention_limits.sequence_multi_index.specs_keys import (
     Alpha,
+    Damping,
     Dimension,
+    GampTolerance,
     Nodes,
     Regularization,
     Resolution,
     SideInformation,
     SomeAlpha,
+    StartOverlap,
 )
 from attention_limits.sequence_multi_index.specs_links import LinkGrid, LinkModel
 
@@ -86,6 +89,23 @@ class InformedSolver(StateEvolutionSolver):
     ] = 0.999
 
 
+class TrajectorySolver(Section):
+    """Numerical parameters of a trajectory of the state evolution."""
+
+    nodes: Nodes = 512
+    max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Number of iterations.")] = 60
+    start: Annotated[
+        float, Field(ge=0, lt=1, description="Initial overlap Q = start * I, in units of the prior variance.")
+    ] = 0.001
+    floor: Annotated[float, Field(ge=0, lt=0.1, description=(
+        "Smallest overlap of a layer. 1 / D is the squared cosine of independent directions, which GAMP has at finite D; 0 is "
+        "the state evolution itself."
+    ))] = 0.0  # fmt: skip
+    side_information: SideInformation = 0.0
+    regularization: Regularization = 0.0
+    resolution: Resolution = 0.75
+
+
 class PhasesSolver(FixedPointSolver):
     """Numerical parameters of the two fixed points of a phase."""
 
@@ -96,21 +116,6 @@ class PhasesSolver(FixedPointSolver):
     ))] = 0.01  # fmt: skip
 
 
-class StaircaseSolver(Section):
-    """Numerical parameters of the thresholds."""
-
-    nodes: Annotated[
-        Nodes, Field(description="Sobol nodes per replica for all thresholds after the first one, a power of two.")
-    ] = 2048
-    nodes_at_zero: Annotated[
-        Nodes, Field(description="Sobol nodes per replica for the first threshold, a power of two.")
-    ] = 16384
-    tolerance: Annotated[
-        float, Field(gt=0, le=0.1, description="Absolute accuracy of -log det(1 - Q) at a threshold.")
-    ] = 0.0001
-    resolution: Resolution = 0.75
-
-
 class GampSolver(Section):
     """Numerical parameters of GAMP."""
 
@@ -118,16 +123,22 @@ class GampSolver(Section):
         Dimension, Field(description="Dimension D of the weights and tokens; only if the estimator reads no data.")
     ] | None = None  # fmt: skip
     max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
-    damping: Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate.")] = 0.0
-    start_overlap: Annotated[float, Field(ge=1e-12, lt=1, description=(
-        "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. Rounding limits it from "
-        "below."
-    ))] = 0.001  # fmt: skip
-    tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
-        "Relative change of every layer's estimate per iteration at convergence, root mean square."
-    ))] = 0.01  # fmt: skip
+    damping: Damping = 0.0
+    start_overlap: StartOverlap = 0.001
+    tolerance: GampTolerance = 0.01
     side_information: SideInformation = 0.0
     regularization: Regularization = 0.0
+    resolution: Resolution = 0.75
+
+
+class HeldGampSolver(Section):
+    """Numerical parameters of GAMP with a layer held."""
+
+    dimension: Dimension
+    max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
+    damping: Damping = 0.0
+    start_overlap: StartOverlap = 0.001
+    tolerance: GampTolerance = 0.01
     resolution: Resolution = 0.75
 
 
@@ -154,28 +165,20 @@ class HeldOverlap(OfNodes, Specification):
     solver: HeldSolver = HeldSolver()
 
 
+class StateEvolutionTrajectory(OfNodes, Specification):
+    """State evolution computes the Bayes-optimal overlaps after each iteration."""
+
+    model: LinkModel = LinkModel()
+    grid: AlphaGrid
+    solver: TrajectorySolver = TrajectorySolver()
+
+
 class PhaseComparison(OfNodes, Specification):
     """State evolution from both starts and the free entropies determine the phase of learning."""
 
     model: LinkModel = LinkModel()
     grid: AlphaGrid
     solver: PhasesSolver = PhasesSolver()
-
-
-class Staircase(OfNodes, Specification):
-    """Linear stability determines all thresholds of weak recovery, one after the other."""
-
-    model: LinkModel = LinkModel()
-    grid: LinkGrid
-    solver: StaircaseSolver = StaircaseSolver()
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """At least one key is scanned, and the checks of the link."""
-        if not estimator.grid:
-            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(LinkGrid.model_fields)}"
-        else:
-            yield from super().cross_checks(estimator)
 
 
 class Gamp(OfDataSets, Specification):
@@ -194,6 +197,20 @@ class Gamp(OfDataSets, Specification):
         """The dimension is given exactly once; then the checks of the link."""
         found = list(cross_checks.one_dimension(estimator))
         yield from found or super().cross_checks(estimator)
+
+    @classmethod
+    def numbers_held(cls, estimator, link, data):
+        """Data in double precision, and a posterior for each output."""
+        return data.numbers + cross_checks.posterior_numbers(link, data.samples), data.text
+
+
+class HeldGamp(OfDataSets, Specification):
+    """GAMP estimates the overlaps of all layers while it holds one layer, each in turn, at a fixed overlap."""
+
+    needs: ClassVar = frozenset({POSTERIOR, DIAGONAL_OVERLAP})
+    model: LinkModel = LinkModel()
+    grid: HeldGrid
+    solver: HeldGampSolver
 
     @classmethod
     def numbers_held(cls, estimator, link, data):
@@ -223,10 +240,12 @@ DATA = {"gaussian_sequences": GaussianSequences}
 ESTIMATORS = {
     "state_evolution": StateEvolution,
     "state_evolution_informed": StateEvolutionInformed,
+    "state_evolution_trajectory": StateEvolutionTrajectory,
     "held_overlap": HeldOverlap,
     "phase_comparison": PhaseComparison,
-    "staircase": Staircase,
     "gamp": Gamp,
+    "held_gamp": HeldGamp,
+    **specs_atlas.ESTIMATORS,
     **specs_training.ESTIMATORS,
     **specs_erm.ESTIMATORS,
 }

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
@@ -29,6 +30,13 @@ class UnpenalisedModel(LinkModel):
         "square, logistic, hinge, cross_entropy, or path/to/file.py:name of a compiled loss of the user, relative to the project "
         "folder."
     ))] = "square"  # fmt: skip
+    sigma: Annotated[float, Field(ge=0.01, le=100, description=(
+        "Standard deviation of a component of a token about its mean; the target reads the tokens without their means."
+    ))] = 1.0  # fmt: skip
+    positions: Annotated[list[list[float]], Field(description=(
+        "Means of the tokens: M rows of the K <= M coefficients B_ak of the mean of token a, sum_k B_ak u_k, in orthonormal "
+        "directions u_k. Without this key the means are zero."
+    ))] | None = None  # fmt: skip
 
 
 class ErmModel(UnpenalisedModel):
@@ -41,6 +49,12 @@ class UnpenalisedGrid(LinkGrid):
     """Scanned parameters."""
 
     alpha: Axis[SomeAlpha]
+
+
+class TransitionGrid(LinkGrid):
+    """Scanned parameters."""
+
+    ridge: Axis[Ridge] | None = None
 
 
 class ErmGrid(UnpenalisedGrid):
@@ -60,8 +74,13 @@ class ErmStateEvolutionSolver(Section):
     start_overlap: Annotated[
         float, Field(ge=0, le=1, description="Overlap m of the start, in units of the prior variance of a weight.")
     ] = 0.9
-    branch: Annotated[Literal["free", "diagonal"], Field(description=(
-        "Symmetry that the solution keeps: free, or diagonal, for layers whose signs are free, with diagonal q, m and V."
+    start_position: Annotated[float, Field(ge=0, le=10, description=(
+        "Overlap of the start with every direction of the positions, w . u_k / sqrt(D)."
+    ))] = 1.0  # fmt: skip
+    branch: Annotated[Literal["free", "semantic", "positional", "agnostic", "diagonal"], Field(description=(
+        "Symmetry that the solution keeps: free; semantic (no overlap with the positions), positional (no overlap with the "
+        "target), or agnostic (with neither), for tokens with positions; diagonal, for layers whose signs are free, with "
+        "diagonal q, m and V."
     ))] = "free"  # fmt: skip
 
 
@@ -73,11 +92,25 @@ class OptimalRidgeSolver(ErmStateEvolutionSolver):
     accuracy: Annotated[float, Field(gt=0, le=1, description="Accuracy of the logarithm of the best ridge.")] = 0.05
 
 
+class TransitionSolver(Section):
+    """Numerical parameters of the transitions."""
+
+    nodes: Nodes = 16384
+    tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
+        "Largest change per iteration of the roots of q and m and of log V at convergence."
+    ))] = 1e-6  # fmt: skip
+    max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 150
+    smallest: Annotated[SomeAlpha, Field(description="Smallest alpha of the search.")] = 0.5
+    largest: Annotated[SomeAlpha, Field(description="Largest alpha of the search.")] = 3.0
+    accuracy: Annotated[float, Field(gt=0, le=0.1, description="Accuracy of a transition, in alpha.")] = 0.0001
+
+
 class MinimisationSolver(Section):
     """Numerical parameters of the minimisation."""
 
-    start: Annotated[Literal["target", "random"], Field(description=(
-        "First weights: those of the target, where student and target have the same rows, or standard normal ones."
+    start: Annotated[Literal["target", "positions", "random"], Field(description=(
+        "First weights: those of the target, where student and target have the same rows; along the positions, sqrt(D) sum_k "
+        "u_k; or standard normal ones."
     ))] = "target"  # fmt: skip
     tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
         "Norm of the gradient, relative to that of the ridge's own gradient lambda W, at convergence."
@@ -115,6 +148,9 @@ class OfErm(OfLink):
         target_tokens = cls._target_tokens(estimator, parameters)
         if student.tokens != target_tokens:
             return [(given, f"the student reads {student.tokens} tokens; allowed: {target_tokens}, as the target")]
+        wrong = _positions(estimator, parameters.get("positions"), student.tokens)
+        if wrong:
+            return wrong
         return cls.student_problems(estimator, student)
 
     @classmethod
@@ -174,6 +210,32 @@ class ErmOptimalRidge(OfErm, Specification):
             yield from super().cross_checks(estimator)
 
 
+class ErmTransition(OfErm, Specification):
+    """State evolution determines where the semantic solution becomes better than the positional one, and than no learning."""
+
+    model: ErmModel = ErmModel()
+    grid: TransitionGrid
+    solver: TransitionSolver = TransitionSolver()
+
+    @classmethod
+    def student_problems(cls, estimator, student):
+        """Tokens without positions."""
+        return (
+            [] if "positions" in estimator.model else [(("model", "positions"), "missing; allowed: M rows of numbers")]
+        )
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The range of alpha is not empty, a key is scanned, and the checks of target, student and loss."""
+        smallest, largest = estimator.solver["smallest"], estimator.solver["largest"]
+        if not smallest < largest:
+            yield ("solver", "largest"), f"{largest:g}: allowed: more than smallest = {smallest:g}"
+        elif not estimator.grid:
+            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(TransitionGrid.model_fields)}"
+        else:
+            yield from super().cross_checks(estimator)
+
+
 class ErmMinimisation(OfErm, OfDataSets, Specification):
     """L-BFGS minimises the empirical risk on simulated data sets."""
 
@@ -200,8 +262,26 @@ class ErmGamp(ErmMinimisation):
 
     @classmethod
     def student_problems(cls, estimator, student):
-        """A start at the target that the student does not have."""
+        """A start at the target that the student does not have, and tokens whose law its variances do not hold."""
+        if "positions" in estimator.model or estimator.model["sigma"] != 1.0:
+            key = "positions" if "positions" in estimator.model else "sigma"
+            return [(("model", key), "erm_gamp takes standard normal tokens alone; allowed: erm_minimisation")]
         return _starts(estimator, student)
+
+
+def _positions(estimator, given, tokens) -> list[Problem]:
+    """Problems of the positions, and of what needs them."""
+    if given is None:
+        branch, start = estimator.solver.get("branch"), estimator.solver.get("start")
+        if branch in ("semantic", "positional", "agnostic"):
+            return [(("solver", "branch"), f"{branch}: allowed without model.positions: free, diagonal")]
+        return [(("solver", "start"), "positions: needs model.positions")] if start == "positions" else []
+    widths = {len(row) for row in given}
+    if len(given) != tokens or len(widths) != 1 or not 1 <= min(widths) <= tokens:
+        return [(("model", "positions"), f"{given}: allowed: {tokens} rows (tokens) of the same 1 to {tokens} numbers")]
+    if not np.all(np.isfinite(given)):
+        return [(("model", "positions"), f"{given}: allowed: finite numbers")]
+    return []
 
 
 def _kinks(estimator) -> list[Problem]:
@@ -220,6 +300,7 @@ def _starts(estimator, student) -> list[Problem]:
 ESTIMATORS = {
     "erm_state_evolution": ErmStateEvolution,
     "erm_optimal_ridge": ErmOptimalRidge,
+    "erm_transition": ErmTransition,
     "erm_minimisation": ErmMinimisation,
     "erm_gamp": ErmGamp,
 }

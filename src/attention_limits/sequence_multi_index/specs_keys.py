@@ -23,6 +23,7 @@ Ratio = Annotated[float, Field(ge=0.001, le=20, description=(
     "Depth divided by skip strength, kappa = L / c, of layers rescaled by 1 / c. Below the minimum the layers before the last "
     "one change only the last digits of the output."
 ))]  # fmt: skip
+Omega = Annotated[float, Field(ge=0, lt=1, description="Weight omega of the positional part of the attention.")]
 Exponent = Annotated[Whole, Field(ge=1, le=16, description="Exponent of one field.")]
 AttentionLayers = Annotated[Whole, Field(ge=1, le=10000, description="Number of attention layers L.")]
 
@@ -49,3 +50,11 @@ Regularization = Annotated[
     ),
 ]
 Dimension = Annotated[Whole, Field(ge=10, le=100000, description="Dimension D of the weights and tokens.")]
+Damping = Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate.")]
+StartOverlap = Annotated[float, Field(ge=1e-12, lt=1, description=(
+    "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. Rounding limits it from "
+    "below."
+))]  # fmt: skip
+GampTolerance = Annotated[float, Field(gt=0, le=0.1, description=(
+    "Relative change of every layer's estimate per iteration at convergence, root mean square."
+))]  # fmt: skip

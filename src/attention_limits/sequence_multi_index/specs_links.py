@@ -10,10 +10,14 @@ from attention_limits.sequence_multi_index.specs_keys import (
     Beta,
     Exponent,
     Noise,
+    Omega,
     Ratio,
     Skip,
     Tokens,
 )
+
+Heads = Annotated[Whole, Field(ge=1, le=16, description="Number of attention heads H of a layer.")]
+Rank = Annotated[Whole, Field(ge=1, le=16, description="Rank p of an attention layer.")]
 
 
 class LinkModel(Section):
@@ -30,10 +34,16 @@ class LinkModel(Section):
     activation: Annotated[
         Literal["softmax", "linear"], Field(description="Function of the attention scores: softmax by rows, or the identity.")
     ] | None = None  # fmt: skip
-    heads: Annotated[Whole, Field(ge=1, le=16, description=(
-        "Number of attention heads H of a layer; their mean is the layer's attention."
-    ))] | None = None  # fmt: skip
+    heads: Heads | None = None
+    rank: Rank | None = None
+    readout: Annotated[list[Annotated[float, Field(ge=0.01, le=100, description="Weight of one head.")]], Field(
+        min_length=1, max_length=16, description="Fixed readout weights of the heads, one number per head."
+    )] | None = None  # fmt: skip
     ratio: Ratio | None = None
+    omega: Omega | None = None
+    positional: Annotated[list[list[float]], Field(description=(
+        "Positional attention matrix A, M rows of M numbers >= 0; each row sums to one."
+    ))] | None = None  # fmt: skip
     rows: (
         Annotated[Whole, Field(ge=1, le=16, description="Number of fields P that a link of one token reads.")] | None
     ) = None
@@ -53,3 +63,4 @@ class LinkGrid(Section):
     tokens: Axis[Tokens] | None = None
     noise: Axis[Noise] | None = None
     ratio: Axis[Ratio] | None = None
+    omega: Axis[Omega] | None = None

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Section, Whole
-from attention_limits.sequence_multi_index.specs import LinkModel
 from attention_limits.sequence_multi_index.specs_keys import Nodes, Resolution
+from attention_limits.sequence_multi_index.specs_links import LinkModel
 
 
 class Solver(Section):

@@ -170,7 +170,9 @@ class Step:
     resolved: float
 
 
-def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3, report=lambda number, step: None) -> list[Step]:
+def staircase(
+    channel: Channel, nodes, nodes_at_zero, tolerance=1e-3, report=lambda number, step: None, most=None
+) -> list[Step]:
     """All thresholds of weak recovery, until everything is learnt or nothing more is.
 
     Parameters
@@ -184,6 +186,8 @@ def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3, report=lam
         Accuracy of the level at a threshold.
     report : callable
         report(number, step) is called for each step when it is found.
+    most : int, optional
+        Largest number of steps.
     """
     size = channel.link.rows
     first = first_threshold(channel, nodes_at_zero)
@@ -203,7 +207,7 @@ def staircase(channel: Channel, nodes, nodes_at_zero, tolerance=1e-3, report=lam
     while True:
         added = _principal(steps[-1].direction)
         learnt = np.concatenate([learnt, added], axis=1)
-        if learnt.shape[1] == size:
+        if learnt.shape[1] == size or len(steps) == most:
             return steps
         start = _extended(start, learnt.shape[1])
         found = _next_threshold(channel, nodes, learnt, start, level, tolerance)

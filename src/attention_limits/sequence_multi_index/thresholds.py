@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import mean_and_error
@@ -24,7 +23,7 @@ from attention_limits.sequence_multi_index.state_evolution import node_dimension
 MOSTLY = 0.95
 
 
-def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
+def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
     """The staircase of weak recovery (`staircase`, Troiani et al. 2025, arXiv:2502.00901), one row per step.
 
     Parameters
@@ -37,11 +36,13 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame
-        `value` and `error`: alpha = n / D, mean over replicas and standard error; NaN where nothing more is learnt. `bound`:
-        nothing is learnt below this alpha. `learnt`: the rows of W, or combinations. `before`: overlap of each row at this
-        threshold. `found`, `converged`: number of replicas. `resolved`: smallest fraction of outputs whose channel met its
-        check. `text`: all this in words.
+    rows : list of dict
+        `threshold`: its name. `value` and `error`: alpha = n / D, mean over replicas and standard error; NaN where nothing more
+        is learnt. `bound`: nothing is learnt below this alpha. `learnt`: the rows of W, or combinations. `before`: overlap of
+        each row at this threshold. `found`, `converged`: number of replicas. `resolved`: smallest fraction of outputs whose
+        channel met its check. `text`: all this in words.
+    notes : dict
+        `method`, and `warning` where the channel met its check on few outputs.
 
     Raises
     ------
@@ -62,11 +63,11 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> pd.DataFrame:
         said = _report(r, replicas) if report else lambda number, step: None
         runs.append(staircase(channels[r], few, many, report=said))
     count = max(len(steps) for steps in runs)
-    frame = pd.DataFrame([_row(k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)])
-    frame.attrs["method"] = f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes"
-    if (resolved := frame.resolved.min()) < MOSTLY:
-        frame.attrs["warning"] = f"the channel met its check on only {resolved:.0%} of the outputs; raise resolution"
-    return frame.set_index("threshold")
+    rows = [_row(k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)]
+    notes = {"method": f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes"}
+    if (resolved := min(row["resolved"] for row in rows)) < MOSTLY:
+        notes["warning"] = f"the channel met its check on only {resolved:.0%} of the outputs; raise resolution"
+    return rows, notes
 
 
 def _report(replica, replicas):

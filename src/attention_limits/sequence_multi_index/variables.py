@@ -1,6 +1,7 @@
 """Variables of the sequence multi-index family."""
 
 from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.sequence_multi_index import variables_atlas as atlas
 from attention_limits.sequence_multi_index import variables_erm as erm
 from attention_limits.sequence_multi_index import variables_training as training
 
@@ -51,6 +52,22 @@ VARIABLES = (
         "Φ",
         "per dimension, natural logarithm, up to alpha times a constant in Q (Jacobian of u -> y)",
         "Phi(Q) = 1/2 tr Q + 1/2 log det(I - Q) + lambda / (2 (1 - lambda)) tr Q + alpha E log Z_out",
+    ),
+    Variable(
+        "entropy",
+        (),
+        "entropy of the outputs given the sequences",
+        "h(Y | X) / D",
+        "per dimension, in nats; differential for a continuous output; -inf at exact recovery without noise",
+        "-Phi + alpha E log |dy / du|, at the fixed point",
+    ),
+    Variable(
+        "mutual_information",
+        (),
+        "mutual information of weights and outputs given the sequences",
+        "I(W; Y | X) / D",
+        "per dimension, in nats; infinite for a continuous output without noise",
+        "h(Y | X) / D - alpha h(y | h), at the fixed point",
     ),
     Variable(
         "error_plug_in",
@@ -106,7 +123,7 @@ VARIABLES = (
         "overlap per iteration, signs as they are",
         "m_t",
         _PRIOR,
-        "W_hat_t W^T / D",
+        "W_hat_t W^T / D (GAMP); Q_t = Q_hat_t (I + Q_hat_t)^-1, Q_hat_t = alpha E sum_a g_a g_a^T at Q_(t-1) (state evolution)",
     ),
     Variable(
         "norm_trajectory",
@@ -177,21 +194,21 @@ VARIABLES = (
         ("held_layer", "layer"),
         "overlap of every layer while one is held",
         "Q_ll",
-        f"{_PRIOR}; that of the held layer is the grid value",
-        "state evolution with Q_kk fixed for the held layer k",
+        f"{_PRIOR}; that of the held layer is the grid value, up to the fluctuations of GAMP at finite D",
+        "state evolution with Q_kk fixed for the held layer k; |W_hat_l . W_l| / |W_l|^2 (GAMP)",
     ),
     Variable(
         "held_residual",
         ("held_layer",),
         "last change per iteration with a layer held",
         "",
-        "relative change of Q_hat",
+        "relative change of Q_hat (state evolution), or of the free layers of W_hat (GAMP)",
         "stopping rule of the iteration",
     ),
     Variable(
         "held_converged",
         ("held_layer",),
-        "whether the state evolution with a layer held converged",
+        "whether state evolution or GAMP with a layer held converged",
         "",
         "true or false",
         "stopping rule of the iteration",
@@ -278,5 +295,5 @@ VARIABLES += (
     ),
 )
 
-COORDINATES += training.COORDINATES + erm.COORDINATES
-VARIABLES += training.VARIABLES + erm.VARIABLES
+COORDINATES += atlas.COORDINATES + training.COORDINATES + erm.COORDINATES
+VARIABLES += atlas.VARIABLES + training.VARIABLES + erm.VARIABLES

@@ -8,6 +8,11 @@ _SOURCE = "replica-symmetric state evolution of empirical risk minimisation, `er
 COORDINATES = (
     Coordinate("ridge", "ridge", "λ", "strength of λ/2 |W|², added to the sum of the losses of all samples"),
     Coordinate("layer_other", "layer of the student", "l'", "as layer"),
+    Coordinate("omega", "weight of the positional attention", "ω", "T = (1 - omega) softmax(h* h*^T) + omega A"),
+    Coordinate("direction", "direction of the positions", "k", "number of the orthonormal direction u_k, from 1"),
+    Coordinate(
+        "criterion", "criterion of a transition", "", "energy: training objectives; constant: errors on fresh data"
+    ),
     Coordinate("layer_star_other", "layer of the teacher", "k'", "as layer_star"),
 )
 VARIABLES = (
@@ -48,6 +53,24 @@ VARIABLES = (
     Variable(
         "replica_symmetric", (), "whether the replica-symmetric solution is trusted", "", "true or false",
         "replicon < 1 and jump index <= 0.05",
+    ),
+    Variable(
+        "position_overlap", ("layer", "direction"), "overlap of the student's weights with the positions", "μ",
+        "in units of the mean of a token of coefficient one", "W u_k / sqrt(D)",
+    ),
+    Variable(
+        "transition", ("criterion",), "number of samples at which the semantic solution becomes better", "α_c, α_l",
+        "samples per dimension, n / D; missing: not between the ends of the search, or a solution does not converge",
+        "energy: equal free energies of the semantic and the positional branch; constant: the test loss of the semantic branch "
+        "equals that of the best constant output",
+    ),
+    Variable(
+        "constant_loss", (), "mean loss of the best output that reads no token", "ε_const", "in units of test_loss",
+        "1/2 E |y - E y|^2",
+    ),
+    Variable(
+        "transition_jump_index", ("criterion",), "largest jump index of the branches at a transition", "J",
+        "above 0.05 the transition may be wrong by more than 3 %", "`jump_index` of both branches, or of the semantic one",
     ),
     Variable(
         "best_ridge", (), "ridge of the smallest test loss", "λ*", "an end of the range of the search is a bound",

@@ -8,10 +8,10 @@ import numpy as np
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.sequence_single_index.escape_law import escape_law
 from attention_limits.sequence_single_index.information_exponent import information_exponents
+from attention_limits.sequence_single_index.link_checks import link_problem
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file
 from attention_limits.sequence_single_index.links import target_and_student
-from attention_limits.sequence_single_index.second_moment import decay_problem
-from attention_limits.sequence_single_index.specs_keys import MOST_COEFFICIENTS
+from attention_limits.sequence_single_index.specs_links import MOST_COEFFICIENTS
 
 HEADS = ("target", "semantic", "positional")
 
@@ -64,12 +64,12 @@ def exponent_command(
         "target": target, "student": student or target, "tokens": tokens, "degree": degree or 0, "weights": weights,
         "constant": constant,
     }  # fmt: skip
+    files = [name for name in dict.fromkeys((target, student or target)) if link_file(name)]
+    problems = [problem for problem in (link_problem(name, tokens) for name in files) if problem]
+    if problems:
+        raise SpecError(problems)
     try:
         links = target_and_student(point, Path())
-        for name, link in zip((target, student or target), links, strict=True):
-            problem = decay_problem(link) if link_file(name) else None
-            if problem:
-                raise ValueError(f"{name}: {problem}")
         found = information_exponents(*links, signs, order, untied, tolerance)
     except ValueError as error:
         raise SpecError([str(error)]) from None

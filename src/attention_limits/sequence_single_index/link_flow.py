@@ -148,7 +148,7 @@ def flow_nodes(problem, generator=None, count=None):
 
 
 def with_error(problem, learning_rate, compute, generators, batch=1):
-    """Value and absolute error of `compute`(flow).
+    """Value and absolute error of the result of `compute`.
 
     Up to two tokens: three times the change from a coarser grid; beyond: mean and standard error over scramblings.
 

@@ -93,3 +93,14 @@ def diffusion_exponent(cube, low, high):
     median, error = ends.diffusion_quantile.values, ends.diffusion_quantile_error.values
     span = np.log(high / low)
     return float(np.log(median[1] / median[0]) / span), float(np.sum(error / median) / span)
+
+
+def descending_directions(cube, degree):
+    """Number of directions in which the loss of the `degree` falls at second order from the start, and its error 0.
+
+    These are the negative eigenvalues of the Hessian in `cube`.
+    """
+    part = cube.sel(degree=degree).isel(replica=0)
+    ee, em, mm = (float(part[f"hessian_{entries}"]) for entries in ("ee", "em", "mm"))
+    # Entries that vanish have rounding errors.
+    return float(np.sum(np.linalg.eigvalsh([[ee, em], [em, mm]]) < -1e-8)), 0.0

@@ -8,24 +8,13 @@ from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
 from attention_limits.sequence_single_index.geometry import gram_problem
-from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem, outputs
-from attention_limits.sequence_single_index.links import named_link
-from attention_limits.sequence_single_index.second_moment import decay_problem
+from attention_limits.sequence_single_index.link_checks import unequal_outputs, unsound
+from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.specs_keys import (
-    MOST_COEFFICIENTS,
     AttentionGrid,
     AttentionModel,
-    ExponentGrid,
-    ExponentModel,
-    ExponentSolver,
     HermiteGrid,
     HermiteModel,
-    LandscapeGrid,
-    LandscapeModel,
-    LandscapeSolver,
-    LinkRunModel,
-    LinkSGDGrid,
-    LinkSGDModel,
     NodesSolver,
     PhaseGrid,
     PositionalSemanticModel,
@@ -43,6 +32,18 @@ from attention_limits.sequence_single_index.specs_keys import (
     UntiedGrid,
     UntiedModel,
     WeightGrid,
+)
+from attention_limits.sequence_single_index.specs_links import (
+    MOST_COEFFICIENTS,
+    ExponentGrid,
+    ExponentModel,
+    ExponentSolver,
+    LandscapeGrid,
+    LandscapeModel,
+    LandscapeSolver,
+    LinkRunModel,
+    LinkSGDGrid,
+    LinkSGDModel,
 )
 
 PREFIX = "ssi"
@@ -73,7 +74,7 @@ class OfLinks(Specification):
         named = [key for key in ("target", "student") if key not in cls.hermite or model[key] != HERMITE]
         problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
         absent = [(keys, text) for keys, text in problems if text]
-        yield from absent or _unsound(model, named, lengths, estimator.project) or _unequal_outputs(model, lengths)
+        yield from absent or unsound(model, named, lengths, estimator.project) or unequal_outputs(model, lengths)
         count = len(model["weights"])
         if count > 1 and any(count != length for length in lengths):
             allowed = ", ".join(f"{length:g}" for length in lengths)
@@ -259,12 +260,11 @@ class LinkSGD(SGD, OfLinks):
                 yield ("model", "position"), problem
 
 
-class EscapeDiffusion(OfLinks):
+class EscapeDiffusion(Deterministic, OfLinks):
     """Computes the escape time of SGD of any tied student at large dimension, mean and quantiles, without a run."""
 
     model: LinkRunModel
     grid: LinkSGDGrid
-    replicas: Annotated[Literal[1], Field(description="Nothing is random: repetitions would be copies.")] = 1
 
     hermite: ClassVar = ("target", "student")
 
@@ -296,31 +296,3 @@ def _rank(gram):
 def _one_key(estimator):
     if len(estimator.grid) != 1:
         yield ("grid",), f"{len(estimator.grid)} keys; allowed: one of omega, dimension, learning_rate, batch"
-
-
-def _unsound(model, named, lengths, project):
-    """The functions of files that fail a check at the smallest number of tokens at which they do, with the failing example."""
-    found = []
-    for key in named:
-        if link_file(model[key], project) is None:
-            continue
-        for tokens in sorted(set(lengths)):
-            try:
-                problem = decay_problem(named_link(model[key], int(tokens), project))
-                if problem:
-                    raise ValueError(f"{model[key]}: {problem}")
-            except ValueError as error:
-                found.append((("model", key), f"with {tokens:g} tokens: {error}"))
-                break
-    return found
-
-
-def _unequal_outputs(model, lengths):
-    """Target and student with different numbers of outputs at some number of tokens, as far as their names say."""
-    target, student = model["target"], model["student"]
-    for tokens in lengths:
-        of_target, of_student = outputs(target, tokens), outputs(student, tokens)
-        if None not in (of_target, of_student) and of_target != of_student:
-            text = f"{student!r}: {of_student} outputs of {tokens} tokens, the target {target!r} has {of_target}; allowed: equal"
-            return [(("model", "student"), text)]
-    return []

@@ -52,7 +52,7 @@ def _fields(nodes, shift, m):
 
 
 def loss_parts(nodes, shift, m):
-    """(q, C, mu (L, L)) of the module at the shifts e . p_l (L,) and the overlap m, from `nodes` in 2 L dimensions."""
+    """(q, C, mu (L, L)) of the module at `shift` = e . p_l (L,) and the overlap m, from `nodes` in 2 L dimensions."""
     found = []
     for star, z in _fields(nodes, shift, m):
         attention, teacher = softmax_attention(z), softmax_attention(star)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from attention_limits.attention_indexed.amp_runs import ALONG, amp_point
+from attention_limits.attention_indexed.curves import channels_of, priors_of
 from attention_limits.pipeline.points import collect
 
 _DIMS = {**ALONG, "eigenvalues": ("eigenvalue",), "eigenvalues_teacher": ("eigenvalue",)}
@@ -12,9 +13,12 @@ def run(spec, streams):
     """Errors of the estimate, actual and predicted, also on fresh data, and its spectrum (see `variables`)."""
     solver = spec["solver"]
     dimension, steps = solver["dimension"], solver["max_iterations"]
+    channel_of, prior_of = channels_of(spec), priors_of(spec)
 
     def compute(at, replica):
-        data, found, variables = amp_point({**spec["model"], **at}, dimension, solver, streams, replica, at)
+        point = {**spec["model"], **at}
+        prior = prior_of(point) if "spectrum" in spec["model"] else None
+        data, found, variables = amp_point(channel_of(point), prior, point, dimension, solver, streams, replica, at)
         return {
             **variables,
             "eigenvalues": np.linalg.eigvalsh(found.estimate),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.attention_indexed.amp_runs import ALONG, amp_point
-from attention_limits.attention_indexed.curves import channel_of
+from attention_limits.attention_indexed.curves import channels_of, priors_of
 from attention_limits.attention_indexed.state_evolution import solve, trajectory
 from attention_limits.pipeline.points import collect
 
@@ -11,17 +11,26 @@ from attention_limits.pipeline.points import collect
 def run(spec, streams):
     """Errors of the estimate, actual and predicted, also on fresh data, and the state evolution (see `variables`)."""
     solver = spec["solver"]
-    steps = solver["max_iterations"]
+    steps, channel_of, prior_of = solver["max_iterations"], channels_of(spec), priors_of(spec)
 
     def compute(at, replica):
         point = {**spec["model"], **at}
-        channel, alpha, ratio = channel_of(point), point["alpha"], point["ratio"]
-        _, _, variables = amp_point(point, int(at["dimension"]), solver, streams, replica, at)
+        channel, prior, alpha = channel_of(point), prior_of(point), point["alpha"]
+        _, _, variables = amp_point(
+            channel,
+            prior if "spectrum" in spec["model"] else None,
+            point,
+            int(at["dimension"]),
+            solver,
+            streams,
+            replica,
+            at,
+        )
         plain = solver["damping"] == 0
         return {
             **variables,
-            "mmse_limit": solve(channel, ratio, [alpha]).mmse[0],
-            "limit_by_iteration": trajectory(channel, ratio, alpha, steps) if plain else np.full(steps, np.nan),
+            "mmse_limit": solve(channel, prior, [alpha]).mmse[0],
+            "limit_by_iteration": trajectory(channel, prior, alpha, steps) if plain else np.full(steps, np.nan),
         }
 
     return collect(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.curves import ERRORS, channel_of, collect_curves, curve_errors
+from attention_limits.attention_indexed.curves import ERRORS, channels_of, collect_curves, curve_errors, priors_of
 from attention_limits.attention_indexed.state_evolution import exact_recovery, solve, tail
 
 _NAMES = (*ERRORS, "noise", "recovery_threshold", "mmse_tail")
@@ -12,11 +12,13 @@ def run(spec, streams):
     """Errors with their bounds, noise of the equivalent denoising, threshold and large-alpha law (see `variables`)."""
     alpha = np.array(spec["grid"]["alpha"])
 
+    channel_of, prior_of = channels_of(spec), priors_of(spec)
+
     def compute(point):
-        channel, ratio = channel_of(point), point["ratio"]
-        errors = curve_errors(channel, ratio, lambda values: solve(channel, ratio, values).mmse, alpha, streams)
-        threshold = np.full_like(alpha, exact_recovery(channel, ratio))
-        others = (solve(channel, ratio, alpha).noise, threshold, tail(channel, ratio, alpha))
+        channel, prior = channel_of(point), prior_of(point)
+        errors = curve_errors(channel, prior, lambda values: solve(channel, prior, values).mmse, alpha, streams)
+        threshold = np.full_like(alpha, exact_recovery(channel, prior))
+        others = (solve(channel, prior, alpha).noise, threshold, tail(channel, prior, alpha))
         return {**errors, **dict(zip(_NAMES[len(ERRORS) :], others, strict=True))}
 
     return collect_curves(spec, "alpha", _NAMES, compute)

@@ -36,7 +36,7 @@ def draw(cubes):
     left.plot([], [], ":", color="0.3", linewidth=0.8, label="with the unknown scale")
     output_key(right)
     left.set(ylabel=ESTIMATION, ylim=(4e-4, 1.3))
-    right.set(ylabel=GENERALISATION, ylim=(1e-2, 1.3))
+    right.set(ylabel=GENERALISATION, ylim=(1e-2, 2.5))
     for axes in (left, right):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$")
         axes.legend(loc="lower left")

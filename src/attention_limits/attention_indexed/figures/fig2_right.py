@@ -34,6 +34,9 @@ def draw(cubes):
         tokens = model(cube, "tokens")
         scale = tokens**2 + tokens - 2
         axes.plot(scale * line.alpha, line, color="black", label="Bayes-optimal state evolution")
+        axes.plot(
+            scale * line.alpha, 2.0 * line, ":", color="black", linewidth=0.9, label="twice the Bayes-optimal error"
+        )
         mark_thresholds(axes, [scale * threshold(cube)], ["black"])
         _draw_descent(axes, cubes[descent], scale)
         amp(axes, cube, "#0072B2", f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$", scale=scale)

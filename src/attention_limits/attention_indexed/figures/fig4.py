@@ -13,7 +13,13 @@ def draw(cubes):
         draw_widths(above, cubes[name])
         draw_outputs(below, cubes[name])
         above.set_title(f"$T = {model(cubes[name], 'tokens')}$")
+    panels[1, 0].set_ylim(0, 1.05 * _largest(cubes))
     for row in panels:
         row[1].set_ylabel("")
         row[1].legend(loc="upper right")
     return figure
+
+
+def _largest(cubes):
+    """The largest generalisation error of the theory."""
+    return max(float(cube[name].max()) for cube in cubes.values() for name in ("error_bayes", "error_plug_in"))

@@ -11,7 +11,7 @@ from attention_limits.attention_indexed.figures.shared import (
     theory,
     with_unknown_scale,
 )
-from attention_limits.plotting import PUBLISHED, house_style, new_figure
+from attention_limits.plotting import PUBLISHED, banded_line, house_style, new_figure
 
 BAYES, CODE = "#0072B2", "#D55E00"
 TOKENS = {2: (BAYES, "o"), 3: ("#009E73", "s"), 4: ("#CC79A7", "D"), 5: (CODE, "v")}
@@ -74,15 +74,18 @@ def _draw_tokens(axes, cube, limit):
         part = limit.sel(tokens=tokens).isel(replica=0)
         threshold = float(part.weak_threshold.max())
         label = rf"$T = {tokens:g}$, $\bar\alpha_w = {threshold:.4f}$"
-        _draw_theory(axes, part.rescaled_alpha, part.mmse, part.mmse_error, color, "-", label)
+        banded_line(axes, part.rescaled_alpha, part.mmse, part.mmse_error, color, label)
         axes.axvline(threshold, 0.45, color=color, linewidth=0.8, linestyle=":", zorder=1)
         if tokens not in cube.tokens:
             continue
         finite = cube.sel(tokens=tokens)
         line = theory(finite)
         bound = finite.mmse_error.isel(replica=0).sel(alpha=line.alpha)
-        _draw_theory(axes, line.alpha / ratio, line, bound, color, "--")
+        banded_line(axes, line.alpha / ratio, line, bound, color, linestyle="--")
+        law = finite.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
+        axes.plot(law.alpha / ratio, law, color=color, linewidth=0.8, linestyle="-.")
         amp(axes, finite, color, scale=1.0 / ratio, marker=marker)
+    axes.plot([], [], "-.", color="0.3", linewidth=0.8, label=r"law of large $\alpha$, $\rho = 0.5$")
     axes.plot([], [], "-", color="0.3", label=r"$\rho \to 0$")
     axes.plot([], [], "--", color="0.3", label=r"$\rho = 0.5$")
     axes.errorbar(
@@ -93,8 +96,3 @@ def _draw_tokens(axes, cube, limit):
         ylim=(2e-4, 1.5), title="two to five tokens",
     )  # fmt: skip
     axes.legend(loc="lower left")
-
-
-def _draw_theory(axes, x, error, bound, color, style, label=None):
-    axes.plot(x, error, color=color, linestyle=style, label=label)
-    axes.fill_between(x, error - bound, error + bound, color=color, alpha=0.3, linewidth=0)

@@ -87,10 +87,13 @@ def output_theory(axes, cube, color, ratio=None, scale=1.0):
         axes.plot(scale * line.alpha, line, color=color, linestyle=style, linewidth=width)
 
 
-def output_key(axes, markers=True):
-    """Entries of the legend for the lines of `output_theory`, and for AMP."""
-    axes.plot([], [], "-", color="0.3", label="posterior mean of the output")
-    axes.plot([], [], "--", color="0.3", linewidth=0.9, label="output of the estimate")
+def output_key(axes, markers=True, same=False):
+    """Entries of the legend for the lines of `output_theory`, and for AMP; one entry where both errors are the `same`."""
+    if same:
+        axes.plot([], [], "-", color="0.3", label="posterior mean of the output = output of the estimate")
+    else:
+        axes.plot([], [], "-", color="0.3", label="posterior mean of the output")
+        axes.plot([], [], "--", color="0.3", linewidth=0.9, label="output of the estimate")
     if markers:
         axes.plot([], [], "o", color="0.3", markersize=4, label="AMP, posterior mean, fresh data")
 

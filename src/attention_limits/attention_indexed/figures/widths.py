@@ -7,6 +7,7 @@ from attention_limits.attention_indexed.figures.shared import (
     GENERALISATION,
     amp,
     mark_thresholds,
+    model,
     output_key,
     output_theory,
     ratio_color,
@@ -43,7 +44,7 @@ def draw_outputs(axes, cube):
         output_theory(axes, cube, color, ratio)
         amp(axes, cube, color, ratio=ratio, variable="error_bayes")
     _mark(axes, cube)
-    output_key(axes)
+    output_key(axes, same=model(cube, "channel") == "linear")
     axes.set(
         xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, ylim=(0, None), xlim=(0, float(cube.alpha.max()))
     )

@@ -1,7 +1,8 @@
-"""Target, student and loss of a grid point, and the variables of a solution.
+"""Target, student, loss and tokens of a grid point, and the variables of a solution.
 
-In all functions `spec` is the specification that `run` gets, `streams` its random streams, `at` the grid values by key,
-`replica` the number of the replica, `task` a `Task` and `data` a `DataSet`.
+The tokens with positions are those of Cui et al. 2024 (arXiv:2402.03902). In all functions `spec` is the specification that
+`run` gets, `streams` its random streams, `at` the grid values by key, `replica` the number of the replica, `task` a `Task` and
+`data` a `DataSet`.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from scipy.fft import idct
 
 from attention_limits.pipeline.points import collect, points
 from attention_limits.sequence_multi_index.erm.losses import CODES, Loss, checked, make_loss
@@ -29,20 +31,31 @@ DIMS = {
     "student_norm": ("layer", "layer_other"),
     "target_norm": ("layer_star", "layer_star_other"),
     "susceptibility": ("layer", "layer_other"),
+    "position_overlap": ("layer", "direction"),
 }
 
 
 @dataclass(frozen=True)
 class Task:
-    """The link `target` gives the outputs; the link `student` is fitted to them by `loss`."""
+    """The link `target` gives the outputs; the link `student` is fitted to them by `loss`.
+
+    The tokens are sigma g_a + sum_k B_ak u_k with `positions` B (M, K); the target reads sigma g_a alone.
+    """
 
     target: Link
     student: Link
     loss: Loss
+    sigma: float
+    positions: np.ndarray
 
     def nodes(self, count, generator, norm=None):
         """`count` nodes of the channel from `generator`, for a target of overlap `norm` with itself; see `make_nodes`."""
-        return make_nodes(self.loss, self.target, self.student, count, generator, norm=norm)
+        return make_nodes(self.loss, self.target, self.student, count, generator, self.sigma, self.positions, norm)
+
+    def overlaps(self, order: Order) -> dict:
+        """The overlaps in the `order` parameters: W W*^T / D, W W^T / D, and with positions W U / sqrt(D)."""
+        found = {"overlap": order.m / self.sigma**2, "student_norm": order.q / self.sigma**2}
+        return found | ({"position_overlap": order.mu} if self.positions.size else {})
 
 
 def task_at(spec: dict, at: Mapping) -> Task:
@@ -57,7 +70,8 @@ def task_at(spec: dict, at: Mapping) -> Task:
         problem = checked(loss, outputs_of(target, fields, rng.standard_normal((64, target.noise_dimension)))[1])
         if problem:
             raise ValueError(f"{loss.name}: {problem}")
-    return Task(target, student, loss)
+    positions = np.array(model.get("positions", np.zeros((student.tokens, 0))), dtype=float)
+    return Task(target, student, loss, float(model.get("sigma", 1.0)), positions)
 
 
 def ridge_at(spec: dict, at: Mapping) -> float:
@@ -66,17 +80,19 @@ def ridge_at(spec: dict, at: Mapping) -> float:
 
 
 def coordinates(spec: dict) -> dict[str, np.ndarray]:
-    """Rows of student and target, from 1."""
+    """Rows of student and target and directions of the positions, from 1."""
     task = task_at(spec, points(spec)[0][0])
     student, target = np.arange(1, task.student.rows + 1), np.arange(1, task.target.rows + 1)
-    return {"layer": student, "layer_other": student, "layer_star": target, "layer_star_other": target}
+    rows = {"layer": student, "layer_other": student, "layer_star": target, "layer_star_other": target}
+    directions = task.positions.shape[1]
+    return rows | ({"direction": np.arange(1, directions + 1)} if directions else {})
 
 
 def of_solution(task: Task, solution: Solution) -> dict:
     """The variables of a fixed point."""
-    order = solution.order
     return {
-        "overlap": order.m, "student_norm": order.q, "susceptibility": order.V, "objective": solution.objective,
+        **task.overlaps(solution.order), "susceptibility": solution.order.V / task.sigma**2,
+        "objective": solution.objective,
         "free_energy": solution.free_energy, **solution.errors, "replicon": solution.replicon, "jump_index": solution.jump,
         "replica_symmetric": solution.replica_symmetric, "residual": solution.residual,
         "iterations": solution.iterations, "converged": solution.converged,
@@ -85,7 +101,8 @@ def of_solution(task: Task, solution: Solution) -> dict:
 
 @dataclass(frozen=True)
 class DataSet:
-    """The `sequences` (N, M, D), weights of the `teacher` (P*, D), outputs (N, K), and `anchors` (N, S, P M) that fit them."""
+    """The `sequences` (N, M, D) with their positions, weights of the `teacher` (P*, D), outputs (N, K), and `anchors` (N, S, P M)
+    that fit them."""
 
     sequences: np.ndarray
     teacher: np.ndarray
@@ -101,18 +118,30 @@ class DataSet:
 def data_at(spec: dict, streams, task: Task, replica: int, at: Mapping) -> DataSet:
     """The data set that a point reads, with the outputs of the target."""
     read = spec["data"](replica, **at)
-    sequences, teacher = read.sequences.values.astype(float), read.teacher.values
-    fields = local_fields(sequences, teacher)
+    centred, teacher = task.sigma * read.sequences.values.astype(float), read.teacher.values
+    fields = local_fields(centred, teacher)
     # As in the estimator gamp: both see the same noise.
     noise = streams.generator("output noise", replica, alpha=at["alpha"])
     outputs = outputs_of(task.target, fields, noise.standard_normal((len(fields), task.target.noise_dimension)))[1]
+    sequences = centred + task.positions @ directions(task.positions.shape[1], centred.shape[2])
     return DataSet(sequences, teacher, outputs, anchors_of(task.target, task.student, fields))
+
+
+def directions(count: int, dimension: int) -> np.ndarray:
+    """`count` orthonormal directions u_k (K, D) of the positions in `dimension` D: the first rows of the cosine transform.
+
+    u_1 = (1, ..., 1) / sqrt(D), as in Cui et al. 2024 (arXiv:2402.03902).
+    """
+    return idct(np.eye(count, dimension), axis=1, norm="ortho")
 
 
 def start_at(spec: dict, streams, task: Task, data: DataSet, replica: int, at: Mapping) -> np.ndarray:
     """First weights (P, D): those of the target, or standard normal ones."""
     if spec["solver"]["start"] == "target":
         return data.teacher
+    if spec["solver"]["start"] == "positions":
+        along = np.sqrt(data.dimension) * directions(task.positions.shape[1], data.dimension).sum(axis=0)
+        return np.repeat(along[None], task.student.rows, axis=0)
     generator = streams.generator("erm start", replica, alpha=at["alpha"])
     return generator.standard_normal((task.student.rows, data.dimension))
 
@@ -140,14 +169,15 @@ def collect_fits(spec: dict, streams, fit: Callable) -> xr.Dataset:
 
 def of_weights(task: Task, data: DataSet, weights, generator) -> dict:
     """Overlaps and errors of a student's weights (P, D); the test errors are means over fresh fields from `generator`."""
-    dimension = data.dimension
+    dimension, variance = data.dimension, task.sigma**2
     norm = data.teacher @ data.teacher.T / dimension
+    along = directions(task.positions.shape[1], dimension)
     order = Order(
-        q=weights @ weights.T / dimension, m=weights @ data.teacher.T / dimension, mu=np.zeros((len(weights), 0)),
-        V=np.eye(len(weights)),
+        q=variance * weights @ weights.T / dimension, m=variance * weights @ data.teacher.T / dimension,
+        mu=weights @ along.T / np.sqrt(dimension), V=variance * np.eye(len(weights)),
     )  # fmt: skip
     nodes = task.nodes(ERROR_NODES, generator, norm)
     return {
-        "overlap": order.m, "student_norm": order.q, "target_norm": norm, "realised_alpha": len(data.sequences) / dimension,
+        **task.overlaps(order), "target_norm": norm, "realised_alpha": len(data.sequences) / dimension,
         **errors_at(task.loss, nodes, order),
     }  # fmt: skip

@@ -7,7 +7,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 # Keys of the model that belong to empirical risk minimisation; the others are the target's.
-ERM_KEYS = frozenset({"student", "loss", "ridge"})
+ERM_KEYS = frozenset({"student", "loss", "ridge", "sigma", "positions"})
 
 
 def target_of(model: Mapping, project: Path) -> Link:

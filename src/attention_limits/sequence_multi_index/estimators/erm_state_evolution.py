@@ -13,7 +13,7 @@ def run(spec, streams):
         task = task_at(spec, at)
         nodes = task.nodes(solver["nodes"], streams.generator("nodes", replica))
         problem = Problem(task.loss, at["alpha"], ridge_at(spec, at), solver["branch"])
-        start = informed(problem, nodes, overlap=solver["start_overlap"])
+        start = informed(problem, nodes, solver["start_overlap"], solver["start_position"])
         return of_solution(task, solve(problem, nodes, start, solver["tolerance"], solver["max_iterations"]))
 
     return collect(spec, compute, DIMS, coordinates(spec))

@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.sequence_multi_index.readings import trusted
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 BEST, BAYES = "#000000", "#7f7f7f"
@@ -42,12 +43,10 @@ def _cosine(part, norm=1.0):
 
 def _draw_theory(left, right, theory, color, label):
     """State evolution as lines, with an open square where it has not converged or replica symmetry is doubtful."""
-    trusted = (theory.converged == 1) & (theory.replica_symmetric == 1)
-    # A replica that only a simulation has is missing, not doubtful.
-    trusted = trusted.where(theory.converged.notnull())
+    sure = trusted(theory)
     for axes, values in ((left, theory.error_plug_in), (right, _cosine(theory))):
         shown = present(values)
-        curve(axes, shown.alpha.values, shown.values, color, label, converged=trusted.sel(alpha=shown.alpha).values)
+        curve(axes, shown.alpha.values, shown.values, color, label, converged=sure.sel(alpha=shown.alpha).values)
 
 
 def _draw_points(left, right, part, color, label, marker):

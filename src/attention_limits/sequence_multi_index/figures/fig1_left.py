@@ -21,13 +21,14 @@ from attention_limits.sequence_multi_index.readings import layer_threshold
 
 @house_style
 def draw(cubes):
-    """Overlaps of both layers (top) and generalisation errors (bottom) from the cubes fig1_learning_curve and fig1_onset."""
+    """Overlaps (top), overlaps with side information (middle) and errors (bottom), from the cubes fig1_*."""
     cube, onset = cubes["fig1_learning_curve"], cubes["fig1_onset"]
     parts = specifications(cube)
     model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
     here = onset.sel(skip=model["skip"])
-    figure, (top, bottom) = new_figure(2, 1, 5.2, 5.6, sharex=True, height_ratios=(3, 2))
+    figure, (top, middle, bottom) = new_figure(3, 1, 5.2, 7.4, sharex=True, height_ratios=(3, 2, 2))
     _draw_overlaps(top, cube, dimension)
+    _draw_aided(middle, cubes["fig1_side_information"])
     _draw_errors(bottom, cube)
     # The published curves are for this model alone.
     if model["skip"] == 1.0 and model["beta"] == 1.0:
@@ -37,6 +38,7 @@ def draw(cubes):
         bottom.plot(*FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
     shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), (2, 1), 0.0, 1.6)
+    middle.set(ylabel="overlap $Q$", ylim=(0.4, 1.05))
     shade_phases(bottom, boundaries, ("", "", ""), (2, 1), 0.0, 1.6)
     top.set(ylabel=r"overlap with the teacher $Q$", ylim=(-0.03, 1.08), xlim=(0, 1.6))
     bottom.set(
@@ -58,7 +60,7 @@ def _draw_overlaps(axes, cube, dimension):
         reached = theory.converged.sel(alpha=overlap.alpha).values
         curve(axes, overlap.alpha.values, overlap.values, color, f"{name}, state evolution", converged=reached)
         # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
-        relative = present(gamp.overlap.sel(row) / cube.teacher_norm.sel(row))
+        relative = present(gamp.overlap.sel(row) / gamp.teacher_norm.sel(row))
         converged = gamp.converged.sel(alpha=relative.alpha).values
         alpha = realised_alpha(gamp, relative.alpha)
         points(axes, alpha, relative.values, converged, color, f"{name}, GAMP $D={dimension}$")
@@ -67,6 +69,21 @@ def _draw_overlaps(axes, cube, dimension):
             mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
             alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
         )  # fmt: skip
+
+
+def _draw_aided(axes, cube):
+    """With side information: state evolution as lines, GAMP as points."""
+    theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
+    given = specifications(cube)["gamp"]["solver"]["side_information"]
+    for layer in (2, 1):
+        color, row = LAYER_COLORS[layer], {"layer": layer, "layer_star": layer}
+        overlap = present(theory.overlap.sel(row))
+        reached = theory.converged.sel(alpha=overlap.alpha).values
+        curve(axes, overlap.alpha.values, overlap.values, color, None, converged=reached)
+        relative = present(gamp.overlap.sel(row) / gamp.teacher_norm.sel(row))
+        converged = gamp.converged.sel(alpha=relative.alpha).values
+        points(axes, realised_alpha(gamp, relative.alpha), relative.values, converged, color, None)
+    axes.annotate(rf"with side information, $\lambda = {given:g}$", (0.98, 0.08), xycoords="axes fraction", ha="right")
 
 
 def _draw_errors(axes, cube):

@@ -4,12 +4,13 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present
 
 _STYLES = {
     "gamp": ("-", "GAMP"),
     "batch_reuse_sgd": ("--", "gradient descent, batches of the data used several times"),
     "online_sgd": (":", "gradient descent, fresh batches"),
+    "state_evolution_trajectory": ((0, (5, 1, 1, 1)), "state evolution"),
 }
 
 
@@ -52,7 +53,15 @@ def _dimension_of_data(cube):
 def _gamp_panel(axes, cube):
     cube = cube.isel(alpha=0)
     dimension = _settings(cube, "gamp")["dimension"]
+    theory = cube.overlap_trajectory.sel(estimator="state_evolution_trajectory").transpose("iteration", ...)
+    cube = cube.sel(estimator="gamp")
     _draw_gamp(axes, cube)
+    for layer in (2, 1):
+        # For a Bayes-optimal estimate the squared cosine is Q.
+        cosine = present(np.sqrt(theory.sel(layer=layer, layer_star=layer)), "iteration").dropna("replica")
+        curve(
+            axes, cosine.iteration, cosine.values, LAYER_COLORS[layer], None, _STYLES["state_evolution_trajectory"][0]
+        )
     axes.set(xlabel="GAMP iteration $t$", xlim=(1, cube.iteration.values[-1]))
     axes.set_title(rf"GAMP, $\alpha = {float(cube.alpha):g}$, $D = {dimension}$")
 

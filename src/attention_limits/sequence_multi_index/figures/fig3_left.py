@@ -1,7 +1,10 @@
-"""Learning curve of three-layer attention: overlaps against samples per dimension."""
+"""Learning curve of three-layer attention: overlaps and errors against samples per dimension."""
+
+import numpy as np
 
 from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import (
+    ERROR_COLORS,
     LAYER_COLORS,
     PUBLISHED,
     curve,
@@ -12,17 +15,17 @@ from attention_limits.plotting import (
     realised_alpha,
     shade_phases,
 )
-from attention_limits.sequence_multi_index.figures.published import FIG3_OVERLAPS
+from attention_limits.sequence_multi_index.figures.published import FIG3_ERRORS, FIG3_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
 
 
 @house_style
 def draw(cubes):
-    """Overlaps of the three layers from the cube fig3_three_layers, thresholds from fig3_staircase."""
+    """Overlaps of the three layers (top) and errors (bottom) from the cube fig3_three_layers, thresholds from fig3_staircase."""
     cube, onset = cubes["fig3_three_layers"], cubes["fig3_staircase"]
     model = specifications(cube)["gamp"]
     dimension = model["solver"]["dimension"]
-    figure, axes = new_figure(1, 1, 5.6, 4.0)
+    figure, (axes, bottom) = new_figure(2, 1, 5.6, 5.8, sharex=True, height_ratios=(3, 2))
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     for layer in (3, 1, 2):
         color = LAYER_COLORS[layer]
@@ -46,11 +49,24 @@ def draw(cubes):
     boundaries = [float(layer_threshold(onset, layer).mean()) for layer in order]
     names = ("nothing", "layer 3 learnt", "and layer 1", "all three")
     shade_phases(axes, boundaries, names, order, 0.0, 2.0)
-    axes.set(
-        xlabel=r"samples per dimension $\alpha = n/D$",
-        ylabel="overlap with the teacher $Q$",
-        xlim=(0, 2.03),
-        ylim=(-0.03, 1.08),
+    shade_phases(bottom, boundaries, ("",) * 4, order, 0.0, 2.0)
+    _draw_errors(bottom, theory, gamp)
+    bottom.plot(*FIG3_ERRORS.T, **PUBLISHED, label="published")
+    axes.set(ylabel="overlap with the teacher $Q$", xlim=(0, 2.03), ylim=(-0.03, 1.08))
+    bottom.set(
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-3, 1)
     )
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.98), fontsize=6.5)
+    bottom.legend(loc="lower left")
     return figure
+
+
+def _draw_errors(axes, theory, gamp):
+    """Both errors of the state evolution as lines, the plug-in error of GAMP as points."""
+    for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
+        error = present(theory[f"error_{name}"])
+        curve(axes, error.alpha, np.maximum(error.values, 1e-5), ERROR_COLORS[name], f"{label} error, state evolution")
+    simulated = present(gamp.error_plug_in)
+    converged = gamp.converged.sel(alpha=simulated.alpha).values
+    alpha = realised_alpha(gamp, simulated.alpha)
+    points(axes, alpha, simulated.values, converged, ERROR_COLORS["plug_in"], "plug-in error, GAMP")

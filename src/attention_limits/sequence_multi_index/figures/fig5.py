@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present
 
 
 @house_style
@@ -13,13 +13,20 @@ def draw(cubes):
     figure, axes = new_figure(1, 1, 4.6, 3.6)
     alpha = float(cube.alpha[0])
     cube = cube.sel(alpha=alpha)
+    dimension = specifications(cube)["held_gamp"]["solver"]["dimension"]
     for free, held in ((2, 1), (1, 2)):
-        part = cube.sel(held_layer=held)
-        label = f"$Q_{{{free}{free}}}$ with $Q_{{{held}{held}}}$ held"
-        curve(
-            axes, 1.0 - cube.held.values, part.layer_overlap.sel(layer=free).values, LAYER_COLORS[free], label,
-            converged=part.held_converged.values,
-        )  # fmt: skip
+        color, label = LAYER_COLORS[free], f"$Q_{{{free}{free}}}$ with $Q_{{{held}{held}}}$ held"
+        theory, gamp = (
+            cube.sel(held_layer=held, estimator=name).transpose("held", "replica", ...)
+            for name in ("held_overlap", "held_gamp")
+        )
+        overlap = present(theory.layer_overlap.sel(layer=free), "held")
+        converged = theory.held_converged.sel(held=overlap.held).values
+        curve(axes, 1.0 - overlap.held.values, overlap.values, color, label, converged=converged)
+        overlap = present(gamp.layer_overlap.sel(layer=free), "held")
+        converged = gamp.held_converged.sel(held=overlap.held).values
+        points(axes, 1.0 - overlap.held.values, overlap.values, converged, color, None)
+    axes.plot([], [], "o", color="0.3", markersize=4, label=f"GAMP, $D = {dimension}$")
     skip = specifications(cube)["held_overlap"]["model"]["skip"]
     axes.set(
         xlabel=r"$1 - Q$ of the other layer, held", ylabel="overlap of the free layer", xscale="log", xlim=(1.0, 1e-3),

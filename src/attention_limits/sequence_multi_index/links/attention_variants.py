@@ -17,10 +17,12 @@ from attention_limits.sequence_multi_index.links.deep_attention import require_a
 from attention_limits.sequence_multi_index.links.layers import (
     TWO_TOKENS,
     apply,
+    head_weights,
     inverse_of_two,
     layer_product,
     log_jacobian,
     log_normal,
+    require_heads,
     require_shape,
     score_root,
     signed_pairs,
@@ -101,6 +103,10 @@ class UntiedAttention(Link):
         key, query = np.moveaxis(self._last(h), -2, 0)
         return query * (key - key[..., ::-1])
 
+    def log_volume(self, h):
+        """That of the log-ratios -> (y_12, y_21): dy = beta y_11 y_12 of each; see `Link`."""
+        return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))
+
     def fibre(self, observed, free, angles):
         """The one candidate of the last query; see `Link` and the class."""
         earlier = free[..., :-1, :].reshape(*free.shape[:2], self.depth - 1, 2, 2)
@@ -115,10 +121,10 @@ class UntiedAttention(Link):
 
 @dataclass(frozen=True)
 class MultiHeadAttention(Link):
-    """Layers with H tied heads of rank one: S_l = mean over heads of softmax_rows(beta (h_lk B_{l-1})^T (h_lk B_{l-1})), y = S_L.
+    """Layers with H tied heads of rank one: S_l = sum_k w_k softmax_rows(beta (h_lk B_{l-1})^T (h_lk B_{l-1})), y = S_L.
 
-    Rows h_11 ... h_1H, h_21 ...: P = L H. B_l as in `deep_attention`. Given all other heads, H y minus their attention must be
-    the attention matrix of the last one; the last two heads exchange their roles, see the module.
+    Rows h_11 ... h_1H, h_21 ...: P = L H. B_l as in `deep_attention`. Given all other heads, y minus their attention must be w_H
+    times the attention matrix of the last one; the last two heads exchange their roles, see the module.
 
     Attributes
     ----------
@@ -128,6 +134,8 @@ class MultiHeadAttention(Link):
         c >= 0 and beta > 0.
     depth, tokens : int
         L and M.
+    readout : sequence of float or None
+        Readout weights w_k > 0, one for each head; None is 1 / H each, the mean.
 
     Raises
     ------
@@ -140,13 +148,18 @@ class MultiHeadAttention(Link):
     beta: float = 1.0
     depth: int = 1
     tokens: int = 2
+    readout: tuple[float, ...] | None = None
 
     sign_symmetry = "rows"
 
     def __post_init__(self):
         require_attention(self.skip, self.beta, self.depth, self.tokens)
-        if self.heads < 1:
-            raise ValueError(f"heads must be >= 1, got {self.heads}")
+        require_heads("heads", self.heads, self.readout)
+
+    @property
+    def weights(self):
+        """w (H,)."""
+        return head_weights(self.readout, self.heads, 1.0 / self.heads)
 
     @property
     def rows(self):
@@ -155,7 +168,9 @@ class MultiHeadAttention(Link):
 
     @property
     def student(self):
-        """Layers of H tied heads; see `Link`."""
+        """Layers of H tied heads and their mean; None with readout weights; see `Link`."""
+        if self.readout is not None:
+            return None
         return "attention", (self.depth, self.heads, self.tokens, self.skip, self.beta, 0, 1, 0)
 
     @property
@@ -177,7 +192,7 @@ class MultiHeadAttention(Link):
         return softmax_rows(self.beta * read[..., :, None] * read[..., None, :])
 
     def _attention(self, read):
-        return self._head(read).mean(axis=-3)
+        return np.einsum("k,...kab->...ab", self.weights, self._head(read))
 
     def forward(self, h):
         """Output y = S_L, array (..., M, M), of fields h (..., L H, M)."""
@@ -193,21 +208,36 @@ class MultiHeadAttention(Link):
         transposed = layer_product(layers, self._attention, self.skip)
         inverse, log_det = inverse_of_two(transposed)
         others = np.einsum("nsab,nsrb->nsra", transposed, free[:, :, first:])
-        left = self.heads * observed[:, None] - self._head(others).sum(axis=2)
+        left = observed[:, None] - np.einsum("k,nskab->nsab", self.weights[: others.shape[2]], self._head(others))
         if self.heads == 1:
-            read, valid, log_change = score_root(left, self.beta)
+            read, valid, log_change = score_root(left / self.weights[0], self.beta)
             last = apply(inverse, read)
-            log_weight = np.where(valid & np.isfinite(log_det), -log_change - log_det, -np.inf)
+            log_weight = -log_change - log_det - 2.0 * np.log(self.weights[0])
+            log_weight = np.where(valid & np.isfinite(log_det), log_weight, -np.inf)
             return np.stack([last, -last], axis=2)[:, :, :, None], np.repeat(log_weight[..., None], 2, axis=2)
         sampled = np.broadcast_to(angles, (*free.shape[:2], 2))
         read = apply(transposed, sampled)
-        attention = self._head(read)
-        solved_read, valid, log_solved = score_root(left - attention, self.beta)
+        attention, (first_weight, last_weight) = self._head(read), self.weights[-2:]
+        candidates, log_weights = self._pairs(
+            left, inverse, log_det, sampled, read, attention, first_weight, last_weight
+        )
+        if first_weight == last_weight:
+            other, other_weights = candidates, log_weights
+        else:
+            other, other_weights = self._pairs(
+                left, inverse, log_det, sampled, read, attention, last_weight, first_weight
+            )
+        both = np.concatenate([candidates, other[..., ::-1, :]], axis=2)
+        return both, np.concatenate([log_weights, other_weights], axis=2)
+
+    def _pairs(self, left, inverse, log_det, sampled, read, attention, weight, solved_weight):
+        """Candidates of a sampled head of readout weight `weight` and a solved one of `solved_weight`, see `signed_pairs`."""
+        solved_read, valid, log_solved = score_root((left - weight * attention) / solved_weight, self.beta)
         solved = apply(inverse, solved_read)
-        log_other = log_jacobian(read, attention, self.beta)
-        # dy = dS / H, in two entries.
-        log_sum = np.logaddexp(log_normal(sampled) + log_solved, log_normal(solved) + log_other)
-        log_weight = np.where(valid & np.isfinite(log_det), 2.0 * np.log(self.heads) - log_det - log_sum, -np.inf)
-        candidates, log_weights = signed_pairs(sampled, solved, log_weight, self.free_rows > 0)
-        exchanged = candidates[..., ::-1, :]
-        return np.concatenate([candidates, exchanged], axis=2), np.concatenate([log_weights, log_weights], axis=2)
+        # dy = w dS of each head, in two entries.
+        by_sampled = log_normal(sampled) + log_solved + 2.0 * np.log(solved_weight)
+        by_solved = log_normal(solved) + log_jacobian(read, attention, self.beta) + 2.0 * np.log(weight)
+        log_weight = -log_det - np.logaddexp(by_sampled, by_solved)
+        return signed_pairs(
+            sampled, solved, np.where(valid & np.isfinite(log_det), log_weight, -np.inf), self.free_rows > 0
+        )

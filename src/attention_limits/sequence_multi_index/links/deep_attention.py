@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.layers import last_row, layer_product
+from attention_limits.sequence_multi_index.links.layers import last_row, layer_product, log_volume
 from attention_limits.sequence_multi_index.links.link import TRAPEZOID, TWO_TOKEN_SAMPLING, Link
 
 # Most layers of linear attention, a polynomial of degree 2 * 3^(L - 1).
@@ -155,6 +155,16 @@ class DeepAttention(Link):
     def observe(self, h, noise=None):
         """The score root u (n, M) of the output, known up to sign: y itself loses digits where the softmax saturates."""
         return self.preactivation(h)
+
+    def log_volume(self, h):
+        """That of u -> y, in the entries off the diagonal (softmax) or on and above it (linear); see `Link`."""
+        u = self.preactivation(h)
+        if self.activation == "softmax":
+            return log_volume(u, self.attention(u), self.beta)
+        identity = np.eye(self.tokens)
+        slope = identity[:, None] * u[..., None, :, None] + u[..., :, None, None] * identity
+        jacobian = self.beta * slope[..., *np.triu_indices(self.tokens), :]
+        return 0.5 * np.linalg.slogdet(np.einsum("...ic,...id->...cd", jacobian, jacobian))[1]
 
     def fibre(self, observed, free, angles):
         """The two candidates of the last layer; see `Link` and the class."""

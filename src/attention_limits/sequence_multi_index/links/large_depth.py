@@ -18,7 +18,13 @@ from functools import cache
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.deep_attention import require_attention, softmax_rows
-from attention_limits.sequence_multi_index.links.layers import apply, last_row, layer_product, require_shape
+from attention_limits.sequence_multi_index.links.layers import (
+    apply,
+    last_row,
+    layer_product,
+    log_volume,
+    require_shape,
+)
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Nodes of the average over h, and tolerance of the solution in t. A node averages over its tokens too: beyond eight tokens their
@@ -35,6 +41,12 @@ def _require(ratio, beta, depth, tokens):
 
 def _attention(beta, u):
     return softmax_rows(beta * u[..., :, None] * u[..., None, :])
+
+
+def _log_volume(link, h):
+    """`layers.log_volume` at the score roots of a link."""
+    u = link.observe(h)
+    return log_volume(u, _attention(link.beta, u), link.beta)
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,10 @@ class RescaledAttention(Link):
     def forward(self, h):
         """Output y = S_L, array (..., M, M), of fields h (..., L, M)."""
         return _attention(self.beta, self.observe(h))
+
+    def log_volume(self, h):
+        """That of u -> y; see `Link`."""
+        return _log_volume(self, h)
 
     def fibre(self, observed, free, angles):
         """The two candidates +-B_{L-1}^-T u of the last layer, of weight 1 / |det B_{L-1}|."""
@@ -147,6 +163,10 @@ class CommitteeDepth(Link):
     def forward(self, h):
         """Output y, array (..., M, M), of fields h (..., L, M)."""
         return _attention(self.beta, self.observe(h))
+
+    def log_volume(self, h):
+        """That of u -> y; see `Link`."""
+        return _log_volume(self, h)
 
     def fibre(self, observed, free, angles):
         """The two candidates +-B^-T u of the last layer, of weight 1 / |det B|."""
@@ -216,6 +236,10 @@ class LargeDepth(Link):
     def forward(self, h):
         """Output y, array (..., M, M), of fields h (..., 1, M)."""
         return _attention(self.beta, self.observe(h))
+
+    def log_volume(self, h):
+        """That of u -> y; see `Link`."""
+        return _log_volume(self, h)
 
     def fibre(self, observed, free, angles):
         """h = +-B^-1 u, of weight 1 / det B."""

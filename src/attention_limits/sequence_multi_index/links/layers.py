@@ -42,6 +42,19 @@ def require_shape(h, rows, tokens):
     return h
 
 
+def require_heads(name, count, readout):
+    """Raise ValueError unless `count`, the value of the parameter `name`, is at least one and `readout` fits that many heads."""
+    if count < 1:
+        raise ValueError(f"{name} must be >= 1, got {count}")
+    if readout is not None and (len(readout) != count or not all(w > 0 for w in readout)):
+        raise ValueError(f"readout must be {count} numbers > 0, one for each head, got {list(readout)}")
+
+
+def head_weights(readout, count, default=1.0):
+    """Weights w (H,) of `count` heads: `readout`, or `default` each where it is None."""
+    return np.full(count, default) if readout is None else np.array(readout, dtype=float)
+
+
 def score_root(attention, beta):
     """Score roots of rank-one softmax attention over two tokens.
 
@@ -84,6 +97,36 @@ def log_jacobian(read, attention, beta):
     with np.errstate(divide="ignore"):
         entries = np.log(attention).sum(axis=(-2, -1))
         return 2.0 * np.log(beta) + entries + np.log(2.0) + 2.0 * np.log(np.abs(read[..., 0] - read[..., 1]))
+
+
+def log_volume(u, attention, beta):
+    """log of the M-volume of du under u -> (S_ab, a != b), S = softmax_rows(beta u u^T): the volume that the columns of J span.
+
+    dS_ab / du_c = beta S_ab [delta_ac (u_b - sum_k S_ak u_k) + u_a (delta_bc - S_ac)]. For two tokens it is `log_jacobian`.
+
+    Parameters
+    ----------
+    u : array (..., M)
+    attention : array (..., M, M)
+        S(u).
+    beta : float
+
+    Returns
+    -------
+    array (...)
+    """
+    if u.shape[-1] == 2:
+        return log_jacobian(u, attention, beta)
+    identity = np.eye(u.shape[-1])
+    centred = u[..., None, :] - apply(attention, u)[..., :, None]
+    slope = identity[:, None] * centred[..., None] + u[..., :, None, None] * (identity - attention[..., :, None, :])
+    # The diagonal follows from the other entries, because the rows sum to one.
+    jacobian = beta * (attention * (1.0 - identity))[..., None] * slope
+    jacobian = jacobian.reshape(*u.shape[:-1], -1, u.shape[-1])
+    # Rows of very different size, the largest first: their triangular factor keeps the digits that J^T J loses.
+    order = np.argsort(-np.sum(jacobian**2, axis=-1), axis=-1)
+    triangle = np.linalg.qr(np.take_along_axis(jacobian, order[..., None], axis=-2), mode="r")
+    return np.log(np.abs(np.diagonal(triangle, axis1=-2, axis2=-1))).sum(axis=-1)
 
 
 def last_row(transposed, observed):

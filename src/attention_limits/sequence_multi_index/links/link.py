@@ -20,7 +20,7 @@ import numpy as np
 POSTERIOR, DIAGONAL_OVERLAP, GRADIENT = "posterior", "diagonal overlap", "gradient"
 # Ways to compute the posterior, see `channel`.
 TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
-TWO_TOKEN_SAMPLING = "importance sampling over two tokens"
+TWO_TOKEN_SAMPLING, ROTATION = "importance sampling over two tokens", "quadrature over rotations"
 
 
 class Link:
@@ -47,6 +47,8 @@ class Link:
         Which changes of sign leave the output unchanged: "rows" that of any single row of h, "all" only that of all rows
         together, "none" not even that. With "rows" overlaps are diagonal; with either of the first two nothing is known about
         the sign of h and zero overlap is a fixed point.
+    rotations : int
+        Number p of successive rows that a common rotation in O(p) leaves the output unchanged under: P / p blocks.
     noise_dimension : int
         Number of standard normal variables that `observe` takes beside h; 0 for a deterministic output.
     free_rows, angles : int
@@ -64,6 +66,7 @@ class Link:
     rows: int
     tokens: int
     sign_symmetry = "all"
+    rotations = 1
     noise_dimension = 0
     free_rows = 0
     angles = 0
@@ -97,6 +100,20 @@ class Link:
         """
         return self.forward(h)
 
+    def log_volume(self, h):
+        """log |dy / du| at fields h (n, P, M), u the observation and y the output in independent entries: array (n,).
+
+        Zero where `observe` returns the output.
+        """
+        return np.zeros(len(h))
+
+    @property
+    def output_entropy(self) -> float:
+        """Entropy of the output given the fields, in nats: -inf for a fibre, 0 for a discrete output, NaN if unknown."""
+        if inference(self) == "fibre":
+            return -np.inf
+        return np.nan if self.noise_dimension else 0.0
+
 
 class OutputNoise(Link):
     """A link whose output carries independent Gaussian noise, y = g(h) + sqrt(variance) N(0, 1) in every entry.
@@ -121,6 +138,7 @@ class OutputNoise(Link):
             raise ValueError("this link already has noise; no more can be added")
         self.link, self.variance = link, variance
         self.rows, self.tokens, self.sign_symmetry = link.rows, link.tokens, link.sign_symmetry
+        self.rotations = link.rotations
         self._output = link.forward(np.zeros((1, link.rows, link.tokens))).shape[1:]
         self.noise_dimension = int(np.prod(self._output, dtype=int))
 
@@ -137,6 +155,11 @@ class OutputNoise(Link):
         difference = observed[:, None] - self.link.forward(h)
         squares = np.sum(difference.reshape(*h.shape[:2], -1) ** 2, axis=2)
         return -0.5 * (squares / self.variance + self.noise_dimension * np.log(2.0 * np.pi * self.variance))
+
+    @property
+    def output_entropy(self):
+        """That of the noise."""
+        return 0.5 * self.noise_dimension * np.log(2.0 * np.pi * np.e * self.variance)
 
 
 def inference(link: Link) -> str:

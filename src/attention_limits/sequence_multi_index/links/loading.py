@@ -12,8 +12,11 @@ from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 PROVIDED = {
     "deep_attention": "deep_attention:DeepAttention",
     "untied": "attention_variants:UntiedAttention",
+    "rank_attention": "rank_attention:RankAttention",
+    "untied_heads": "untied_heads:UntiedHeads",
     "multi_head": "attention_variants:MultiHeadAttention",
     "sequence_output": "sequence_output:SequenceOutput",
+    "positional_attention": "positional_attention:PositionalAttention",
     "rescaled_attention": "large_depth:RescaledAttention",
     "committee_depth": "large_depth:CommitteeDepth",
     "large_depth": "large_depth:LargeDepth",

@@ -159,6 +159,11 @@ class SumOfSquares(Link):
         _require_rows(self.rows, 2)
 
     @property
+    def rotations(self):
+        """P: the output is the length of h."""
+        return self.rows
+
+    @property
     def student(self):
         """The sum of squares; see `Link`."""
         return "polynomial", (0,) * self.rows

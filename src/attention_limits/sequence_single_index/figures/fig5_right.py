@@ -2,9 +2,8 @@
 
 from contextlib import suppress
 
-from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import curve, house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC, binomial_error
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
@@ -39,9 +38,7 @@ def draw(cubes):
 def _theory(axes, cube, color, name):
     """P(semantic) of the theory, and the omega at which the curvatures of the loss `name` are equal."""
     theory = cube.dropna("omega", subset=["curvature_position"], how="all")
-    mean, error = mean_and_error(theory.flow_semantic.values, axis=1)
-    axes.plot(theory.omega, mean, color=color, linewidth=1.2, label=f"theory of the escape, {name}")
-    axes.fill_between(theory.omega, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
+    curve(axes, theory.omega, theory.flow_semantic.values, color, f"theory of the escape, {name}", linewidth=1.2)
     with suppress(KeyError):
         omega, _ = equal_curvatures(cube)
         axes.axvline(

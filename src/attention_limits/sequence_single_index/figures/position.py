@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.numerics.scaling import median_and_range
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import banded_line, house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL
 
 
@@ -14,8 +14,7 @@ def draw(cubes):
     cube, without = cubes["position_with"], cubes["position_without"]
     _medians(axes, cube, "o", POSITIONAL, "SGD with positional encoding")
     flow, error = cube.flow_step.isel(replica=0), cube.flow_step_error.isel(replica=0)
-    axes.plot(cube.dimension, flow, color=POSITIONAL, linestyle="--", label="limiting ODE with positional encoding")
-    axes.fill_between(cube.dimension, flow - error, flow + error, color=POSITIONAL, alpha=0.3, linewidth=0)
+    banded_line(axes, cube.dimension, flow, error, POSITIONAL, "limiting ODE with positional encoding", linestyle="--")
     _medians(axes, without, "s", NEUTRAL, "SGD without positional encoding")
     axes.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel="steps until $e^2 + m^2 > 1/4$")
     axes.set_xticks(cube.dimension, [f"{value:g}" for value in cube.dimension.values], minor=False)

@@ -26,7 +26,7 @@ def draw(cubes):
         top.plot(cube.a.values[column], cube.omega.values[row], "x", color="black", markersize=3)
         top.set(title=f"$L = 3$, {title}", ylabel=r"weight of the positional part $\omega$")
         shown = bottom.pcolormesh(
-            cube.a, cube.omega, _angle(cube), cmap="cividis", vmin=-20.0, vmax=20.0, rasterized=True
+            cube.a, cube.omega, _angle(cube), cmap="cividis", vmin=-15.0, vmax=5.0, rasterized=True
         )
         bottom.set(xlabel="strength of the positional part $a$", ylabel=r"weight of the positional part $\omega$")
     figure.colorbar(shown, ax=axes[1], label="angle of the lowest\npositional minimum to $p_1$ (degrees)")

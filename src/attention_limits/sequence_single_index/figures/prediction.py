@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.plotting import house_style, new_figure, present
+from attention_limits.plotting import curve, house_style, new_figure, present
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, binomial_error
 
 # Cube, scanned key and its label.
@@ -35,9 +35,7 @@ def draw(cubes):
 
 def _theory(axes, cube, key, name, color, label, linestyle="-"):
     shown = present(cube[name], key)
-    mean, error = mean_and_error(shown.values, axis=1)
-    axes.plot(shown[key], mean, color=color, linewidth=1.2, linestyle=linestyle, label=label)
-    axes.fill_between(shown[key], mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
+    curve(axes, shown[key], shown.values, color, label, linewidth=1.2, linestyle=linestyle)
 
 
 def _probability(axes, cube, key):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import curve, house_style, new_figure
 from attention_limits.sequence_single_index.figures.fig4 import LINES
 
 
@@ -19,9 +18,8 @@ def draw(cubes):
             values = lines.sel(tokens=tokens, line=name).transpose("a", "replica").values
             # A line that only some scramblings have ends here.
             known = np.isfinite(values).all(axis=1)
-            mean, error = mean_and_error(np.where(known[:, None], values, np.nan), axis=1)
-            panel.plot(lines.a, mean, style, color=color, linewidth=1.2, label=label)
-            panel.fill_between(lines.a, mean - error, mean + error, color=color, alpha=0.3, linewidth=0)
+            values = np.where(known[:, None], values, np.nan)
+            curve(panel, lines.a, values, color, label, linewidth=1.2, linestyle=style)
         panel.set(xlabel="strength $a$", title=f"$L = {int(tokens)}$", ylim=(0.2, 1.0))
     axes[0, 0].set(ylabel=r"weight of the positional part $\omega$", xlim=(float(lines.a.min()), float(lines.a.max())))
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

@@ -1,0 +1,38 @@
+"""The command check-channel: tests of one channel, without an experiment file."""
+
+from pathlib import Path
+
+from attention_limits.attention_indexed.channel_files import channel_problems
+from attention_limits.attention_indexed.checking import checks_of
+from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.output_channel import described_by
+from attention_limits.attention_indexed.sampled_channel import SampledChannel
+from attention_limits.pipeline.errors import SpecError
+
+
+def check_channel_command(
+    channel: str, tokens: int, output_noise: float, parameters: dict, outputs: int, seed: int
+) -> None:
+    """Print how a channel describes its output and its checks on `outputs` outputs. Raises SpecError with all checks that fail.
+
+    `channel` is FILE.py:NAME or the name of a provided one, `tokens` is T, `output_noise` its variance, `parameters`
+    keyword arguments of the channel, `seed` the seed of the scores.
+    """
+    given = {"channel": channel, "tokens": tokens, "output_noise": output_noise, "parameters": parameters}
+    problems = channel_problems(given, Path())
+    if problems:
+        raise SpecError([f"{channel}: {problem}" for problem in problems])
+    try:
+        made = load_channel(given, Path())
+    except ValueError as error:
+        raise SpecError([str(error)]) from None
+    if not isinstance(made, SampledChannel):
+        print(f"{channel}: the posterior is known in closed form; the tests of the package check it")
+        return
+    print(f"{channel}: T = {tokens}, described by {described_by(made.model)}")
+    checks = checks_of(made, outputs, seed)
+    for check in checks:
+        print(f"{check.name}: {check.report}")
+    failed = [f"{channel}: {check.name} violated: {check.report}" for check in checks if not check.passed]
+    if failed:
+        raise SpecError(failed)

@@ -1,0 +1,61 @@
+"""Statistical tests that a channel has the posterior that it claims; the identity is that of Nishimori 1980."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from attention_limits.attention_indexed.channel_files import symmetric
+from attention_limits.attention_indexed.sampled_channel import SampledChannel
+
+# A correct channel fails one statistical test with this probability, over the seeds.
+FALSE_ALARM = 1e-4
+# Relative bias that the finite number of nodes may have.
+BIAS = 0.03
+# q and V of the tests.
+PLACES = ((0.0, 1.5), (1.0, 0.5), (1.4, 0.1))
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statistical check: the tested identity `name`, whether it `passed`, and a `report` of its numbers."""
+
+    name: str
+    passed: bool
+    report: str
+
+
+def checks_of(channel: SampledChannel, count: int, seed: int) -> list[Check]:
+    """Statistical checks on `count` outputs at each of `PLACES`, with this `seed`.
+
+    With Z = (h - omega) / sqrt(V), m its posterior mean and any function f of y and omega, E [(Z - m) f] = 0 (Nishimori). The
+    checks take f = m, f = 1 and f = omega, summed over the entries. A wrong likelihood, or a `draw` of another law, breaks at
+    least one of them unless its factor depends on y alone. Each is a two-sided test at FALSE_ALARM, with BIAS of m allowed.
+    """
+    generator, found, T = np.random.default_rng(seed), [], channel.tokens
+    limit = norm.isf(0.5 * FALSE_ALARM)
+    for q, V in PLACES:
+        omega = math.sqrt(q) * symmetric(generator, (count, T, T))
+        Z = symmetric(generator, (count, T, T))
+        observed = channel.observe(omega + math.sqrt(V) * Z, generator)
+        first, second, resolved = channel.deviations(observed, omega, V)
+        mean = 0.5 * (first + second)
+        where = f"q = {q:g}, V = {V:g}"
+        share = float(np.mean(resolved))
+        found.append(Check(f"resolved posteriors, {where}", share >= 0.99, f"{share:.1%} of {count} outputs"))
+        weights = {"posterior mean": None, "one": np.ones_like(Z), "omega": omega}
+        for name, f in weights.items():
+            if f is None:
+                values = np.sum(Z * mean - first * second, axis=(1, 2))
+                scale = float(np.mean(np.sum(mean**2, axis=(1, 2))))
+            elif name == "omega" and q == 0:
+                continue
+            else:
+                values = np.sum((Z - mean) * f, axis=(1, 2))
+                scale = float(np.mean(np.abs(np.sum(mean * f, axis=(1, 2)))))
+            total, error = float(values.mean()), float(values.std(ddof=1) / math.sqrt(count))
+            passed = abs(total) <= limit * error + BIAS * scale
+            report = f"{total:.2e} ± {error:.1e}"
+            found.append(Check(f"Nishimori identity with {name}, {where}", bool(passed), report))
+    return found

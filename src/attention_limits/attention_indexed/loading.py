@@ -1,0 +1,43 @@
+"""Channels by name: those provided here, with output noise, and those of a Python file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attention_limits.attention_indexed.channel import Channel, NoisyLinear, make_channel
+from attention_limits.attention_indexed.channel_files import channel_file, channel_of_file
+from attention_limits.attention_indexed.output_channel import GaussianNoise
+from attention_limits.attention_indexed.sampled_channel import SampledChannel
+
+
+def load_channel(model: Mapping, project: Path) -> Channel:
+    """The channel that the `model` section of a specification describes.
+
+    Parameters
+    ----------
+    model : mapping
+        `channel`: a name of `channel.CHANNELS`, or `path/to/file.py:name` of a class derived from `OutputChannel`; `tokens`;
+        `beta` for the softmax; `output_noise`: its variance, 0 or absent for none; `parameters`: keyword arguments of
+        the class.
+    project : Path
+        Folder that relative paths start from.
+
+    Raises
+    ------
+    ValueError
+        If there is no such channel, if it does not take these parameters, or if it has neither noise nor a posterior.
+    """
+    name, noise, parameters = model["channel"], model.get("output_noise") or 0.0, model.get("parameters") or {}
+    if channel_file(name, project) is not None:
+        return SampledChannel(channel_of_file(model, project))
+    if parameters:
+        raise ValueError(
+            f"parameters: {', '.join(parameters)}: the channel {name} takes none; only a channel of a file does"
+        )
+    channel = make_channel(name, model["tokens"], model.get("beta", 1.0))
+    if not noise:
+        return channel
+    if name == "linear":
+        return NoisyLinear(model["tokens"], noise)
+    if not hasattr(channel, "gradient"):
+        raise ValueError(f"output_noise: {noise:g}: {name} has no posterior mean, so it takes no noise; allowed: 0")
+    return SampledChannel(GaussianNoise(channel, noise), channel.distance)

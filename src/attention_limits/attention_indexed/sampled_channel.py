@@ -1,0 +1,206 @@
+"""Channels whose posterior is sampled: the scores given an output, by importance sampling on Sobol nodes.
+
+Given y, Z = (h - omega) / sqrt(V) has the prior N(0, 1 + delta_ab) times P(y | h). Two independent scramblings of nodes, in pairs
+of opposite sign, give two estimates of its mean m, and G = m / (2 sqrt(V)). The product of both is an estimate of sum_ab G_ab^2
+that the noise of the nodes does not bias. Where few nodes carry an output, a normal proposal is fitted to the weights and the
+output sampled again. The information at a given Q is a table over V; its outer average has a standard error.
+
+Source of the model: Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
+"""
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from attention_limits.attention_indexed.gradient import Gradient
+from attention_limits.attention_indexed.output_channel import POSTERIOR, described_by
+from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+
+# Pairs of nodes of each of two scramblings; an output is resolved if this many effective nodes carry it in both.
+PAIRS, FEWEST = 64, 20.0
+# Rounds of the proposal, and its standard deviation over that of the weighted nodes.
+_ROUNDS, _WIDENING = 6, 1.2
+# Scores in one piece of the nodes, and outputs of the information: groups for its error, and outputs of a group.
+_NUMBERS, _GROUPS, _OUTPUTS = 2**19, 8, 256
+# V / Q at which the information is computed; below the last the curve is missing.
+_TABLE = np.geomspace(1.0, 1e-4, 10)
+# Scramblings and nodes of the distance of two outputs, and effective nodes below which it is missing.
+_SCRAMBLINGS, _NODES, _FEWEST_NODES = 8, 1024, 20.0
+
+
+class SampledChannel:
+    """A `channel.Posterior` from a `model`, an `OutputChannel` or `GaussianNoise` with a likelihood or an exact posterior.
+
+    `distance` of a provided channel may take the place of the sampled one.
+    """
+
+    equations = None
+    ties = None
+    scale_free = False
+
+    def __init__(self, model, distance=None):
+        self.model, self.tokens = model, model.tokens
+        self._distance, self._tables = distance, {}
+        self._exact = described_by(model) == POSTERIOR
+        first, second = np.triu_indices(self.tokens)
+        self._entries, self._widths = (first, second), np.where(first == second, np.sqrt(2.0), 1.0)
+        count = len(first)
+        nodes = [gaussian_nodes(count, PAIRS, np.random.default_rng(seed), widening=1.0).points for seed in (1, 2)]
+        self._nodes = [np.concatenate([points, -points]) for points in nodes]
+
+    def output(self, h):
+        """The mean output g(h) of scores h (..., T, T)."""
+        return self.model.output(h)
+
+    def observe(self, h, generator):
+        """Outputs (n, ...) of scores h (n, T, T), random from the numpy `generator`."""
+        return self.model.draw(h, generator)
+
+    def variance(self, observed, omega):
+        """None: outputs of any kind, `observed` (n, ...), have no distance to omega (n, T, T)."""
+        return None
+
+    def gradient(self, observed, omega, V):
+        """G given outputs `observed` (n, ...), omega (n, T, T) and V > 0."""
+        first, second, resolved = self.deviations(observed, omega, V)
+        G = (first + second) / (4.0 * np.sqrt(V))
+        power = float(np.sum(first * second) / (4.0 * V * len(omega)))
+        return Gradient(G, power, float(np.mean(resolved)))
+
+    def deviations(self, observed, omega, V):
+        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, T, T), and whether each output is resolved, (n,).
+
+        `observed` holds the outputs y (n, ...).
+        """
+        if self._exact:
+            mean = (self.model.posterior(observed, omega, V) - omega) / np.sqrt(V)
+            return mean, mean, np.all(np.isfinite(mean), axis=(1, 2))
+        step = max(1, _NUMBERS // (2 * PAIRS * self.tokens**2))
+        means, resolved = np.empty((2, *omega.shape)), np.ones(len(omega), dtype=bool)
+        for start in range(0, len(omega), step):
+            part = slice(start, start + step)
+            for mean, nodes in zip(means, self._nodes, strict=True):
+                found, effective = self._sampled(observed[part], omega[part], np.sqrt(V), nodes)
+                mean[part] = self._matrix(found)
+                resolved[part] &= effective >= FEWEST
+        return *means, resolved
+
+    def information(self, V, Q):
+        """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q, from the table."""
+        V = np.asarray(V, dtype=float)
+        values, slope, _ = self._table(float(Q))
+        x = np.log(V / Q)
+        last = np.log(_TABLE[-1])
+        return np.exp(values(np.clip(x, last, 0.0)) + slope * np.minimum(x - last, 0.0)) / V
+
+    def uncertainty(self, V, Q):
+        """Bound on the relative error of the information, two standard errors; NaN outside of the table and where unresolved."""
+        with np.errstate(divide="ignore"):
+            x = np.log(np.asarray(V, dtype=float) / Q)
+        return np.interp(-x, -np.log(_TABLE), self._table(float(Q))[2], right=np.nan)
+
+    def distance(self, mixing, nodes):
+        """E ||g(h) - g(h')||^2 of `mixing` (2, 2) as of `channel.Posterior`; sampled outputs have nodes of all T x T scores."""
+        if self._distance is not None:
+            return self._distance(mixing, nodes)
+        means = []
+        for seed in range(_SCRAMBLINGS):
+            points = gaussian_nodes(2 * len(self._widths), _NODES, np.random.default_rng(seed), widening=1.0).points
+            s, t = (self._matrix(half) for half in np.split(points, 2, axis=1))
+            first, second = (self.output(row[0] * s + row[1] * t) for row in mixing)
+            means.append(np.sum((first - second).reshape(_NODES, -1) ** 2, axis=1))
+        values = np.array(means)
+        if np.any(values) and values.sum() ** 2 < _FEWEST_NODES * np.sum(values**2):
+            return np.nan, np.nan
+        means = values.mean(axis=1)
+        return float(means.mean()), float(means.std(ddof=1) / np.sqrt(_SCRAMBLINGS))
+
+    def _matrix(self, entries):
+        """Symmetric (..., T, T) of standard normal `entries` (..., T (T + 1) / 2), variance 2 on the diagonal and 1 off it."""
+        result = np.empty((*entries.shape[:-1], self.tokens, self.tokens))
+        first, second = self._entries
+        result[..., first, second] = result[..., second, first] = entries * self._widths
+        return result
+
+    def _sampled(self, observed, omega, scale, nodes):
+        """Posterior mean (n, entries) of the standard normal entries, and effective number of nodes (n,)."""
+        count, size = len(omega), nodes.shape[1]
+        mean, factor = np.zeros((count, size)), np.broadcast_to(np.eye(size), (count, size, size)).copy()
+        found, effective = np.zeros((count, size)), np.zeros(count)
+        left = np.arange(count)
+        for _ in range(_ROUNDS):
+            z = mean[left, None] + nodes @ np.swapaxes(factor[left], 1, 2)
+            h = omega[left, None] + scale * self._matrix(z)
+            with np.errstate(all="ignore"):
+                logs = self.model.log_likelihood(observed[left], h)
+            logs = logs - 0.5 * np.sum(z**2, axis=2) + 0.5 * np.sum(nodes**2, axis=1)
+            weights, number = _weights(logs, 1.0)
+            better = number > effective[left]
+            chosen = left[better]
+            effective[chosen] = number[better]
+            found[chosen] = np.einsum("ns,nsp->np", weights[better], z[better])
+            few = number < 2.0 * FEWEST
+            left, z, logs = left[few], z[few], logs[few]
+            if not len(left):
+                break
+            fitted, _ = _weights(logs, _power(logs, 3.0 * size))
+            mean[left] = np.einsum("ns,nsp->np", fitted, z)
+            off = z - mean[left, None]
+            spread = np.einsum("ns,nsp,nsq->npq", fitted, off, off) + 1e-9 * np.eye(size)
+            factor[left] = _WIDENING * np.linalg.cholesky(spread)
+        return found, effective
+
+    def _table(self, Q):
+        """log(V information) over log(V / Q), its power below the table, and its relative uncertainty."""
+        if Q in self._tables:
+            return self._tables[Q]
+        groups = np.empty((len(_TABLE), _GROUPS))
+        resolved = np.empty_like(groups)
+        # An exact posterior costs no nodes.
+        count = _OUTPUTS * (16 if self._exact else 1)
+        for group in range(_GROUPS):
+            generator = np.random.default_rng([3, group])
+            points = gaussian_nodes(2 * len(self._widths), count, generator, widening=1.0).points
+            s, t = (self._matrix(half) for half in np.split(points, 2, axis=1))
+            state = generator.bit_generator.state
+            for place, V in enumerate(Q * _TABLE):
+                # The same noise at every V: the table is smooth.
+                generator.bit_generator.state = state
+                omega = np.sqrt(max(Q - V, 0.0)) * s
+                observed = self.observe(omega + np.sqrt(V) * t, generator)
+                first, second, seen = self.deviations(observed, omega, V)
+                groups[place, group], resolved[place, group] = np.sum(first * second) / count, np.mean(seen)
+        mean = groups.mean(axis=1)
+        with np.errstate(all="ignore"):
+            relative = 2.0 * groups.std(axis=1, ddof=1) / np.sqrt(_GROUPS) / mean
+        good = (mean > 0) & (relative < 0.5) & (resolved.mean(axis=1) >= 0.99)
+        logs = np.log(np.where(mean > 0, mean, np.finfo(float).tiny))
+        slope = (logs[-1] - logs[-2]) / np.log(_TABLE[-1] / _TABLE[-2])
+        order = slice(None, None, -1)
+        table = PchipInterpolator(np.log(_TABLE)[order], logs[order])
+        self._tables[Q] = table, slope, np.where(good, relative, np.nan)
+        return self._tables[Q]
+
+
+def _weights(logs, power):
+    """Normalised weights of log weights `logs` (n, S) to a `power`, and their effective number (n,); zero if none is finite."""
+    logs = np.where(np.isnan(logs), -np.inf, logs) * power
+    largest = logs.max(axis=1, keepdims=True)
+    weights = np.exp(logs - np.where(np.isfinite(largest), largest, 0.0))
+    total = weights.sum(axis=1, keepdims=True)
+    weights = weights / np.where(total > 0, total, 1.0)
+    squares = np.sum(weights**2, axis=1)
+    return np.where(total > 0, weights, 1.0 / logs.shape[1]), np.where(
+        squares > 0, 1.0 / np.maximum(squares, 1e-300), 0.0
+    )
+
+
+def _power(logs, wanted):
+    """The largest of 1, 1/2, 1/4, ... (n, 1) at which the weights have `wanted` effective nodes."""
+    power = np.ones((len(logs), 1))
+    for _ in range(24):
+        _, number = _weights(logs, power)
+        few = number < min(wanted, 0.5 * logs.shape[1])
+        if not np.any(few):
+            break
+        power[few] *= 0.5
+    return power

@@ -1,0 +1,73 @@
+"""Checks of several keys of the attention-indexed family: channel, sizes and memory; nothing here compiles."""
+
+from attention_limits.attention_indexed.channel_files import channel_problems
+from attention_limits.attention_indexed.model import MOST_SAMPLED, MOST_TOKENS, megabytes, sizes
+from attention_limits.attention_indexed.specs_keys import NAMES
+from attention_limits.attention_indexed.spectrum_files import law_of_file
+from attention_limits.pipeline.specification import Problem
+
+
+def _values(estimator, key: str) -> list:
+    """All values of a parameter of the model, scanned or not; none where the estimator has no such parameter."""
+    fixed = [estimator.model[key]] if key in estimator.model else []
+    return estimator.grid.get(key, fixed)
+
+
+def channel_checks(estimator) -> list[Problem]:
+    """Problems of the channel at each number of tokens. Only channels with noise or of a file are made."""
+    channel, tokens = estimator.model.get("channel"), _values(estimator, "tokens")
+    if channel is None:
+        return []
+    noise = _values(estimator, "output_noise")
+    sampled = max(noise, default=0) > 0 or channel not in NAMES
+    if channel == "hardmax_published" and max(noise) > 0:
+        return [(("model", "channel"), f"{channel}: no posterior mean, so it takes no noise; allowed: output_noise 0")]
+    most = min(MOST_TOKENS.get(channel, max(tokens)), MOST_SAMPLED if sampled and channel != "linear" else max(tokens))
+    if most < max(tokens):
+        return [(("model", "channel"), f"{channel}: allowed with at most {most} tokens, not {max(tokens)}")]
+    if channel in NAMES and estimator.model.get("parameters"):
+        return [(("model", "parameters"), f"the channel {channel} takes none; only a channel of a file does")]
+    points = [{**estimator.model, "tokens": T, "output_noise": value} for T in tokens for value in noise]
+    found = [text for point in points for text in channel_problems(point, estimator.project)]
+    return [(("model", "channel"), text) for text in dict.fromkeys(found)]
+
+
+def spectrum_checks(estimator) -> list[Problem]:
+    """Problems of the law of the eigenvalues of S at each width ratio."""
+    name, found = estimator.model.get("spectrum"), []
+    for ratio in _values(estimator, "ratio") if name else ():
+        try:
+            law_of_file(name, ratio, estimator.project)
+        except ValueError as error:
+            found.append((("model", "spectrum"), str(error)))
+    return found
+
+
+def _dimensions(estimator) -> list[int]:
+    """All dimensions of an estimator: the axis of its grid, or the one of its solver."""
+    return estimator.grid.get("dimension") or [estimator.solver["dimension"]]
+
+
+def size_checks(estimator) -> list[Problem]:
+    """A number of sequences or a width that rounds to zero."""
+    dimension, found = min(_dimensions(estimator)), []
+    alpha, ratio = min(_values(estimator, "alpha")), min(_values(estimator, "ratio"))
+    if alpha * dimension**2 < 0.5:
+        allowed = f"allowed: at least {0.5 / dimension**2:g} at dimension {dimension}"
+        found.append((("grid", "alpha"), f"{alpha:g}: {allowed}, or alpha d^2 sequences round to none"))
+    if ratio * dimension < 0.5:
+        place = "grid" if "ratio" in estimator.grid else "model"
+        allowed = f"allowed: at least {0.5 / dimension:g} at dimension {dimension}"
+        found.append(((place, "ratio"), f"{ratio:g}: {allowed}, or the width rho d rounds to zero"))
+    return found
+
+
+def memory_checks(estimator, layers: int) -> list[Problem]:
+    """Data that exceed the memory. Two layers always read two tokens."""
+    alpha, ratio = max(_values(estimator, "alpha")), max(_values(estimator, "ratio"))
+    size, tokens = sizes(alpha, ratio, int(max(_dimensions(estimator)))), max(_values(estimator, "tokens"), default=2)
+    needed, allowed = megabytes(size, tokens, layers, estimator.solver.get("starts", 0)), estimator.resources["memory"]
+    if needed <= allowed:
+        return []
+    numbers = f"n T d = {size.count} x {tokens} x {size.dimension} numbers at alpha = {alpha:g} and r = {size.rank}"
+    return [(("resources", "memory"), f"{allowed} MB: {numbers} need {needed} MB")]

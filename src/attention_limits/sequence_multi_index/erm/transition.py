@@ -1,0 +1,131 @@
+"""Transitions between the semantic and the positional minimum of the training objective, by state evolution.
+
+With positions in its tokens a student has two minima (Cui et al. 2024, arXiv:2402.03902): the semantic one overlaps with the
+target's weights, the positional one with the directions of the positions. The semantic one has the smaller training objective
+above alpha_c, where the free energies are equal, and generalises better than the best constant output above alpha_l.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.erm.losses import Loss
+from attention_limits.sequence_multi_index.erm.nodes import Nodes
+from attention_limits.sequence_multi_index.erm.state_evolution import Problem, Solution, informed, solve
+
+CRITERIA = ("energy", "constant")
+# The branches start here at the largest alpha, and elsewhere from the nearest alpha that is solved.
+START = {"semantic": (0.9, 0.0), "positional": (0.0, 1.0)}
+# Below this the overlaps count as zero: the branch has ended. A branch that keeps less of its overlap in one step was lost.
+ENDED, KEPT = 1e-3, 0.5
+# Smallest ratio of two alphas that follow each other in the search, and the largest number of its steps.
+SHRINK, MAX_SECANTS = 0.85, 40
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The `alpha` of a transition, NaN where none is found, and the largest `jump` index of the branches that cross there."""
+
+    alpha: float
+    jump: float
+
+
+class Branches:
+    """The fixed points of both branches on the same nodes, at any alpha; those found serve as starts.
+
+    `loss`, `ridge`, `nodes`, `tolerance` and `max_iterations` are those of `transitions`.
+    """
+
+    def __init__(self, loss: Loss, ridge: float, nodes: Nodes, tolerance: float, max_iterations: int):
+        self._loss, self._ridge, self._nodes = loss, ridge, nodes
+        self._limits = tolerance, max_iterations
+        self._found: dict[tuple[str, float], Solution] = {}
+
+    def at(self, branch: str, alpha: float) -> Solution:
+        """The fixed point of a branch."""
+        if (branch, alpha) not in self._found:
+            problem = Problem(self._loss, alpha, self._ridge, branch)
+            known = [other for name, other in self._found if name == branch]
+            if known:
+                start = self._found[branch, min(known, key=lambda other: abs(other - alpha))].order
+            else:
+                start = informed(problem, self._nodes, *START[branch])
+            self._found[branch, alpha] = solve(problem, self._nodes, start, *self._limits)
+        return self._found[branch, alpha]
+
+    def overlap(self, branch: str, alpha: float) -> float:
+        """The largest overlap that names the branch: with the target, or with a direction of the positions."""
+        order = self.at(branch, alpha).order
+        return float(np.abs(order.m if branch == "semantic" else order.mu).max())
+
+    def usable(self, branch: str, alpha: float) -> bool:
+        """Whether the fixed point has converged, and belongs to the branch that is known at the next larger alpha."""
+        larger = [other for name, other in self._found if name == branch and other > alpha]
+        known = self.overlap(branch, min(larger)) if larger else 0.0
+        return self.at(branch, alpha).converged and self.overlap(branch, alpha) > max(KEPT * known, ENDED)
+
+
+def constant_loss(loss: Loss, nodes: Nodes) -> float:
+    """The test loss on `nodes` of the best output that reads no token: for the square loss half the variance of the output.
+
+    Raises ValueError for another loss.
+    """
+    if loss.name != "square":
+        raise ValueError(f"the best constant output is known for the square loss alone, not for {loss.name}")
+    return 0.5 * float(nodes.mean(np.sum((nodes.outputs - nodes.mean(nodes.outputs)) ** 2, axis=1)))
+
+
+def transitions(
+    loss: Loss, ridge: float, nodes: Nodes, smallest: float, largest: float, accuracy: float, tolerance=1e-6, max_iterations=150
+) -> dict[str, Transition]:  # fmt: skip
+    """The transitions of every criterion in [smallest, largest].
+
+    Parameters
+    ----------
+    loss : Loss
+        The square loss.
+    ridge : float
+        lambda > 0.
+    nodes : Nodes
+        With positions.
+    smallest, largest, accuracy : float
+        Range of alpha, at whose upper end the semantic solution is the better one, and accuracy of a transition.
+    tolerance, max_iterations :
+        Of every fixed point, see `state_evolution.solve`.
+
+    Raises
+    ------
+    ValueError
+        For another loss than the square loss.
+    """
+    branches, constant = Branches(loss, ridge, nodes, tolerance, max_iterations), constant_loss(loss, nodes)
+
+    def energy(alpha):
+        return branches.at("positional", alpha).free_energy - branches.at("semantic", alpha).free_energy
+
+    def error(alpha):
+        return constant - branches.at("semantic", alpha).errors["test_loss"]
+
+    found = {}
+    for criterion, gain, names in (("energy", energy, ("semantic", "positional")), ("constant", error, ("semantic",))):
+        found[criterion] = _crossing(branches, gain, names, smallest, largest, accuracy)
+    return found
+
+
+def _crossing(branches, gain, names, smallest, largest, accuracy) -> Transition:
+    """Zero of `gain` by secants from the largest alpha down, in short steps, so that no branch in `names` is lost for another."""
+    missing = Transition(np.nan, np.nan)
+    before, alpha = largest, SHRINK * largest
+    if gain(largest) <= 0:
+        return missing
+    for _ in range(MAX_SECANTS):
+        if not all(branches.usable(name, here) for name in names for here in (before, alpha)):
+            return missing
+        slope = (gain(before) - gain(alpha)) / (before - alpha)
+        following = alpha - gain(alpha) / slope if slope > 0 else np.nan
+        before, alpha = alpha, float(np.clip(following, SHRINK * alpha, min(alpha / SHRINK, largest)))
+        if not smallest <= alpha:
+            return missing
+        if abs(alpha - before) < accuracy:
+            return Transition(alpha, max(branches.at(name, alpha).jump for name in names))
+    return missing

@@ -1,0 +1,107 @@
+"""Atlas of thresholds: depth, length of the sequence, skip strength, inverse temperature, and other layers."""
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.ticker import ScalarFormatter
+
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.plotting import house_style, new_figure
+from attention_limits.sequence_multi_index.readings import atlas_threshold
+
+_COLORS = colormaps["viridis"](np.linspace(0.0, 0.9, 5))
+VARIANTS = {
+    "atlas_untied": ("heads", "untied, H = {:g}"),
+    "atlas_heads": ("heads", "mean of softmaxes, H = {:g}"),
+    "atlas_sequence": ("depth", "sequence output, L = {:g}"),
+    "atlas_linear": ("depth", "linear attention, L = {:g}"),
+}
+
+
+@house_style
+def draw(cubes):
+    """Five panels from the cubes atlas_*."""
+    figure, axes = new_figure(2, 3, 10.0, 6.4)
+    (depth, tokens, variants), (skip, beta, empty) = axes
+    _depth(depth, cubes["atlas_depth"])
+    _tokens(tokens, cubes["atlas_tokens"])
+    _variants(variants, cubes)
+    _layers(skip, cubes["atlas_skip"], "skip", "skip strength $c$ (three layers)")
+    _layers(beta, cubes["atlas_beta"], "beta", r"inverse temperature $\beta$ (three layers)")
+    for panel in (depth, skip):
+        panel.set_ylabel(r"samples per dimension $\alpha = n/D$")
+    empty.axis("off")
+    handles, labels = depth.get_legend_handles_labels()
+    empty.legend(handles, labels, loc="center")
+    return figure
+
+
+def _plain_log(axes):
+    """A logarithmic axis with plain numbers at 1, 2 and 5."""
+    axes.set_yscale("log", subs=[2, 5])
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(ScalarFormatter())
+
+
+def _layers(axes, cube, key, label, linestyle="-"):
+    for layer in cube.layer.values:
+        mean, error = atlas_threshold(cube, layer)
+        axes.errorbar(
+            cube[key], mean, error, color=_COLORS[layer - 1], marker="o", markersize=4, capsize=2, linewidth=1,
+            linestyle=linestyle, label=f"layer {layer} becomes learnable",
+        )  # fmt: skip
+    axes.axhline(1 / 6, color="0.5", linestyle=":", linewidth=1)
+    axes.set(xlabel=label, ylim=(0.1, 3.0))
+    _plain_log(axes)
+
+
+def _depth(axes, cube):
+    # A layer has another distance from the output at each depth: no line connects its points.
+    _layers(axes, cube, "depth", "number of layers $L$", "none")
+    middle = 0.5 * (cube.recovery_below + cube.recovery_above).transpose("depth", "replica")
+    mean, error = mean_and_error(middle.values, axis=-1)
+    axes.errorbar(
+        cube.depth,
+        mean,
+        error,
+        color="#000000",
+        marker="s",
+        markersize=4,
+        capsize=2,
+        linestyle="none",
+        label="exact recovery",
+    )
+    axes.plot([], [], ":", color="0.5", label="1/6, one layer")
+    axes.set_xticks(cube.depth.values)
+
+
+def _tokens(axes, cube):
+    for depth, marker in zip(cube.depth.values, "so", strict=False):
+        for layer in range(1, int(depth) + 1):
+            mean, error = atlas_threshold(cube.sel(depth=depth), layer)
+            axes.errorbar(
+                cube.tokens, mean, error, color=_COLORS[layer - 1], marker=marker, markersize=4, capsize=2, linewidth=1,
+                label=f"layer {layer} of {depth:g}",
+            )  # fmt: skip
+    fine = cube.tokens.values
+    axes.plot(fine, 1.0 / (fine * (fine + 1)), ":", color="0.5", label="$1 / (M(M+1))$")
+    axes.set(xlabel="number of tokens $M$", xticks=fine)
+    _plain_log(axes)
+    axes.legend(loc="lower left")
+
+
+def _variants(axes, cubes):
+    """The first threshold of each model, one line each."""
+    names, means, errors = [], [], []
+    for name, (key, text) in VARIANTS.items():
+        cube = cubes[name]
+        first = cube.threshold.sel(step=1).transpose(key, "replica").values
+        mean, spread = mean_and_error(first, axis=-1)
+        own = np.sqrt(np.nanmean(cube.threshold_error.sel(step=1).transpose(key, "replica").values ** 2, axis=-1))
+        names += [text.format(value) for value in cube[key].values]
+        means += list(mean)
+        errors += list(np.fmax(spread, own / np.sqrt(first.shape[1])))
+    place = np.arange(len(names))[::-1]
+    axes.errorbar(means, place, xerr=errors, color="#000000", marker="o", markersize=4, capsize=2, linestyle="none")
+    axes.axvline(1 / 6, color="0.5", linestyle=":", linewidth=1)
+    axes.set_yticks(place, names)
+    axes.set(xlabel=r"first threshold $\alpha = n/D$", xlim=(0, None))

@@ -1,0 +1,53 @@
+"""Attention layers of rank p: first threshold against the rank, and the learning curve of rank two."""
+
+import numpy as np
+
+from attention_limits.pipeline.readings import specifications
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.sequence_multi_index.readings import atlas_threshold
+
+
+@house_style
+def draw(cubes):
+    """Thresholds from the cube atlas_rank (left), overlaps from rank_two (right)."""
+    figure, (left, right) = new_figure(1, 2, 7.2, 3.2)
+    atlas = cubes["atlas_rank"]
+    mean, error = atlas_threshold(atlas.transpose("rank", "tokens", ...), 1)
+    ranks = atlas["rank"].values
+    fine = np.arange(1, 9)
+    for k, (tokens, color) in enumerate(zip(atlas.tokens.values, (LAYER_COLORS[2], LAYER_COLORS[1]), strict=False)):
+        left.errorbar(
+            ranks, mean[:, k] / ranks, error[:, k] / ranks, color=color, marker="o", markersize=4, capsize=2,
+            linestyle="none", label=f"$M = {tokens:g}$ tokens",
+        )  # fmt: skip
+        left.plot(fine, first_threshold(fine, tokens) / fine, "-", color=color)
+        left.axhline(1.0 / ((tokens - 1) * (tokens + 2)), color=color, linestyle=":", linewidth=1)
+    left.plot([], [], "-", color="0.3", label="exact")
+    left.plot([], [], ":", color="0.3", label="attention-indexed model, small width")
+    left.set(xlabel="rank $p$", ylabel=r"$\alpha_c / p = n/(Dp)$", xlim=(0.7, 8.3), ylim=(0, 0.3))
+    left.legend()
+    _learning_curve(right, cubes["rank_two"])
+    return figure
+
+
+def first_threshold(rank, tokens):
+    """alpha_c of one layer: 1 / alpha_c = M (M + 1) / p - 2 max(p - M + 1, 0) / p^2 (derived; see the caption)."""
+    return 1.0 / (tokens * (tokens + 1) / rank - 2.0 * np.maximum(rank - tokens + 1, 0) / rank**2)
+
+
+def _learning_curve(axes, cube):
+    """State evolution as a line, GAMP as points: mean of the two rows."""
+    theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
+    dimension = specifications(cube)["gamp"]["solver"]["dimension"]
+    overlap = present(sum(theory.overlap.sel(layer=row, layer_star=row, drop=True) for row in (1, 2)) / 2.0)
+    converged = theory.converged.sel(alpha=overlap.alpha).values
+    curve(axes, overlap.alpha, overlap.values, LAYER_COLORS[2], "state evolution", converged=converged)
+    rows = [{"layer": row, "layer_star": row, "drop": True} for row in (1, 2)]
+    relative = present(sum(gamp.overlap.sel(**row) / gamp.teacher_norm.sel(**row) for row in rows) / 2.0)
+    converged = gamp.converged.sel(alpha=relative.alpha).values
+    alpha = realised_alpha(gamp, relative.alpha)
+    points(axes, alpha, relative.values, converged, LAYER_COLORS[2], f"GAMP $D = {dimension}$")
+    axes.axvline(first_threshold(2, 2), color="0.5", linestyle=":", linewidth=1)
+    axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap, mean of the rows", ylim=(-0.03, 1.05))
+    axes.set_title("rank two, $M = 2$")
+    axes.legend(loc="lower right")

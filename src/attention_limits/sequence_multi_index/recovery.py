@@ -1,0 +1,63 @@
+"""Exact recovery: the alpha beyond which the state evolution from the uninformed start ends at Q = I.
+
+The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search is derived here. Each step
+of a bisection computes one fixed point. We assume that more data do not undo the recovery.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.state_evolution import RECOVERED, Settings, solve
+
+START = 1e-3
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """The bracket of the alpha of exact recovery.
+
+    Attributes
+    ----------
+    below, above : float
+        Largest alpha without and smallest alpha with exact recovery that were computed; both are NaN if `highest` has none.
+    resolved : bool
+        Whether all fixed points on the way converged, or came to Q = I.
+    """
+
+    below: float
+    above: float
+    resolved: bool
+
+
+def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings) -> Recovery:
+    """Bisection in the logarithm of alpha.
+
+    Parameters
+    ----------
+    channel : Channel
+    nodes : GaussianNodes
+        In `state_evolution.node_dimension(channel.link)` dimensions.
+    highest : float
+        Largest alpha to try; the smallest is 1e-2 times it.
+    width : float
+        The bracket is as narrow as above / below <= 1 + width.
+    settings : state_evolution.Settings
+    """
+    resolved = True
+
+    def recovered(alpha):
+        nonlocal resolved
+        point = solve(channel, alpha, nodes, START, settings)
+        exact = bool(np.all(np.diag(point.value) >= 1.0 - RECOVERED))
+        resolved &= point.converged or exact
+        return exact
+
+    if not recovered(highest):
+        return Recovery(np.nan, np.nan, resolved)
+    below, above = 1e-2 * highest, highest
+    while above > (1.0 + width) * below:
+        middle = np.sqrt(below * above)
+        below, above = (below, middle) if recovered(middle) else (middle, above)
+    return Recovery(float(below), float(above), resolved)

@@ -1,0 +1,107 @@
+"""Keys of the thresholds of many models: weak recovery, and exact recovery."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.sequence_multi_index.cross_checks import OfNodes
+from attention_limits.sequence_multi_index.specs_keys import Nodes, Resolution
+from attention_limits.sequence_multi_index.specs_links import Heads, LinkGrid, LinkModel, Rank
+
+Depth = Annotated[Whole, Field(ge=1, le=16, description="Number of attention layers L.")]
+
+
+class AtlasGrid(LinkGrid):
+    """Scanned parameters of the link, those that change the number of rows of W too."""
+
+    depth: Axis[Depth] | None = None
+    rank: Axis[Rank] | None = None
+    heads: Axis[Heads] | None = None
+
+
+class StaircaseSolver(Section):
+    """Numerical parameters of the thresholds."""
+
+    nodes: Annotated[
+        Nodes, Field(description="Sobol nodes per replica for all thresholds after the first one, a power of two.")
+    ] = 2048
+    nodes_at_zero: Annotated[
+        Nodes, Field(description="Sobol nodes per replica for the first threshold, a power of two.")
+    ] = 16384
+    tolerance: Annotated[
+        float, Field(gt=0, le=0.1, description="Absolute accuracy of -log det(1 - Q) at a threshold.")
+    ] = 0.0001
+    resolution: Resolution = 0.75
+
+
+class AtlasSolver(StaircaseSolver):
+    """Numerical parameters of the thresholds, and the size of the table."""
+
+    steps: Annotated[Whole, Field(ge=1, le=64, description="Largest number of thresholds.")] = 5
+    layers: Annotated[Whole, Field(ge=1, le=16, description="Number of layers in the table, at least the depth.")] = 5
+
+
+class RecoverySolver(Section):
+    """Numerical parameters of the search for exact recovery."""
+
+    nodes: Nodes = 256
+    tolerance: Annotated[
+        float,
+        Field(gt=0, le=0.1, description="Largest relative change of the precision Q_hat per iteration at convergence."),
+    ] = 0.001
+    max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 200
+    highest: Annotated[float, Field(gt=0, le=100, description=(
+        "Largest number of samples per dimension n / D; the smallest is a hundredth of it."
+    ))] = 4.0  # fmt: skip
+    width: Annotated[
+        float, Field(gt=0, le=1, description="Relative width of the bracket, as a fraction of its lower end.")
+    ] = 0.02
+    resolution: Resolution = 0.75
+
+
+class OfAtlas(OfNodes):
+    """An estimator of many models; at least one key is scanned."""
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """At least one key is scanned, all layers have a place, and the checks of the link."""
+        if not estimator.grid:
+            yield (
+                ("grid",),
+                f"{{}}: allowed: at least one of {', '.join(cls.model_fields['grid'].annotation.model_fields)}",
+            )
+            return
+        layers = estimator.solver.get("layers")
+        deepest = max(estimator.grid.get("depth", [estimator.model.get("depth", 1)]))
+        if layers is not None and deepest > layers:
+            yield ("solver", "layers"), f"{layers}: allowed: ≥ {deepest}, the largest depth"
+            return
+        yield from super().cross_checks(estimator)
+
+
+class Staircase(OfAtlas, Specification):
+    """Linear stability determines all thresholds of weak recovery, one after the other."""
+
+    model: LinkModel = LinkModel()
+    grid: LinkGrid
+    solver: StaircaseSolver = StaircaseSolver()
+
+
+class ThresholdAtlas(OfAtlas, Specification):
+    """Linear stability determines the thresholds of weak recovery of many models, by layers."""
+
+    model: LinkModel = LinkModel()
+    grid: AtlasGrid
+    solver: AtlasSolver = AtlasSolver()
+
+
+class ExactRecovery(OfAtlas, Specification):
+    """State evolution brackets the number of samples from which on everything is recovered exactly."""
+
+    model: LinkModel = LinkModel()
+    grid: AtlasGrid
+    solver: RecoverySolver = RecoverySolver()
+
+
+ESTIMATORS = {"staircase": Staircase, "threshold_atlas": ThresholdAtlas, "exact_recovery": ExactRecovery}

@@ -1,0 +1,111 @@
+"""Thresholds of many models: rows summed by layers, exact recovery by bisection, the table."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from smi_tools import channel_of, node_sets
+
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.streams import Streams
+from attention_limits.sequence_multi_index.atlas_table import _page, atlas_table
+from attention_limits.sequence_multi_index.estimators import exact_recovery as estimator
+from attention_limits.sequence_multi_index.estimators import staircase, threshold_atlas
+from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
+from attention_limits.sequence_multi_index.readings import atlas_threshold, layer_threshold_and_error
+from attention_limits.sequence_multi_index.recovery import exact_recovery
+from attention_limits.sequence_multi_index.state_evolution import Settings
+
+pytestmark = pytest.mark.slow
+
+MODEL = {"link": "deep_attention", "tokens": 2, "skip": 1.0, "beta": 1.0}
+SOLVER = {"nodes": 64, "nodes_at_zero": 256, "tolerance": 0.01, "resolution": 0.5, "steps": 3, "layers": 3}
+RECOVERY = {
+    "nodes": 64, "tolerance": 1e-3, "max_iterations": 100, "highest": 4.0, "width": 0.1, "resolution": 0.5
+}  # fmt: skip
+STREAMS = Streams(0, "sequence_multi_index", "test")
+
+
+def spec(name, grid, solver, model=MODEL, replicas=2):
+    return {
+        "estimator": name, "model": model, "grid": grid, "replicas": list(range(replicas)), "solver": solver,
+        "project": ".",
+    }  # fmt: skip
+
+
+def as_cube(dataset, *parts):
+    """A dataset of one estimator as the cube of an experiment."""
+    described = {part["estimator"]: {key: part[key] for key in ("model", "grid", "solver")} for part in parts}
+    return dataset.assign_attrs(spec=json.dumps({"estimators": described}))
+
+
+@pytest.fixture(scope="module")
+def atlas():
+    return threshold_atlas.run(spec("threshold_atlas", {"depth": [1, 2]}, SOLVER), STREAMS)
+
+
+def test_atlas_of_two_layers_is_the_staircase(atlas):
+    """The same numbers, on the same nodes; layers that a model lacks are missing."""
+    single = spec("staircase", {"skip": [1.0]}, SOLVER, MODEL | {"depth": 2})
+    steps = staircase.run(single, STREAMS).isel(skip=0)
+    here = atlas.sel(depth=2)
+    np.testing.assert_array_equal(here.threshold[:, :2], steps.threshold)
+    assert np.isnan(here.threshold[:, 2]).all()
+    for layer in (1, 2):
+        np.testing.assert_allclose(atlas_threshold(here, layer), layer_threshold_and_error(steps, layer))
+        np.testing.assert_allclose(
+            here.learnt.sel(layer=layer)[:, :2], steps.direction.sel(layer=layer, layer_star=layer), atol=1e-12
+        )
+    assert np.isnan(here.learnt.sel(layer=3)).all()
+
+
+def test_rows_of_a_layer_count_together():
+    """Rank two: both rows are learnt at once, and the layer has the whole share."""
+    model = {"link": "rank_attention", "tokens": 2, "skip": 1.0, "beta": 1.0, "depth": 1}
+    found = threshold_atlas.run(spec("threshold_atlas", {"rank": [2]}, SOLVER, model), STREAMS)
+    np.testing.assert_allclose(found.learnt.sel(step=1, layer=1), 1.0)
+    assert np.isnan(found.threshold.sel(step=2)).all()
+
+
+def test_exact_recovery_of_phase_retrieval_is_the_known_one():
+    """State evolution recovers real phase retrieval from alpha = 1.128 on (Maillard et al. 2020, arXiv:2006.05228); 512 nodes
+    move it by a few per cent."""
+    channel = channel_of(phase_retrieval())
+    found = [
+        exact_recovery(channel, nodes, 4.0, 0.02, Settings(tolerance=1e-4, max_iterations=1000))
+        for nodes in node_sets(channel.link, 512, 4, seed=3)
+    ]
+    assert all(one.above <= 1.02 * one.below for one in found)
+    assert abs(np.mean([one.above for one in found]) - 1.128) < 0.06
+
+
+def test_recovery_out_of_reach_is_missing():
+    channel = channel_of(phase_retrieval())
+    (nodes,) = node_sets(channel.link, 64, 1, seed=3)
+    found = exact_recovery(channel, nodes, 0.4, 0.1, Settings())
+    assert np.isnan(found.below)
+    assert np.isnan(found.above)
+
+
+def test_table_has_a_row_for_each_layer_and_recovery(atlas):
+    part = spec("threshold_atlas", {"depth": [1, 2]}, SOLVER)
+    other = spec("exact_recovery", {"depth": [1]}, RECOVERY)
+    exact = estimator.run(other, STREAMS)
+    frame = atlas_table({"a": as_cube(atlas, part), "b": as_cube(exact, other)})
+    assert frame.quantity.tolist() == [
+        "weak recovery of layer 1", "weak recovery of layer 1", "weak recovery of layer 2", "exact recovery"
+    ]  # fmt: skip
+    assert frame.depth.tolist() == [1, 2, 2, 1]
+    np.testing.assert_allclose(frame.alpha[2], atlas.threshold.sel(depth=2, step=1).mean())
+    bracket = 0.5 * (exact.recovery_below + exact.recovery_above).mean()
+    np.testing.assert_allclose(frame.alpha[3], bracket)
+    assert frame.error[3] >= 0.5 * float((exact.recovery_above - exact.recovery_below).mean()) - 1e-12
+    assert _page(frame).count("<tr") == 5
+    assert isinstance(frame, pd.DataFrame)
+
+
+def test_table_refuses_other_cubes():
+    with pytest.raises(SpecError, match="no estimator threshold_atlas"):
+        atlas_table({"x": as_cube(xr.Dataset(), spec("gamp", {"alpha": [1.0]}, {}))})
