@@ -16,13 +16,16 @@ settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile("house")
 
 
-LONGEST = ("test_smoke.py", "test_determinism.py", "test_tutorials.py")
+LONGEST = ("test_smoke.py", "test_tutorials.py", "test_notebooks.py")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """A file stays together for the fixtures of its module; tests of the workflow are long, and most have none."""
     from xdist.scheduler import LoadScopeScheduling
+
+    # By default xdist begins with the files of many tests, so the longest tests, each alone, would come last.
+    config.option.loadscopereorder = False
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):

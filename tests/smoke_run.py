@@ -1,7 +1,7 @@
 """The real workflow at smoke scale without a process for each job: Snakemake plans, one process runs all its command lines.
 
 The lines are those that Snakemake prints for its jobs, in its order. Python starts once, not for each of some 200 jobs. The
-tests of the toy project and `test_determinism.py` show that Snakemake runs such lines.
+tests of the toy project and of the tutorials show that Snakemake runs such lines.
 """
 
 import json

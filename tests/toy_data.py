@@ -22,7 +22,7 @@ estimators:
     grid: {alpha: {values: [0.4]}}
     replicas: 2
 scales:
-  paper: {data: {drawn: {replicas: 3}}, estimators: {means: {replicas: 3, chunk: {replicas: 1}}}}
+  paper: {data: {drawn: {replicas: 3}}, estimators: {means: {replicas: 3}}}
 """
 
 DRAWN = """\

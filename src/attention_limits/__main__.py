@@ -70,45 +70,6 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
-    aggregate = "in tables: mean, standard error and number of replicas per point"
-    compute = command(
-        "compute",
-        "cli.ask:compute_command",
-        "run one estimator without an experiment file",
-        epilog="Keys of model, grid and solver follow by name: --skip 1 --alpha 0:1.6:17 (start:stop:num) or --alpha 0.5,1.",
-    )
-    compute.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
-    compute.add_argument("--replicas", type=whole(1), default=1, help="independent repetitions (default: 1)")
-    compute.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
-    compute.add_argument("--workers", type=whole(1), default=1, help="processes that share the points (default: 1)")
-    compute.add_argument("--results", type=Path, help="folder that keeps the points (default: nothing is kept)")
-    compute.add_argument(
-        "--data",
-        type=mapping,
-        metavar="JSON",
-        help='solver settings of the data: {"gaussian_sequences": {"dimension": 100}}',
-    )
-    compute.add_argument("--output", "-o", type=Path, metavar="CUBE.nc", help="the cube")
-    compute.add_argument("--csv", type=Path, metavar="TABLE.csv", help="one row per point and replica")
-    compute.add_argument("--plot", type=Path, metavar="CURVE.pdf", help="picture of the variable --y")
-    compute.add_argument("--y", metavar="VARIABLE", help="variable of the picture (default: overlap, mmse or the like)")
-    compute.add_argument("--color", metavar="DIMENSION", help="dimension that the colours of the picture show")
-    compute.add_argument("--aggregate", action="store_true", help=aggregate)
-    compute.set_defaults(parameters={})
-
-    export = command("export", "cli.ask:export_command", "print a cube as CSV, or write CSV or Parquet")
-    export.add_argument("cube", type=Path, metavar="CUBE")
-    for kind in ("csv", "parquet"):
-        text = "write this file (default: beside the cube)"
-        export.add_argument(f"--{kind}", type=Path, nargs="?", const=Path(), metavar=f"TABLE.{kind}", help=text)
-    export.add_argument("--aggregate", action="store_true", help=aggregate)
-
-    command("estimators", "cli.ask:estimators_command", "list the estimators of all families")
-    describe = command(
-        "describe", "cli.ask:describe_command", "list the keys of an estimator: allowed values, default, meaning"
-    )
-    describe.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
-
     for file in sorted(SOURCE.glob("*/commands.py")):
         import_module(f"{PACKAGE}.{file.parent.name}.commands").add(commands)
     return parser

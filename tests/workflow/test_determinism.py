@@ -1,4 +1,8 @@
-"""The real experiments at smoke scale: equal data from one process and from jobs in any order, killed and resumed."""
+"""The real experiments at smoke scale: equal data from one process and from jobs in any order, killed and resumed.
+
+`make soak` runs this. In `make test`, tests of the toy project compare the bytes of resumed runs, and the tutorials run jobs of
+real experiments.
+"""
 
 import os
 import random
@@ -14,10 +18,7 @@ from attention_limits.pipeline.project import load_project
 from golden import golden
 from toy import REPOSITORY
 
-pytestmark = pytest.mark.slow
-
-# A cheap one with several jobs; all are for `make soak`.
-FEW = {"sequence_single_index": ["fig4_phases"]}
+pytestmark = pytest.mark.soak
 
 
 def snakemake(folder, *arguments):
@@ -35,12 +36,11 @@ def digests(folder):
     return {name: golden.record(path)["digest"] for name, path in golden.cubes(folder / "results" / "smoke").items()}
 
 
-def compare(tmp_path, chosen, interruptions, longest):
+def test_all_experiments(tmp_path):
     """All lines in one process, and jobs of Snakemake on two cores in random order, killed a few times."""
     project = load_project(REPOSITORY, {"scale": "smoke"})
-    experiments = [project.experiments[family][name] for family, names in chosen.items() for name in names]
-    cubes = [experiment.cube_path(project.run.folder) for experiment in experiments]
-    chunks = [path for experiment in experiments for path in experiment.chunk_paths(project.run.folder)]
+    cubes = [experiment.cube_path(project.run.folder) for experiment in project.all()]
+    chunks = [path for experiment in project.all() for path in experiment.chunk_paths(project.run.folder)]
     plain, other = tmp_path / "plain", tmp_path / "other"
     for folder in (plain, other):
         folder.mkdir()
@@ -48,10 +48,10 @@ def compare(tmp_path, chosen, interruptions, longest):
 
     random_ = random.Random(5)
     arguments = ["--cores", "2", *cubes]
-    for _ in range(interruptions):
+    for _ in range(4):
         first = random_.sample(chunks, len(chunks) // 2)
         running = snakemake(other, *arguments, "--prioritize", *first)
-        time.sleep(random_.uniform(2, longest))
+        time.sleep(random_.uniform(2, 60))
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
         running.wait()
@@ -60,13 +60,3 @@ def compare(tmp_path, chosen, interruptions, longest):
     assert snakemake(other, *arguments, "--prioritize", *last).wait(3000) == 0
     assert len(digests(plain)) == len(cubes)
     assert digests(plain) == digests(other)
-
-
-def test_a_few_experiments(tmp_path):
-    compare(tmp_path, FEW, interruptions=1, longest=8)
-
-
-@pytest.mark.soak
-def test_all_experiments(tmp_path):
-    project = load_project(REPOSITORY, {"scale": "smoke"})
-    compare(tmp_path, {family: list(names) for family, names in project.experiments.items()}, 4, 60)

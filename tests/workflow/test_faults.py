@@ -29,7 +29,7 @@ def test_an_exception_in_one_chunk_is_named_and_the_others_finish(toy, sound):
         "        for j, replica",
         "        assert alpha < float(os.environ['TOY_END']), 'no root'\n        for j, replica",
     )
-    failed = toy.snakemake("--cores", "2", TOY_END="0.3")
+    failed = toy.snakemake("--cores", "2", CUBE, TOY_END="0.3")
     assert failed.returncode == 1
     (log,) = [path for path in toy.folder.glob("results/logs/chunks/**/*.log") if "no root" in path.read_text()]
     text = failed.stdout + failed.stderr
@@ -38,7 +38,7 @@ def test_an_exception_in_one_chunk_is_named_and_the_others_finish(toy, sound):
     assert "AssertionError: no root" in text
     assert sorted(path.parent.name for path in toy.chunks()) == ["counting", "growth"]
     toy.computed()
-    done = toy.snakemake("--cores", "2", TOY_END="9")
+    done = toy.snakemake("--cores", "2", CUBE, TOY_END="9")
     assert done.returncode == 0, done.stderr
     assert toy.computed() == sorted(f"growth {alpha} {replica}" for alpha in (0.4, 0.6) for replica in range(3))
     with xr.open_dataset(toy.folder / CUBE) as mended, xr.open_dataset(sound.folder / CUBE) as expected:

@@ -1,6 +1,9 @@
 """The workflow in another workflow, and with projects and results in other folders."""
 
+import re
+
 import pytest
+import xarray as xr
 
 from toy import EXPERIMENT, REPOSITORY
 
@@ -45,15 +48,14 @@ def test_as_a_module_with_its_own_configuration_and_results(toy, outer):
     again = toy.snakemake("-n", cwd=outer)
     assert "Nothing to be done" in again.stdout + again.stderr
     # Figures and families of the module are targets under its prefix.
-    figure = toy.snakemake("--cores", "1", "limits_toy", cwd=outer)
-    assert figure.returncode == 0, figure.stderr
-    assert (outer / "out/limits/figures/toy/toy_heights.pdf").exists()
-    shown = toy.program("show", f"out/limits/{CUBE}", cwd=outer)
-    assert ":root_seed = 3 ;" in shown.stdout
+    figure = toy.snakemake("-n", "limits_toy", cwd=outer)
+    assert "draw out/limits/figures/toy/toy_heights.pdf" in figure.stdout + figure.stderr
+    with xr.open_dataset(outer / "out/limits" / CUBE) as cube:
+        assert cube.attrs["root_seed"] == "3"
     listed = toy.program("list", "--project", str(toy.folder), "--results", "out/limits", "--seed", "3", cwd=outer)
     assert [line.split()[:4] for line in listed.stdout.splitlines()] == [
         ["cube", "1", "of", "1"],
-        ["figure", "2", "of", "2"],
+        ["figure", "0", "of", "2"],
     ]
 
 
@@ -75,18 +77,27 @@ def test_a_module_without_configuration_has_that_of_its_folder(toy, outer):
     assert "results/cubes/toy/growth_curve.nc" in done.stdout
 
 
-def test_a_project_in_another_folder_with_the_estimators_of_this_one(toy, tmp_path):
-    """Experiments in a folder that has a config/ and nothing else."""
-    mine = tmp_path / "mine"
+def test_a_project_in_another_folder_computed_in_a_third_at_smoke_scale(toy, tmp_path):
+    """Experiments in a folder that has a config/ and nothing else; the program and the results are elsewhere."""
+    mine, elsewhere = tmp_path / "mine", tmp_path / "else where"
     experiments = mine / "config/toy/experiments"
     experiments.mkdir(parents=True)
+    elsewhere.mkdir()
     (experiments / "steep.yaml").write_text(EXPERIMENT.replace("gain: 2.0", "gain: 9.0"))
-    scratch = tmp_path / "scratch/results"
-    arguments = ["--config", f"project={mine}", f"results={scratch}", "-s", str(toy.folder / "Snakefile")]
-    done = toy.snakemake("--cores", "2", *arguments, cwd=mine)
+    config = ["--config", f"project={mine}", "scale=smoke"]
+    done = toy.snakemake("--cores", "2", "-s", str(toy.folder / "Snakefile"), *config, cwd=elsewhere)
     assert done.returncode == 0, done.stderr
-    assert [path.name for path in (scratch / "cubes/toy").iterdir()] == ["steep.nc"]
+    assert [path.name for path in (elsewhere / "results").iterdir()] == ["smoke"]
+    # The same by an option of Snakemake.
+    assert toy.planned("--directory", str(elsewhere), *config) == []
+    assert not (toy.folder / "results").exists()
     assert not (mine / "results").exists()
+    with xr.open_dataset(elsewhere / "results/smoke/cubes/toy/steep.nc") as cube:
+        assert cube.alpha.values.tolist() == [0.0, 0.2, 0.4, 0.6]
+    for kind in ("logs", "benchmarks"):
+        assert len([path for path in (elsewhere / "results/smoke" / kind).rglob("*") if path.is_file()]) == 3
+    # A job is a line that a person can paste.
+    assert re.search(r"python -m attention_limits run .*steep.yaml'? --estimator growth --chunk \S+", done.stderr)
 
 
 def test_the_catalog_s_conventions():
