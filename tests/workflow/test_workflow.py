@@ -1,4 +1,7 @@
-"""The workflow as a whole, on the toy family: what runs, what runs again, and what does not."""
+"""The workflow as a whole, on the toy family: what runs, what runs again, and what does not.
+
+The tutorial more_points extends an experiment; tests/pipeline/test_chunks.py compares the bytes of copied points.
+"""
 
 import os
 
@@ -76,32 +79,6 @@ def test_only_the_dependants_of_an_edit_run_again(finished):
     finished.edit(SPEC, "1.0e-5", "1.0e-6")
     finished.edit("src/attention_limits/toy/variables.py", '"by one"', '"by two"')
     assert finished.planned() == [DRAW, MERGE]
-
-
-def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
-    before = {path: path.read_bytes() for path in finished.chunks()}
-    old = height(finished)
-    done = finished.snakemake(CUBE, "--config", "scale=paper")
-    assert done.returncode == 0, done.stderr
-    assert finished.computed() == sorted(f"growth {alpha} {r}" for alpha in ("0", "0.2", "0.4", "0.6") for r in (3, 4))
-    new = height(finished)
-    xr.testing.assert_identical(new.sel(replica=[0, 1, 2]).drop_attrs(), old.drop_attrs())
-    assert not new.sel(estimator="growth").isnull().any()
-    finished.edit(SPEC, "num: 4", "num: 7")
-    finished.edit(SPEC, "chunk: {alpha: 2}", "chunk: {alpha: 7}")
-    done = finished.snakemake(CUBE)
-    assert done.returncode == 0, done.stderr
-    assert finished.computed() == [f"growth {alpha} {r}" for alpha in (0.1, 0.3, 0.5) for r in range(3)]
-    xr.testing.assert_identical(height(finished).sel(alpha=old.alpha).drop_attrs(), old.drop_attrs())
-    assert all(path.read_bytes() == content for path, content in before.items() if path.exists())
-
-    # Snakemake lists the files that the workflow does not need any more; docs/configuration.md shows the command.
-    listed = finished.snakemake("--list-untracked", "--config", "scale=paper")
-    stale = [line for line in listed.stdout.splitlines() if line.startswith("results/chunks/")]
-    assert stale
-    for path in stale:
-        (finished.folder / path).unlink()
-    assert finished.planned(CUBE) == []
 
 
 def test_a_variant_stands_beside_the_original(finished):
