@@ -10,8 +10,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from functools import cache
+from pathlib import Path
 
 
 @cache
@@ -20,13 +22,17 @@ def _server() -> tuple[subprocess.Popen, threading.Lock]:
     return subprocess.Popen([sys.executable, __file__], text=True, **pipes), threading.Lock()
 
 
-def call(arguments: list[str], **where) -> int:
-    """The exit status of Snakemake; `where` holds cwd, env, python and the files stdout and stderr."""
+def call(arguments: list[str], cwd: Path | str, env: dict[str, str], python: str) -> subprocess.CompletedProcess:
+    """Run Snakemake with `arguments` in the folder `cwd`; `python` is the interpreter that it takes for its own."""
     server, lock = _server()
-    with lock:
+    with tempfile.TemporaryDirectory() as folder, lock:
+        files = {name: Path(folder, name) for name in ("stdout", "stderr")}
+        where = {"cwd": str(cwd), "env": env, "python": python, **{name: str(file) for name, file in files.items()}}
         server.stdin.write(json.dumps({"arguments": arguments, **where}) + "\n")
         server.stdin.flush()
-        return int(server.stdout.readline())
+        status = int(server.stdout.readline())
+        texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
+    return subprocess.CompletedProcess(arguments, status, **texts)
 
 
 def _become(arguments: list[str], cwd: str, env: dict[str, str], python: str, stdout: str, stderr: str) -> None:

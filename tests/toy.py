@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,12 +224,7 @@ class Toy:
 
     def snakemake(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
         """Run Snakemake in the project."""
-        with tempfile.TemporaryDirectory() as folder:
-            files = {name: Path(folder, name) for name in ("stdout", "stderr")}
-            where = {"cwd": str(cwd or self.folder), "env": self.environment(**environment), "python": self.python}
-            status = snakemake_server.call(arguments, **where, **{name: str(file) for name, file in files.items()})
-            texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
-        return subprocess.CompletedProcess(arguments, status, **texts)
+        return snakemake_server.call(arguments, cwd or self.folder, self.environment(**environment), self.python)
 
     def planned(self, *arguments: str) -> list[str]:
         """The jobs that a dry run of Snakemake announces, by the first two words of their messages, sorted."""
