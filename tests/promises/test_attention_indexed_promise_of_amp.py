@@ -80,7 +80,9 @@ def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share, settles
     d = int(np.clip(8.0 / ratio, 32, 160))
     recovery = 1.0 if channel.equations is None else (1.0 if ratio >= 1 else ratio * (2.0 - ratio)) / channel.equations
     wanted = float(f"{max(share * recovery, 0.6 / d**2):.12g}")
-    solver = {"dimension": d, "max_iterations": 200, "tolerance": tolerance}
+    # With many tokens an iteration is slow, and one sequence is a part of the samples of recovery: no run converges.
+    iterations = 200 if model["tokens"] <= 16 else 50
+    solver = {"dimension": d, "max_iterations": iterations, "tolerance": tolerance}
     found = computed("matrix_amp", model, {"alpha": wanted}, solver=solver, replicas=4)
     alpha, ratio = float(found.realised_alpha.max()), float(found.realised_ratio.max())
     count, rank = alpha * d**2, ratio * d

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from toy import path_with
+from attention_limits.pipeline.experiment import load_experiment
+from toy import imported, path_with
 
 pytestmark = pytest.mark.slow
 
-CUBE = "results/cubes/toy/growth_curve.nc"
 # The queue is a folder: a job that has ended has a file with its exit status. The first job is killed.
 COMMANDS = {
     "qsub": """\
@@ -44,11 +44,13 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     ]
     # Options by name of rule reach the queue.
     arguments += ["--set-resources", "toy_counting:mem_mb=1400"]
-    done = toy.snakemake(*arguments, "--jobs", "1", CUBE, PATH=path, QUEUE=str(queue))
+    with imported(toy):
+        chunks = load_experiment(toy.folder / spec).chunk_paths("results")
+    done = toy.snakemake(*arguments, "--jobs", "1", *chunks, PATH=path, QUEUE=str(queue))
     assert done.returncode == 0, done.stderr
     submitted = (queue / "submitted").read_text().splitlines()
-    # Two chunks, one of them twice, and the cube.
-    assert len(submitted) == 4
+    # Two chunks, one of them twice.
+    assert len(submitted) == 3
     # Python and the script of the job lie in paths with a space.
     asked = [re.search(r"-pe smp (\d+ -l \S+) ", line)[1] for line in submitted]
     first, second = asked[:2]
@@ -58,5 +60,5 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     }
     assert plain[first] in asked
     assert second in (plain[first], *plain)
-    assert (toy.folder / CUBE).exists()
-    assert toy.planned(CUBE) == []
+    assert all((toy.folder / chunk).exists() for chunk in chunks)
+    assert toy.planned(*chunks) == []

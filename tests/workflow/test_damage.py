@@ -22,7 +22,7 @@ def flip(path):
     content = bytearray(path.read_bytes())
     with netCDF4.Dataset(path) as opened:
         before = opened["height"][:].tobytes()
-    for place in range(len(content) - 1, 0, -1):
+    for place in range(len(content) - 1, 0, -16):
         content[place] ^= 1
         path.write_bytes(content)
         try:
