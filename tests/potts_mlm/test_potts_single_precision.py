@@ -33,6 +33,7 @@ def test_product_of_lanes_is_a_matrix_product(rows, columns, terms):
 @pytest.mark.parametrize("count", [1, 16, 35])
 @pytest.mark.parametrize("attention", ["raw", "softmax"])
 @pytest.mark.parametrize(("sites", "colors"), [(2, 2), (7, 5), (20, 20)])
+@pytest.mark.slow
 def test_factored_attention(count, attention, sites, colors):
     rng = np.random.default_rng(2)
     sequences = rng.integers(0, colors, (count, sites)).astype(np.int8)
@@ -49,6 +50,7 @@ def test_factored_attention(count, attention, sites, colors):
 @pytest.mark.parametrize("mixing", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("softmax", [False, True])
 @pytest.mark.parametrize(("sites", "colors", "count"), [(3, 6, 5), (7, 5, 35)])
+@pytest.mark.slow
 def test_mixed_attention(mixing, softmax, sites, colors, count):
     rng = np.random.default_rng(3)
     sequences = rng.integers(0, colors, (count, sites)).astype(np.int8)

@@ -41,6 +41,7 @@ def test_parameters_out_of_range_are_refused(wrong):
         solve(CHANNEL, alpha, NODES, start, Settings(**wrong))
 
 
+@pytest.mark.slow
 def test_not_converging_is_reported():
     found = solve(CHANNEL, 0.5, NODES, 0.01, Settings(max_iterations=2))
     assert not found.converged

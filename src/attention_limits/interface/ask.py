@@ -29,9 +29,9 @@ def compute_command(
     """Compute one `estimator`; write the cube (`output`), a table (`csv`), a picture (`plot`), or print the table.
 
     `parameters` are keys of the model, the grid and the solver: `start:stop:num` and `first,second` are values of a grid key.
-    `data` are those of `compute`, `y` and `color` those of the picture. The rows of a printed table appear when their replicas
-    are computed; with `aggregate` the table has one row per point and appears at the end. Raises SpecError for every key and
-    value that is not allowed.
+    `replicas`, `seed`, `workers`, `data` and `results` (there `folder`) are those of `compute`, `y` and `color` those of the
+    picture. The rows of a printed table appear when their replicas are computed; with `aggregate` the table has one row per point
+    and appears at the end. Raises SpecError for every key and value that is not allowed.
     """
     from tqdm import tqdm
 
@@ -83,7 +83,7 @@ def compute_command(
 
 
 def thresholds_command(parameters: dict, family: str | None, replicas: int | None, seed: int) -> None:
-    """Print the thresholds of a link or a channel.
+    """Print the thresholds of a link or a channel; `family`, `replicas` and `seed` are those of `thresholds.found`.
 
     `parameters` are keys of the model and of the solver; without a channel the model is a link, by default deep_attention. A key
     that no specification has goes to the link or channel of a user's file. Raises SpecError for every key and value that is
@@ -113,9 +113,9 @@ def thresholds_command(parameters: dict, family: str | None, replicas: int | Non
 
 
 def export_command(cube: Path, csv: Path | None, parquet: Path | None, aggregate: bool) -> None:
-    """Write a cube as CSV or Parquet, one row per point and replica, or per point (`aggregate`).
+    """Write a `cube` as CSV or Parquet, one row per point and replica, or per point (`aggregate`).
 
-    The path "." is a file beside the cube. Without a file it prints the CSV.
+    `csv` and `parquet` are the files; the path "." is a file beside the cube. Without a file it prints the CSV.
     """
     from attention_limits.interface.compute import open as opened
     from attention_limits.interface.table import table, to_csv, write_parquet
@@ -132,7 +132,7 @@ def export_command(cube: Path, csv: Path | None, parquet: Path | None, aggregate
 
 
 def explore_command(cubes: list[Path], output: Path, project: Path) -> None:
-    """Write cubes as one offline page, with the figures and the published numbers of a `project`."""
+    """Write `cubes` as one offline page, the file `output`, with the figures and the published numbers of a `project`."""
     from attention_limits.interface.explorer import explore
 
     explore(cubes, output, project)
