@@ -16,7 +16,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
+.PHONY: run rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish archive docs schemas release-check clean
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
@@ -114,6 +114,10 @@ schemas: $(STAMP)
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS)
 	.venv/bin/python docs/estimators.py --run
+
+# After a run with FIGURES=all: one file with all cubes, their specifications and checksums, in the folder of the results.
+archive: $(STAMP)
+	.venv/bin/python docs/archive.py results $(SCALE)
 
 # Before a release: every other target, in a copy of the checkout in a path with a space; some hours.
 release-check: $(STAMP)
