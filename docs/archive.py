@@ -26,7 +26,7 @@ PAGE = """\
 point, with convergence flags. Attributes of a cube hold its whole specification (`spec`), the root seed, the versions of the
 packages that wrote it, and checksums. Attributes of a variable hold its symbol, its normalisation and its equation.
 
-Any NetCDF reader opens a cube, without attention-limits. In Python: `pip install xarray h5netcdf`, then
+Any NetCDF reader opens a cube, without attention-limits. In Python: `pip install xarray h5netcdf h5py`, then
 
     import xarray
     cube = xarray.open_dataset("cubes/{example}", engine="h5netcdf")
