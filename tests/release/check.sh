@@ -21,6 +21,7 @@ check report SCALE=smoke
 check explorer SCALE=smoke
 check run SCALE=smoke
 check publish SCALE=smoke
+check archive SCALE=smoke
 check docs
 check schemas
 check rerun SCALE=smoke RULE=smi_gamp

@@ -1,4 +1,7 @@
-"""Products of the tokens of a sequence, in the precision of the tokens; the sums are reordered to use vector registers."""
+"""Products of the tokens of a sequence, in the precision of the tokens; the sums are reordered to use vector registers.
+
+Derived: the products that matrix AMP needs of each sequence (see `sample_sums`).
+"""
 
 from attention_limits.numerics.compiled import njit
 
