@@ -8,6 +8,8 @@ import math
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.fast_math import exp
+from attention_limits.sequence_single_index.sgd_kernels import run
 
 # Losses of attention.
 FROBENIUS, HALF_SQUARE = 0, 1
@@ -18,7 +20,7 @@ TEACHER, POSITION, REST, FIELD, SQUARE, TEACHER_SQUARE, POSITION_SQUARE, CURVATU
 @njit(inline="always")
 def diagonal(x, y):
     """First diagonal entry of softmax(z z^T) for z = (x, y)."""
-    return 1.0 / (1.0 + math.exp(x * (y - x)))
+    return 1.0 / (1.0 + exp(x * (y - x)))
 
 
 @njit(inline="always")
@@ -66,6 +68,12 @@ def attention_update(state, draws, chi, parameters):
     norm = math.sqrt(new_e * new_e + new_m * new_m + new_rest * new_rest + eta * eta * square * chi[0])
     state[0], state[1] = new_e / norm, new_m / norm
     return state[0] ** 2 + state[1] ** 2
+
+
+@njit(nogil=True)
+def run_attention(state, source, parameters, work, law, schedule):
+    """`sgd_kernels.run` of `attention_update`, in the cache on disk."""
+    return run(attention_update, state, source, parameters, work, law, schedule)
 
 
 @njit(nogil=True)

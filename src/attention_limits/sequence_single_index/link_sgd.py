@@ -20,6 +20,7 @@ from attention_limits.sequence_single_index.geometry import gram_problem
 from attention_limits.sequence_single_index.link_files import gradient_problem, load_function, of_one_sequence
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.reduced_sgd import Run, run_update
+from attention_limits.sequence_single_index.sgd_kernels import run
 
 LOSSES = {
     "half_square": kernels.HALF_SQUARE,
@@ -190,7 +191,7 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
     parameters[0] = learning_rate / dimension
     parameters[1 : 1 + L * rank] = problem.components.ravel()
     return run_update(
-        compiled(problem)[0], state, generator, schedule, parameters=parameters, draws=(batch, L * (rank + 2)),
+        functools.partial(run, compiled(problem)[0]), state, generator, schedule, parameters=parameters, draws=(batch, L * (rank + 2)),
         freedom=dimension - 2 - rank, chi=L if problem.untied else 1,
     )  # fmt: skip
 

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.numerics.random_kernels import padded, random_state
 from attention_limits.sequence_single_index import attention_kernels
 from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.geometry import check_overlaps, fixed_attention
 
+# Steps whose random numbers are drawn at once.
+_BLOCK = 64
 LOSSES = {"frobenius": attention_kernels.FROBENIUS, "half_square": attention_kernels.HALF_SQUARE}
 
 
@@ -88,14 +91,15 @@ class Schedule:
     records: np.ndarray = ()
 
 
-def run_update(update, start, generator, schedule, *, parameters, draws, freedom, chi=1, halved=False) -> Run:
-    """A run of one update of `sgd_kernels` or `link_kernels`, whose words the keywords are.
+def run_update(run, start, generator, schedule, *, parameters, draws, freedom, chi=1, halved=False) -> Run:
+    """A run of one update of `sgd_kernels`, `attention_kernels` or `link_kernels`, whose words the keywords are.
 
     Parameters
     ----------
-    update : jitted function
+    run : jitted function
+        `sgd_kernels.run` of the update.
     start : array
-        Its state at the start.
+        The state of the update at the start.
     generator : numpy.random.Generator
     schedule : Schedule
     parameters : array
@@ -111,9 +115,15 @@ def run_update(update, start, generator, schedule, *, parameters, draws, freedom
     state = np.array(start, dtype=float)
     records = np.asarray(schedule.records, dtype=np.int64)
     trajectory = np.full((len(records), len(state)), np.nan)
-    step = kernels.run(
-        update, state, generator, np.array(parameters, dtype=float), np.empty(draws), np.empty(chi), float(freedom),
-        schedule.threshold, schedule.steps, schedule.stop, records, trajectory, halved,
+    numbers = _BLOCK * max(draws[0] * draws[1], chi)
+    work = (
+        np.empty(_BLOCK * draws[0] * draws[1]), np.empty(_BLOCK * chi), np.zeros(_BLOCK, dtype=np.int64),
+        np.empty(padded(numbers), dtype=np.uint64), np.empty(draws), np.empty(chi),
+    )  # fmt: skip
+    ends = float(schedule.threshold), int(schedule.steps), bool(schedule.stop)
+    step = run(
+        state, random_state(generator), np.array(parameters, dtype=float), work, (float(freedom), halved),
+        (*ends, records, trajectory),
     )  # fmt: skip
     return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
 
@@ -127,7 +137,7 @@ def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) 
     # relu passes half of the sequences: a run with single sequences counts the others and does not draw them.
     single = batch == 1
     return run_update(
-        kernels.tied_active_update if single else kernels.tied_update, [start], generator, schedule,
+        kernels.run_tied_active if single else kernels.run_tied, [start], generator, schedule,
         parameters=[learning_rate / dimension], draws=(batch, tokens + 1), freedom=dimension - 2, halved=single,
     )  # fmt: skip
 
@@ -137,7 +147,7 @@ def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
     return run_update(
-        kernels.untied_active_update, state, generator, schedule, parameters=[learning_rate / dimension],
+        kernels.run_untied_active, state, generator, schedule, parameters=[learning_rate / dimension],
         draws=(1, 2 * tokens), chi=tokens, freedom=dimension - 2, halved=True,
     )  # fmt: skip
 
@@ -155,7 +165,7 @@ def attention(problem, dimension, learning_rate, start, schedule, generator, bat
     check_overlaps(*start)
     parameters = [learning_rate / dimension, *problem.numbers]
     return run_update(
-        attention_kernels.attention_update, start, generator, schedule, parameters=parameters, draws=(batch, 6),
+        attention_kernels.run_attention, start, generator, schedule, parameters=parameters, draws=(batch, 6),
         freedom=dimension - 3,
     )  # fmt: skip
 
@@ -164,7 +174,7 @@ def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, ge
     """Student and target L^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
     check_overlaps(0.0, start)
     return run_update(
-        kernels.hermite_update, [start], generator, schedule, parameters=[learning_rate / dimension, order],
+        kernels.run_hermite, [start], generator, schedule, parameters=[learning_rate / dimension, order],
         draws=(batch, 2 * tokens), freedom=dimension - 2,
     )  # fmt: skip
 

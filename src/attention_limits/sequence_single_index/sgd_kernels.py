@@ -12,6 +12,7 @@ freedom, and `parameters` starts with eta = learning_rate / d. `attention_kernel
 import math
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.random_kernels import fill_chi_squares, fill_normals, fill_waits
 
 
 @njit(nogil=True)
@@ -42,36 +43,47 @@ def tied_update(state, draws, chi, parameters):
     return abs(state[0])
 
 
+@njit(inline="always")
+def _untied(state, draws, chi, parameters, reflect):
+    tokens = len(state) // 2
+    y, h = 0.0, 0.0
+    for l in range(tokens):  # noqa: E741
+        star, xi, m = draws[0, l], draws[0, tokens + l], state[l]
+        field = m * star + math.sqrt(max(0.0, state[tokens + l] - m * m)) * xi
+        y += star * star - 1.0
+        h += field
+        # The place of xi now holds the field of the token, that of chi its squared norm.
+        chi[l] += star * star + xi * xi
+        draws[0, tokens + l] = field
+    sign = 1.0
+    if reflect and h < 0.0:
+        sign, h = -1.0, -h
+    if h > 0.0:
+        kappa = -2.0 * sign * parameters[0] * (y * math.sqrt(0.5) - h / math.sqrt(tokens)) / math.sqrt(tokens)
+        norm = 0.0
+        for l in range(tokens):  # noqa: E741
+            state[l] -= kappa * draws[0, l]
+            state[tokens + l] += kappa * (kappa * chi[l] - 2.0 * draws[0, tokens + l])
+            norm += state[tokens + l]
+        scale = tokens / norm
+        root = math.sqrt(scale)
+        for l in range(tokens):  # noqa: E741
+            state[l] *= root
+            state[tokens + l] *= scale
+    total = 0.0
+    for l in range(tokens):  # noqa: E741
+        total += state[l] * state[l]
+    return math.sqrt(total / tokens)
+
+
 @njit(nogil=True)
 def untied_update(state, draws, chi, parameters):
     """As `tied_update`, each token with its own weights, all normalised together; batch 1.
 
     state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws[0] = (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
+    Overwrites draws and chi.
     """
-    tokens = len(state) // 2
-    y, h = 0.0, 0.0
-    for l in range(tokens):  # noqa: E741
-        star = draws[0, l]
-        y += star * star - 1.0
-        h += state[l] * star + math.sqrt(max(0.0, state[tokens + l] - state[l] ** 2)) * draws[0, tokens + l]
-    h /= math.sqrt(tokens)
-    total = 0.0
-    if h > 0.0:
-        kappa = -2.0 * parameters[0] * (y * math.sqrt(0.5) - h) / math.sqrt(tokens)
-        norm = 0.0
-        for l in range(tokens):  # noqa: E741
-            star, xi, m = draws[0, l], draws[0, tokens + l], state[l]
-            field = m * star + math.sqrt(max(0.0, state[tokens + l] - m * m)) * xi
-            state[l] = m - kappa * star
-            state[tokens + l] += -2.0 * kappa * field + kappa * kappa * (star * star + xi * xi + chi[l])
-            norm += state[tokens + l]
-        scale = norm / tokens
-        for l in range(tokens):  # noqa: E741
-            state[l] /= math.sqrt(scale)
-            state[tokens + l] /= scale
-    for l in range(tokens):  # noqa: E741
-        total += state[l] ** 2
-    return math.sqrt(total / tokens)
+    return _untied(state, draws, chi, parameters, False)
 
 
 @njit(nogil=True)
@@ -89,21 +101,16 @@ def tied_active_update(state, draws, chi, parameters):
 @njit(nogil=True)
 def untied_active_update(state, draws, chi, parameters):
     """`untied_update` of one sequence on which the student acts, as `tied_active_update`."""
-    tokens, h = len(state) // 2, 0.0
-    for l in range(tokens):  # noqa: E741
-        h += state[l] * draws[0, l] + math.sqrt(max(0.0, state[tokens + l] - state[l] ** 2)) * draws[0, tokens + l]
-    if h < 0.0:
-        draws[0] *= -1.0
-    return untied_update(state, draws, chi, parameters)
+    return _untied(state, draws, chi, parameters, True)
 
 
 @njit(inline="always")
 def hermite_and_slope(order, x):
-    """h_order(x), the normalised Hermite polynomial, and its derivative sqrt(order) h_(order-1)(x)."""
+    """He_order(x), the Hermite polynomial, and its derivative order He_(order-1)(x)."""
     before, here = 0.0, 1.0
     for k in range(order):
-        before, here = here, (x * here - math.sqrt(k) * before) / math.sqrt(k + 1.0)
-    return here, math.sqrt(order) * before
+        before, here = here, x * here - k * before
+    return here, order * before
 
 
 @njit(nogil=True)
@@ -116,20 +123,25 @@ def hermite_update(state, draws, chi, parameters):
     batch, tokens = draws.shape[0], draws.shape[1] // 2
     m = state[0]
     rest = math.sqrt(max(0.0, 1.0 - m * m))
+    # h_k = He_k / sqrt(k!) enters twice.
+    factor = 1.0 / tokens
+    for k in range(2, order + 1):
+        factor /= k
     along, across, square = 0.0, 0.0, 0.0
     for b in range(batch):
-        miss = 0.0
+        # Sums over the tokens of the miss y - f and, with the derivative, of the gradient.
+        miss, slope_along, slope_across, slope_square = 0.0, 0.0, 0.0, 0.0
         for l in range(tokens):  # noqa: E741
             a, xi = draws[b, l], draws[b, tokens + l]
-            miss += hermite_and_slope(order, a)[0] - hermite_and_slope(order, m * a + rest * xi)[0]
-        # Residual y - f times the L^-1/2 of the derivative.
-        miss /= tokens
-        for l in range(tokens):  # noqa: E741
-            a, xi = draws[b, l], draws[b, tokens + l]
-            D = -miss * hermite_and_slope(order, m * a + rest * xi)[1]
-            along += D * a
-            across += D * xi
-            square += D * D
+            value, slope = hermite_and_slope(order, m * a + rest * xi)
+            miss += hermite_and_slope(order, a)[0] - value
+            slope_along += slope * a
+            slope_across += slope * xi
+            slope_square += slope * slope
+        miss *= -factor
+        along += miss * slope_along
+        across += miss * slope_across
+        square += miss * miss * slope_square
     eta /= batch
     new_m, new_rest = m - eta * along, rest - eta * across
     state[0] = new_m / math.sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * chi[0])
@@ -137,7 +149,7 @@ def hermite_update(state, draws, chi, parameters):
 
 
 @njit(nogil=True)
-def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, stop, records, trajectory, halved):
+def run(update, state, source, parameters, work, law, schedule):
     """SGD steps until the steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
 
     Parameters
@@ -145,47 +157,52 @@ def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, s
     update : one of the update functions above
     state : array
         Start; overwritten with the end.
-    rng : numpy.random.Generator
+    source : array
+        Of `random_kernels.random_state`.
     parameters : array
         Those of `update`; the first is eta.
-    draws, chi : arrays
-        Work space in the shapes that `update` reads.
-    freedom : float
-        Degrees of freedom of each chi^2.
-    threshold : float
-        Of the result of `update`.
-    steps : int
-        Longest run.
-    stop : bool
-        End the run at the threshold.
-    records : array of int
-        Increasing steps after which the state is stored.
-    trajectory : array (records, len(state)), written
-    halved : bool
-        Half of the steps, each with probability 1/2, change nothing: they are counted, and `update` is that of the others.
+    work : (draws, chi, waits, bits)
+        Work space for the random numbers of a block of steps: arrays (block, batch, width), (block, n), (block,) of integers,
+        and bits for the largest of them.
+    law : (freedom, halved)
+        Degrees of freedom of each chi^2. If `halved`, half of the steps, each with probability 1/2, change nothing: they are
+        counted, and `update` is that of the others.
+    schedule : (threshold, steps, stop, records, trajectory)
+        Threshold of the result of `update`; the longest run; whether the run ends at the threshold; increasing steps after which
+        the state is stored; array (records, len(state)), written.
 
     Returns
     -------
     int
         The step at which the threshold was first exceeded, 0 if it was not.
     """
-    escaped, row, step = 0, 0, 0
+    all_draws, all_chi, waits, bits, draws, chi = work
+    freedom, halved = law
+    threshold, steps, stop, records, trajectory = schedule
+    block = len(waits)
+    escaped, row, step, at = 0, 0, 0, block
     while True:
-        step += 1
-        if halved:
-            # Steps in a row that change nothing: k with probability 2^-(k + 1).
-            step += int(rng.standard_exponential() / math.log(2.0))
+        if at == block:
+            fill_normals(source, bits, all_draws)
+            fill_chi_squares(source, bits, freedom, all_chi)
+            if halved:
+                fill_waits(source, bits, waits)
+            at = 0
+        step += 1 + waits[at]
         while row < len(records) and records[row] < min(step, steps + 1):
             trajectory[row] = state
             row += 1
         if step > steps:
             break
+        # Copies: a view of a row would cost more than a step.
+        width = draws.shape[1]
         for b in range(draws.shape[0]):
-            for i in range(draws.shape[1]):
-                draws[b, i] = rng.standard_normal()
+            for i in range(width):
+                draws[b, i] = all_draws[(at * draws.shape[0] + b) * width + i]
         for i in range(len(chi)):
-            chi[i] = 2.0 * rng.standard_gamma(0.5 * freedom)
+            chi[i] = all_chi[at * len(chi) + i]
         learnt = update(state, draws, chi, parameters)
+        at += 1
         if escaped == 0 and learnt > threshold:
             escaped = step
             if stop:
@@ -194,3 +211,30 @@ def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, s
                     trajectory[row] = state
                 break
     return escaped
+
+
+# `run` of each update, compiled once: the cache on disk keeps no call with a compiled function as argument.
+
+
+@njit(nogil=True)
+def run_tied(state, source, parameters, work, law, schedule):
+    """`run` of `tied_update`."""
+    return run(tied_update, state, source, parameters, work, law, schedule)
+
+
+@njit(nogil=True)
+def run_tied_active(state, source, parameters, work, law, schedule):
+    """`run` of `tied_active_update`."""
+    return run(tied_active_update, state, source, parameters, work, law, schedule)
+
+
+@njit(nogil=True)
+def run_untied_active(state, source, parameters, work, law, schedule):
+    """`run` of `untied_active_update`."""
+    return run(untied_active_update, state, source, parameters, work, law, schedule)
+
+
+@njit(nogil=True)
+def run_hermite(state, source, parameters, work, law, schedule):
+    """`run` of `hermite_update`."""
+    return run(hermite_update, state, source, parameters, work, law, schedule)
