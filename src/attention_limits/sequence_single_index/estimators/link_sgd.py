@@ -54,9 +54,10 @@ def run(spec, streams):
         dimension = int(point["dimension"])
         return dimension, rate_of(model, dimension), start_of(problem, model, dimension)
 
-    def simulate(point, schedule, generator):
+    def simulate(point, schedule, generators):
         dimension, rate, start = settings(point)
-        return link_sgd.simulate(problem, dimension, rate, start, schedule, generator, batch)
+        numbers = problem, dimension, rate, start, schedule
+        return [link_sgd.simulate(*numbers, generator, batch) for generator in generators]
 
     def size(which):
         return lambda state: np.sqrt(np.mean(link_sgd.overlaps(problem, state)[which] ** 2, axis=-1))
