@@ -82,7 +82,12 @@ def _overloaded(function, implementation, of_numbers=None):
     return function
 
 
-for _operator, _name in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv")):
+for _operator, _name in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
     _overloaded(_operator, _binary(lambda builder, x, y, name=_name: getattr(builder, name)(x, y)))
 
 

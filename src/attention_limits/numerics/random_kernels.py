@@ -92,7 +92,7 @@ def _place(bits):
 
 @njit(nogil=True)
 def _beside(state, layer, share):
-    """A standard normal number where the ziggurat has drawn a `share` (-1, 1) of the width of a `layer`, not inside the next one."""
+    """A standard normal number, where the ziggurat has drawn the `share` in (-1, 1) of the width of a `layer`."""
     while True:
         x = share * _EDGES[layer]
         if abs(share) < _INNER[layer]:

@@ -63,5 +63,3 @@ def run(update, state, source, parameters, work, freedom, schedule):
                     trajectory[row] = state
                 break
     return escaped
-
-

@@ -6,11 +6,11 @@ norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overla
 
 A step waits for a square root, a division and an exponential in turn. Eight replicas at once fill the time: every array ends
 with the axis of the lanes (`numerics.double_lanes`), and no number of a lane depends on another lane. An update takes
-(state, draws, chi, at, parameters, learnt): `state` (n, lanes) changes in place. `draws` holds standard normals, for each step
-`width` rows for each of the `batch` sequences, and `chi` chi^2 draws with d minus the dimension of the span degrees of freedom; the
-rows of the step number `at` are read. `parameters` starts with eta = learning_rate / d and the batch. The first row of `learnt`
-(1 + n, lanes) becomes the numbers that a run compares with its threshold, the others are work space. `attention_kernels` holds
-the update of the attention student, and `link_run_kernels` the loop for students that a user gives.
+(state, draws, chi, at, parameters, learnt): `state` (n, lanes) changes in place. `draws` holds standard normals, the same number
+of rows for each sequence of each step, and `chi` chi^2 draws with d minus the dimension of the span degrees of freedom; an
+update reads the rows of the step number `at`. `parameters` starts with eta = learning_rate / d and the batch. The first row of
+`learnt` (1 + n, lanes) becomes the numbers that a run compares with its threshold, the others are work space.
+`attention_kernels` holds the update of the attention student, and `link_run_kernels` the loop for students of a user.
 """
 
 import math
@@ -178,7 +178,8 @@ def run_lanes(update, start, sources, parameters, work, law, schedule, found):
 
     Parameters
     ----------
-    update : one of the update functions above
+    update : jitted function
+        One of the updates above.
     start : array (n,)
         Of every replica.
     sources : array (replicas, 4, LANES)
@@ -192,8 +193,8 @@ def run_lanes(update, start, sources, parameters, work, law, schedule, found):
         Degrees of freedom of each chi^2. If `halved`, half of the steps, each with probability 1/2, change nothing: they are
         counted, and `update` is that of the others.
     schedule : (threshold, steps, stop, records)
-        Threshold of the result of `update`; the longest run; whether a run ends at the threshold; increasing steps after which the
-        state is stored.
+        Threshold of the result of `update`; the longest run; whether a run ends at the threshold; increasing steps after which
+        the state is stored.
     found : (escaped, states, trajectories)
         Results, written: the step at which the threshold was first exceeded, 0 if it was not (replicas,); the state at the end
         (replicas, n); the states after the recorded steps (replicas, records, n).
