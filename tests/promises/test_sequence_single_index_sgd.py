@@ -23,7 +23,8 @@ def few(**keys):
 
 
 def same_law(found, expected):
-    assert stats.ks_2samp(np.ravel(found), np.ravel(expected)).pvalue > 1e-7
+    # A step without gradient leaves an overlap as it is, or changes its last bits: that is no difference in law.
+    assert stats.ks_2samp(np.round(np.ravel(found), 13), np.round(np.ravel(expected), 13)).pvalue > 1e-7
 
 
 def follows(found, overlaps, threshold, steps):

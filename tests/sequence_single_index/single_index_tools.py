@@ -3,6 +3,7 @@
 import numpy as np
 import yaml
 
+from attention_limits.numerics.double_lanes import WIDTH
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
@@ -13,6 +14,31 @@ def rng(seed):
     return np.random.Generator(np.random.SFC64(seed))
 
 
+def rngs(count):
+    """Generators with the seeds 0 ... count - 1, one for each run."""
+    return [rng(seed) for seed in range(count)]
+
+
+def lanes_of(array):
+    """`array` with a last axis of eight equal lanes."""
+    return np.repeat(np.asarray(array, dtype=float)[..., None], WIDTH, axis=-1)
+
+
+def lane_update(update):
+    """(state (n,), draws (batch, width), chi, parameters) -> None: one step of an `update` of lanes, with equal lanes."""
+
+    def one(state, draws, chi, parameters):
+        states, learnt = lanes_of(state), lanes_of(np.zeros(1 + len(state)))
+        # The rows of another step, which must not be read, come first.
+        rows = [lanes_of(np.concatenate([np.full(np.size(x), np.nan), np.ravel(x)])) for x in (draws, chi)]
+        numbers = np.array([parameters[0], len(draws), *parameters[1:]], dtype=float)
+        update(states, *rows, 1, numbers, learnt)
+        assert np.all(states == states[:, :1])
+        state[:] = states[:, 0]
+
+    return one
+
+
 def attention_nodes(seed, count=2**15):
     return gaussian_nodes(4, count, np.random.default_rng(seed))
 
@@ -20,7 +46,7 @@ def attention_nodes(seed, count=2**15):
 def one_step(simulate, start, dimension, runs):
     """Mean change of the state per step times d, over single steps from the same state; array (runs, n)."""
     schedule = Schedule(1, threshold=2.0)
-    return dimension * np.array([simulate(schedule, rng(seed)).state - start for seed in range(runs)])
+    return dimension * np.array([run.state - start for run in simulate(schedule, rngs(runs))])
 
 
 def he(k, z):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from single_index_tools import attention_nodes, rng
+from single_index_tools import attention_nodes, rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index import attention_exit, attention_flow, reduced_sgd
@@ -40,7 +40,7 @@ def test_what_is_learnt_is_the_exit_continued_by_the_flow(omega, loss, rate, d, 
     """
     expected, error = semantic_theory(omega, loss, rate, d)
     schedule, problem = Schedule(10**8, threshold=0.5), reduced_sgd.AttentionProblem(1.0, omega, loss)
-    ends = [reduced_sgd.attention(problem, d, rate, (0, 0), schedule, rng(seed)) for seed in range(runs)]
+    ends = reduced_sgd.attention(problem, d, rate, (0, 0), schedule, rngs(runs))
     wins = sum(abs(run.state[1]) > abs(run.state[0]) for run in ends)
     closest = np.clip(wins / runs, expected - 4 * error, min(1.0, expected + 4 * error))
     assert stats.binomtest(wins, runs, closest).pvalue > 1e-4
@@ -56,9 +56,7 @@ def test_mean_escape_step_is_that_of_runs(batch):
     field = attention_exit.flow_field(theory, problem, rate, threshold, attention_nodes(0, 2**12), batch)
     expected = attention_exit.mean_escape_step(theory, field, rate, d, threshold)
     schedule = Schedule(10**8, threshold)
-    steps = [
-        reduced_sgd.attention(problem, d, rate, (0, 0), schedule, rng(seed), batch).escape_step for seed in range(64)
-    ]
+    steps = [run.escape_step for run in reduced_sgd.attention(problem, d, rate, (0, 0), schedule, rngs(64), batch)]
     assert abs(np.mean(steps) - expected) < 4 * np.std(steps, ddof=1) / 8 + 0.05 * expected
     # The Gaussian process alone escapes earlier: the loss flattens away from the start.
     assert theory.escape_step(rate, d, threshold) < 0.9 * expected

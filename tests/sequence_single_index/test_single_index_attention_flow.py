@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from single_index_tools import attention_nodes, one_step, rng
+from single_index_tools import attention_nodes, one_step, rngs
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
@@ -50,7 +50,7 @@ def test_linear_theory_predicts_the_spread_of_short_runs():
     problem = AttentionProblem(1.0, 0.6, "frobenius")
     theory = attention_flow.linear_theory(problem, attention_nodes(0))
     schedule = Schedule(steps, threshold=2.0)
-    ends = [attention(problem, d, rate, (0, 0), schedule, rng(seed)).state for seed in range(400)]
+    ends = [run.state for run in attention(problem, d, rate, (0, 0), schedule, rngs(400))]
     expected = theory.variance(rate, d, steps)
     assert_mean(np.square(ends), expected, allowance=0.05 * expected)
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from single_index_tools import one_step, rng
+from single_index_tools import one_step, rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index import flow, reduced_sgd
@@ -37,7 +37,7 @@ def test_runs_approach_the_flow_as_d_grows():
     (end,) = flow.integrate(lambda m: flow.tied_drift(m, rate, 2), 0.3, np.array([tau]))[-1]
     for d in (250, 4000):
         schedule = Schedule(int(tau * d), threshold=2.0)
-        runs = np.array([reduced_sgd.tied(2, d, rate, 0.3, schedule, rng(seed)).state[0] for seed in range(64)])
+        runs = np.array([run.state[0] for run in reduced_sgd.tied(2, d, rate, 0.3, schedule, rngs(64))])
         # The second-order term of the expansion in 1/d has coefficients of order one times tau.
         assert_mean(runs, end, allowance=tau / d)
         spreads.append(runs.std(ddof=1))
@@ -49,7 +49,7 @@ def test_untied_student_follows_the_tied_flow_slowed_by_the_tokens():
     times = np.array([10.0])
     (end,) = flow.integrate(lambda m: flow.tied_drift(m, rate, tokens) / tokens, 0.3, times)[-1]
     schedule = Schedule(int(times[-1] * d), threshold=2.0)
-    runs = [reduced_sgd.untied(tokens, d, rate, 0.3, schedule, rng(seed)).state[:tokens].mean() for seed in range(48)]
+    runs = [run.state[:tokens].mean() for run in reduced_sgd.untied(tokens, d, rate, 0.3, schedule, rngs(48))]
     assert_mean(np.array(runs), end, allowance=times[-1] / d)
 
 
@@ -85,7 +85,7 @@ def test_runs_escape_when_the_flow_does(order, d, rate):
     """
     expected = d * flow.escape_time(lambda m: flow.hermite_drift(m, order, rate, 2), d**-0.5, 0.5)
     schedule = Schedule(int(50 * expected), threshold=0.5)
-    runs = [reduced_sgd.matched_hermite(order, 2, d, rate, d**-0.5, schedule, rng(seed)) for seed in range(16)]
+    runs = reduced_sgd.matched_hermite(order, 2, d, rate, d**-0.5, schedule, rngs(16))
     assert all(run.escaped for run in runs)
     steps = np.log([run.escape_step / expected for run in runs])
     assert_mean(steps, 0.0, allowance=np.log(2))
@@ -126,7 +126,7 @@ def test_gain_of_the_figure_is_no_pure_power():
     )
     schedule = Schedule(10**7, threshold=2 / np.sqrt(1000))
     start = reduced_sgd.overlapped_start(1000)
-    runs = [reduced_sgd.tied(8, 1000, 8e-3, start, schedule, rng(seed)) for seed in range(96)]
+    runs = reduced_sgd.tied(8, 1000, 8e-3, start, schedule, rngs(96))
     steps, slow = np.array([run.escape_step for run in runs], dtype=float), 4_744_192.0
     expected = slow / 60.398
     assert_mean(steps, expected, allowance=0.05 * expected, error=67_800 / slow * expected)

@@ -10,7 +10,7 @@ from agreement import assert_mean
 from attention_limits.numerics.hermite import gauss_hermite
 from attention_limits.sequence_single_index import flow, link_sgd, sequence_functions
 from attention_limits.sequence_single_index.attention_tables import attention_derivatives
-from attention_limits.sequence_single_index.link_flow import LinkFlow, flow_nodes, with_error
+from attention_limits.sequence_single_index.link_flow import LinkFlow, flow_nodes, flows, with_error
 from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
@@ -49,7 +49,7 @@ def test_drift_of_polynomials_is_exact():
     assert path[1, 0] == pytest.approx(0.5, rel=1e-3)
     assert slow.escape_time([0.6], 0.25) == 0.0
     # Noise wins at this learning rate: the flow returns to zero.
-    assert LinkFlow(HERMITE, 3.0, flow_nodes(HERMITE)).escape_time([0.1], 0.25, longest=1e3) == np.inf
+    assert LinkFlow(HERMITE, 3.0, flow_nodes(HERMITE)).escape_time([0.1], 0.25) == np.inf
 
 
 def mean_tanh(z):
@@ -73,7 +73,7 @@ def test_drift_of_attention_is_that_of_the_tables():
     """-gamma (R' - (R' . x) x) at a small gamma; the series of the tables against a grid, within its error."""
     rate = 1e-6
     for x in ([0.0, 0.1], [0.3, 0.4], [0.6, -0.2]):
-        drift, error = with_error(ATTENTION, rate, lambda each, x=x: each.drift(x) / rate, [])
+        drift, error = with_error(flows(ATTENTION, rate, []), lambda each, x=x: each.drift(x) / rate)
         gradient, _ = attention_derivatives(1.0, 0.6, *x)
         np.testing.assert_allclose(
             drift, -(gradient - (gradient @ x) * np.array(x)), rtol=0, atol=np.max(3 * error) + 1e-5
@@ -98,6 +98,18 @@ def test_drift_and_diffusion_are_those_of_single_steps():
     assert_mean(centred[:, :, None] * centred[:, None, :], pairs.diffusion(x), allowance=1e-3 * np.max(expected))
 
 
+def test_moments_serve_all_learning_rates():
+    """A flow that shares the moments of another one has the drift and the diffusion of its own learning rate and batch."""
+    x, nodes = np.array([0.3, -0.2, 0.4]), flow_nodes(GATE)
+    fast = LinkFlow(GATE, 0.5, nodes)
+    fast.drift(x)
+    shared, fresh = fast.at(0.1, batch=3), LinkFlow(GATE, 0.1, nodes, batch=3)
+    assert shared.moments is fast.moments
+    np.testing.assert_allclose(shared.drift(x), fresh.drift(x), rtol=1e-12)
+    np.testing.assert_allclose(shared.diffusion(x), fresh.diffusion(x), rtol=1e-12)
+    assert np.max(np.abs(shared.drift(x) - fast.drift(x))) > 1e-3
+
+
 def test_runs_at_large_dimension_follow_the_flow():
     """Ten runs at d = 3e5 from (0, 0, 0.4): the mean within 4 standard errors of the path, and those below 0.01."""
     d, rate = 300_000, 0.5
@@ -114,7 +126,7 @@ def test_runs_at_large_dimension_follow_the_flow():
 def test_more_than_two_tokens_have_sobol_nodes():
     problem = LinkProblem(sequence_functions.hermite_sum(2, (0.5,) * 3, 0.0), sequence_functions.relu_sum, 3, "square")
     # Weights 1/2 in place of 1/sqrt(2): the target, and the part of the drift with it, are smaller by sqrt(2); at order gamma.
-    gentle, small = with_error(problem, 1e-6, lambda each: each.drift([0.3]) / 1e-6, rng(0).spawn(4))
+    gentle, small = with_error(flows(problem, 1e-6, rng(0).spawn(4)), lambda each: each.drift([0.3]) / 1e-6)
     assert abs(gentle[0] - flow.FEED_FORWARD_SLOPE / np.sqrt(2) * 0.3 * (1 - 0.09)) < 6 * small[0] + 1e-4
     assert small[0] < 0.02
     with pytest.raises(ValueError, match="Sobol"):

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from single_index_tools import rng
+from single_index_tools import lane_update, rng
 
 from attention_limits.sequence_single_index import attention_kernels, full_sgd, link_sgd, sequence_functions
 from attention_limits.sequence_single_index import links as batch_links
@@ -184,7 +184,7 @@ FAST = {
         LinkProblem(ATTENTION, sequence_functions.full_attention, 2, "frobenius", alternating(2)),
         attention_kernels.attention_update, [RATE / D, 0.6, float(fixed_attention(1.0)), attention_kernels.FROBENIUS], [0.2, 0.3],
     ),
-    "hermite": (LinkProblem(HERMITE, HERMITE, 2), kernels.hermite_update, [RATE / D, 3.0], [0.3]),
+    "hermite": (LinkProblem(HERMITE, HERMITE, 2), kernels.hermite_update, [RATE / D, 2, 3], [0.3]),
 }  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def test_fast_students_are_instances(name):
     for _ in range(100):
         draws, chi = generator.standard_normal((1, L * (rank + 2))), 2 * generator.standard_gamma(0.5 * D, L)
         update(one, draws, chi, general)
-        fast(other, draws, chi, np.array(numbers, dtype=float))
+        lane_update(fast)(other, draws, chi[: L if problem.untied else 1], numbers)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
     assert np.abs(one - start).max() > 1e-2
 
@@ -213,7 +213,7 @@ def test_tied_feed_forward_student_is_an_instance():
         update(one, draws, chi, general)
         pooled = np.array([[*draws[0, :3], draws[0, 3:].sum() / math.sqrt(3)]])
         # Of the rests of three tokens one combination is pooled; the two others carry no gradient.
-        kernels.tied_update(other, pooled, chi, np.array([RATE / D]))
+        lane_update(kernels.tied_update)(other, pooled, chi, [RATE / D, 3])
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 

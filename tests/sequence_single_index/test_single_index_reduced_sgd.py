@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from single_index_tools import rng
+from single_index_tools import lane_update, rng, rngs
 
 from attention_limits.sequence_single_index import full_sgd, reduced_sgd
 from attention_limits.sequence_single_index import sgd_kernels as kernels
@@ -43,7 +43,7 @@ def attention(loss):
 
 
 PARAMETERS = {
-    kernels.tied_update: [RATE / DIMENSION],
+    kernels.tied_update: [RATE / DIMENSION, 3],
     kernels.untied_update: [RATE / DIMENSION],
     attention_update: [RATE / DIMENSION, 0.6, float(fixed_attention(1.0))],
 }
@@ -80,12 +80,12 @@ def test_same_tokens_give_the_same_path(case):
     make, update, more, batch = CASES[case]
     model, tokens = make()
     parameters = np.array([*PARAMETERS[update], *more], dtype=float)
-    generator, state = rng(7), model.state()
+    generator, state, step = rng(7), model.state(), lane_update(update)
     moved = 0.0
     for _ in range(300):
         before = state.copy()
         draws, chi = model.step(generator.standard_normal((batch, tokens, DIMENSION)))
-        update(state, np.ascontiguousarray(draws), chi, parameters)
+        step(state, draws, chi, parameters)
         moved += np.abs(state - before).sum()
         np.testing.assert_allclose(state, model.state(), rtol=0, atol=1e-12)
     assert moved > 0.1
@@ -120,15 +120,15 @@ def test_full_step_descends_the_autodiff_gradient(case):
 
 
 def reduced_laws(schedule):
-    """Overlaps at the end of a reduced run from the starts below, by case."""
+    """Runs of the reduced law with the Generators g, from the starts below, by case."""
 
     def law(loss, g):
         problem = reduced_sgd.AttentionProblem(1.0, 0.6, loss)
-        return reduced_sgd.attention(problem, DIMENSION, RATE, (0.2, 0.3), schedule, g).state
+        return reduced_sgd.attention(problem, DIMENSION, RATE, (0.2, 0.3), schedule, g)
 
     return {
-        "tied": lambda g: reduced_sgd.tied(3, DIMENSION, RATE, 0.3, schedule, g).state,
-        "untied": lambda g: reduced_sgd.untied(3, DIMENSION, RATE, 0.3, schedule, g).state[:3].mean(keepdims=True),
+        "tied": lambda g: reduced_sgd.tied(3, DIMENSION, RATE, 0.3, schedule, g),
+        "untied": lambda g: reduced_sgd.untied(3, DIMENSION, RATE, 0.3, schedule, g),
         "frobenius": lambda g: law("frobenius", g),
         "half square": lambda g: law("half_square", g),
     }
@@ -146,9 +146,11 @@ def test_reduced_and_full_agree_in_distribution(case):
             rest /= np.linalg.norm(rest, axis=1)[:, None]
             model.students = 0.3 * model.teacher + np.sqrt(1 - 0.3**2) * rest
         end = full_sgd.simulate(model, steps, rng(1000 + seed), tokens)[-1]
-        full.append(end[:3].mean(keepdims=True) if case == "untied" else end)
+        full.append(end)
     law = reduced_laws(Schedule(steps, threshold=2.0))[case]
-    full, reduced = np.array(full), np.array([law(rng(5000 + seed)) for seed in range(4000)])
+    full, reduced = np.array(full), np.array([run.state for run in law([rng(5000 + seed) for seed in range(4000)])])
+    if case == "untied":
+        full, reduced = (states[:, :3].mean(axis=1, keepdims=True) for states in (full, reduced))
     assert full.shape[1] == reduced.shape[1] > 0
     for one, other in zip(full.T, reduced.T, strict=True):
         assert np.std(one) > 1e-3
@@ -156,10 +158,28 @@ def test_reduced_and_full_agree_in_distribution(case):
 
 
 def test_unescaped_runs_are_censored_at_their_length():
-    run = reduced_sgd.tied(2, 1000, 1e-3, 0.03, Schedule(500, threshold=0.9, records=[0, 250, 500]), rng(0))
+    (run,) = reduced_sgd.tied(2, 1000, 1e-3, 0.03, Schedule(500, threshold=0.9, records=[0, 250, 500]), [rng(0)])
     assert (run.escaped, run.escape_step) == (False, 500)
     assert run.trajectory[0, 0] == 0.03
     assert run.trajectory[-1, 0] == run.state[0]
-    stopped = reduced_sgd.tied(2, 100, 0.1, 0.3, Schedule(10**6, threshold=0.5, records=[0, 10**6]), rng(0))
+    (stopped,) = reduced_sgd.tied(2, 100, 0.1, 0.3, Schedule(10**6, threshold=0.5, records=[0, 10**6]), [rng(0)])
     assert stopped.escaped
     assert np.isnan(stopped.trajectory[1, 0])
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_a_run_does_not_depend_on_the_others(stop):
+    """Twenty runs side by side, of different lengths, have the bytes of each of them alone: states, records, escape steps."""
+    schedule = Schedule(3000, threshold=0.5, stop=stop, records=[0, 1, 100, 3000])
+    laws = reduced_laws(schedule) | {
+        "hermite": lambda g: reduced_sgd.matched_hermite(3, 2, DIMENSION, 0.1, 0.3, schedule, g),
+        "batch": lambda g: reduced_sgd.tied(2, DIMENSION, 0.1, 0.3, schedule, g, batch=3),
+    }
+    for name, law in laws.items():
+        together = law(rngs(20))
+        assert len({run.escape_step for run in together}) >= 5, name
+        for seed in (0, 7, 8, 19):
+            (alone,) = law([rng(seed)])
+            assert (alone.escaped, alone.escape_step) == (together[seed].escaped, together[seed].escape_step)
+            np.testing.assert_array_equal(alone.state, together[seed].state)
+            np.testing.assert_array_equal(alone.trajectory, together[seed].trajectory)

@@ -7,7 +7,7 @@ feed-forward students.
 import numpy as np
 import pytest
 from scipy import stats
-from single_index_tools import rng
+from single_index_tools import rngs
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index import reduced_sgd
@@ -131,7 +131,7 @@ def test_linear_theory_of_figure_5(loss, omega, H_ee, H_mm, v_e, v_m, V):
 def test_what_attention_learns_and_when():
     """omega = 0.66, Frobenius: 21 of 128 reference runs semantic, median escape 590 392; 64 runs here, Fisher's test at 1e-4."""
     schedule, problem = Schedule(10**7, threshold=0.5), reduced_sgd.AttentionProblem(1.0, 0.66, "frobenius")
-    runs = [reduced_sgd.attention(problem, 1000, 0.05, (0, 0), schedule, rng(s)) for s in range(64)]
+    runs = reduced_sgd.attention(problem, 1000, 0.05, (0, 0), schedule, rngs(64))
     assert all(run.escaped for run in runs)
     semantic = sum(abs(run.state[1]) > abs(run.state[0]) for run in runs)
     assert stats.fisher_exact([[semantic, 64 - semantic], [21, 107]]).pvalue > 1e-4
@@ -147,7 +147,7 @@ def test_escape_of_the_tied_student(exponent, mean, deviation):
     """L = 2, d = 1000, rate 1e-3 L^exponent, threshold 2/sqrt d: 12 runs against 12, Welch's test at 1e-4."""
     schedule = Schedule(10**7, threshold=2 / np.sqrt(1000))
     rate = 1e-3 * 2**exponent
-    runs = [reduced_sgd.tied(2, 1000, rate, overlapped_start(1000), schedule, rng(seed)) for seed in range(12)]
+    runs = reduced_sgd.tied(2, 1000, rate, overlapped_start(1000), schedule, rngs(12))
     steps = np.array([run.escape_step for run in runs], dtype=float)
     assert (
         stats.ttest_ind_from_stats(steps.mean(), steps.std(ddof=1), 12, mean, deviation, 12, equal_var=False).pvalue
@@ -158,7 +158,7 @@ def test_escape_of_the_tied_student(exponent, mean, deviation):
 def test_escape_of_the_untied_student():
     """L = 2: 1 154 470 +- 92 260 steps, as above."""
     schedule = Schedule(10**7, threshold=2 / np.sqrt(1000))
-    runs = [reduced_sgd.untied(2, 1000, 1e-3, overlapped_start(1000), schedule, rng(seed)) for seed in range(12)]
+    runs = reduced_sgd.untied(2, 1000, 1e-3, overlapped_start(1000), schedule, rngs(12))
     steps = np.array([run.escape_step for run in runs], dtype=float)
     assert (
         stats.ttest_ind_from_stats(steps.mean(), steps.std(ddof=1), 12, 1154469.7, 92259.8, 12, equal_var=False).pvalue

@@ -8,6 +8,8 @@ import math
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.double_lanes import exp, full, load, maximum, sqrt, store
+from attention_limits.sequence_single_index.sgd_kernels import run_lanes
 
 # Losses of attention.
 FROBENIUS, HALF_SQUARE = 0, 1
@@ -17,8 +19,8 @@ TEACHER, POSITION, REST, FIELD, SQUARE, TEACHER_SQUARE, POSITION_SQUARE, CURVATU
 
 @njit(inline="always")
 def diagonal(x, y):
-    """First diagonal entry of softmax(z z^T) for z = (x, y)."""
-    return 1.0 / (1.0 + math.exp(x * (y - x)))
+    """First diagonal entry of softmax(z z^T) for z = (x, y), numbers or lanes."""
+    return 1.0 / (1.0 + exp(x * (y - x)))
 
 
 @njit(inline="always")
@@ -26,46 +28,54 @@ def attention_slopes(z_1, z_2, t_1, t_2, loss):
     """Derivatives (D_1, D_2) of the loss between softmax(z z^T) and a target with diagonal (t_1, t_2), by z = (z_1, z_2).
 
     loss: FROBENIUS, the norm ||T - S||_F, or HALF_SQUARE, half its square. Rows sum to one: ||T - S||^2 = 2 (d_1^2 + d_2^2).
+    Numbers or lanes.
     """
     s_1, s_2 = diagonal(z_1, z_2), diagonal(z_2, z_1)
     d_1, d_2 = t_1 - s_1, t_2 - s_2
-    scale = -2.0
+    a_1, a_2 = -2.0 * d_1 * s_1 * (1.0 - s_1), -2.0 * d_2 * s_2 * (1.0 - s_2)
     if loss == FROBENIUS:
-        norm = math.sqrt(2.0 * (d_1 * d_1 + d_2 * d_2))
-        # At T = S the norm has no derivative; its minimum is reached.
-        scale = -2.0 / norm if norm > 0.0 else 0.0
-    a_1, a_2 = scale * d_1 * s_1 * (1.0 - s_1), scale * d_2 * s_2 * (1.0 - s_2)
+        # At T = S the norm has no derivative; its minimum is reached, and a = 0.
+        norm = sqrt(maximum(2.0 * (d_1 * d_1 + d_2 * d_2), 1e-300))
+        a_1, a_2 = a_1 / norm, a_2 / norm
     return a_1 * (2.0 * z_1 - z_2) - a_2 * z_2, a_2 * (2.0 * z_2 - z_1) - a_1 * z_1
 
 
 @njit(nogil=True)
-def attention_update(state, draws, chi, parameters):
+def attention_update(state, draws, chi, at, parameters, learnt):
     """Softmax attention of two tokens with positional encoding (+p, -p), positional-semantic target.
 
-    state = (e, m); draws[b] = (a_1, a_2, pi_1, pi_2, xi_1, xi_2), the parts of the tokens along teacher, position and the rest
-    of the student; parameters = (eta, omega, abar, loss); chi holds one draw.
+    state = (e, m); draws of a sequence (a_1, a_2, pi_1, pi_2, xi_1, xi_2), the parts of the tokens along teacher, position and
+    the rest of the student; parameters = (eta, batch, omega, abar, loss). `sgd_kernels` gives the arguments.
     """
-    eta, omega, abar, loss = parameters[0], parameters[1], parameters[2], parameters[3]
-    batch = draws.shape[0]
-    e, m = state[0], state[1]
-    b = math.sqrt(max(0.0, 1.0 - e * e - m * m))
-    g_m, g_e, g_rest, square = 0.0, 0.0, 0.0, 0.0
+    batch, omega, abar, loss = int(parameters[1]), parameters[2], parameters[3], parameters[4]
+    e, m, zero = load(state, 0), load(state, 1), full(0.0)
+    b = sqrt(maximum(1.0 - e * e - m * m, 0.0))
+    g_m, g_e, g_rest, square = zero, zero, zero, zero
     for i in range(batch):
-        a_1, a_2 = draws[i, 0], draws[i, 1]
-        p_1, p_2 = draws[i, 2] + 1.0, draws[i, 3] - 1.0
-        x_1, x_2 = draws[i, 4], draws[i, 5]
+        row = (at * batch + i) * 6
+        a_1, a_2 = load(draws, row), load(draws, row + 1)
+        p_1, p_2 = load(draws, row + 2) + 1.0, load(draws, row + 3) - 1.0
+        x_1, x_2 = load(draws, row + 4), load(draws, row + 5)
         t_1 = (1.0 - omega) * diagonal(a_1, a_2) + omega * abar
         t_2 = (1.0 - omega) * diagonal(a_2, a_1) + omega * abar
         D_1, D_2 = attention_slopes(m * a_1 + e * p_1 + b * x_1, m * a_2 + e * p_2 + b * x_2, t_1, t_2, loss)
-        g_m += D_1 * a_1 + D_2 * a_2
-        g_e += D_1 * p_1 + D_2 * p_2
-        g_rest += D_1 * x_1 + D_2 * x_2
-        square += D_1 * D_1 + D_2 * D_2
-    eta /= batch
+        g_m = g_m + (D_1 * a_1 + D_2 * a_2)
+        g_e = g_e + (D_1 * p_1 + D_2 * p_2)
+        g_rest = g_rest + (D_1 * x_1 + D_2 * x_2)
+        square = square + (D_1 * D_1 + D_2 * D_2)
+    eta = parameters[0] / batch
     new_e, new_m, new_rest = e - eta * g_e, m - eta * g_m, b - eta * g_rest
-    norm = math.sqrt(new_e * new_e + new_m * new_m + new_rest * new_rest + eta * eta * square * chi[0])
-    state[0], state[1] = new_e / norm, new_m / norm
-    return state[0] ** 2 + state[1] ** 2
+    norm = 1.0 / sqrt(new_e * new_e + new_m * new_m + new_rest * new_rest + eta * eta * square * load(chi, at))
+    new_e, new_m = new_e * norm, new_m * norm
+    store(state, 0, new_e)
+    store(state, 1, new_m)
+    store(learnt, 0, new_e * new_e + new_m * new_m)
+
+
+@njit(nogil=True)
+def run_attention(start, sources, parameters, work, law, schedule, found):
+    """`sgd_kernels.run_lanes` of `attention_update`, in the cache on disk."""
+    run_lanes(attention_update, start, sources, parameters, work, law, schedule, found)
 
 
 @njit(nogil=True)

@@ -17,7 +17,7 @@ along position j has the mean e_j (c_l - m eta_l / sqrt(1 - m^2)). In G - x D . 
 The quadrature then adds no drift at m = 0 that is linear in m and would hide the drift of order m^(k-1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -29,6 +29,8 @@ from attention_limits.sequence_single_index.link_sgd import compiled
 
 # Nodes per axis of the grids.
 AXIS = 16
+# Overlaps below this share of those at the start have reached the fixed point zero.
+_NOWHERE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class LinkFlow:
         In 2 L dimensions (`flow_nodes`).
     batch : int
         Sequences per step.
+    moments : dict
+        Moments of the gradient at the overlaps where they were needed; flows `at` other learning rates share it.
 
     Raises
     ------
@@ -56,6 +60,7 @@ class LinkFlow:
     learning_rate: float
     nodes: object
     batch: int = 1
+    moments: dict = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self):
         if self.problem.untied:
@@ -71,23 +76,36 @@ class LinkFlow:
         along = (along_positions @ e)[:, None]
         return np.hstack([along_positions - (along + m / rest * across) * e, rest * across - m * along]), square
 
+    def at(self, learning_rate, batch=1):
+        """The flow of the same problem and nodes at another learning rate and batch."""
+        return replace(self, learning_rate=learning_rate, batch=batch)
+
+    def _moments(self, x):
+        """Means (r + 2,) and covariance (r + 2, r + 2) of the pulls and |D|^2 over the nodes."""
+        key = tuple(x)
+        if key not in self.moments:
+            values = np.column_stack(self._pulls(x))
+            means = self.nodes.mean(values)
+            values -= means
+            self.moments[key] = means, values.T @ (values * (self.nodes.weights / len(values))[:, None])
+        return self.moments[key]
+
     def drift(self, x):
         """dx/dtau at the overlaps x (r + 1,), array (r + 1,)."""
         x, gamma = np.array(x, dtype=float), self.learning_rate
-        pulls, square = self._pulls(x)
-        return -gamma * self.nodes.mean(pulls) - 0.5 * gamma**2 * self.nodes.mean(square) / self.batch * x
+        means, _ = self._moments(x)
+        return -gamma * means[:-1] - 0.5 * gamma**2 * means[-1] / self.batch * x
 
     def diffusion(self, x):
         """A A^T of the module at the overlaps x (r + 1,), matrix (r + 1, r + 1): d times d Cov[x] / dtau."""
         x, gamma = np.array(x, dtype=float), self.learning_rate
-        pulls, square = self._pulls(x)
-        across = gamma * pulls + 0.5 * gamma**2 / self.batch * square[:, None] * x
-        across = across - self.nodes.mean(across)
-        covariance = self.nodes.mean(across[:, :, None] * across[:, None, :])
+        means, covariance = self._moments(x)
+        step = np.column_stack([gamma * np.eye(len(x)), 0.5 * gamma**2 / self.batch * x])
+        covariance = step @ covariance @ step.T
         rank, e = len(x) - 1, x[:-1]
         # The scatter of the components along the positions, given the fields.
         scatter = np.eye(rank) - np.outer(e, e) / max(1.0 - x[-1] ** 2, 1e-300)
-        covariance[:rank, :rank] += gamma**2 * self.nodes.mean(square) * scatter
+        covariance[:rank, :rank] += gamma**2 * means[-1] * scatter
         return covariance / self.batch
 
     def path(self, start, times):
@@ -98,18 +116,31 @@ class LinkFlow:
         return found.y.T
 
     def escape_time(self, start, threshold, longest=1e6):
-        """tau at which |x|^2 exceeds the `threshold` from `start` (r + 1,); infinite beyond `longest` / gamma."""
+        """tau at which |x|^2 exceeds the `threshold` from `start` (r + 1,); infinite beyond `longest` / gamma.
+
+        Infinite also for a flow that comes closer to zero than a thousandth of its start: there it is linear, and contracts.
+        """
 
         def beyond(_, x):
             return np.sum(x**2) - threshold
 
+        def nowhere(_, x):
+            return np.sum(x**2) - _NOWHERE**2 * np.sum(start**2)
+
         start = np.asarray(start, dtype=float)
         beyond.terminal, beyond.direction = True, 1.0
+        nowhere.terminal, nowhere.direction = True, -1.0
         if beyond(0.0, start) > 0.0:
             return 0.0
         end = longest / self.learning_rate
         found = solve_ivp(
-            lambda _, x: self.drift(x), (0.0, end), start, events=beyond, method="LSODA", rtol=1e-5, atol=1e-8
+            lambda _, x: self.drift(x),
+            (0.0, end),
+            start,
+            events=(beyond, nowhere),
+            method="LSODA",
+            rtol=1e-5,
+            atol=1e-8,
         )
         return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf
 
@@ -147,28 +178,38 @@ def flow_nodes(problem, generator=None, count=None):
     return GaussianNodes(points[kept], product[kept] / np.sum(product[kept]) * np.sum(kept), 1.0)
 
 
-def with_error(problem, learning_rate, compute, generators, batch=1):
-    """Value and absolute error of the result of `compute`.
-
-    Up to two tokens: three times the change from a coarser grid; beyond: mean and standard error over scramblings.
+def flows(problem, learning_rate, generators, batch=1):
+    """The flows of a problem on several sets of nodes, whose differences are the error (`with_error`).
 
     Parameters
     ----------
     problem : LinkProblem
     learning_rate : float
-    compute : callable
-        LinkFlow -> array.
     generators : sequence of numpy.random.Generator
-        One per scrambling.
+        One per scrambling, for more than two tokens.
     batch : int
+
+    Returns
+    -------
+    list of LinkFlow
+        Up to two tokens on a grid and on a coarser one; beyond, one for each scrambling.
     """
     if problem.tokens <= 2:
-        fine, coarse = (
-            np.asarray(compute(LinkFlow(problem, learning_rate, flow_nodes(problem, count=count), batch)))
-            for count in (AXIS, AXIS - 2)
-        )
-        # An infinite time has no error.
-        with np.errstate(invalid="ignore"):
-            return fine, 3.0 * np.abs(fine - coarse)
-    nodes = [flow_nodes(problem, each) for each in generators]
-    return mean_and_error([compute(LinkFlow(problem, learning_rate, each, batch)) for each in nodes])
+        nodes = [flow_nodes(problem, count=count) for count in (AXIS, AXIS - 2)]
+    else:
+        nodes = [flow_nodes(problem, each) for each in generators]
+    return [LinkFlow(problem, learning_rate, each, batch) for each in nodes]
+
+
+def with_error(flows, compute):
+    """Value and absolute error of the result of `compute`, LinkFlow -> array, over `flows`.
+
+    Up to two tokens: three times the change from a coarser grid; beyond: mean and standard error over scramblings.
+    """
+    found = [np.asarray(compute(flow)) for flow in flows]
+    if flows[0].problem.tokens > 2:
+        return mean_and_error(found)
+    fine, coarse = found
+    # An infinite time has no error.
+    with np.errstate(invalid="ignore"):
+        return fine, 3.0 * np.abs(fine - coarse)

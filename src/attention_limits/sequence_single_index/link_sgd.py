@@ -14,12 +14,14 @@ from numba import njit
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
+from attention_limits.numerics.random_kernels import padded, random_state
 from attention_limits.sequence_single_index import link_kernels as kernels
 from attention_limits.sequence_single_index import sequence_functions
 from attention_limits.sequence_single_index.geometry import gram_problem
 from attention_limits.sequence_single_index.link_files import gradient_problem, load_function, of_one_sequence
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
-from attention_limits.sequence_single_index.reduced_sgd import Run, run_update
+from attention_limits.sequence_single_index.link_run_kernels import run
+from attention_limits.sequence_single_index.reduced_sgd import Run
 
 LOSSES = {
     "half_square": kernels.HALF_SQUARE,
@@ -27,6 +29,8 @@ LOSSES = {
     "frobenius": kernels.NORM,
     "logistic": kernels.LOGISTIC,
 }
+# Steps whose random numbers are drawn at once.
+_BLOCK = 64
 # A direction of the positional vectors shorter than this, relative to the longest, is rounding.
 _SHORT = 1e-7
 
@@ -189,10 +193,18 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
     parameters = np.zeros(1 + L * rank + kernels.scratch(L, P, rank))
     parameters[0] = learning_rate / dimension
     parameters[1 : 1 + L * rank] = problem.components.ravel()
-    return run_update(
-        compiled(problem)[0], state, generator, schedule, parameters=parameters, draws=(batch, L * (rank + 2)),
-        freedom=dimension - 2 - rank, chi=L if problem.untied else 1,
+    shape, chi = (batch, L * (rank + 2)), L if problem.untied else 1
+    records = np.asarray(schedule.records, dtype=np.int64)
+    trajectory = np.full((len(records), len(state)), np.nan)
+    work = (
+        np.empty(_BLOCK * shape[0] * shape[1]), np.empty(_BLOCK * chi), np.empty(shape), np.empty(chi),
+        np.empty(padded(_BLOCK * max(shape[0] * shape[1], chi)), dtype=np.uint64),
     )  # fmt: skip
+    ends = float(schedule.threshold), int(schedule.steps), bool(schedule.stop), records, trajectory
+    step = run(
+        compiled(problem)[0], state, random_state(generator), parameters, work, float(dimension - 2 - rank), ends
+    )
+    return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
 
 
 def overlaps(problem, state):

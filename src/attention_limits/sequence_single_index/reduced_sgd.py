@@ -4,8 +4,9 @@ Tokens x = g / sqrt d, one fresh batch per step, w <- w - gamma gradient, weight
 all weights together). `sgd_kernels` holds the laws, `full_sgd` the simulation that they replace (arXiv:2506.02651).
 
 Every simulation takes the number of tokens L as `tokens`, d as `dimension`, gamma as `learning_rate` (the step of the normalised
-weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, a numpy.random.Generator as `generator`, and the
-number of sequences per step as `batch`. It raises ValueError when the start is outside of the unit disk.
+weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, one numpy.random.Generator for each run as
+`generators`, and the number of sequences per step as `batch`. It returns one `Run` for each generator, which does not depend on
+the others, and raises ValueError when the start is outside of the unit disk.
 """
 
 import warnings
@@ -13,10 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.numerics.double_lanes import WIDTH
+from attention_limits.numerics.random_kernels import padded, random_state
 from attention_limits.sequence_single_index import attention_kernels
 from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.geometry import check_overlaps, fixed_attention
 
+# Random numbers of a run that are drawn at once.
+_NUMBERS = 256
 LOSSES = {"frobenius": attention_kernels.FROBENIUS, "half_square": attention_kernels.HALF_SQUARE}
 
 
@@ -88,37 +93,49 @@ class Schedule:
     records: np.ndarray = ()
 
 
-def run_update(update, start, generator, schedule, *, parameters, draws, freedom, chi=1, halved=False) -> Run:
-    """A run of one update of `sgd_kernels` or `link_kernels`, whose words the keywords are.
+def run_update(run, start, generators, schedule, *, parameters, draws, freedom, chi=1, halved=False) -> list[Run]:
+    """Runs of one update of `sgd_kernels` or `attention_kernels`, whose words the keywords are.
 
     Parameters
     ----------
-    update : jitted function
+    run : jitted function
+        `sgd_kernels.run_lanes` of the update.
     start : array
-        Its state at the start.
-    generator : numpy.random.Generator
+        The state of the update at the start.
+    generators : list of numpy.random.Generator
+        One per run. A run does not depend on the others.
     schedule : Schedule
-    parameters : array
+    parameters : list
         Of the update.
-    draws : (batch, width)
-        Shape of its draws.
+    draws : int
+        Rows of its draws in one step.
     freedom : float
         Degrees of freedom of its chi^2 draws, and `chi` their number.
     chi : int
     halved : bool
         Only half of the steps, at random, change the state.
     """
-    state = np.array(start, dtype=float)
+    start, count = np.array(start, dtype=float), len(generators)
     records = np.asarray(schedule.records, dtype=np.int64)
-    trajectory = np.full((len(records), len(state)), np.nan)
-    step = kernels.run(
-        update, state, generator, np.array(parameters, dtype=float), np.empty(draws), np.empty(chi), float(freedom),
-        schedule.threshold, schedule.steps, schedule.stop, records, trajectory, halved,
+    sources = np.array([random_state(generator) for generator in generators])
+    numbers = max(draws, chi)
+    block = max(1, _NUMBERS // numbers)
+    work = (
+        np.zeros((block * draws, WIDTH)), np.zeros((block * chi, WIDTH)), np.zeros((block, WIDTH), dtype=np.int64),
+        np.empty(padded(block * numbers), dtype=np.uint64),
     )  # fmt: skip
-    return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
+    found = (
+        np.zeros(count, dtype=np.int64), np.empty((count, len(start))), np.full((count, len(records), len(start)), np.nan)
+    )  # fmt: skip
+    ends = float(schedule.threshold), int(schedule.steps), bool(schedule.stop), records
+    run(start, sources, np.array(parameters, dtype=float), work, (float(freedom), halved), ends, found)
+    return [
+        Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
+        for step, state, trajectory in zip(*found, strict=True)
+    ]
 
 
-def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
+def tied(tokens, dimension, learning_rate, start, schedule, generators, batch=1) -> list[Run]:
     """Feed-forward student relu(L^-1/2 sum_l w . x_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; state (m,).
 
     The module describes the parameters; `start` is m.
@@ -127,45 +144,45 @@ def tied(tokens, dimension, learning_rate, start, schedule, generator, batch=1) 
     # relu passes half of the sequences: a run with single sequences counts the others and does not draw them.
     single = batch == 1
     return run_update(
-        kernels.tied_active_update if single else kernels.tied_update, [start], generator, schedule,
-        parameters=[learning_rate / dimension], draws=(batch, tokens + 1), freedom=dimension - 2, halved=single,
+        kernels.run_tied_active if single else kernels.run_tied, [start], generators, schedule,
+        parameters=[learning_rate / dimension, batch, tokens], draws=batch * (tokens + 1), freedom=dimension - 2, halved=single,
     )  # fmt: skip
 
 
-def untied(tokens, dimension, learning_rate, start, schedule, generator) -> Run:
+def untied(tokens, dimension, learning_rate, start, schedule, generators) -> list[Run]:
     """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
     return run_update(
-        kernels.untied_active_update, state, generator, schedule, parameters=[learning_rate / dimension],
-        draws=(1, 2 * tokens), chi=tokens, freedom=dimension - 2, halved=True,
+        kernels.run_untied_active, state, generators, schedule, parameters=[learning_rate / dimension, 1],
+        draws=2 * tokens, chi=tokens, freedom=dimension - 2, halved=True,
     )  # fmt: skip
 
 
-def attention(problem, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
+def attention(problem, dimension, learning_rate, start, schedule, generators, batch=1) -> list[Run]:
     """Softmax attention of two tokens with positional encoding, positional-semantic target; state (e, m).
 
     Parameters
     ----------
     problem : AttentionProblem
     start : (e, m)
-    dimension, learning_rate, schedule, generator, batch
+    dimension, learning_rate, schedule, generators, batch
         See the module.
     """
     check_overlaps(*start)
-    parameters = [learning_rate / dimension, *problem.numbers]
+    parameters = [learning_rate / dimension, batch, *problem.numbers]
     return run_update(
-        attention_kernels.attention_update, start, generator, schedule, parameters=parameters, draws=(batch, 6),
+        attention_kernels.run_attention, start, generators, schedule, parameters=parameters, draws=6 * batch,
         freedom=dimension - 3,
     )  # fmt: skip
 
 
-def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
+def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, generators, batch=1) -> list[Run]:
     """Student and target L^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
     check_overlaps(0.0, start)
     return run_update(
-        kernels.hermite_update, [start], generator, schedule, parameters=[learning_rate / dimension, order],
-        draws=(batch, 2 * tokens), freedom=dimension - 2,
+        kernels.run_hermite, [start], generators, schedule, parameters=[learning_rate / dimension, batch, tokens, order],
+        draws=2 * batch * tokens, freedom=dimension - 2,
     )  # fmt: skip
 
 

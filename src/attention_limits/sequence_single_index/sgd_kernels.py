@@ -1,196 +1,284 @@
-"""One step of online SGD in the space of the overlaps, for feed-forward students, and the loop around it.
+"""One step of online SGD in the space of the overlaps, for feed-forward students, and the loops around it.
 
 The gradient is a combination of tokens with coefficients D that depend on the fields alone. Off the span of student, teacher
 and position the tokens are independent of D, so that their combination is |D| times a standard normal vector: its squared
 norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overlaps is exact at every d (arXiv:2506.02651).
 
-Every update takes (state, draws, chi, parameters), changes `state` in place and returns the number that a run compares with its
-threshold. `draws` (batch, width) holds standard normals, `chi` chi^2 draws with d minus the dimension of the span degrees of
-freedom, and `parameters` starts with eta = learning_rate / d. `attention_kernels` holds the update of the attention student.
+A step waits for a square root, a division and an exponential in turn. Eight replicas at once fill the time: every array ends
+with the axis of the lanes (`numerics.double_lanes`), and no number of a lane depends on another lane. An update takes
+(state, draws, chi, at, parameters, learnt): `state` (n, lanes) changes in place. `draws` holds standard normals, the same number
+of rows for each sequence of each step, and `chi` chi^2 draws with d minus the dimension of the span degrees of freedom; an
+update reads the rows of the step number `at`. `parameters` starts with eta = learning_rate / d and the batch. The first row of
+`learnt` (1 + n, lanes) becomes the numbers that a run compares with its threshold, the others are work space.
+`attention_kernels` holds the update of the attention student, and `link_run_kernels` the loop for students of a user.
 """
 
 import math
 
+import numpy as np
+
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.double_lanes import WIDTH, full, load, maximum, sqrt, store, with_sign
+from attention_limits.numerics.random_kernels import fill_chi_squares, fill_normals, fill_waits
+
+
+@njit(inline="always")
+def _tied(state, draws, chi, at, parameters, learnt, tokens, reflect):
+    """`reflect`: draws with h < 0 are reflected, y being even in them."""
+    batch = int(parameters[1])
+    m, zero = load(state, 0), full(0.0)
+    rest = sqrt(maximum(1.0 - m * m, 0.0))
+    root = 1.0 / math.sqrt(tokens)
+    along, across, square = zero, zero, zero
+    for b in range(batch):
+        row = (at * batch + b) * (tokens + 1)
+        s, y = zero, zero
+        for l in range(tokens):  # noqa: E741
+            star = load(draws, row + l)
+            s = s + star
+            y = y + (star * star - 1.0)
+        s, k = s * root, load(draws, row + tokens)
+        h = m * s + rest * k
+        if reflect:
+            sign = with_sign(full(1.0), h)
+            s, k, h = sign * s, sign * k, sign * h
+            c = (y * math.sqrt(0.5) - h) * -2.0
+        else:
+            # Zero where the student does not act.
+            acts = 0.5 + with_sign(full(0.5), h)
+            c = acts * (y * math.sqrt(0.5) - h) * -2.0
+        along = along + c * s
+        across = across + c * k
+        square = square + c * c
+    eta = parameters[0] / batch
+    new_m, new_rest = m - eta * along, rest - eta * across
+    m = new_m / sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * load(chi, at))
+    store(state, 0, m)
+    store(learnt, 0, maximum(m, 0.0 - m))
 
 
 @njit(nogil=True)
-def tied_update(state, draws, chi, parameters):
+def tied_update(state, draws, chi, at, parameters, learnt):
     """Feed-forward student relu(L^-1/2 sum_l z_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
 
-    state = (m,); draws[b] = (z*_1 ... z*_L, k), k the normalised sum of the fields orthogonal to the teacher.
+    state = (m,); draws of a sequence (z*_1 ... z*_L, k), k the normalised sum of the fields orthogonal to the teacher;
+    parameters = (eta, batch, L).
     """
-    eta, tokens, batch = parameters[0], draws.shape[1] - 1, draws.shape[0]
-    m = state[0]
-    rest = math.sqrt(max(0.0, 1.0 - m * m))
-    along, across, square = 0.0, 0.0, 0.0
-    for b in range(batch):
-        s, y = 0.0, 0.0
-        for l in range(tokens):  # noqa: E741
-            s += draws[b, l]
-            y += draws[b, l] * draws[b, l] - 1.0
-        s /= math.sqrt(tokens)
-        h = m * s + rest * draws[b, tokens]
-        if h > 0.0:
-            c = -2.0 * (y * math.sqrt(0.5) - h)
-            along += c * s
-            across += c * draws[b, tokens]
-            square += c * c
-    eta /= batch
-    new_m, new_rest = m - eta * along, rest - eta * across
-    state[0] = new_m / math.sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * chi[0])
-    return abs(state[0])
+    _tied(state, draws, chi, at, parameters, learnt, int(parameters[2]), False)
 
 
 @njit(nogil=True)
-def untied_update(state, draws, chi, parameters):
+def tied_active_update(state, draws, chi, at, parameters, learnt):
+    """`tied_update` of one sequence on which the student acts, h > 0."""
+    _tied(state, draws, chi, at, parameters, learnt, int(parameters[2]), True)
+
+
+@njit(inline="always")
+def _untied(state, draws, chi, at, parameters, learnt, reflect):
+    """`reflect` as in `_tied`."""
+    tokens = len(state) // 2
+    row, zero = at * 2 * tokens, full(0.0)
+    y, h = zero, zero
+    for l in range(tokens):  # noqa: E741
+        star, xi, m = load(draws, row + l), load(draws, row + tokens + l), load(state, l)
+        field = m * star + sqrt(maximum(load(state, tokens + l) - m * m, 0.0)) * xi
+        y = y + (star * star - 1.0)
+        h = h + field
+        store(learnt, 1 + l, field)
+    h = h * (1.0 / math.sqrt(tokens))
+    factor = -2.0 * parameters[0] / math.sqrt(tokens)
+    if reflect:
+        sign = with_sign(full(1.0), h)
+        kappa = sign * (y * math.sqrt(0.5) - sign * h) * factor
+    else:
+        kappa = (0.5 + with_sign(full(0.5), h)) * (y * math.sqrt(0.5) - h) * factor
+    norm, total = zero, zero
+    for l in range(tokens):  # noqa: E741
+        star, xi = load(draws, row + l), load(draws, row + tokens + l)
+        size = star * star + xi * xi + load(chi, at * tokens + l)
+        m = load(state, l) - kappa * star
+        r = load(state, tokens + l) + kappa * (kappa * size - 2.0 * load(learnt, 1 + l))
+        norm = norm + r
+        total = total + m * m
+        store(state, l, m)
+        store(state, tokens + l, r)
+    scale = tokens / norm
+    root = sqrt(scale)
+    for l in range(tokens):  # noqa: E741
+        store(state, l, load(state, l) * root)
+        store(state, tokens + l, load(state, tokens + l) * scale)
+    store(learnt, 0, sqrt(total * scale * (1.0 / tokens)))
+
+
+@njit(nogil=True)
+def untied_update(state, draws, chi, at, parameters, learnt):
     """As `tied_update`, each token with its own weights, all normalised together; batch 1.
 
-    state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws[0] = (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
+    state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
     """
-    tokens = len(state) // 2
-    y, h = 0.0, 0.0
-    for l in range(tokens):  # noqa: E741
-        star = draws[0, l]
-        y += star * star - 1.0
-        h += state[l] * star + math.sqrt(max(0.0, state[tokens + l] - state[l] ** 2)) * draws[0, tokens + l]
-    h /= math.sqrt(tokens)
-    total = 0.0
-    if h > 0.0:
-        kappa = -2.0 * parameters[0] * (y * math.sqrt(0.5) - h) / math.sqrt(tokens)
-        norm = 0.0
-        for l in range(tokens):  # noqa: E741
-            star, xi, m = draws[0, l], draws[0, tokens + l], state[l]
-            field = m * star + math.sqrt(max(0.0, state[tokens + l] - m * m)) * xi
-            state[l] = m - kappa * star
-            state[tokens + l] += -2.0 * kappa * field + kappa * kappa * (star * star + xi * xi + chi[l])
-            norm += state[tokens + l]
-        scale = norm / tokens
-        for l in range(tokens):  # noqa: E741
-            state[l] /= math.sqrt(scale)
-            state[tokens + l] /= scale
-    for l in range(tokens):  # noqa: E741
-        total += state[l] ** 2
-    return math.sqrt(total / tokens)
+    _untied(state, draws, chi, at, parameters, learnt, False)
 
 
 @njit(nogil=True)
-def tied_active_update(state, draws, chi, parameters):
-    """`tied_update` of one sequence on which the student acts, h > 0: draws with h < 0 are reflected, y being even in them."""
-    tokens, m = draws.shape[1] - 1, state[0]
-    s = 0.0
-    for l in range(tokens):  # noqa: E741
-        s += draws[0, l]
-    if m * s / math.sqrt(tokens) + math.sqrt(max(0.0, 1.0 - m * m)) * draws[0, tokens] < 0.0:
-        draws[0] *= -1.0
-    return tied_update(state, draws, chi, parameters)
-
-
-@njit(nogil=True)
-def untied_active_update(state, draws, chi, parameters):
-    """`untied_update` of one sequence on which the student acts, as `tied_active_update`."""
-    tokens, h = len(state) // 2, 0.0
-    for l in range(tokens):  # noqa: E741
-        h += state[l] * draws[0, l] + math.sqrt(max(0.0, state[tokens + l] - state[l] ** 2)) * draws[0, tokens + l]
-    if h < 0.0:
-        draws[0] *= -1.0
-    return untied_update(state, draws, chi, parameters)
+def untied_active_update(state, draws, chi, at, parameters, learnt):
+    """`untied_update` of one sequence on which the student acts, h > 0."""
+    _untied(state, draws, chi, at, parameters, learnt, True)
 
 
 @njit(inline="always")
 def hermite_and_slope(order, x):
-    """h_order(x), the normalised Hermite polynomial, and its derivative sqrt(order) h_(order-1)(x)."""
-    before, here = 0.0, 1.0
+    """He_order(x), the Hermite polynomial, and its derivative order He_(order-1)(x)."""
+    before, here = 0.0 * x, 0.0 * x + 1.0
     for k in range(order):
-        before, here = here, (x * here - math.sqrt(k) * before) / math.sqrt(k + 1.0)
-    return here, math.sqrt(order) * before
+        before, here = here, x * here - k * before
+    return here, order * before
 
 
 @njit(nogil=True)
-def hermite_update(state, draws, chi, parameters):
+def hermite_update(state, draws, chi, at, parameters, learnt):
     """Student and target L^-1/2 sum_l h_k(z_l) of the same order k, tied weights, loss 1/2 (y - f)^2.
 
-    state = (m,); draws[b] = (a_1 ... a_L, xi_1 ... xi_L); parameters = (eta, k).
+    state = (m,); draws of a sequence (a_1 ... a_L, xi_1 ... xi_L); parameters = (eta, batch, L, k).
     """
-    eta, order = parameters[0], int(parameters[1])
-    batch, tokens = draws.shape[0], draws.shape[1] // 2
-    m = state[0]
-    rest = math.sqrt(max(0.0, 1.0 - m * m))
-    along, across, square = 0.0, 0.0, 0.0
+    batch, tokens, order = int(parameters[1]), int(parameters[2]), int(parameters[3])
+    m, zero = load(state, 0), full(0.0)
+    rest = sqrt(maximum(1.0 - m * m, 0.0))
+    # h_k = He_k / sqrt(k!) enters twice.
+    factor = -1.0 / tokens
+    for k in range(2, order + 1):
+        factor /= k
+    along, across, square = zero, zero, zero
     for b in range(batch):
-        miss = 0.0
+        row = (at * batch + b) * 2 * tokens
+        # Sums over the tokens of the miss y - f and, with the derivative, of the gradient.
+        miss, slope_along, slope_across, slope_square = zero, zero, zero, zero
         for l in range(tokens):  # noqa: E741
-            a, xi = draws[b, l], draws[b, tokens + l]
-            miss += hermite_and_slope(order, a)[0] - hermite_and_slope(order, m * a + rest * xi)[0]
-        # Residual y - f times the L^-1/2 of the derivative.
-        miss /= tokens
-        for l in range(tokens):  # noqa: E741
-            a, xi = draws[b, l], draws[b, tokens + l]
-            D = -miss * hermite_and_slope(order, m * a + rest * xi)[1]
-            along += D * a
-            across += D * xi
-            square += D * D
-    eta /= batch
+            a, xi = load(draws, row + l), load(draws, row + tokens + l)
+            value, slope = hermite_and_slope(order, m * a + rest * xi)
+            miss = miss + (hermite_and_slope(order, a)[0] - value)
+            slope_along = slope_along + slope * a
+            slope_across = slope_across + slope * xi
+            slope_square = slope_square + slope * slope
+        miss = miss * factor
+        along = along + miss * slope_along
+        across = across + miss * slope_across
+        square = square + miss * miss * slope_square
+    eta = parameters[0] / batch
     new_m, new_rest = m - eta * along, rest - eta * across
-    state[0] = new_m / math.sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * chi[0])
-    return abs(state[0])
+    m = new_m / sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * load(chi, at))
+    store(state, 0, m)
+    store(learnt, 0, maximum(m, 0.0 - m))
 
 
 @njit(nogil=True)
-def run(update, state, rng, parameters, draws, chi, freedom, threshold, steps, stop, records, trajectory, halved):
-    """SGD steps until the steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
+def run_lanes(update, start, sources, parameters, work, law, schedule, found):
+    """SGD of many replicas, each until its steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
+
+    As many run at once as there are lanes. A replica that ends gives its lane to the next one, at the next block of steps.
 
     Parameters
     ----------
-    update : one of the update functions above
-    state : array
-        Start; overwritten with the end.
-    rng : numpy.random.Generator
+    update : jitted function
+        One of the updates above.
+    start : array (n,)
+        Of every replica.
+    sources : array (replicas, 4, LANES)
+        Of `random_kernels.random_state`, one per replica.
     parameters : array
         Those of `update`; the first is eta.
-    draws, chi : arrays
-        Work space in the shapes that `update` reads.
-    freedom : float
-        Degrees of freedom of each chi^2.
-    threshold : float
-        Of the result of `update`.
-    steps : int
-        Longest run.
-    stop : bool
-        End the run at the threshold.
-    records : array of int
-        Increasing steps after which the state is stored.
-    trajectory : array (records, len(state)), written
-    halved : bool
-        Half of the steps, each with probability 1/2, change nothing: they are counted, and `update` is that of the others.
-
-    Returns
-    -------
-    int
-        The step at which the threshold was first exceeded, 0 if it was not.
+    work : (draws, chi, waits, bits)
+        Work space for the random numbers of a block of steps: arrays (block * batch * width, lanes), (block * chis, lanes),
+        (block, lanes) of integers, and bits for the longest column of them.
+    law : (freedom, halved)
+        Degrees of freedom of each chi^2. If `halved`, half of the steps, each with probability 1/2, change nothing: they are
+        counted, and `update` is that of the others.
+    schedule : (threshold, steps, stop, records)
+        Threshold of the result of `update`; the longest run; whether a run ends at the threshold; increasing steps after which
+        the state is stored.
+    found : (escaped, states, trajectories)
+        Results, written: the step at which the threshold was first exceeded, 0 if it was not (replicas,); the state at the end
+        (replicas, n); the states after the recorded steps (replicas, records, n).
     """
-    escaped, row, step = 0, 0, 0
+    draws, chi, waits, bits = work
+    freedom, halved = law
+    threshold, steps, stop, records = schedule
+    escaped, states, trajectories = found
+    block, replicas = len(waits), len(sources)
+    state, learnt = np.empty((len(start), WIDTH)), np.zeros((1 + len(start), WIDTH))
+    # Of each lane: its replica, -1 without one, the steps that it has done, its next record, and the step at which something
+    # happens: a record or the end.
+    replica, step, row = np.full(WIDTH, -1), np.zeros(WIDTH, np.int64), np.zeros(WIDTH, np.int64)
+    event, limit = np.zeros(WIDTH, np.int64), np.zeros(WIDTH)
+    never = np.int64(2**62)
+    for lane in range(WIDTH):
+        state[:, lane] = start
+        event[lane], limit[lane] = never, np.inf
+    following = 0
     while True:
-        step += 1
-        if halved:
-            # Steps in a row that change nothing: k with probability 2^-(k + 1).
-            step += int(rng.standard_exponential() / math.log(2.0))
-        while row < len(records) and records[row] < min(step, steps + 1):
-            trajectory[row] = state
-            row += 1
-        if step > steps:
-            break
-        for b in range(draws.shape[0]):
-            for i in range(draws.shape[1]):
-                draws[b, i] = rng.standard_normal()
-        for i in range(len(chi)):
-            chi[i] = 2.0 * rng.standard_gamma(0.5 * freedom)
-        learnt = update(state, draws, chi, parameters)
-        if escaped == 0 and learnt > threshold:
-            escaped = step
-            if stop:
-                # The state of the step itself belongs to the trajectory.
-                if row < len(records) and records[row] == step:
-                    trajectory[row] = state
-                break
-    return escaped
+        running = 0
+        for lane in range(WIDTH):
+            if replica[lane] < 0 and following < replicas:
+                replica[lane], step[lane], row[lane] = following, 0, 0
+                state[:, lane] = start
+                limit[lane] = threshold
+                event[lane] = min(steps, records[0]) if len(records) else steps
+                following += 1
+            if replica[lane] >= 0:
+                running += 1
+                source = sources[replica[lane]]
+                fill_normals(source, bits, draws[:, lane])
+                fill_chi_squares(source, bits, freedom, chi[:, lane])
+                if halved:
+                    fill_waits(source, bits, waits[:, lane])
+        if running == 0:
+            return
+        for at in range(block):
+            for lane in range(WIDTH):
+                step[lane] += 1 + waits[at, lane]
+                if step[lane] > event[lane]:
+                    one = replica[lane]
+                    while row[lane] < len(records) and records[row[lane]] < min(step[lane], steps + 1):
+                        trajectories[one, row[lane]] = state[:, lane]
+                        row[lane] += 1
+                    event[lane] = min(steps, records[row[lane]]) if row[lane] < len(records) else steps
+                    if step[lane] > steps:
+                        states[one] = state[:, lane]
+                        replica[lane], event[lane], limit[lane] = -1, never, np.inf
+            update(state, draws, chi, at, parameters, learnt)
+            for lane in range(WIDTH):
+                if learnt[0, lane] > limit[lane]:
+                    one = replica[lane]
+                    escaped[one], limit[lane] = step[lane], np.inf
+                    if stop:
+                        # The state of the step itself belongs to the trajectory.
+                        if row[lane] < len(records) and records[row[lane]] == step[lane]:
+                            trajectories[one, row[lane]] = state[:, lane]
+                        states[one] = state[:, lane]
+                        replica[lane], event[lane] = -1, never
+
+
+# `run_lanes` of each update, compiled once: the cache on disk keeps no call with a compiled function as argument.
+
+
+@njit(nogil=True)
+def run_tied(start, sources, parameters, work, law, schedule, found):
+    """`run_lanes` of `tied_update`."""
+    run_lanes(tied_update, start, sources, parameters, work, law, schedule, found)
+
+
+@njit(nogil=True)
+def run_tied_active(start, sources, parameters, work, law, schedule, found):
+    """`run_lanes` of `tied_active_update`."""
+    run_lanes(tied_active_update, start, sources, parameters, work, law, schedule, found)
+
+
+@njit(nogil=True)
+def run_untied_active(start, sources, parameters, work, law, schedule, found):
+    """`run_lanes` of `untied_active_update`."""
+    run_lanes(untied_active_update, start, sources, parameters, work, law, schedule, found)
+
+
+@njit(nogil=True)
+def run_hermite(start, sources, parameters, work, law, schedule, found):
+    """`run_lanes` of `hermite_update`."""
+    run_lanes(hermite_update, start, sources, parameters, work, law, schedule, found)

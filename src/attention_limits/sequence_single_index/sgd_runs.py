@@ -27,7 +27,7 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
     spec, streams
         Those of `run` of the estimator.
     simulate : callable
-        (point, schedule, generator) -> reduced_sgd.Run.
+        (point, schedule, generators) -> one reduced_sgd.Run for each generator.
     threshold : callable
         point -> threshold at which a run has escaped (see `Schedule`).
     observables : dict
@@ -45,10 +45,17 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
     def prediction(*values):
         return predict({**spec["model"], **dict(zip(spec["grid"], values, strict=True))})
 
-    def compute(at, replica):
+    # The replicas of a point run side by side.
+    @functools.lru_cache(maxsize=1)
+    def runs(*values):
+        at = dict(zip(spec["grid"], values, strict=True))
         point = {**spec["model"], **at}
         schedule = Schedule(solver["steps"], threshold(point), solver["stop"], records)
-        run = simulate(point, schedule, streams.generator("tokens", replica, **at))
+        generators = [streams.generator("tokens", replica, **at) for replica in spec["replicas"]]
+        return dict(zip(spec["replicas"], simulate(point, schedule, generators), strict=True))
+
+    def compute(at, replica):
+        run = runs(*at.values())[replica]
         found = {"escaped": run.escaped, "escape_step": run.escape_step}
         found |= {name: function(run.state) for name, function in observables.items()}
         if solver["records"]:

@@ -9,11 +9,11 @@ from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
 def run(spec, streams):
     """Escape steps, overlaps, and whether the semantic one is larger at the end (see `variables`)."""
 
-    def simulate(point, schedule, generator):
+    def simulate(point, schedule, generators):
         problem = AttentionProblem(point["a"], point["omega"], point["loss"])
         dimension, start = int(point["dimension"]), (0.0, 0.0)
         batch = int(point["batch"])
-        return attention(problem, dimension, point["learning_rate"], start, schedule, generator, batch)
+        return attention(problem, dimension, point["learning_rate"], start, schedule, generators, batch)
 
     observables = {"positional_overlap": lambda s: s[..., 0], "semantic_overlap": lambda s: s[..., 1]}
     found = sgd_dataset(spec, streams, simulate, lambda point: point["threshold"], observables)

@@ -5,14 +5,15 @@ import numpy as np
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_single_index.escape_diffusion import MESH, QUANTILES, escape_times
 from attention_limits.sequence_single_index.estimators.link_sgd import SCRAMBLINGS, problem_of, rate_of
-from attention_limits.sequence_single_index.link_flow import with_error
+from attention_limits.sequence_single_index.link_flow import flows, with_error
 
 
 def run(spec, streams):
     """Mean and quantiles of the escape step with their errors (see `variables`)."""
     model = spec["model"]
     problem = problem_of({**model, "position": "none", "untied": False}, spec["project"])
-    generators = [streams.generator("nodes", replica) for replica in range(SCRAMBLINGS)]
+    # The same nodes at all points.
+    nodes = flows(problem, 1.0, [streams.generator("nodes", replica) for replica in range(SCRAMBLINGS)])
 
     def compute(at, _):
         point = {**model, **at}
@@ -22,7 +23,8 @@ def run(spec, streams):
             numbers = dimension, dimension**-0.5, point["threshold"]
             return [escape_times(flow, *numbers, mesh) for mesh in (MESH, MESH // 2)]
 
-        (fine, coarse), error = with_error(problem, rate_of(point, dimension), times, generators, int(point["batch"]))
+        rate, batch = rate_of(point, dimension), int(point["batch"])
+        (fine, coarse), error = with_error([flow.at(rate, batch) for flow in nodes], times)
         error = error[0] + np.abs(fine - coarse)
         return {
             "diffusion_step": fine[0],

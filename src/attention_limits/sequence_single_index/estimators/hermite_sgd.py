@@ -22,11 +22,11 @@ def run(spec, streams):
         rate = learning_rate(point["learning_rate"], order, dimension)
         return order, tokens, dimension, rate
 
-    def simulate(point, schedule, generator):
+    def simulate(point, schedule, generators):
         order, tokens, dimension, rate = settings(point)
         if order > 1:
             warn_unstable(rate, hermite_bound(order, tokens, dimension), f"order {order}, d = {dimension}")
-        return matched_hermite(order, tokens, dimension, rate, dimension**-0.5, schedule, generator)
+        return matched_hermite(order, tokens, dimension, rate, dimension**-0.5, schedule, generators)
 
     def flow(point):
         order, tokens, dimension, rate = settings(point)

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.sequence_single_index import link_sgd
-from attention_limits.sequence_single_index.link_flow import LinkFlow, flow_nodes, with_error
+from attention_limits.sequence_single_index.link_flow import flows, with_error
 from attention_limits.sequence_single_index.sgd_runs import records_of, sgd_dataset
 
 # Of the nodes of the flow, beyond two tokens.
@@ -54,9 +54,10 @@ def run(spec, streams):
         dimension = int(point["dimension"])
         return dimension, rate_of(model, dimension), start_of(problem, model, dimension)
 
-    def simulate(point, schedule, generator):
+    def simulate(point, schedule, generators):
         dimension, rate, start = settings(point)
-        return link_sgd.simulate(problem, dimension, rate, start, schedule, generator, batch)
+        numbers = problem, dimension, rate, start, schedule
+        return [link_sgd.simulate(*numbers, generator, batch) for generator in generators]
 
     def size(which):
         return lambda state: np.sqrt(np.mean(link_sgd.overlaps(problem, state)[which] ** 2, axis=-1))
@@ -72,15 +73,14 @@ def run(spec, streams):
         if problem.untied or not np.any(start):
             return found
         generators = [streams.generator("flow", replica) for replica in range(SCRAMBLINGS)]
-        numbers = problem, rate
+        several = flows(problem, rate, generators, batch)
 
         def escape(flow):
             return dimension * flow.escape_time(start, model["threshold"])
 
-        found["flow_step"], found["flow_step_error"] = with_error(*numbers, escape, generators, batch)
+        found["flow_step"], found["flow_step_error"] = with_error(several, escape)
         if len(steps):
-            nodes = flow_nodes(problem, generators[0])
-            path = LinkFlow(*numbers, nodes, batch).path(start, steps / dimension)
+            path = several[0].path(start, steps / dimension)
             found |= {f"{name}_flow": function(path) for name, function in observables.items()}
         return found
 

@@ -16,10 +16,10 @@ def run(spec, streams):
     def threshold(point):
         return point.get("threshold", 2.0 / np.sqrt(point["dimension"]))
 
-    def simulate(point, schedule, generator):
+    def simulate(point, schedule, generators):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])
         warn_unstable(rate(point), feed_forward_bound(tokens), f"tied student, {tokens} tokens")
-        return tied(tokens, dimension, rate(point), overlapped_start(dimension), schedule, generator)
+        return tied(tokens, dimension, rate(point), overlapped_start(dimension), schedule, generators)
 
     def flow(point):
         tokens, dimension = int(point["tokens"]), point["dimension"]

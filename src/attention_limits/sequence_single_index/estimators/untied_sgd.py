@@ -25,9 +25,9 @@ def run(spec, streams):
         tau = feed_forward_escape(tokens, point["learning_rate"], start, threshold(point), untied=True)
         return {"flow_step": tau * dimension}
 
-    def simulate(point, schedule, generator):
+    def simulate(point, schedule, generators):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])
         warn_unstable(point["learning_rate"], feed_forward_bound(tokens), f"untied student, {tokens} tokens")
-        return untied(tokens, dimension, point["learning_rate"], overlapped_start(dimension), schedule, generator)
+        return untied(tokens, dimension, point["learning_rate"], overlapped_start(dimension), schedule, generators)
 
     return sgd_dataset(spec, streams, simulate, threshold, {"overlap": _overlap}, flow)

@@ -54,6 +54,6 @@ def draw(cubes):
     top.plot([], [], color="0.4", linewidth=1.0, label=r"flow ($d \to \infty$ at this learning rate)")
     bottom.axhline(1.0, color="0.7", linewidth=0.6, zorder=0)
     top.set(xscale="log", yscale="log", ylabel="median steps to overlap 1/2")
-    bottom.set(xlabel="dimension $d$", ylabel="steps / law,\nlast point = 1", ylim=(0, None))
+    bottom.set(xlabel="dimension $d$", ylabel="steps / law,\nlast point = 1")
     figure.legend(loc="outside upper center", ncols=2)
     return figure

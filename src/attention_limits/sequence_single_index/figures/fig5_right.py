@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import curve, house_style, new_figure
-from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC, binomial_error
+from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC, binomial_errors
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
 LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"$\frac{1}{2}\|T - S\|_F^2$")}
@@ -56,10 +56,9 @@ def _points(axes, semantic, escaped, color, label, marker="o"):
     omega, runs = semantic.omega.values, semantic.sizes["replica"]
     wins = semantic.values.astype(float).sum(axis=1)
     enough = escaped.values.astype(float).mean(axis=1) >= 0.5
+    named = color if enough.mean() > 0.5 else "white"
     for chosen, face in ((enough, color), (~enough, "white")):
         axes.errorbar(
-            omega[chosen], wins[chosen] / runs, binomial_error(wins[chosen], runs), color=color, markerfacecolor=face,
-            marker=marker, markersize=4, capsize=2, elinewidth=1, linestyle="none", label=label if face == color else None,
+            omega[chosen], wins[chosen] / runs, binomial_errors(wins[chosen], runs), color=color, markerfacecolor=face,
+            marker=marker, markersize=4, capsize=2, elinewidth=1, linestyle="none", label=label if face == named else None,
         )  # fmt: skip
-    if not enough.any():
-        axes.plot([], [], marker, color=color, markerfacecolor="white", markersize=4, label=label)

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import curve, house_style, new_figure, present
-from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, binomial_error
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, binomial_errors
 
 # Cube, scanned key and its label.
 SCANS = {
@@ -42,7 +42,7 @@ def _probability(axes, cube, key):
     runs = cube.semantic.dropna("replica", how="all")
     wins, count = runs.values.astype(float).sum(axis=1), runs.sizes["replica"]
     axes.errorbar(
-        cube[key], wins / count, binomial_error(wins, count), fmt="o", color=NEUTRAL, markersize=4, capsize=2, elinewidth=1,
+        cube[key], wins / count, binomial_errors(wins, count), fmt="o", color=NEUTRAL, markersize=4, capsize=2, elinewidth=1,
         label="SGD",
     )  # fmt: skip
     _theory(axes, cube, key, "flow_semantic", SEMANTIC, "Gaussian exit and flow")

@@ -50,10 +50,13 @@ def steepest_direction(e, m, loss):
     return np.eye(2)[int(np.argmin(curvatures))]
 
 
-def binomial_error(successes, runs):
-    """Half width of the 68 % Wilson interval, which is not zero at 0 and 1."""
+def binomial_errors(successes, runs):
+    """Distances (2, n) of the ends of the 68 % Wilson interval from the fraction `successes` (n,) / `runs`, for error bars."""
     p = successes / runs
-    return np.sqrt(p * (1 - p) / runs + 0.25 / runs**2) / (1 + 1 / runs)
+    middle = (p + 0.5 / runs) / (1 + 1 / runs)
+    half = np.sqrt(p * (1 - p) / runs + 0.25 / runs**2) / (1 + 1 / runs)
+    # At p = 0 and 1 one end is p, up to rounding.
+    return np.maximum([p - middle + half, middle + half - p], 0.0)
 
 
 def exponent_text(cube, name):
@@ -70,4 +73,6 @@ def power_text(base, fit):
     """A fitted power law as math text, or that there are too few points for one."""
     if np.isnan(fit.exponent):
         return "too few points"
-    return rf"${base}^{{{fit.exponent:.3f} \pm {fit.error:.3f}}}$"
+    # Two digits of the error, and three decimals at least.
+    decimals = max(3, 1 - int(np.floor(np.log10(fit.error)))) if fit.error > 0.0 else 3
+    return rf"${base}^{{{fit.exponent:.{decimals}f} \pm {fit.error:.{decimals}f}}}$"

@@ -1,0 +1,196 @@
+"""Eight numbers in double precision that compiled code handles as one: `DOUBLES`.
+
+As `lanes`, for functions that also take single numbers: lanes and numbers mix in +, -, * and /, and `sqrt`, `exp`, `maximum` and
+`with_sign` take both. Nothing is fused, so that a lane has the bytes of the same calculation with numbers. `typingctx` is an
+argument that numba fills in.
+"""
+
+import math
+import operator
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, models, overload, register_model
+
+from attention_limits.numerics.compiled import njit
+
+WIDTH = 8
+_FLOATS = ir.VectorType(ir.DoubleType(), WIDTH)
+_INTEGERS = ir.VectorType(ir.IntType(64), WIDTH)
+
+
+class _Doubles(types.Type):
+    def __init__(self):
+        super().__init__("Doubles")
+
+
+DOUBLES = _Doubles()
+
+
+@register_model(_Doubles)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, _FLOATS)
+
+
+def _binary(generate):
+    """An intrinsic of two lanes; `generate(builder, x, y)` writes its code."""
+
+    @intrinsic
+    def function(typingctx, x, y):
+        return DOUBLES(DOUBLES, DOUBLES), lambda context, builder, signature, arguments: generate(builder, *arguments)
+
+    return function
+
+
+def _signed(builder, x, y):
+    function = builder.module.declare_intrinsic(
+        f"llvm.copysign.v{WIDTH}f64", fnty=ir.FunctionType(_FLOATS, [_FLOATS, _FLOATS])
+    )
+    return builder.call(function, [x, y])
+
+
+_maximum = _binary(lambda builder, x, y: builder.select(builder.fcmp_ordered(">", x, y), x, y))
+_with_sign = _binary(_signed)
+
+
+@intrinsic
+def full(typingctx, x):
+    """Lanes that all hold the float x."""
+
+    def generate(context, builder, signature, arguments):
+        vector = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), arguments[0], ir.IntType(32)(0))
+        places = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), None)
+        return builder.shuffle_vector(vector, ir.Constant(_FLOATS, ir.Undefined), places)
+
+    return DOUBLES(types.float64), generate
+
+
+def _overloaded(function, implementation, of_numbers=None):
+    """Let `function` of two arguments take lanes, and a number beside lanes; two numbers go to `of_numbers` if given."""
+
+    @overload(function)
+    def chosen(x, y):
+        if x is DOUBLES and y is DOUBLES:
+            return lambda x, y: implementation(x, y)
+        if x is DOUBLES and isinstance(y, types.Number):
+            return lambda x, y: implementation(x, full(float(y)))
+        if y is DOUBLES and isinstance(x, types.Number):
+            return lambda x, y: implementation(full(float(x)), y)
+        return of_numbers
+
+    return function
+
+
+for _operator, _name in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
+    _overloaded(_operator, _binary(lambda builder, x, y, name=_name: getattr(builder, name)(x, y)))
+
+
+def maximum(x, y):
+    """The larger of x and y, lane by lane."""
+    return max(x, y)
+
+
+def with_sign(x, y):
+    """The absolute value of x with the sign of y, lane by lane."""
+    return math.copysign(x, y)
+
+
+_overloaded(maximum, _maximum, lambda x, y: max(x, y))
+_overloaded(with_sign, _with_sign, lambda x, y: math.copysign(x, y))
+
+
+@intrinsic
+def _sqrt(typingctx, x):
+    def generate(context, builder, signature, arguments):
+        kind = ir.FunctionType(_FLOATS, [_FLOATS])
+        return builder.call(builder.module.declare_intrinsic(f"llvm.sqrt.v{WIDTH}f64", fnty=kind), arguments)
+
+    return DOUBLES(DOUBLES), generate
+
+
+@intrinsic
+def _scaled(typingctx, p, shifted):
+    """p times 2^k, where the low bits of `shifted` hold k."""
+
+    def generate(context, builder, signature, arguments):
+        bits, exponent = (builder.bitcast(value, _INTEGERS) for value in arguments)
+        shift = ir.Constant(_INTEGERS, [52] * WIDTH)
+        return builder.bitcast(builder.add(bits, builder.shl(exponent, shift)), _FLOATS)
+
+    return DOUBLES(DOUBLES, DOUBLES), generate
+
+
+@njit
+def _exp(x):
+    # As `fast_math.exp`, with its error.
+    x = maximum(x, -700.0)
+    x = 0.0 - maximum(0.0 - x, -700.0)
+    shifted = x * 1.4426950408889634 + 6755399441055744.0
+    k = shifted - 6755399441055744.0
+    r = (x - k * 0.6931471803691238) - k * 1.9082149292705877e-10
+    p = r * (1.0 / 39916800.0) + 1.0 / 3628800.0
+    p = r * p + 1.0 / 362880.0
+    p = r * p + 1.0 / 40320.0
+    p = r * p + 1.0 / 5040.0
+    p = r * p + 1.0 / 720.0
+    p = r * p + 1.0 / 120.0
+    p = r * p + 1.0 / 24.0
+    p = r * p + 1.0 / 6.0
+    p = r * p + 0.5
+    p = r * p + 1.0
+    p = r * p + 1.0
+    return _scaled(p, shifted)
+
+
+def sqrt(x):
+    """Square root, lane by lane."""
+    return math.sqrt(x)
+
+
+def exp(x):
+    """exp(x), lane by lane; of lanes with a relative error below 1e-14, and x clamped to [-700, 700]."""
+    return math.exp(x)
+
+
+@overload(sqrt)
+def _sqrt_of(x):
+    return (lambda x: _sqrt(x)) if x is DOUBLES else (lambda x: math.sqrt(x))
+
+
+@overload(exp)
+def _exp_of(x):
+    return (lambda x: _exp(x)) if x is DOUBLES else (lambda x: math.exp(x))
+
+
+def _pointer(context, builder, array_type, array, row):
+    """Address of row `row` of a contiguous array (n, WIDTH)."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [builder.mul(row, row.type(WIDTH))]), _FLOATS.as_pointer())
+
+
+@intrinsic
+def load(typingctx, array, row):
+    """Row `row` of a contiguous float64 array (n, WIDTH); not checked."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.load(_pointer(context, builder, signature.args[0], *arguments), align=8)
+
+    return DOUBLES(array, types.intp), generate
+
+
+@intrinsic
+def store(typingctx, array, row, lanes):
+    """Write lanes into row `row` of a contiguous float64 array (n, WIDTH); not checked."""
+
+    def generate(context, builder, signature, arguments):
+        *where, value = arguments
+        builder.store(value, _pointer(context, builder, signature.args[0], *where), align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, DOUBLES), generate
