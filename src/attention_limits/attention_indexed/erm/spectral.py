@@ -7,7 +7,8 @@ the eigenvalues of Y at D = delta^2, with the transform g (`denoiser`). The stat
     Theta = int int (f(x) - f(y)) / (x - y) mu mu = 2 int_eps (x - eps) Re g mu,    tr f Z = delta Theta,
 
 and the error of f as an estimate of S*, ||f(Y) - S*||^2 / d = eps^2 rank + B + 2 delta^2 Theta - delta^2. It follows from
-tr Y^2 = Q + delta^2 and tr f S* = J + eps A - delta^2 Theta, and nothing cancels in it at small delta. Theta is the mean derivative of f.
+tr Y^2 = Q + delta^2 and tr f S* = J + eps A - delta^2 Theta. Nothing cancels in it at small delta. Theta is the mean derivative
+of f.
 
 Source: Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958; derived here again.
 """

@@ -1,7 +1,8 @@
 """Thresholds of weight decay: interpolation as the decay vanishes, and the decay that leaves nothing.
 
 K is T (T + 1) for linear outputs and T^2 + T - 2 for a softmax; thresholds are numbers of equations K alpha. That of exact
-recovery is `semicircle.recovery`. Derived for this project from the state evolution of Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958.
+recovery is `semicircle.recovery`. Derived for this project from the state evolution of Erba, Troiani, Zdeborova, Krzakala 2025,
+arXiv:2505.17958.
 """
 
 from dataclasses import dataclass
