@@ -193,3 +193,8 @@ def test_bad_parameters_are_refused():
     for equations, noise, decay in ((0.0, 0.1, 0.1), (1.0, -0.1, 0.1), (1.0, 0.1, -0.1), (np.inf, 0.1, 0.1)):
         with pytest.raises(ValueError, match="alpha K > 0"):
             solved(equations, noise, decay)
+
+
+def test_strong_noise_is_fitted_up_to_the_threshold_of_random_ellipsoids():
+    """K alpha = 1/2 as tau grows: d^2 / 4 points with two equations each (Saunderson et al. 2012, arXiv:1204.1220), to 1 %."""
+    assert interpolation(0.05, 1000.0).equations == pytest.approx(0.5, rel=0.01)
