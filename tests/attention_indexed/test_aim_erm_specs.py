@@ -29,7 +29,7 @@ def fit(name="erm_minimisation", dimension=12, **grid):
         (theory({**LINEAR, "weight_decay": -1.0}), "model.weight_decay: -1.0: allowed: a number ≥ 0"),
         (theory(SOFTMAX, weight_decay=[0.0, 0.1]), "0: a softmax with score noise has no known limit; allowed: at least 0.0001"),
         (theory({**SOFTMAX, "tokens": 5}, weight_decay=[0.1]), "softmax: allowed with at most 4 tokens, not 5"),
-        (theory({**LINEAR, "channel": "hardmax"}, weight_decay=[0.1]), 'model.channel: "hardmax": allowed: one of "linear", "softmax"'),
+        (theory({**LINEAR, "channel": "hardmax"}, weight_decay=[0.1]), 'model.channel: "hardmax": allowed: one of "linear"'),
         (theory({**LINEAR, "score_noise": 1e-7}, weight_decay=[0.1]), "model.score_noise: 1e-07: allowed: 0, or 0.0001 to 10"),
         (fit(weight_decay=[0.0, 0.1]), "0: the minimum is not unique; allowed: at least 0.0001"),
         (fit("erm_gamp", weight_decay=[0.0]), "0: the minimum is not unique; allowed: at least 0.0001"),

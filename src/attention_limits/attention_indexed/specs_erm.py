@@ -189,7 +189,7 @@ class ErmMinimisation(OfDecay):
             text = f"0: the minimum is not unique; allowed: at least {SMALLEST_DECAY:g}; erm_state_evolution takes the limit"
             return [(place, text)]
         found = [*super().cross_checks(estimator), *size_checks(estimator)]
-        return found or memory_checks(estimator, 1)
+        return found or memory_checks(estimator, 1, 1)
 
 
 class ErmGamp(ErmMinimisation):

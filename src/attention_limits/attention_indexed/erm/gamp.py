@@ -23,7 +23,7 @@ from attention_limits.attention_indexed.denoiser import response
 from attention_limits.attention_indexed.erm import softmax_kernels as kernels
 from attention_limits.attention_indexed.erm.softmax import score_basis
 from attention_limits.attention_indexed.erm.training import Data
-from attention_limits.attention_indexed.matrix_amp import all_scores, backward
+from attention_limits.attention_indexed.sample_sums import all_scores, backward
 from attention_limits.attention_indexed.schedule import Schedule
 
 # The iteration has diverged when tr S^2 / d exceeds that of the teacher by this factor.

@@ -166,7 +166,7 @@ def _softmax_point(task, problem, nodes, start, tolerance, max_iterations):
     return {
         **_common(task, problem.alpha, problem.decay, overlaps, at.loss, free),
         "test_loss": softmax.loss_of_fresh_outputs(problem, nodes, at.q, at.m),
-        "replicon": 2.0 * problem.alpha * at.squares / theta**2 * law.squared_response(threshold),
+        "replicon": 2.0 * problem.alpha * at.squares / theta**2 * law.squared_response(threshold) if theta else np.nan,
         "residual": at.residual,
         "iterations": at.iterations,
         "converged": at.converged,

@@ -29,6 +29,8 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 # Former iterates and weight of the new residual of the iteration, and its longest step in the logarithms.
 _DEPTH, _MIXING, _LONGEST = 3, 1.0, 0.7
+# Both of a second attempt, and the step of the logarithms where S became zero.
+_SHORT, _BACK = (0.3, 0.2), np.array([-1.0, 0.0, -0.5])
 # Least variance of h given omega at the start.
 _LEAST_REST = 0.01
 
@@ -146,7 +148,8 @@ def solve(problem: Problem, nodes: Nodes, start: LinearSolution, tolerance: floa
     """The fixed point from the linear problem `start` (`start_equations`, `start_decay`).
 
     The variables are the logarithms of q, of the variance Q + tau - m^2 / q of h given omega, and of V. It is converged when none
-    changes by more than `tolerance` within `max_iterations`.
+    changes by more than `tolerance` within `max_iterations`
+    of one of two attempts, of which the second one has shorter steps.
     """
 
     Q = 1.0 + problem.ratio + problem.score_noise
@@ -160,19 +163,25 @@ def solve(problem: Problem, nodes: Nodes, start: LinearSolution, tolerance: floa
         if not (found.m_hat > 0 and found.sigma_hat > 0):
             return np.full(3, np.nan)
         q, m, V = _overlaps(problem, found)
-        if not q > 0:
-            return np.full(3, np.nan)
+        if not (q > 0 and V > 0):
+            # The step was too long: nothing is left above eps.
+            return x + _BACK
         return np.log([q, max(Q - m**2 / q, 1e-300), V])
 
     m = start.J + start.threshold * start.A - start.delta**2 * start.theta
-    V = start.theta / (4.0 * max(start_equations(problem) - start.theta, 1e-3 * start.theta))
+    V = start.theta / (4.0 * _slope(problem) * max(start_equations(problem) - start.theta, 1e-3 * start.theta))
     first = np.log([start.J, max(Q - m**2 / start.J, _LEAST_REST), V])
     found = anderson(step, first, tolerance, max_iterations, _DEPTH, _MIXING, _LONGEST)
+    iterations = found.iterations
+    if not found.converged:
+        # Near interpolation without much decay the iteration needs shorter steps.
+        found = anderson(step, found.value, tolerance, max_iterations, _DEPTH, *_SHORT)
+        iterations += found.iterations
     q, m, V = overlaps(found.value)
     last = _averages(problem, nodes, q, m, V)
     return Fixed(
         q, m, V, last.q_hat, last.m_hat, last.sigma_hat, float(last.results[kernels.LOSS]), last.penalty,
-        float(last.results[kernels.SQUARES]), float(last.results[kernels.WELLS]), found.residual, found.iterations,
+        float(last.results[kernels.SQUARES]), float(last.results[kernels.WELLS]), found.residual, iterations,
         bool(found.converged and last.results[kernels.FAILED] == 0.0),
     )  # fmt: skip
 
@@ -192,9 +201,13 @@ def start_equations(problem: Problem) -> float:
 
 
 def start_decay(problem: Problem) -> float:
-    """lambda of that problem: the slope of a softmax of equal scores is beta / T."""
-    T = problem.tokens
-    return problem.decay / ((problem.beta / T) ** 2 * T / (T + 1))
+    """lambda of that problem, whose loss is flatter by the mean square of the slopes of a softmax of equal scores."""
+    return problem.decay / _slope(problem)
+
+
+def _slope(problem):
+    """beta^2 / (T (T + 1)): a softmax of T equal scores has the slope beta / T."""
+    return problem.beta**2 / (problem.tokens * (problem.tokens + 1))
 
 
 def loss_of_fresh_outputs(problem: Problem, nodes: Nodes, q: float, m: float) -> float:

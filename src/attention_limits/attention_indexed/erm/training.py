@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.matrix_amp import all_scores, backward
 from attention_limits.attention_indexed.model import Sizes, attention, draw_sequences, scores
 from attention_limits.attention_indexed.priors import Wishart
+from attention_limits.attention_indexed.sample_sums import all_scores, backward
 
 # Tokens of fresh sequences at a time.
 _ROWS = 2048
