@@ -19,7 +19,9 @@ def draw(cubes):
     """Histograms of the eigenvalues above zero of all data sets, with the densities of the theory."""
     figure, panels = new_figure(2, 2, 8.6, 6.2, sharex=True)
     for row, (name, decay, alphas, title) in zip(panels, _ROWS, strict=True):
-        cube = cubes[name].sel(weight_decay=_nearest(cubes[name].weight_decay, decay))
+        # A small run has other decays.
+        minima = of(cubes[name], "erm_minimisation").dropna("weight_decay", how="all", subset=["mse"])
+        cube = cubes[name].sel(weight_decay=_nearest(minima.weight_decay, decay))
         for axes, alpha in zip(row, alphas, strict=True):
             _draw_panel(axes, cube, alpha, title)
         row[0].set(ylabel="density of the eigenvalues")
