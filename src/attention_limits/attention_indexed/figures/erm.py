@@ -103,6 +103,6 @@ def _draw_ratio(axes, linear, softmax):
     )
     axes.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
     axes.set(
-        title=r"best $\lambda$ against Bayes", xscale="log", ylabel="error / Bayes-optimal error", ylim=(0.95, 2.5)
+        title=r"best $\lambda$ against Bayes", xscale="log", ylabel="error / Bayes-optimal error", ylim=(0.95, 1.8)
     )
     axes.legend(loc="upper left")

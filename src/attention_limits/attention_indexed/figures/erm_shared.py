@@ -6,7 +6,7 @@ import numpy as np
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.plotting import points, present, realised_alpha
 
-BEST = "#009E73"
+BEST = "#CC79A7"
 METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "x")}
 # The decays of the colour scale.
 _LEAST, _LARGEST = 1e-3, 1.0
