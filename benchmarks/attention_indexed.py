@@ -15,6 +15,7 @@ from scipy.integrate import dblquad, quad
 
 from attention_limits.attention_indexed import matrix_amp, sample_sums
 from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.erm import linear
 from attention_limits.attention_indexed.gradient_descent import Descent, descend
 from attention_limits.attention_indexed.model import Sizes, attention, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.state_evolution import solve
@@ -35,6 +36,7 @@ def rows(quick):
         descent_row(100, 0.14, repeats),
         descent_loop_row(100, 0.14, 2 if quick else repeats),
         two_layer_row(2 if quick else 8, outputs=2000, repeats=repeats),
+        decay_row(repeats, naive_points=1 if quick else 4),
     ]
 
 
@@ -218,6 +220,28 @@ def two_layer_row(naive_outputs, outputs, repeats):
     )
 
 
+def decay_row(repeats, naive_points):
+    """Seconds for a curve of weight decay of 50 values of alpha, linear scores with noise."""
+    equations, score_noise, decay = np.linspace(0.3, 2.4, 50), 0.1, 0.1
+    whole = partial(linear.solve, equations, RATIO, score_noise, decay)
+    ours = whole()
+    naive_times, errors = [], []
+    for place in np.linspace(10, 49, naive_points).astype(int):
+        start = time.perf_counter()
+        value = naive_decay_point(equations[place], RATIO, score_noise, decay)
+        naive_times.append((time.perf_counter() - start) * len(equations))
+        errors.append(abs(value - ours.error[place]))
+    our_times = [seconds(whole) for _ in range(repeats)]
+    return Row(
+        "learning curve of weight decay at extensive width, 50 points",
+        ours=Spread.of(our_times),
+        baseline=Spread.of(naive_times),
+        ratio=Spread.of(np.median(naive_times) / np.array(our_times)),
+        baseline_errors={"mse": Spread.of(errors)},
+        note="linear scores, τ = λ = 0.1, ρ = 0.5; baseline: roots of the cubic on a grid, iterated fixed point, a few points",
+    )
+
+
 def _fields(pairs):
     """Symmetric fields (n, 2, 2) with these contrasts (n, 2), of the smallest norm."""
     s, d = pairs[:, 0], pairs[:, 1]
@@ -283,6 +307,26 @@ def naive_learning_point(equations, ratio, alpha, tolerance=1e-6):
         if abs(new - V) < tolerance:
             break
         V = new
+    return new
+
+
+def naive_decay_point(equations, ratio, score_noise, decay, tolerance=1e-6):
+    """Error of weight decay at one alpha K = `equations`: iterates delta and eps, with roots of the cubic on 400 eigenvalues."""
+    root = np.sqrt(ratio)
+    error, threshold = 1.0 + ratio, decay / equations
+    for _ in range(10_000):
+        noise = (error + score_noise) / equations
+        x = np.linspace(-2.0 * np.sqrt(noise) - 0.1, 2.0 * np.sqrt(noise) + (1.0 + root) ** 2 / root, 400)
+        cubics = [np.roots([noise, -(v + noise * root), v * root + 1.0 - ratio, -root]) for v in x]
+        g = np.array([roots[np.argmin(roots.imag)] for roots in cubics])
+        mass = -g.imag / np.pi * (x[1] - x[0])
+        over = np.maximum(x - threshold, 0.0)
+        theta = 2.0 * np.sum(over * g.real * mass)
+        below = np.sum((x**2 * mass)[x <= threshold])
+        new = threshold**2 * np.sum(mass[x > threshold]) + below + (2.0 * theta - 1.0) * noise
+        if abs(new - error) < tolerance:
+            break
+        error, threshold = new, 0.5 * threshold + 0.25 * decay / max(equations - theta, 0.05 * equations)
     return new
 
 

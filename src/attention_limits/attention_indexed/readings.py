@@ -19,6 +19,14 @@ def curve_at(cube, x, variable="mmse", along="alpha", **point):
     return float(np.exp(np.interp(np.log(x), np.log(places), np.log(curve.values)))), 0.0
 
 
+def at_first(cube, variable, **point):
+    """A variable that is the same at all alpha, at one `point` of the other coordinates, and the error 0.
+
+    Raises KeyError where the cube does not hold the point.
+    """
+    return float(at(cube[variable].isel(alpha=0, replica=0), **point)), 0.0
+
+
 def mean_of_starts(cube, starts, **point):
     """Error of the mean of the estimates of `starts` starts of gradient descent: mean over data sets, and its standard error.
 

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from attention_limits.attention_indexed import specs_erm
 from attention_limits.attention_indexed.specs_checks import channel_checks, memory_checks, size_checks, spectrum_checks
 from attention_limits.attention_indexed.specs_keys import (
     Alpha,
@@ -320,4 +321,5 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "gradient_descent": GradientDescent,
     "two_layers_state_evolution": TwoLayersStateEvolution,
     "two_layers_amp": TwoLayersAmp,
+    **specs_erm.ESTIMATORS,
 }

@@ -62,11 +62,17 @@ def size_checks(estimator) -> list[Problem]:
     return found
 
 
-def memory_checks(estimator, layers: int) -> list[Problem]:
-    """Data that exceed the memory. Two layers always read two tokens."""
+def memory_checks(estimator, layers: int, starts: int = 0) -> list[Problem]:
+    """Data that exceed the memory. Two layers always read two tokens.
+
+    A minimisation holds the numbers of gradient descent from `starts`, if its solver has no such key.
+    """
     alpha, ratio = max(_values(estimator, "alpha")), max(_values(estimator, "ratio"))
     size, tokens = sizes(alpha, ratio, int(max(_dimensions(estimator)))), max(_values(estimator, "tokens"), default=2)
-    needed, allowed = megabytes(size, tokens, layers, estimator.solver.get("starts", 0)), estimator.resources["memory"]
+    needed, allowed = (
+        megabytes(size, tokens, layers, estimator.solver.get("starts", starts)),
+        estimator.resources["memory"],
+    )
     if needed <= allowed:
         return []
     numbers = f"n T d = {size.count} x {tokens} x {size.dimension} numbers at alpha = {alpha:g} and r = {size.rank}"

@@ -1,5 +1,6 @@
 """Variables of the attention-indexed family."""
 
+from attention_limits.attention_indexed import variables_erm as erm
 from attention_limits.pipeline.registry import Coordinate, Variable
 
 SOURCE = (
@@ -237,3 +238,6 @@ VARIABLES += (
         "two layers: even and odd rows and columns of the lattice agree to 2e-3; one layer: 20 effective nodes",
     ),
 )  # fmt: skip
+
+COORDINATES += erm.COORDINATES
+VARIABLES += erm.VARIABLES

@@ -1,0 +1,135 @@
+"""State evolution of weight decay with linear outputs, and of its limit of vanishing decay.
+
+The objective is sum_mu ||y_mu - h_mu(S)||_F^2 + lambda d tr S over S >= 0, with scores h of `model` and y = h* + sqrt(tau) xi, xi
+symmetric of variance 2 on the diagonal and 1 off it. With K = T (T + 1) equations per sample and the moments of `spectral`
+
+    alpha K delta^2 = mse + tau,    eps = lambda / (2 (alpha K - Theta)),    mse = ||(S* + delta Z - eps)_+ - S*||^2 / d.
+
+lambda -> 0: eps = 0 where Theta(delta, 0) <= alpha K; otherwise the estimate interpolates the data, and Theta(delta, eps) = alpha
+K. A softmax without decay interpolates the same way with K = T^2 + T - 2, because its output is the score up to one constant.
+
+The best lambda at given delta makes mse stationary in eps: eps rank = 2 delta^2 int_eps Re g mu.
+
+Source: Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; derived here again.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.attention_indexed.erm.semicircle import small_decay
+from attention_limits.attention_indexed.erm.spectral import Law
+from attention_limits.numerics.roots import false_position
+
+# Where delta^2 is below this times the gap of the spectrum of S*, the limit of vanishing noise holds, with this relative error.
+_SMALL = 1e-9
+# Smallest delta at which the spectrum is integrated.
+_SMALLEST = 1e-8
+# Doublings of the largest delta of the search.
+_DOUBLINGS = 60
+
+
+@dataclass(frozen=True)
+class LinearSolution:
+    """Fixed points; arrays of one shape.
+
+    Attributes
+    ----------
+    delta, threshold, decay : array
+        delta, eps and lambda; lambda is given, or the best one.
+    error : array
+        mse.
+    rank, A, J, theta : array
+        Moments of `spectral`.
+    """
+
+    delta: np.ndarray
+    threshold: np.ndarray
+    decay: np.ndarray
+    error: np.ndarray
+    rank: np.ndarray
+    A: np.ndarray
+    J: np.ndarray
+    theta: np.ndarray
+
+
+def solve(equations, ratio: float, score_noise: float, decay) -> LinearSolution:
+    """The fixed point at alpha K = `equations` (n,) > 0, rho = `ratio`, tau = `score_noise` >= 0 and lambda = `decay` >= 0.
+
+    Raises ValueError if a parameter is out of its range.
+    """
+    equations = np.asarray(equations, dtype=float)
+    decay = np.broadcast_to(np.asarray(decay, dtype=float), equations.shape)
+    _check(equations, ratio, score_noise, decay)
+
+    return _fixed_point(equations, ratio, score_noise, decay, lambda law: law.decay_threshold(equations, decay))
+
+
+def best(equations, ratio: float, score_noise: float) -> LinearSolution:
+    """The fixed point at the lambda of the smallest error, parameters as of `solve`. lambda = 0 is the limit."""
+    equations = np.asarray(equations, dtype=float)
+    none = np.zeros_like(equations)
+    _check(equations, ratio, score_noise, none)
+    free = solve(equations, ratio, score_noise, none)
+    found = _fixed_point(equations, ratio, score_noise, none, Law.best_threshold)
+    decay = 2.0 * found.threshold * (equations - found.theta)
+    # A negative lambda is none: errors then grow with lambda from zero on.
+    chosen = (decay > 0.0) & (found.error < free.error)
+    names = [name for name in LinearSolution.__dataclass_fields__ if name != "decay"]
+    parts = {name: np.where(chosen, getattr(found, name), getattr(free, name)) for name in names}
+    return LinearSolution(decay=np.where(chosen, decay, 0.0), **parts)
+
+
+def _check(equations, ratio, score_noise, decay):
+    allowed = np.all(equations > 0) and ratio > 0 and score_noise >= 0 and np.all(decay >= 0)
+    if not (allowed and np.all(np.isfinite([np.max(equations), ratio, score_noise, np.max(decay)]))):
+        raise ValueError(
+            "need alpha K > 0, rho > 0, tau >= 0 and lambda >= 0, all finite, "
+            f"got {equations}, {ratio}, {score_noise} and {decay}"
+        )
+
+
+def _fixed_point(equations, ratio, score_noise, decay, threshold_of):
+    Q, gap = 1.0 + ratio, abs(ratio ** (-1.0 / 3.0) - 1.0) ** 3
+    smallest = max(_SMALLEST, np.sqrt(_SMALL * gap))
+    low = np.maximum(np.sqrt(score_noise / equations), smallest)
+    # Without learning delta^2 = (Q + tau) / (alpha K); at the peak of interpolation it is larger.
+    high = np.maximum(np.sqrt(2.0 * (Q + score_noise) / equations), 2.0 * low)
+
+    def excess(log_delta):
+        law = Law(ratio, np.exp(log_delta))
+        error = law.moments(threshold_of(law)).error
+        return np.log(equations * law.delta**2 / (error + score_noise))
+
+    for _ in range(_DOUBLINGS):
+        beyond = excess(np.log(high)) < 0.0
+        if not np.any(beyond):
+            break
+        high = np.where(beyond, 2.0 * high, high)
+    vanishing = excess(np.log(low)) >= 0.0
+    delta = np.exp(false_position(excess, np.log(low), np.log(np.where(vanishing, low, high))))
+    law = Law(ratio, delta)
+    threshold = threshold_of(law)
+    found = law.moments(threshold)
+    solution = LinearSolution(delta, threshold, decay, found.error, found.rank, found.A, found.J, found.theta)
+    return _with_limit(solution, equations, ratio, vanishing) if score_noise == 0 and np.any(vanishing) else solution
+
+
+def _with_limit(solution, equations, ratio, vanishing):
+    """The solution with the limit of vanishing noise where it holds; without decay the estimate is exact there."""
+    exact = vanishing & (solution.decay == 0.0)
+    near = vanishing & ~exact
+    r, root, Q = min(ratio, 1.0), np.sqrt(ratio), 1.0 + ratio
+    parts = {name: np.array(getattr(solution, name)) for name in LinearSolution.__dataclass_fields__}
+    for name, value in {"delta": 0.0, "threshold": 0.0, "error": 0.0, "rank": r, "A": root, "J": Q}.items():
+        parts[name][exact] = value
+    # Theta of the exact estimate as the decay vanishes: error / delta^2 = alpha K has a kappa at every alpha K above recovery.
+    delta, kappa, limit = small_decay(equations[vanishing], ratio, solution.decay[vanishing])
+    parts["theta"][vanishing] = limit.theta
+    chosen = near[vanishing]
+    epsilon = (kappa * delta)[chosen]
+    parts["delta"][near], parts["threshold"][near] = delta[chosen], epsilon
+    parts["error"][near] = (equations[vanishing] * delta**2)[chosen]
+    parts["rank"][near] = limit.rank[chosen]
+    parts["A"][near], parts["J"][near] = root - r * epsilon, Q - 2.0 * epsilon * root + r * epsilon**2
+    return LinearSolution(**parts)

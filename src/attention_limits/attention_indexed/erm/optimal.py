@@ -1,0 +1,54 @@
+"""The weight decay of the smallest error."""
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from attention_limits.attention_indexed.erm.learned import Task, limit_points, of_linear, softmax_points
+from attention_limits.attention_indexed.erm.linear import best
+from attention_limits.attention_indexed.erm.softmax import Nodes
+
+# The search avoids a decay at which the iteration does not converge.
+_UNKNOWN = 1e3
+
+
+def best_linear(task: Task, alpha) -> list[dict]:
+    """The variables of `learned` at the best decay of linear outputs, with `best_decay`, at each alpha (n,)."""
+    equations = task.equations * np.asarray(alpha, dtype=float)
+    found = best(equations, task.ratio, task.score_noise)
+    rows = of_linear(task, equations, found)
+    return [{**row, "best_decay": float(decay)} for row, decay in zip(rows, found.decay, strict=True)]
+
+
+def best_softmax(
+    task: Task,
+    alpha,
+    nodes: Nodes,
+    key: str,
+    ends: tuple[float, float],
+    accuracy: float,
+    tolerance: float,
+    max_iterations: int,
+) -> list[dict]:
+    """The variables of `learned` of a softmax at the decay of the smallest variable `key`, at each alpha (n,).
+
+    Brent's method searches the logarithm of the decay between `ends`, to the `accuracy`; `tolerance` and `max_iterations` are
+    those of the fixed point. Without score noise the limit of vanishing decay competes.
+    """
+    return [_best_at(task, value, nodes, key, ends, accuracy, tolerance, max_iterations) for value in alpha]
+
+
+def _best_at(task, alpha, nodes, key, ends, accuracy, tolerance, max_iterations):
+    tried: dict[float, dict] = {}
+
+    def value(log_decay):
+        decay = float(np.exp(log_decay))
+        (row,) = softmax_points(task, np.array([alpha]), decay, nodes, tolerance, max_iterations)
+        tried[decay] = row
+        return row[key] if row["converged"] else _UNKNOWN
+
+    minimize_scalar(value, bounds=np.log(ends), method="bounded", options={"xatol": accuracy})
+    if task.score_noise == 0:
+        (tried[0.0],) = limit_points(task, np.array([alpha]), nodes)
+    sure = {decay: row for decay, row in tried.items() if row["converged"]} or tried
+    best_decay = min(sure, key=lambda decay: sure[decay][key])
+    return {**sure[best_decay], "best_decay": best_decay}

@@ -1,0 +1,74 @@
+"""Vanishing noise delta on S* of rho < 1: the zero eigenvalues of S* become a semicircle of radius 2 delta sqrt(b), b = 1 - rho.
+
+With kappa = eps / delta, c = kappa / sqrt(b), sigma the semicircle on [-2, 2] and r = min(rho, 1) the rank of S*, the moments of
+`spectral` have the limits
+
+    error / delta^2 = 1 - b^2 + r kappa^2 + b^2 int_c (s - c)^2 sigma,    Theta = 1 - b^2 + b^2 int_c (s - c) s sigma,
+    rank = r + b int_c sigma,
+
+and b = 0 for rho >= 1. The least error / delta^2 is the number of equations K alpha from which on the estimate without decay is
+exact, the phase transition of trace minimisation over S >= 0: r kappa = b^(3/2) int_c (s - c) sigma there. Derived for this
+project; Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.numerics.roots import false_position
+
+
+def tail(c):
+    """int_c sigma, int_c s sigma and int_c s^2 sigma of the semicircle on [-2, 2], for c (...) >= 0."""
+    angle = np.arccos(0.5 * np.minimum(c, 2.0))
+    zeroth = (angle - 0.5 * np.sin(2.0 * angle)) / np.pi
+    first = 4.0 * np.sin(angle) ** 3 / (3.0 * np.pi)
+    second = (angle - 0.25 * np.sin(4.0 * angle)) / np.pi
+    return zeroth, first, second
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The limits at kappa (...): error / delta^2, Theta and rank, and the distance of kappa from the least error.
+
+    `slope` is r kappa - b^(3/2) int_c (s - c) sigma, half the derivative of error / delta^2 by kappa.
+    """
+
+    error: np.ndarray
+    theta: np.ndarray
+    rank: np.ndarray
+    slope: np.ndarray
+
+
+def limit(ratio: float, kappa) -> Limit:
+    """The limits at rho = `ratio` and `kappa` (...) >= 0."""
+    b, r = max(1.0 - ratio, 0.0), min(ratio, 1.0)
+    c = kappa / np.sqrt(b) if b else np.full_like(kappa, 2.0)
+    zeroth, first, second = tail(c)
+    error = 1.0 - b**2 + r * kappa**2 + b**2 * (second - 2.0 * c * first + c**2 * zeroth)
+    theta = 1.0 - b**2 + b**2 * (second - c * first)
+    return Limit(error, theta, r + b * zeroth, r * kappa - b**1.5 * (first - c * zeroth))
+
+
+def recovery(ratio: float) -> tuple[float, float]:
+    """K alpha from which on the estimate without decay and noise is exact, and kappa there; rho = `ratio` > 0.
+
+    1 and 0 for rho >= 1, the number of the Bayes-optimal estimate; more than it for rho < 1.
+    """
+    if ratio >= 1.0:
+        return 1.0, 0.0
+    # The slope is negative at 0, and positive where no zero eigenvalue exceeds eps.
+    kappa = false_position(lambda kappa: limit(ratio, kappa).slope, np.zeros(1), np.full(1, 2.0 * np.sqrt(1.0 - ratio)))
+    return float(limit(ratio, kappa).error[0]), float(kappa[0])
+
+
+def small_decay(equations, ratio: float, decay):
+    """delta, kappa and `Limit` without score noise at alpha K = `equations` (n,) above `recovery` and lambda = `decay` (n,) > 0.
+
+    error / delta^2 = alpha K gives kappa, lambda = 2 kappa delta (alpha K - Theta) gives delta: the error is of order lambda^2.
+    """
+    least = recovery(ratio)[1]
+    largest = 1.0 + np.sqrt(equations / min(ratio, 1.0))
+    kappa = false_position(lambda kappa: limit(ratio, kappa).error - equations, np.full_like(equations, least), largest)
+    found = limit(ratio, kappa)
+    return decay / (2.0 * kappa * (equations - found.theta)), kappa, found

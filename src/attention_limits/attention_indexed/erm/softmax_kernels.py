@@ -1,0 +1,204 @@
+"""The proximal operator of the squared error of a softmax, at its global minimum.
+
+    u(y, omega) = argmin_u  ||y - softmax(beta u)||_F^2 + ||u - omega||_F^2 / (4 V),
+
+u and omega symmetric T x T without their constant part, which the softmax does not read. Coordinates z (k,) refer to an
+orthonormal basis E (k, T, T) of these matrices, k = T (T + 1) / 2 - 1. With P = softmax(beta u) by rows, R = P - y and D_l = E_l
+- (P E_l^T)_aa by rows,
+
+    gradient_l = 2 beta sum_ab R_ab P_ab D_l,ab,    Hessian_lm = 2 beta^2 sum_ab (P_ab^2 + P_ab (R_ab - r_a)) D_l,ab D_m,ab,
+
+r_a = sum_b R_ab P_ab. Newton's method, with the Gauss-Newton matrix (P_ab^2 alone) where the Hessian is not positive, starts at
+omega and at scores that fit y; the lower minimum counts.
+"""
+
+import math
+
+import numpy as np
+
+from attention_limits.numerics.compiled import njit
+
+# Steps of Newton's method, halvings of a step, and its last step, relative.
+_STEPS, _HALVINGS, _LAST = 200, 40, 1e-5
+# Decrease that a step must reach, in units of the one that its slope predicts.
+_DECREASE = 1e-4
+# Minima whose objectives differ by less, relative, are one.
+_APART = 1e-3
+# Columns of the results.
+LOSS, DIVERGENCE, SQUARES, WELLS, FAILED, COUNT = range(6)
+
+
+@njit(error_model="numpy")
+def softmax_rows(z, basis, beta, P):
+    """Fill P (T, T) with softmax(beta u) of the scores u = sum_l z_l E_l."""
+    tokens = P.shape[0]
+    for a in range(tokens):
+        largest = -math.inf
+        for b in range(tokens):
+            score = 0.0
+            for m in range(z.size):
+                score += z[m] * basis[m, a, b]
+            P[a, b] = beta * score
+            largest = max(largest, P[a, b])
+        total = 0.0
+        for b in range(tokens):
+            P[a, b] = math.exp(P[a, b] - largest)
+            total += P[a, b]
+        for b in range(tokens):
+            P[a, b] /= total
+
+
+@njit(error_model="numpy")
+def _objective(z, omega, y, basis, beta, V, P):
+    softmax_rows(z, basis, beta, P)
+    value = 0.0
+    for a in range(P.shape[0]):
+        for b in range(P.shape[0]):
+            value += (P[a, b] - y[a, b]) ** 2
+    distance = 0.0
+    for m in range(z.size):
+        distance += (z[m] - omega[m]) ** 2
+    return value, value + distance / (4.0 * V)
+
+
+@njit(error_model="numpy")
+def _curvature(z, omega, y, basis, beta, V, P, D, gradient, full, positive):
+    """Fill the gradient (k,), the Hessian `full` and the Gauss-Newton matrix `positive` (k, k) of the objective; P is that of
+    z."""
+    k, tokens = z.size, P.shape[0]
+    for m in range(k):
+        gradient[m] = (z[m] - omega[m]) / (2.0 * V)
+        for n in range(m + 1):
+            full[m, n] = positive[m, n] = 1.0 / (2.0 * V) if m == n else 0.0
+    for a in range(tokens):
+        r = 0.0
+        for b in range(tokens):
+            r += (P[a, b] - y[a, b]) * P[a, b]
+        for m in range(k):
+            mean = 0.0
+            for b in range(tokens):
+                mean += P[a, b] * basis[m, a, b]
+            for b in range(tokens):
+                D[m, b] = basis[m, a, b] - mean
+        for b in range(tokens):
+            p, R = P[a, b], P[a, b] - y[a, b]
+            slope, square, bend = 2.0 * beta * R * p, 2.0 * (beta * p) ** 2, 2.0 * beta**2 * p * (R - r)
+            for m in range(k):
+                gradient[m] += slope * D[m, b]
+                for n in range(m + 1):
+                    product = D[m, b] * D[n, b]
+                    positive[m, n] += square * product
+                    full[m, n] += (square + bend) * product
+
+
+@njit(error_model="numpy")
+def _factor(matrix, factor):
+    """Lower Cholesky factor of a matrix (k, k) given below the diagonal; False where it is not positive."""
+    for m in range(matrix.shape[0]):
+        for n in range(m + 1):
+            rest = matrix[m, n]
+            for j in range(n):
+                rest -= factor[m, j] * factor[n, j]
+            if m == n:
+                if not rest > 1e-13 * matrix[m, m]:
+                    return False
+                factor[m, m] = math.sqrt(rest)
+            else:
+                factor[m, n] = rest / factor[n, n]
+    return True
+
+
+@njit(error_model="numpy")
+def _solve(factor, vector, solution):
+    k = vector.size
+    for m in range(k):
+        rest = vector[m]
+        for j in range(m):
+            rest -= factor[m, j] * solution[j]
+        solution[m] = rest / factor[m, m]
+    for m in range(k - 1, -1, -1):
+        rest = solution[m]
+        for j in range(m + 1, k):
+            rest -= factor[j, m] * solution[j]
+        solution[m] = rest / factor[m, m]
+
+
+@njit(error_model="numpy")
+def _descend(z, omega, y, basis, beta, V, P, D, gradient, full, positive, factor, step, trial):
+    """Move z to a minimum; the objective there, and whether the last step was short enough."""
+    value = _objective(z, omega, y, basis, beta, V, P)[1]
+    for _ in range(_STEPS):
+        _curvature(z, omega, y, basis, beta, V, P, D, gradient, full, positive)
+        newton = _factor(full, factor)
+        if not newton:
+            _factor(positive, factor)
+        _solve(factor, gradient, step)
+        slope, largest, size = 0.0, 0.0, 1.0
+        for m in range(z.size):
+            slope += gradient[m] * step[m]
+            largest, size = max(largest, abs(step[m])), max(size, abs(z[m]))
+        if newton and largest <= _LAST * size:
+            # The error is the square of this last step.
+            for m in range(z.size):
+                z[m] -= step[m]
+            return value, True
+        length = 1.0
+        for _ in range(_HALVINGS):
+            for m in range(z.size):
+                trial[m] = z[m] - length * step[m]
+            new = _objective(trial, omega, y, basis, beta, V, P)[1]
+            if new <= value - _DECREASE * length * slope:
+                break
+            length *= 0.5
+        if not new < value:
+            # The rounding of the objective hides the last steps.
+            _objective(z, omega, y, basis, beta, V, P)
+            return value, largest <= 1e-6 * size
+        for m in range(z.size):
+            z[m] = trial[m]
+        value = new
+    return value, False
+
+
+@njit(error_model="numpy")
+def proximal(omega, fits, outputs, basis, beta, V, displacement, results):
+    """Fill the `displacement` u - omega (n, k) and `results` (n, COUNT) at omega and `fits` (n, k) and outputs y (n, T, T).
+
+    The results are the loss ||y - softmax(beta u)||^2, the divergence and the squared norm of d(u - omega) / d omega, whether the
+    two starts ended in different minima, and whether Newton's method failed.
+    """
+    count, k = omega.shape
+    tokens = outputs.shape[1]
+    P, D = np.empty((tokens, tokens)), np.empty((k, tokens))
+    gradient, step, trial, found = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    full, positive, factor = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
+    for i in range(count):
+        y, w, z = outputs[i], omega[i], displacement[i]
+        low, good, other = math.inf, False, math.inf
+        for start in range(2):
+            for m in range(k):
+                found[m] = w[m] if start == 0 else fits[i, m]
+            value, fine = _descend(found, w, y, basis, beta, V, P, D, gradient, full, positive, factor, step, trial)
+            other = low if start == 1 and value < low else value
+            if start == 0 or value < low or not good:
+                low, good = value, fine
+                for m in range(k):
+                    z[m] = found[m]
+        results[i, WELLS] = abs(other - low) > _APART * max(low, 1e-12)
+        results[i, FAILED] = not good
+        results[i, LOSS] = _objective(z, w, y, basis, beta, V, P)[0]
+        _curvature(z, w, y, basis, beta, V, P, D, gradient, full, positive)
+        if not _factor(full, factor):
+            _factor(positive, factor)
+        # d u / d omega = Hessian^-1 / (2 V).
+        results[i, DIVERGENCE] = results[i, SQUARES] = 0.0
+        for m in range(k):
+            for n in range(k):
+                gradient[n] = 0.5 / V if m == n else 0.0
+            _solve(factor, gradient, step)
+            step[m] -= 1.0
+            results[i, DIVERGENCE] += step[m]
+            for n in range(k):
+                results[i, SQUARES] += step[n] ** 2
+        for m in range(k):
+            z[m] -= w[m]

@@ -1,0 +1,23 @@
+"""State evolution of weight decay; one replica is one scrambling of the nodes of a softmax, which all points share."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.erm.curves import collect_points
+from attention_limits.attention_indexed.erm.learned import limit_points, linear_points, softmax_points
+from attention_limits.attention_indexed.erm.softmax import score_nodes
+
+
+def run(spec, streams):
+    """Errors, energies, spectrum, rank and thresholds of the learned attention (see `variables`)."""
+    solver = spec["solver"]
+
+    def points_of(task, point, alpha, replica):
+        decay = point["weight_decay"]
+        if task.beta is None:
+            return linear_points(task, alpha, np.full_like(alpha, decay))
+        nodes = score_nodes(task.tokens, solver["nodes"], streams.generator("nodes", replica))
+        if decay == 0:
+            return limit_points(task, alpha, nodes)
+        return softmax_points(task, alpha, decay, nodes, solver["tolerance"], solver["max_iterations"])
+
+    return collect_points(spec, streams, points_of)

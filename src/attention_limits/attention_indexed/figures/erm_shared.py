@@ -1,0 +1,48 @@
+"""Parts that the figures of weight decay share."""
+
+import matplotlib as mpl
+import numpy as np
+
+from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.plotting import points, present, realised_alpha
+
+BEST = "#CC79A7"
+METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "x")}
+# The decays of the colour scale.
+_LEAST, _LARGEST = 1e-3, 1.0
+
+
+def of(cube, estimator):
+    """The part of an estimator, without the values of the grid that it does not have."""
+    part = cube.sel(estimator=estimator) if "estimator" in cube.dims else cube
+    return part.dropna("alpha", how="all", subset=["mse"]).dropna("replica", how="all", subset=["mse"])
+
+
+def decay_color(decay):
+    """The colour of a weight decay; grey for the limit of vanishing decay."""
+    if decay == 0:
+        return "0.6"
+    place = np.interp(np.log(decay), np.log([_LEAST, _LARGEST]), [0.85, 0.15])
+    return mpl.colormaps["viridis"](place)
+
+
+def decay_label(decay):
+    """The entry of the legend of a weight decay."""
+    return rf"$\lambda = {decay:g}$" if decay else r"$\lambda \to 0$"
+
+
+def equations(cube):
+    """K, the equations of an output: T (T + 1) of linear scores, T^2 + T - 2 of a softmax."""
+    tokens = model(cube, "tokens")
+    return tokens**2 + tokens - (0 if model(cube, "channel") == "linear" else 2)
+
+
+def minima(axes, cube, decay, variable, scale):
+    """Minima and fixed points of message passing at `scale` times alpha of the data: mean and standard error."""
+    for name, (_, marker) in METHODS.items():
+        part = of(cube, name).sel(weight_decay=decay) if name in cube.estimator else None
+        shown = None if part is None else present(part[variable].transpose("alpha", "replica"))
+        if shown is not None and shown.size:
+            reached = part.converged.sel(alpha=shown.alpha).transpose("alpha", "replica").values
+            place = scale * realised_alpha(part, shown.alpha)
+            points(axes, place, shown.values, reached, decay_color(decay), None, marker)
