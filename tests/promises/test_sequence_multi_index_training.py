@@ -186,7 +186,12 @@ def _training(model, solver, rate=0.01):
 
 
 @pytest.mark.parametrize(
-    "model", [TREC | {"max_tokens": 4}, TREC | {"depth": 1, "hidden": 1, "skip": 0.0, "max_tokens": 1}]
+    "model",
+    [
+        TREC | {"max_tokens": 4},
+        TREC | {"depth": 1, "hidden": 1, "skip": 0.0, "max_tokens": 1},
+        TREC | {"max_tokens": 4, "padding": "attended", "key_bias": True},
+    ],
 )
 def test_trec_is_adamw_with_complex_derivatives(model):
     from attention_limits.sequence_multi_index.trec.corpus import CLASSES
@@ -214,9 +219,12 @@ def test_trec_is_adamw_with_complex_derivatives(model):
         0.1 * rng.standard_normal((model["depth"], width, model["hidden"])),
     ]
     parameters += [rng.uniform(-(width**-0.5), width**-0.5, (width, 6)), np.zeros(6)]
+    parameters += [np.zeros((model["depth"], model["hidden"] * model.get("key_bias", False)))]
+    padded = model.get("padding") == "attended"
 
     def loss(values, part):
-        return slow_training.cross_entropy(slow_training.classify(values, tokens[part], model["skip"]), labels[part])
+        scores = slow_training.classify(values, tokens[part], model["skip"], padded)
+        return slow_training.cross_entropy(scores, labels[part])
 
     assert found.training_loss.values[0] == pytest.approx(loss(parameters, train), rel=1e-5)
     moments = [[np.zeros_like(p) for p in parameters] for _ in range(2)]
@@ -226,7 +234,9 @@ def test_trec_is_adamw_with_complex_derivatives(model):
         slow_training.adam_step(parameters, gradient, moments, count, 0.01, 0.1)
     assert found.training_loss.values[1] == pytest.approx(loss(parameters, train), rel=1e-3)
     for part, name in ((train, "training_accuracy"), (test, "test_accuracy")):
-        right = (slow_training.classify(parameters, tokens[part], model["skip"]).argmax(axis=1) == labels[part]).mean()
+        right = (
+            slow_training.classify(parameters, tokens[part], model["skip"], padded).argmax(axis=1) == labels[part]
+        ).mean()
         assert found[name].values[1] == pytest.approx(right, abs=1.0 / len(part) + 1e-6)
 
 
@@ -237,8 +247,8 @@ def test_trec_accuracy_of_diverged_weights_is_missing():
     start = classifier.initial_parameters(shape, 4, 6, np.random.default_rng(0))
     samples = np.array([[2, 3], [3, 0]]), np.array([0, 1])
     broken = start._replace(readout=start.readout * np.nan)
-    assert np.isnan(classifier._evaluate(broken, *samples, 1.0)).all()
-    assert np.isfinite(classifier._evaluate(start, *samples, 1.0)).all()
+    assert np.isnan(classifier._evaluate(broken, *samples, classifier.Forward(1.0))).all()
+    assert np.isfinite(classifier._evaluate(start, *samples, classifier.Forward(1.0))).all()
 
 
 def test_trec_sizes_that_cannot_be_are_refused():

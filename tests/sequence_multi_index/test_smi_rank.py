@@ -6,7 +6,7 @@ from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian, 
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.estimators.gamp import towards_teacher
+from attention_limits.sequence_multi_index.alignment import towards_teacher
 from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import ROTATION
