@@ -24,7 +24,7 @@ def test_values_go_to_an_onset_and_to_a_jump():
     jump = (x > 1.25).astype(float)
     assert all(1.1 <= value <= 1.4 for value in of_curve(x, jump, 6))
     # Rounded to a hundredth of the distance.
-    assert all(round(value, 4) == value for value in found)
+    assert all(round(value, 4) == value for value in of_curve(x, jump, 6))
 
 
 def test_the_straight_line_error_of_a_square_root_falls():
