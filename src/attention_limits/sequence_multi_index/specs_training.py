@@ -8,13 +8,27 @@ from attention_limits.pipeline.specification import Axis, Section, Specification
 from attention_limits.sequence_multi_index import cross_checks
 from attention_limits.sequence_multi_index.cross_checks import OfDataSets
 from attention_limits.sequence_multi_index.links.link import GRADIENT
-from attention_limits.sequence_multi_index.specs_keys import AttentionLayers, Beta, Ratio, Skip, SomeAlpha, Tokens
-from attention_limits.sequence_multi_index.specs_links import LinkGrid, LinkModel
+from attention_limits.sequence_multi_index.specs_keys import (
+    AttentionLayers,
+    Beta,
+    Noise,
+    Omega,
+    Ratio,
+    Skip,
+    SomeAlpha,
+    Tokens,
+)
+from attention_limits.sequence_multi_index.specs_links import LinkModel
 
 
-class DescentGrid(LinkGrid):
-    """Scanned parameters."""
+class DescentGrid(Section):
+    """Scanned parameters. The data that are read fix the number of tokens."""
 
+    skip: Axis[Skip] | None = None
+    beta: Axis[Beta] | None = None
+    noise: Axis[Noise] | None = None
+    ratio: Axis[Ratio] | None = None
+    omega: Axis[Omega] | None = None
     alpha: Axis[SomeAlpha]
 
 
