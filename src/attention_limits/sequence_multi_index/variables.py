@@ -24,7 +24,9 @@ COORDINATES = (
     Coordinate("batch", "batches drawn", "b", "number of batches that gradient descent has used so far"),
 )
 
-_STATE_EVOLUTION = "Q = Q_hat (I + Q_hat)^-1, Q_hat = alpha E sum_a g_a g_a^T (state evolution); W_hat W^T / D (simulations)"
+_STATE_EVOLUTION = (
+    "Q = Q_hat (I + Q_hat)^-1, Q_hat = alpha E sum_a g_a g_a^T (state evolution); W_hat W^T / D (simulations)"
+)
 _PRIOR = "in units of the prior variance of a weight"
 _PAIR = ("layer", "layer_star")
 
