@@ -114,6 +114,10 @@ def test_online_sgd_is_plain_gradient_descent_on_fresh_batches(model):
 def test_batch_reuse_sgd_is_finite_or_flagged(model, solver):
     for estimator in ("batch_reuse_sgd", "online_sgd"):
         found = _descent(estimator, model, 1.0, 10, solver)
+        if isinstance(found, Refused):
+            # Saturated attention, or attention that is uniform up to rounding.
+            assert "its gradient is zero" in found.problems[0]
+            continue
         cosine = found.cosine_by_batch.values
         assert found.finite.item() == np.isfinite(cosine[-1]).all()
         assert np.all(np.abs(cosine[np.isfinite(cosine)]) <= 1.0 + 1e-5)

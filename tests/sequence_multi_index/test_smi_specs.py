@@ -80,7 +80,7 @@ def test_an_estimator_that_runs_the_link_forward_accepts_it(problems):
         ("phase_comparison", {"depth": 2, "skip": 0.0, "activation": "linear"}, {}, "model: DeepAttention has no channel"),
         ("phase_comparison", {"depth": 4, "activation": "linear"}, {}, "model: depth 4: allowed with linear"),
         ("held_overlap", {"link": "product"}, {}, "model: Monomial has the sign symmetry 'all'; allowed: links in which"),
-        ("online_sgd", {"link": "sign_product"}, {}, "model: the output of SignProduct is piecewise constant"),
+        ("online_sgd", {"link": "sign_product"}, {}, "model: the output of SignProduct does not change with the"),
         ("online_sgd", {"link": "rescaled_attention", "depth": 65}, {}, "model: rescaled_attention has 65 rows: allowed for g"),
         ("gamp", TWO_LAYERS, {"solver": {}}, "estimators.gamp.solver.dimension: missing"),
         ("gamp", TWO_LAYERS, {"reads": "gaussian_sequences"}, "estimators.gamp.solver.dimension: 40: leave it out"),

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import numpy as np
 
 # A solver may need of a link (see `require`): the posterior of the fields given the output; an overlap that is diagonal, because
-# the sign of every row is free; an output that changes with the fields, so that gradient descent moves.
+# the sign of every row is free; an output that changes with the fields by more than rounding: gradient descent moves.
 POSTERIOR, DIAGONAL_OVERLAP, GRADIENT = "posterior", "diagonal overlap", "gradient"
 # Random fields, and the relative change of them, that show whether an output has a gradient.
 PROBED, PROBE = 32, 1e-6
@@ -199,5 +199,6 @@ def require(link: Link, needs: Iterable[str]) -> None:
         h = np.random.default_rng(0).standard_normal((PROBED, link.rows, link.tokens))
         if np.array_equal(link.forward(h), link.forward(h * (1.0 + PROBE))):
             raise ValueError(
-                f"the output of {name} is piecewise constant: its gradient is zero, and gradient descent cannot move"
+                f"the output of {name} does not change with the fields, up to rounding: its gradient is zero, and gradient "
+                "descent cannot move"
             )
