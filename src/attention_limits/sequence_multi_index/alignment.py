@@ -4,7 +4,10 @@ import numpy as np
 
 
 def towards_teacher(link, overlap):
-    """Overlap (P, P) of estimate and teacher with the estimate's free signs and rotations chosen towards the teacher."""
+    """Overlap of estimate and teacher with the estimate's free signs and rotations chosen towards the teacher.
+
+    `link` declares the signs and rotations, `overlap` is (P, P), and so is the result.
+    """
     if link.rotations > 1 and np.all(np.isfinite(overlap)):
         turned = overlap.copy()
         for first in range(0, link.rows, link.rotations):

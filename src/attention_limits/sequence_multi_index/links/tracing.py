@@ -22,7 +22,7 @@ _REDUCTIONS = {
 
 
 class Traced(NDArrayOperatorsMixin):
-    """A JAX array that NumPy functions accept.
+    """A JAX array, `value`, that NumPy functions accept.
 
     Assignments to entries work; a slice is a copy, no view. `problem_of` finds links for which that makes a difference.
     """
@@ -65,7 +65,7 @@ class Traced(NDArrayOperatorsMixin):
         return Traced(self.value)
 
     def astype(self, dtype, **keywords):
-        """The numbers in `dtype`; a float stays in the precision of the trace."""
+        """The numbers in `dtype`; a float stays in the precision of the trace, and the `keywords` of NumPy have no effect."""
         return Traced(self.value.astype(jnp.result_type(float) if np.dtype(dtype).kind == "f" else dtype))
 
     def __getattr__(self, name):
