@@ -389,7 +389,7 @@ def gamp_growth(pool, dimensions, repeats, iterations=5):
 
 
 def descent_problem(batches, seed=0):
-    """Link, block on the device, starts (S, P, D) and teachers (S, P, D)."""
+    """Link, block on the device, starts (S, 1, P, D) and teachers (S, P, D)."""
     # A late import: JAX must not be in the measured memory.
     import jax
 
@@ -402,7 +402,7 @@ def descent_problem(batches, seed=0):
     outputs = np.stack([link.forward(local_fields(*pair)) for pair in pairs]).astype(np.float32)
     order = np.stack([drawn_batches(SAMPLES, BATCH, batches, generator) for _ in range(SETS)])
     block = Block(jax.device_put(sequences), jax.device_put(outputs), order)
-    return link, block, 0.9 * generator.standard_normal(teachers.shape), teachers
+    return link, block, 0.9 * generator.standard_normal(teachers.shape)[:, None], teachers
 
 
 def step_row(naive_batches, batches, repeats):
@@ -416,13 +416,13 @@ def step_row(naive_batches, batches, repeats):
     descend(link, [block], start, teachers, descent)
     for _ in range(repeats):
         begun = time.perf_counter()
-        weights = naive.descend(link, start[0], sequences, outputs, block.order[0, :naive_batches], descent)
+        weights = naive.descend(link, start[0, 0], sequences, outputs, block.order[0, :naive_batches], descent)
         plain.append((time.perf_counter() - begun) / (naive_batches * descent.reuse))
         begun = time.perf_counter()
         descend(link, [block], start, teachers, descent)
         ours.append((time.perf_counter() - begun) / (batches * descent.reuse * SETS))
     same = Block(block.sequences, block.outputs, block.order[:, :naive_batches])
-    found = descend(link, [same], start, teachers, descent).weights[0]
+    found = descend(link, [same], start, teachers, descent).weights[0, 0]
     error = float(np.max(np.abs(found - weights)))
     return Row(
         f"Gradient step, batch of {BATCH} sequences, D = {DIMENSION}, {SETS} data sets at once",

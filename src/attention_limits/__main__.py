@@ -70,6 +70,18 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
+    refine = command("refine", "cli.reports:refine_command", "add grid values to an experiment where a curve bends")
+    refine.add_argument(
+        "spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml"
+    )
+    refine.add_argument("cube", type=Path, metavar="CUBE", help="its cube, which holds the curve")
+    refine.add_argument("--estimator", required=True, help="estimator whose grid is refined")
+    refine.add_argument("--key", default="alpha", help="grid key (default: alpha)")
+    refine.add_argument("--of", default="overlap", metavar="VARIABLE", help="variable of the curve (default: overlap)")
+    refine.add_argument("--points", type=whole(1), default=10, help="number of new values (default: 10)")
+    refine.add_argument("--log", action="store_true", help="measure distances along the axis in its logarithm")
+    refine.add_argument("--write", action="store_true", help="write the values into the experiment file")
+
     for file in sorted(SOURCE.glob("*/commands.py")):
         import_module(f"{PACKAGE}.{file.parent.name}.commands").add(commands)
     return parser

@@ -36,7 +36,9 @@ def program(project, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.parametrize("command", ["run", "merge", "draw", "check", "list", "show", "summary", "audit", "thresholds"])
+@pytest.mark.parametrize(
+    "command", ["run", "merge", "draw", "check", "list", "show", "summary", "audit", "refine", "thresholds"]
+)
 def test_help(program, command):
     assert command in program("--help")[1]
     code, text, _ = program(command, "--help")

@@ -25,14 +25,19 @@ def descend(forward_pass, weights, batches, rate, decay, reuse, step=1e-5):
     return weights, losses
 
 
-def classify(parameters, tokens, skip):
-    """Scores of the classes of token numbers that end in 0, question by question, of (embedding, [W_l], readout, bias)."""
-    embedding, attention, readout, bias = parameters
+def classify(parameters, tokens, skip, padded=False):
+    """Scores of the classes of token numbers that end in 0, question by question, of (embedding, [W_l], readout, bias, [b_l]).
+
+    Zeros are tokens if `padded`; the biases b_l of the keys may be empty.
+    """
+    embedding, attention, readout, bias, key_bias = parameters
     scores = []
     for row in tokens:
-        x = embedding[row[row != 0]]
-        for weights in attention:
+        x = embedding[row if padded else row[row != 0]]
+        for weights, shift in zip(attention, key_bias, strict=True):
             keys = x @ weights
+            if shift.size:
+                keys = keys + shift
             products = keys @ keys.T / np.sqrt(weights.shape[1])
             exponentials = np.exp(products - products.real.max(axis=1, keepdims=True))
             x = skip * x + (exponentials / exponentials.sum(axis=1, keepdims=True)) @ x

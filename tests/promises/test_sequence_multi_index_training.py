@@ -114,6 +114,10 @@ def test_online_sgd_is_plain_gradient_descent_on_fresh_batches(model):
 def test_batch_reuse_sgd_is_finite_or_flagged(model, solver):
     for estimator in ("batch_reuse_sgd", "online_sgd"):
         found = _descent(estimator, model, 1.0, 10, solver)
+        if isinstance(found, Refused):
+            # Saturated attention, or attention that is uniform up to rounding.
+            assert "its gradient is zero" in found.problems[0]
+            continue
         cosine = found.cosine_by_batch.values
         assert found.finite.item() == np.isfinite(cosine[-1]).all()
         assert np.all(np.abs(cosine[np.isfinite(cosine)]) <= 1.0 + 1e-5)
@@ -186,7 +190,12 @@ def _training(model, solver, rate=0.01):
 
 
 @pytest.mark.parametrize(
-    "model", [TREC | {"max_tokens": 4}, TREC | {"depth": 1, "hidden": 1, "skip": 0.0, "max_tokens": 1}]
+    "model",
+    [
+        TREC | {"max_tokens": 4},
+        TREC | {"depth": 1, "hidden": 1, "skip": 0.0, "max_tokens": 1},
+        TREC | {"max_tokens": 4, "padding": "attended", "key_bias": True},
+    ],
 )
 def test_trec_is_adamw_with_complex_derivatives(model):
     from attention_limits.sequence_multi_index.trec.corpus import CLASSES
@@ -214,9 +223,12 @@ def test_trec_is_adamw_with_complex_derivatives(model):
         0.1 * rng.standard_normal((model["depth"], width, model["hidden"])),
     ]
     parameters += [rng.uniform(-(width**-0.5), width**-0.5, (width, 6)), np.zeros(6)]
+    parameters += [np.zeros((model["depth"], model["hidden"] * model.get("key_bias", False)))]
+    padded = model.get("padding") == "attended"
 
     def loss(values, part):
-        return slow_training.cross_entropy(slow_training.classify(values, tokens[part], model["skip"]), labels[part])
+        scores = slow_training.classify(values, tokens[part], model["skip"], padded)
+        return slow_training.cross_entropy(scores, labels[part])
 
     assert found.training_loss.values[0] == pytest.approx(loss(parameters, train), rel=1e-5)
     moments = [[np.zeros_like(p) for p in parameters] for _ in range(2)]
@@ -226,7 +238,9 @@ def test_trec_is_adamw_with_complex_derivatives(model):
         slow_training.adam_step(parameters, gradient, moments, count, 0.01, 0.1)
     assert found.training_loss.values[1] == pytest.approx(loss(parameters, train), rel=1e-3)
     for part, name in ((train, "training_accuracy"), (test, "test_accuracy")):
-        right = (slow_training.classify(parameters, tokens[part], model["skip"]).argmax(axis=1) == labels[part]).mean()
+        right = (
+            slow_training.classify(parameters, tokens[part], model["skip"], padded).argmax(axis=1) == labels[part]
+        ).mean()
         assert found[name].values[1] == pytest.approx(right, abs=1.0 / len(part) + 1e-6)
 
 
@@ -237,8 +251,8 @@ def test_trec_accuracy_of_diverged_weights_is_missing():
     start = classifier.initial_parameters(shape, 4, 6, np.random.default_rng(0))
     samples = np.array([[2, 3], [3, 0]]), np.array([0, 1])
     broken = start._replace(readout=start.readout * np.nan)
-    assert np.isnan(classifier._evaluate(broken, *samples, 1.0)).all()
-    assert np.isfinite(classifier._evaluate(start, *samples, 1.0)).all()
+    assert np.isnan(classifier._evaluate(broken, *samples, classifier.Forward(1.0))).all()
+    assert np.isfinite(classifier._evaluate(start, *samples, classifier.Forward(1.0))).all()
 
 
 def test_trec_sizes_that_cannot_be_are_refused():

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 MODEL = {
     "corpus": "generated", "questions": 300, "vocabulary": "words", "max_tokens": 32, "test_fraction": 0.2, "depth": 2,
     "embedding": 12, "hidden": 6, "skip": 1.0, "initial_std": 0.1,
+    "special_tokens": False, "padding": "masked", "key_bias": False,
 }  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def test_all_variables_are_registered_and_plausible(cube):
     annotate(cube, "sequence_multi_index", ["embedding_std", "learning_rate"])
     assert cube.epoch.values.tolist() == [0.5 * record for record in range(13)]
     assert cube.layer.values.tolist() == [1, 2]
-    for name in ("weight_similarity", "product_similarity"):
+    for name in ("weight_similarity", "product_similarity", "gram_similarity"):
         np.testing.assert_allclose(cube[name].isel(epoch=-1), 1.0, rtol=1e-12)
         assert np.all(cube[name].isel(epoch=0) < 0.999)
     fast = cube.sel(learning_rate=1e-2)
@@ -76,10 +77,14 @@ def test_a_file_and_a_vocabulary_of_word_pieces(tmp_path):
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
     common = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "?", "who", "what", "where", "how", "when", "the", "of"]
     vocabulary.write_text("\n".join([*common, *letters, *(f"##{letter}" for letter in letters)]) + "\n")
-    found = compute([1e-2], [0], tmp_path, corpus="train_5500.label", vocabulary="vocab.txt")
+    files = {"corpus": "train_5500.label", "vocabulary": "vocab.txt"}
+    found = compute([1e-2], [0], tmp_path, **files)
     # Marks, question words and letters, each at most twice (first and further), with padding and unknown.
     assert 20 < found.vocabulary_size.item() <= len(common) - 4 + 2 * len(letters) + 3
     assert found.training_loss.isel(epoch=-1) < found.training_loss.isel(epoch=0)
+    framed = compute([1e-2], [0], tmp_path, **files, special_tokens=True, padding="attended", key_bias=True)
+    assert framed.vocabulary_size.item() == found.vocabulary_size.item() + 2
+    assert framed.training_loss.isel(epoch=-1) < framed.training_loss.isel(epoch=0)
 
 
 @pytest.fixture
@@ -103,9 +108,10 @@ def written(tmp_path):
     return load
 
 
-def test_the_public_experiment_says_where_its_file_belongs(written, tmp_path):
-    (line,) = written().missing()
-    assert line.startswith(f"{tmp_path}/data/train_5500.label is missing: save there train_5500.label of https://")
+def test_the_public_experiment_says_where_its_files_belong(written, tmp_path):
+    questions, pieces = written().missing()
+    assert questions.startswith(f"{tmp_path}/data/train_5500.label is missing: save there train_5500.label of https://")
+    assert pieces.startswith(f"{tmp_path}/data/vocab.txt is missing: save there vocab.txt of https://")
     assert "questions" not in written().estimators["trec"].model
 
 
@@ -117,10 +123,14 @@ def test_the_public_experiment_says_where_its_file_belongs(written, tmp_path):
             "model.corpus: 'data/other.label': allowed: generated, or",
         ),
         (
-            ("  base: question_classifier", "  base: question_classifier\n  vocabulary: data/vocab.txt"),
-            "model.vocabulary: 'data/vocab.txt': allowed: words, or",
+            ("  vocabulary: data/vocab.txt", "  vocabulary: data/other.txt"),
+            "model.vocabulary: 'data/other.txt': allowed: words, or",
         ),
         (("  corpus: data/train_5500.label", "  corpus: generated"), "model.questions: missing"),
+        (
+            ("  vocabulary: data/vocab.txt", "  vocabulary: words"),
+            "model.special_tokens: true: allowed: false, because words have no special tokens",
+        ),
         (
             ("  base: question_classifier", "  base: question_classifier\n  questions: 100"),
             "model.questions: leave it out; the file sets",

@@ -1,12 +1,17 @@
 """Attention layers of rank p: reduction to rank one, exact thresholds, the quadrature over rotations, GAMP."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian, node_sets
 
 from agreement import assert_mean
+from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.state_evolution import weak_recovery
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.estimators.gamp import towards_teacher
+from attention_limits.sequence_multi_index.alignment import towards_teacher
+from attention_limits.sequence_multi_index.figures import rank
 from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import ROTATION
@@ -161,3 +166,10 @@ def test_estimate_is_turned_towards_the_teacher():
     np.testing.assert_allclose(turned, towards_teacher(RANK_TWO, overlap), atol=1e-12)
     np.testing.assert_allclose(turned, turned.T, atol=1e-12)
     assert np.linalg.eigvalsh(turned)[0] > 0
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 4])
+def test_large_rank_has_the_threshold_of_the_attention_indexed_model_at_small_width(tokens):
+    """n / (D p) -> 1 / ((M - 1)(M + 2)), with a correction of order 1 / p; there the other family has n / (d r) at rho = 0."""
+    channel = load_channel({"channel": "softmax", "tokens": tokens, "beta": 1.0}, Path())
+    assert rank.first_threshold(10**6, tokens) / 10**6 == pytest.approx(weak_recovery(channel), rel=1e-4)

@@ -1,5 +1,7 @@
 """The classifier against the equations written out in float64, and the symmetries it must have."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from attention_limits.sequence_multi_index.trec.tokens import PADDING
 pytestmark = pytest.mark.slow
 
 SKIP = 0.7
+FORWARD = classifier.Forward(SKIP)
 ARCHITECTURE = classifier.Architecture(depth=2, embedding=6, hidden=4, skip=SKIP, initial_std=0.5, embedding_std=1.0)
 TOKENS = np.array([[2, 5, 3, 5], [4, 2, PADDING, PADDING], [7, 6, 1, PADDING]], np.int32)
 LABELS = np.array([0, 2, 1], np.int32)
@@ -22,14 +25,14 @@ def parameters():
     return classifier.initial_parameters(ARCHITECTURE, 9, 3, np.random.default_rng(1))
 
 
-def reference_logits(parameters, tokens):
-    """Sentence by sentence, without padding, in float64."""
-    embedding, attention, readout, bias = (np.asarray(array, float) for array in parameters)
+def reference_logits(parameters, tokens, padding=False):
+    """Sentence by sentence, without padding unless it counts, in float64."""
+    embedding, attention, readout, bias, key_bias = (np.asarray(array, float) for array in parameters)
     rows = []
     for row in tokens:
-        x = embedding[row[row != PADDING]]
-        for weights in attention:
-            keys = x @ weights
+        x = embedding[row if padding else row[row != PADDING]]
+        for weights, shift in zip(attention, key_bias, strict=True):
+            keys = x @ weights + (shift if shift.size else 0.0)
             scores = np.exp(keys @ keys.T / np.sqrt(ARCHITECTURE.hidden))
             x = SKIP * x + (scores / scores.sum(axis=1, keepdims=True)) @ x
         rows.append(x.mean(axis=0) @ readout + bias)
@@ -44,36 +47,51 @@ def reference_loss(parameters, tokens, labels):
 def test_logits_and_loss_are_the_equations(parameters):
     """Float32 against float64: 1e-5 is a hundred units of rounding."""
     np.testing.assert_allclose(
-        logits(parameters, TOKENS, SKIP), reference_logits(parameters, TOKENS), rtol=1e-5, atol=1e-5
+        logits(parameters, TOKENS, FORWARD), reference_logits(parameters, TOKENS), rtol=1e-5, atol=1e-5
     )
-    found = classifier.loss(parameters, TOKENS, LABELS, SKIP)
+    found = classifier.loss(parameters, TOKENS, LABELS, FORWARD)
     np.testing.assert_allclose(found, reference_loss(parameters, TOKENS, LABELS), rtol=1e-5)
+
+
+def test_padding_may_count_and_keys_may_have_a_bias(parameters):
+    biased = parameters._replace(key_bias=np.random.default_rng(7).standard_normal((2, 4)).astype(np.float32))
+    for padding in (False, True):
+        found = logits(biased, TOKENS, classifier.Forward(SKIP, padding))
+        np.testing.assert_allclose(found, reference_logits(biased, TOKENS, padding), rtol=1e-5, atol=1e-5)
+    gradient = gradient_of_loss(biased, TOKENS, LABELS, classifier.Forward(SKIP, True))
+    assert np.any(gradient.embedding[PADDING])
+    assert np.all(np.any(gradient.key_bias, axis=1))
+    start = classifier.initial_parameters(
+        dataclasses.replace(ARCHITECTURE, key_bias=True), 9, 3, np.random.default_rng(1)
+    )
+    np.testing.assert_array_equal(start.key_bias, np.zeros((2, 4)))
+    np.testing.assert_array_equal(start.embedding, parameters.embedding)
 
 
 def test_padding_changes_nothing(parameters):
     wider = np.pad(TOKENS, ((0, 0), (0, 5)), constant_values=PADDING)
-    before, after = (logits(parameters, tokens, SKIP) for tokens in (TOKENS, wider))
+    before, after = (logits(parameters, tokens, FORWARD) for tokens in (TOKENS, wider))
     np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
     loud = parameters._replace(embedding=parameters.embedding.at[PADDING].set(1e3))
-    np.testing.assert_allclose(logits(loud, wider, SKIP), before, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(logits(loud, wider, FORWARD), before, rtol=1e-5, atol=1e-6)
 
 
 def test_padding_has_no_gradient(parameters):
-    gradient = gradient_of_loss(parameters, TOKENS, LABELS, SKIP)
+    gradient = gradient_of_loss(parameters, TOKENS, LABELS, FORWARD)
     assert not np.any(gradient.embedding[PADDING])
     assert np.all(np.any(gradient.embedding[np.unique(TOKENS[TOKENS > PADDING])], axis=1))
 
 
 def test_a_question_of_padding_alone_is_finite(parameters):
     empty = np.full((1, 4), PADDING, np.int32)
-    np.testing.assert_array_equal(logits(parameters, empty, SKIP)[0], parameters.bias)
-    gradient = gradient_of_loss(parameters, empty, LABELS[:1], SKIP)
+    np.testing.assert_array_equal(logits(parameters, empty, FORWARD)[0], parameters.bias)
+    gradient = gradient_of_loss(parameters, empty, LABELS[:1], FORWARD)
     assert all(np.isfinite(part).all() for part in gradient)
 
 
 def test_order_of_the_tokens_is_irrelevant(parameters):
     """There are no positions."""
-    before, after = (logits(parameters, row, SKIP) for row in (TOKENS[:1], TOKENS[:1, [3, 0, 2, 1]]))
+    before, after = (logits(parameters, row, FORWARD) for row in (TOKENS[:1], TOKENS[:1, [3, 0, 2, 1]]))
     np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
 
 
@@ -81,18 +99,21 @@ def test_columns_of_the_weights_may_be_rotated(parameters):
     """The network depends on W through W W^T."""
     rotation = np.linalg.qr(np.random.default_rng(2).standard_normal((4, 4)))[0].astype(np.float32)
     turned = parameters._replace(attention=parameters.attention @ rotation)
-    before, after = (logits(weights, TOKENS, SKIP) for weights in (parameters, turned))
+    before, after = (logits(weights, TOKENS, FORWARD) for weights in (parameters, turned))
     np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-5)
-    of_weights, of_products = classifier.similarity_with_last(np.stack([turned.attention, parameters.attention]))
+    similarities = classifier.similarity_with_last(np.stack([turned.attention, parameters.attention]))
+    of_weights, of_products, of_grams = similarities
     np.testing.assert_allclose(of_products[0], 1.0, rtol=1e-5)
     assert np.all(of_weights[0] < 0.9)
+    # The measure of the published code is no property of the function.
+    assert np.all(of_grams[0] < 0.99)
 
 
 def test_gradient_is_the_finite_difference(parameters):
     """Central differences of the float64 reference along random directions, error O(step^2) = 1e-8."""
-    gradient = gradient_of_loss(parameters, TOKENS, LABELS, SKIP)
+    gradient = gradient_of_loss(parameters, TOKENS, LABELS, FORWARD)
     rng = np.random.default_rng(4)
-    for position in range(len(parameters)):
+    for position in range(4):  # without a bias of the keys
         direction = rng.standard_normal(parameters[position].shape)
         moved = [
             parameters._replace(
@@ -109,8 +130,8 @@ def test_gradient_is_the_finite_difference(parameters):
 def test_first_step_is_that_of_adamw(parameters):
     """With bias correction the first step is -rate (g / (|g| + 1e-8) + decay W), for any size of g."""
     order = np.arange(3)[None, None]
-    path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[:1], LABELS[:1]), order, 0.1, 0.3, SKIP)
-    gradient = np.asarray(gradient_of_loss(parameters, TOKENS, LABELS, SKIP).attention, float)
+    path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[:1], LABELS[:1]), order, 0.1, 0.3, FORWARD)
+    gradient = np.asarray(gradient_of_loss(parameters, TOKENS, LABELS, FORWARD).attention, float)
     before = np.asarray(parameters.attention, float)
     expected = before - 0.1 * (gradient / (np.abs(gradient) + 1e-8) + 0.3 * before)
     # Gradients near zero are known to fewer digits, and only their sign enters.
@@ -122,7 +143,7 @@ def test_first_step_is_that_of_adamw(parameters):
 
 def test_records_are_those_of_the_weights(parameters):
     order = classifier.batches(3, 3, 2, 1, np.random.default_rng(0))
-    path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[1:], LABELS[1:]), order, 1e-3, 0.0, SKIP)
+    path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[1:], LABELS[1:]), order, 1e-3, 0.0, FORWARD)
     scores = reference_logits(parameters, TOKENS)
     right = scores.argmax(axis=1) == LABELS
     np.testing.assert_allclose(path.training_accuracy[0], right.mean(), rtol=1e-6)
@@ -134,11 +155,16 @@ def test_records_are_those_of_the_weights(parameters):
 
 def test_similarity_of_products_is_that_of_the_matrices():
     weights = np.random.default_rng(5).standard_normal((3, 2, 5, 4))
-    of_weights, of_products = classifier.similarity_with_last(weights)
+    of_weights, of_products, of_grams = classifier.similarity_with_last(weights)
     for time in range(3):
         for layer in range(2):
             now, last = weights[time, layer], weights[-1, layer]
-            for a, b, found in ((now, last, of_weights), (now @ now.T, last @ last.T, of_products)):
+            measures = (
+                (now, last, of_weights),
+                (now @ now.T, last @ last.T, of_products),
+                (now.T @ now, last.T @ last, of_grams),
+            )
+            for a, b, found in measures:
                 expected = np.sum(a * b) / np.linalg.norm(a) / np.linalg.norm(b)
                 np.testing.assert_allclose(found[time, layer], expected, rtol=1e-12)
 

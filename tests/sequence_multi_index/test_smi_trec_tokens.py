@@ -34,6 +34,7 @@ def test_word_pieces_are_those_of_uncased_bert(vocabulary):
     assert tokenizer("Who built Tarves, Caf\xe9 Xyz?") == [
         "who", "built", "tar", "##ve", "##s", ",", "cafe", "[UNK]", "?",
     ]  # fmt: skip
+    assert word_pieces(vocabulary, special_tokens=True)("Who?") == ["[CLS]", "who", "?", "[SEP]"]
 
 
 def test_bad_vocabularies_are_named(tmp_path, vocabulary):

@@ -1,4 +1,4 @@
-"""Commands that read the project and its results: check, list, summary, show, audit."""
+"""Commands that read the project and its results: check, list, summary, show, audit, refine."""
 
 import json
 import sys
@@ -99,6 +99,30 @@ def audit_command(project: Path, families: list[str], output: Path, run: Run) ->
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     print(f"{output}: {counts(rows)}")
+
+
+def refine_command(
+    spec: Path, cube: Path, estimator: str, key: str, of: str, points: int, log: bool, write: bool
+) -> None:
+    """Print further values of the axis `key`, where the variable `of` of a cube bends; put them into the file if `write`.
+
+    Raises SpecError as `refine.curves_of` and `refine.refined_text`, or when the file is no valid experiment.
+    """
+    from attention_limits.pipeline.cubes import read, remake
+    from attention_limits.pipeline.refine import curves_of, further_values, refined_text
+
+    load_experiment(spec)
+    x, mean, error = curves_of(read(cube, remake(cube)), estimator, of, key)
+    if log and not x[0] > 0:
+        raise SpecError([f"--log: the axis {key} begins at {x[0]:g}; allowed: values above zero"])
+    more = further_values(x, mean, error, points, log)
+    print(f"{key}: {', '.join(f'{value:.12g}' for value in more)}")
+    text = refined_text(spec, estimator, key, more)
+    if write:
+        with replacing(spec) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        load_experiment(spec)
+        print(f"{spec}: {len(more)} values added to estimators.{estimator}.grid.{key}")
 
 
 def _unconverged(cube) -> list[tuple[str, int, int]]:

@@ -157,9 +157,10 @@ def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[str
 def _overlaid(base: dict, overlay: Mapping) -> dict:
     """`base` with the values of `overlay` in it, mapping by mapping.
 
-    An axis that the overlay writes in the other form (list of values or range) is replaced as a whole.
+    An axis that the overlay writes in the other form (list of values or range) is replaced as a whole. The further values `also`
+    belong to the range of their file: an overlay with another number of values drops them.
     """
-    merged = dict(base)
+    merged = {key: value for key, value in base.items() if key != "also" or "num" not in overlay}
     for key, value in overlay.items():
         old = merged.get(key)
         both = isinstance(old, dict) and isinstance(value, dict) and ("values" in old) == ("values" in value)

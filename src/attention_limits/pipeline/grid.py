@@ -32,11 +32,14 @@ class Chunk:
 
 
 def axis_values(axis: dict) -> list[float]:
-    """The values of `{start, stop, num, spacing}` or `{values: [...]}`, rounded to 12 significant digits.
+    """The values of `{start, stop, num, spacing, also}` or `{values: [...]}`, rounded to 12 significant digits.
 
     After rounding, 0.1 from a range equals a written 0.1, so the grids of two estimators have equal values.
     Raises ValueError when the values are not strictly increasing, or the ends of logarithmic spacing not positive.
     """
+    if axis.get("also"):
+        even = axis_values({key: value for key, value in axis.items() if key != "also"})
+        return axis_values({"values": sorted({*even, *map(_rounded, axis["also"])})})
     if "values" in axis:
         values = [_rounded(value) for value in axis["values"]]
     else:

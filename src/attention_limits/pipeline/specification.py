@@ -44,13 +44,18 @@ class Section(BaseModel):
 
 
 class Range(Section):
-    """Evenly spaced values, both ends included."""
+    """Evenly spaced values, both ends included, and further ones."""
 
     start: float = Field(description="First value.")
     stop: float = Field(description="Last value, included.")
     num: Whole = Field(ge=1, le=100_000, description="Number of values.")
     spacing: Literal["linear", "log"] = Field(
         "linear", description="Even spacing of the values or of their logarithms."
+    )
+    also: list[float] = Field(
+        [],
+        max_length=100_000,
+        description="Further values of the axis, such as those that `attention-limits refine` adds.",
     )
 
 

@@ -9,13 +9,15 @@ from typing import ClassVar
 from attention_limits.pipeline.specification import Problem, fields
 from attention_limits.sequence_multi_index.gaussian_sequences import sample_count
 from attention_limits.sequence_multi_index.links.checking import problems_of
-from attention_limits.sequence_multi_index.links.link import POSTERIOR, Link, require
+from attention_limits.sequence_multi_index.links.link import GRADIENT, POSTERIOR, Link, require
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module, load_link
 
 # A Sobol sequence has at most this many dimensions: the Gaussian variables of a node.
 MAX_VARIABLES = 21201
 # Beyond this the quick check alone takes minutes, and no number of nodes samples the posterior.
 MAX_SAMPLED_ROWS = 128
+# The program that JAX compiles grows with the number of layers, and so does the time to compile it.
+MAX_TRAINED_ROWS = 64
 # Megabytes of a job without its arrays, and numbers that a posterior holds for each output, in units of (P M)^2.
 BASE_MEGABYTES, POSTERIOR_COPIES = 300, 14
 # The generalisation errors take sixteen times the nodes, three times over.
@@ -53,6 +55,9 @@ class OfLink:
             if infers and link.rows > MAX_SAMPLED_ROWS:
                 allowed = f"allowed: at most {MAX_SAMPLED_ROWS}, for more no number of nodes samples the posterior"
                 return [(keys, f"{parameters['link']} has {link.rows} rows: {allowed}")]
+            if GRADIENT in cls.needs and link.rows > MAX_TRAINED_ROWS:
+                text = f"{parameters['link']} has {link.rows} rows: allowed for gradient descent: at most {MAX_TRAINED_ROWS}"
+                return [(keys, text)]
             # A provided link runs forward at every parameter; whether its output can be inverted depends on them.
             own = code_file(parameters["link"], estimator.project) is not None
             found = problems_of(link) if own or infers else []
@@ -190,6 +195,8 @@ def training_problems(estimator) -> Iterable[Problem]:
         # An edit to a file that the experiment does not require would go unseen.
         if model[key] not in (built_in, *estimator.requires):
             yield ("model", key), f"{model[key]!r}: allowed: {built_in}, or a file that is listed under `requires`"
+    if model["special_tokens"] and model["vocabulary"] == "words":
+        yield ("model", "special_tokens"), "true: allowed: false, because words have no special tokens"
     yield from _question_problems(model, solver)
     sizes = [model[key] for key in ("depth", "embedding", "hidden")]
     records = solver["epochs"] * solver["records"] + 1

@@ -1,6 +1,7 @@
-"""Stochastic gradient descent on the squared loss of deep attention, in JAX.
+"""Stochastic gradient descent on the squared loss of any link, in JAX.
 
-Per step, on a batch of sequences x_mu (M x D) with outputs y_mu, and with fields h_mu = W x_mu^T / sqrt(D) (P x M),
+JAX differentiates the forward pass of the link itself (`links.tracing`). Per step, on a batch of sequences x_mu (M x D) with
+outputs y_mu, and with fields h_mu = W x_mu^T / sqrt(D) (P x M),
 
     loss(W) = (1/D) sum_{mu in batch} ||y_mu - g(h_mu)||_F^2,      W <- W - learning_rate (grad loss(W) + decay W).
 
@@ -18,27 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.sequence_multi_index.links import tracing
 from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, require
-
-
-def attention_output(link: Link, h):
-    """`forward` of deep attention `link` in JAX: outputs (..., M, M) of h (..., P, M). Raises ValueError for other shapes."""
-    if h.shape[-2:] != (link.depth, link.tokens):
-        raise ValueError(f"h must end in (depth, tokens) = {(link.depth, link.tokens)}, got shape {h.shape}")
-    fields = h
-    for _ in range(link.depth - 1):
-        first, deeper = fields[..., 0, :], fields[..., 1:, :]
-        fields = link.skip * deeper + jnp.einsum("...ab,...lb->...la", _attention(link, first), deeper)
-    return _attention(link, fields[..., 0, :])
-
-
-def _attention(link, u):
-    scores = link.beta * u[..., :, None] * u[..., None, :]
-    return jax.nn.softmax(scores, axis=-1) if link.activation == "softmax" else scores
-
-
-# By the name in `Link.jax_forward`.
-FORWARDS = {"deep_attention": attention_output}
 
 
 def batch_loss(link: Link, weights, sequences, outputs):
@@ -50,13 +33,13 @@ def batch_loss(link: Link, weights, sequences, outputs):
         One that offers GRADIENT.
     weights : array (P, D)
     sequences : array (B, M, D)
-    outputs : array (B, M, M)
+    outputs : array (B, ...)
     """
     dimension = weights.shape[1]
     # One matrix of all tokens: the two products with it are nearly all of the work.
     products = (sequences.reshape(-1, dimension) @ weights.T).reshape(len(sequences), link.tokens, -1)
     fields = jnp.swapaxes(products / jnp.sqrt(dimension), 1, 2)
-    return jnp.sum((outputs - FORWARDS[link.jax_forward](link, fields)) ** 2) / dimension
+    return jnp.sum((outputs - tracing.forward(link, fields)) ** 2) / dimension
 
 
 @dataclass(frozen=True)
@@ -87,7 +70,7 @@ class Block:
     Attributes
     ----------
     sequences : array (S, N, M, D)
-    outputs : array (S, N, M, M)
+    outputs : array (S, N, ...)
     order : integer array (S, K, B)
         Numbers of the sequences of K batches of size B.
     """
@@ -99,17 +82,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Gradient descent on S data sets, at the start and after each of T blocks.
+    """Gradient descent from R starts on each of S data sets, at the start and after each of T blocks.
 
     Attributes
     ----------
     batches : array (T + 1,)
         Batches drawn so far.
-    cosine, norm : arrays (S, T + 1, P)
-        Cosine similarity of each layer with the teacher's, signed, and |W_l| / sqrt(D).
-    loss : array (S, T + 1)
+    cosine, norm : arrays (S, R, T + 1, P)
+        Cosine similarity of each row with the teacher's, signed, and |W_l| / sqrt(D).
+    loss : array (S, R, T + 1)
         Mean over the sequences of a block of ||y - g(h)||_F^2, each before its batch is stepped on; missing at the start.
-    weights : array (S, P, D)
+    weights : array (S, R, P, D)
         Last weights.
     """
 
@@ -128,21 +111,27 @@ def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descen
     link : Link
         The link of the outputs of the blocks; it offers GRADIENT.
     blocks : iterable of Block
-    start, teacher : arrays (S, P, D)
-        First weights, and those that the overlaps are measured with.
+    start : array (S, R, P, D)
+        First weights. All starts of a data set see its batches in the same order.
+    teacher : array (S, P, D)
+        The weights that the cosines are measured with.
     descent : Descent
 
     Raises
     ------
     ValueError
-        If the link has no forward pass in JAX.
+        A SpecError, if JAX cannot differentiate the forward pass of the link, or its output does not change with the fields.
     """
     require(link, {GRADIENT})
-    weights, teacher = jnp.asarray(start, jnp.float32), jnp.asarray(teacher, jnp.float32)
-    batches, losses, measured = [0], [np.full(len(weights), np.nan)], [_measure(weights, teacher)]
+    problem = tracing.problem_of(link)
+    if problem:
+        raise SpecError([problem])
+    weights, teacher = jnp.asarray(start, jnp.float32), jnp.asarray(teacher, jnp.float32)[:, None]
+    batches, losses, measured = [0], [np.full(weights.shape[:2], np.nan)], [_measure(weights, teacher)]
+    fixed = _ByIdentity(link)
     for block in blocks:
         weights, loss = _through(
-            link,
+            fixed,
             descent.reuse,
             weights,
             block.sequences,
@@ -154,19 +143,32 @@ def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descen
         batches.append(batches[-1] + block.order.shape[1])
         losses.append(loss)
         measured.append(_measure(weights, teacher))
-    cosine, norm = (np.stack([np.asarray(item[i]) for item in measured], axis=1) for i in (0, 1))
-    return Trajectory(np.array(batches), cosine, norm, np.stack(losses, axis=1), np.asarray(weights))
+    cosine, norm = (np.stack([np.asarray(item[i]) for item in measured], axis=2) for i in (0, 1))
+    return Trajectory(np.array(batches), cosine, norm, np.stack(losses, axis=2), np.asarray(weights))
+
+
+@dataclass(frozen=True, eq=False)
+class _ByIdentity:
+    """A link as a static argument: two links count as equal when they are the same object, because a link may be unhashable."""
+
+    link: Link
+
+    def __hash__(self):
+        return id(self.link)
+
+    def __eq__(self, other):
+        return self.link is other.link
 
 
 # Over several data sets at once the products with thin matrices are batched, which is three times as fast as one by one.
 @partial(jax.jit, static_argnums=(0, 1))
-def _through(link, reuse, weights, sequences, outputs, order, learning_rate, decay):
-    """Weights (S, P, D) after the batches of a block, and the mean loss per sequence (S,) before each batch's own steps."""
+def _through(fixed, reuse, weights, sequences, outputs, order, learning_rate, decay):
+    """Weights (S, R, P, D) after the batches of a block, and the mean loss per sequence (S, R) before each batch's own steps."""
 
-    def one(weights, sequences, outputs, order):
+    def from_start(weights, sequences, outputs, order):
         def use(weights, numbers):
             x, y = sequences[numbers], outputs[numbers]
-            value_and_gradient = jax.value_and_grad(partial(batch_loss, link))
+            value_and_gradient = jax.value_and_grad(partial(batch_loss, fixed.link))
             loss, gradient = value_and_gradient(weights, x, y)
             moved = weights - learning_rate * (gradient + decay * weights)
             for _ in range(reuse - 1):
@@ -177,7 +179,8 @@ def _through(link, reuse, weights, sequences, outputs, order, learning_rate, dec
         weights, losses = jax.lax.scan(use, weights, order)
         return weights, jnp.mean(losses) * weights.shape[1] / order.shape[1]
 
-    return jax.vmap(one)(weights, sequences, outputs, order)
+    on_data_set = jax.vmap(from_start, in_axes=(0, None, None, None))
+    return jax.vmap(on_data_set)(weights, sequences, outputs, order)
 
 
 @jax.jit

@@ -5,7 +5,7 @@ from pathlib import Path
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.sequence_multi_index.links.checking import problems_of
 from attention_limits.sequence_multi_index.links.density import check_link
-from attention_limits.sequence_multi_index.links.link import Link, inference
+from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, inference, require
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 
@@ -17,6 +17,7 @@ def check_link_command(link: str, parameters: dict, outputs: int, resolution: fl
     """
     model = sound_link({"link": link, **parameters}, Path(), seed)
     print(f"{link}: {model.rows} rows, {model.tokens} tokens, sign symmetry {model.sign_symmetry}")
+    print(f"gradient descent: {_descent_report(model)}")
     try:
         form = inference(model)
     except ValueError as error:
@@ -29,6 +30,17 @@ def check_link_command(link: str, parameters: dict, outputs: int, resolution: fl
     failed = [f"{link}: {check.name} violated: {check.report}" for check in checks if not check.passed]
     if failed:
         raise SpecError(failed)
+
+
+def _descent_report(link: Link) -> str:
+    # A late import: JAX takes a second.
+    from attention_limits.sequence_multi_index.links.tracing import problem_of
+
+    try:
+        require(link, {GRADIENT})
+    except ValueError as error:
+        return str(error)
+    return problem_of(link) or "JAX differentiates the output"
 
 
 def sound_link(model: dict, project: Path, seed: int) -> Link:

@@ -8,22 +8,27 @@ from attention_limits.pipeline.specification import Axis, Section, Specification
 from attention_limits.sequence_multi_index import cross_checks
 from attention_limits.sequence_multi_index.cross_checks import OfDataSets
 from attention_limits.sequence_multi_index.links.link import GRADIENT
-from attention_limits.sequence_multi_index.specs_keys import AttentionLayers, Beta, Ratio, Skip, SomeAlpha, Tokens
-
-
-class AttentionModel(Section):
-    """Deep attention with layers of rank one."""
-
-    link: Annotated[Literal["deep_attention"], Field(description="The link.")] = "deep_attention"
-    depth: Annotated[Whole, Field(ge=1, le=8, description="Number of attention layers L.")]
-    tokens: Annotated[Whole, Field(ge=2, le=32, description="Number of tokens M of a sequence.")]
-    skip: Skip
-    beta: Beta
+from attention_limits.sequence_multi_index.specs_keys import (
+    AttentionLayers,
+    Beta,
+    Noise,
+    Omega,
+    Ratio,
+    Skip,
+    SomeAlpha,
+    Tokens,
+)
+from attention_limits.sequence_multi_index.specs_links import LinkModel
 
 
 class DescentGrid(Section):
-    """Scanned parameters."""
+    """Scanned parameters. The data that are read fix the number of tokens."""
 
+    skip: Axis[Skip] | None = None
+    beta: Axis[Beta] | None = None
+    noise: Axis[Noise] | None = None
+    ratio: Axis[Ratio] | None = None
+    omega: Axis[Omega] | None = None
     alpha: Axis[SomeAlpha]
 
 
@@ -47,6 +52,9 @@ class DescentSolver(Section):
     initial_std: Annotated[
         float, Field(gt=0, le=10, description="Standard deviation of the initial weights, in units of the teacher's.")
     ] = 0.9
+    starts: Annotated[Whole, Field(ge=1, le=1000, description=(
+        "Random starts on each data set. The result is the start with the smallest training error at the end."
+    ))] = 1  # fmt: skip
     record_every: Annotated[Whole, Field(ge=1, le=100000, description="Batches between two records.")] = 10
 
 
@@ -58,12 +66,22 @@ class OnlineSolver(DescentSolver):
     ] = 1
 
 
+def starts_numbers(estimator, link, data) -> float:
+    """Numbers in double precision of the weights and the gradient steps of all starts on one data set."""
+    solver = estimator.solver
+    records = solver["batches"] // solver["record_every"] + 2
+    each = (
+        4 * link.rows * data.dimension + 2 * solver["batch"] * link.rows * link.tokens + (2 * link.rows + 1) * records
+    )
+    return solver["starts"] * each
+
+
 class BatchReuseSgd(OfDataSets, Specification):
     """Stochastic gradient descent takes several steps on each batch of a fixed data set."""
 
     needs: ClassVar = frozenset({GRADIENT})
     replicas_at_once: ClassVar = True
-    model: AttentionModel
+    model: LinkModel = LinkModel()
     grid: DescentGrid
     solver: DescentSolver
     reads: Annotated[Literal["gaussian_sequences"], Field(description="The data set.")]
@@ -78,7 +96,8 @@ class BatchReuseSgd(OfDataSets, Specification):
     def numbers_held(cls, estimator, link, data):
         """Data in single precision, and the order of the batches."""
         batch, batches = estimator.solver["batch"], estimator.solver["batches"]
-        return 0.5 * (data.numbers + batches * batch), f"{data.text} and the order of {batches} batches of {batch}"
+        numbers = 0.5 * (data.numbers + batches * batch) + starts_numbers(estimator, link, data)
+        return numbers, f"{data.text} and the order of {batches} batches of {batch}"
 
 
 class OnlineSgd(OfDataSets, Specification):
@@ -86,7 +105,7 @@ class OnlineSgd(OfDataSets, Specification):
 
     needs: ClassVar = frozenset({GRADIENT})
     replicas_at_once: ClassVar = True
-    model: AttentionModel
+    model: LinkModel = LinkModel()
     grid: DescentGrid
     solver: OnlineSolver
     reads: Annotated[Literal["gaussian_sequences"], Field(description="The data with the teachers.")]
@@ -95,8 +114,10 @@ class OnlineSgd(OfDataSets, Specification):
     def numbers_held(cls, estimator, link, data):
         """Data and the fresh sequences between two records, in single precision."""
         fresh = estimator.solver["record_every"] * estimator.solver["batch"]
-        numbers = data.numbers + 3 * fresh * link.tokens * data.dimension
-        return 0.5 * numbers, f"{data.text} and {fresh} fresh sequences between two records"
+        numbers = 0.5 * (data.numbers + 3 * fresh * link.tokens * data.dimension) + starts_numbers(
+            estimator, link, data
+        )
+        return numbers, f"{data.text} and {fresh} fresh sequences between two records"
 
 
 class DepthScaling(Specification):
@@ -144,9 +165,16 @@ class Trec(Specification):
         vocabulary: Annotated[str, Field(min_length=1, description=(
             "words, or for word pieces the path (from the project folder) of a vocab.txt of uncased BERT."
         ))] = "words"  # fmt: skip
+        special_tokens: Annotated[bool, Field(description=(
+            "Whether [CLS] and [SEP] of BERT frame each question; only with a vocabulary of word pieces."
+        ))] = False  # fmt: skip
         max_tokens: Annotated[
             Whole, Field(ge=1, le=512, description="Largest number of tokens of a question; the others are cut off.")
         ] = 32
+        padding: Annotated[Literal["masked", "attended"], Field(description=(
+            "Short questions end in padding. masked: no token attends to it, and the mean over the tokens leaves it out. "
+            "attended: padding is a token like the others."
+        ))] = "masked"  # fmt: skip
         test_fraction: Annotated[float, Field(gt=0, lt=1, description=(
             "Fraction of the distinct questions that is held out for the test, drawn separately for each replica."
         ))] = 0.1  # fmt: skip
@@ -156,6 +184,7 @@ class Trec(Specification):
             "Number of columns of W_l; the scores are divided by its square root."
         ))]  # fmt: skip
         skip: Skip
+        key_bias: Annotated[bool, Field(description="Whether the keys x W_l carry a trainable bias.")] = False
         initial_std: Annotated[
             float, Field(gt=0, le=10, description="Standard deviation of the entries of W_l at the start.")
         ] = 0.1

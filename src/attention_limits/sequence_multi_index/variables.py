@@ -24,7 +24,9 @@ COORDINATES = (
     Coordinate("batch", "batches drawn", "b", "number of batches that gradient descent has used so far"),
 )
 
-_STATE_EVOLUTION = "Q = Q_hat (I + Q_hat)^-1, Q_hat = alpha E sum_a g_a g_a^T (state evolution); W_hat W^T / D (GAMP)"
+_STATE_EVOLUTION = (
+    "Q = Q_hat (I + Q_hat)^-1, Q_hat = alpha E sum_a g_a g_a^T (state evolution); W_hat W^T / D (simulations)"
+)
 _PRIOR = "in units of the prior variance of a weight"
 _PAIR = ("layer", "layer_star")
 
@@ -34,7 +36,7 @@ VARIABLES = (
         _PAIR,
         "overlap of estimated and true weights",
         "Q",
-        f"{_PRIOR}: 0 nothing learnt, 1 exact; sign of each GAMP layer chosen towards the teacher; one value per replica",
+        f"{_PRIOR}: 0 nothing learnt, 1 exact; sign of a simulated layer chosen towards the teacher; one value per replica",
         _STATE_EVOLUTION,
     ),
     Variable(

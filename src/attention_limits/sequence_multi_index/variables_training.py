@@ -5,6 +5,7 @@ from attention_limits.pipeline.registry import Coordinate, Variable
 COORDINATES = (
     Coordinate("learning_rate", "learning rate", "η", "constant step of AdamW"),
     Coordinate("embedding_std", "scale of the embedding", "σ_E", "standard deviation of its entries at the start"),
+    Coordinate("start", "start", "s", "number of the random start of gradient descent, from 1"),
     Coordinate("epoch", "epoch", "t", "passes over the training questions done; 0 is the start"),
 )
 VARIABLES = (
@@ -25,6 +26,14 @@ VARIABLES = (
         "tr M(t) M(last) / (|M(t)| |M(last)|), M = W_l W_l^T",
     ),
     Variable(
+        "gram_similarity",
+        ("epoch", "layer"),
+        "the same of W_l^T W_l, the measure of the published code",
+        "s''_l(t)",
+        "0 to 1; 1 at the last epoch by definition",
+        "tr G(t) G(last) / (|G(t)| |G(last)|), G = W_l^T W_l",
+    ),
+    Variable(
         "weight_half_time",
         ("layer",),
         "when the similarity of the weights has gone half of its way to 1",
@@ -40,6 +49,15 @@ VARIABLES = (
         "t'_l",
         "epochs, linear between epochs; missing for a diverged training",
         "s'_l(t'_l) = (1 + s'_l(0)) / 2",
+        "epoch",
+    ),
+    Variable(
+        "gram_half_time",
+        ("layer",),
+        "when the similarity of W_l^T W_l has gone half of its way to 1",
+        "t''_l",
+        "epochs, linear between epochs; missing for a diverged training",
+        "s''_l(t''_l) = (1 + s''_l(0)) / 2",
         "epoch",
     ),
     Variable(
@@ -129,6 +147,14 @@ VARIABLES = (
         "",
         "summed over the entries of the output matrix, mean over the sequences since the last record",
         "E ||y - g(h)||_F^2",
+    ),
+    Variable(
+        "training_error_of_start",
+        ("start",),
+        "squared error of the last weights of each start on the data set that is read",
+        "",
+        "summed over the entries of the output matrix, mean over the sequences",
+        "E ||y - g(h)||_F^2; the other variables are those of the start with the smallest one",
     ),
     Variable("finite", (), "whether the weights stayed finite", "", "true or false", "gradient descent"),
 )

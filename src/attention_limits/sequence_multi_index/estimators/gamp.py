@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index import gamp
+from attention_limits.sequence_multi_index.alignment import towards_teacher
 from attention_limits.sequence_multi_index.at_point import link_at, rows_from_one
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.gaussian_sequences import local_fields, sample_count
@@ -81,18 +82,3 @@ def _data_set(spec, streams, link, replica, at):
     dimension = spec["solver"]["dimension"]
     samples = sample_count(alpha, dimension)
     return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha))
-
-
-def towards_teacher(link, overlap):
-    """Overlap (P, P) of estimate and teacher with the estimate's free signs and rotations chosen towards the teacher."""
-    if link.rotations > 1 and np.all(np.isfinite(overlap)):
-        turned = overlap.copy()
-        for first in range(0, link.rows, link.rotations):
-            rows = slice(first, first + link.rotations)
-            left, _, right = np.linalg.svd(overlap[rows, rows])
-            # The rotation that makes the block symmetric and positive.
-            turned[rows] = right.T @ left.T @ overlap[rows]
-        return turned
-    if link.sign_symmetry == "rows":
-        return np.where(np.diag(overlap) < 0, -1.0, 1.0)[:, None] * overlap
-    return -overlap if link.sign_symmetry == "all" and np.trace(overlap) < 0 else overlap

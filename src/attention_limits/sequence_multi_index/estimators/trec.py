@@ -13,12 +13,14 @@ from attention_limits.sequence_multi_index.trec import classifier, corpus, token
 from attention_limits.sequence_multi_index.trec.grammar import generate_questions
 
 # Keys of the model that the architecture takes as they are.
-_FIXED = ("depth", "embedding", "hidden", "skip", "initial_std")
+_FIXED = ("depth", "embedding", "hidden", "skip", "initial_std", "key_bias")
 _DIMS = {
     "weight_similarity": ("epoch", "layer"),
     "product_similarity": ("epoch", "layer"),
+    "gram_similarity": ("epoch", "layer"),
     "weight_half_time": ("layer",),
     "product_half_time": ("layer",),
+    "gram_half_time": ("layer",),
     "training_accuracy": ("epoch",),
     "test_accuracy": ("epoch",),
     "training_loss": ("epoch",),
@@ -43,6 +45,7 @@ def run(spec, streams):
     """
     model, solver = spec["model"], spec["solver"]
     everything, tokenizer = _corpus(spec, streams), _tokenizer(spec)
+    forward = classifier.Forward(model["skip"], model["padding"] == "attended")
     epochs = np.arange(solver["epochs"] * solver["records"] + 1) / solver["records"]
 
     @functools.cache
@@ -56,14 +59,16 @@ def run(spec, streams):
         start = classifier.initial_parameters(architecture, questions.vocabulary_size, len(corpus.CLASSES), generator)
         path = classifier.train(
             start, questions.train_set, questions.test_set, questions.order, at["learning_rate"], solver["weight_decay"],
-            model["skip"],
+            forward,
         )  # fmt: skip
-        weights, products = classifier.similarity_with_last(path.attention)
+        weights, products, grams = classifier.similarity_with_last(path.attention)
         return {
             "weight_similarity": weights,
             "product_similarity": products,
+            "gram_similarity": grams,
             "weight_half_time": classifier.half_time(epochs, weights),
             "product_half_time": classifier.half_time(epochs, products),
+            "gram_half_time": classifier.half_time(epochs, grams),
             "training_accuracy": np.asarray(path.training_accuracy, float),
             "test_accuracy": np.asarray(path.test_accuracy, float),
             "training_loss": np.asarray(path.training_loss, float),
@@ -98,5 +103,7 @@ def _corpus(spec, streams):
 
 
 def _tokenizer(spec):
-    vocabulary = spec["model"]["vocabulary"]
-    return tokens.words if vocabulary == "words" else tokens.word_pieces(Path(spec["project"], vocabulary))
+    model = spec["model"]
+    if model["vocabulary"] == "words":
+        return tokens.words
+    return tokens.word_pieces(Path(spec["project"], model["vocabulary"]), model["special_tokens"])

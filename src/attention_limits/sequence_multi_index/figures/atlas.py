@@ -22,7 +22,7 @@ def draw(cubes):
     """Five panels from the cubes atlas_*."""
     figure, axes = new_figure(2, 3, 10.0, 6.4)
     (depth, tokens, variants), (skip, beta, empty) = axes
-    _depth(depth, cubes["atlas_depth"])
+    _depth(depth, cubes["atlas_depth"], cubes["atlas_deep"])
     _tokens(tokens, cubes["atlas_tokens"])
     _variants(variants, cubes)
     _layers(skip, cubes["atlas_skip"], "skip", "skip strength $c$ (three layers)")
@@ -42,21 +42,22 @@ def _plain_log(axes):
     axes.yaxis.set_minor_formatter(ScalarFormatter())
 
 
-def _layers(axes, cube, key, label, linestyle="-"):
+def _layers(axes, cube, key, label, linestyle="-", labelled=True):
     for layer in cube.layer.values:
         mean, error = atlas_threshold(cube, layer)
         axes.errorbar(
             cube[key], mean, error, color=_COLORS[layer - 1], marker="o", markersize=4, capsize=2, linewidth=1,
-            linestyle=linestyle, label=f"layer {layer} becomes learnable",
+            linestyle=linestyle, label=f"layer {layer} becomes learnable" if labelled else None,
         )  # fmt: skip
     axes.axhline(1 / 6, color="0.5", linestyle=":", linewidth=1)
     axes.set(xlabel=label, ylim=(0.1, 3.0))
     _plain_log(axes)
 
 
-def _depth(axes, cube):
+def _depth(axes, cube, deep):
     # A layer has another distance from the output at each depth: no line connects its points.
-    _layers(axes, cube, "depth", "number of layers $L$", "none")
+    _layers(axes, deep, "depth", "number of layers $L$", "none")
+    _layers(axes, cube, "depth", "number of layers $L$", "none", labelled=False)
     middle = 0.5 * (cube.recovery_below + cube.recovery_above).transpose("depth", "replica")
     mean, error = mean_and_error(middle.values, axis=-1)
     axes.errorbar(
@@ -71,7 +72,7 @@ def _depth(axes, cube):
         label="exact recovery",
     )
     axes.plot([], [], ":", color="0.5", label="1/6, one layer")
-    axes.set_xticks(cube.depth.values)
+    axes.set_xticks([*cube.depth.values, *deep.depth.values])
 
 
 def _tokens(axes, cube):

@@ -14,8 +14,8 @@ _TRAIN, _TEST = "0.55", "black"
 
 @house_style
 def draw(cubes):
-    """Similarities (top) and accuracies (bottom) from the one cube given; a column for each scale of the embedding and rate."""
-    (cube,) = cubes.values()
+    """Similarities (top) and accuracies (bottom) from the cube fig3_trec; a column for each scale of the embedding and rate."""
+    cube = cubes["fig3_trec"]
     model = specifications(cube)["trec"]["model"]
     columns = list(itertools.product(cube.embedding_std.values, cube.learning_rate.values))
     figure, axes = new_figure(
@@ -27,12 +27,7 @@ def draw(cubes):
         top.set_title(f"embedding std {scale:g}, rate {rate:g}")
         for layer in cube.layer.values:
             _similarities(top, part.sel(layer=layer), LAYER_COLORS[int(layer)], int(layer))
-        for name, color in (("training", _TRAIN), ("test", _TEST)):
-            accuracy = part[f"{name}_accuracy"].transpose("epoch", "replica")
-            curve(bottom, cube.epoch.values, accuracy.values, color, f"{name} questions")
-        majority = float(part.majority_accuracy.mean())
-        bottom.axhline(majority, color="0.4", linestyle="--", linewidth=1, label="most frequent class")
-        bottom.axhline(1 / 6, color="0.4", linestyle=":", linewidth=1, label="chance, 1/6")
+        draw_accuracies(bottom, part)
         # Most happens in the first epochs: linear up to 1, logarithmic after.
         bottom.set_xscale("symlog", linthresh=1, linscale=0.5)
         ticks = [tick for tick in (0, 1, 2, 5, 10, 20, 40, 100, 200) if tick <= cube.epoch.values[-1]]
@@ -43,8 +38,18 @@ def draw(cubes):
     axes[1, 0].set(ylabel="share of right answers", ylim=(0, 1.03))
     axes[0, -1].legend(loc="lower right")
     axes[1, min(1, len(columns) - 1)].legend(loc="center right")
-    figure.suptitle(_corpus_title(model, cube), fontsize=9.5)
+    figure.suptitle(corpus_title(model, cube), fontsize=9.5)
     return figure
+
+
+def draw_accuracies(axes, part):
+    """Share of right answers against the epoch, of a cube at one point of its grid, with two references."""
+    for name, color in (("training", _TRAIN), ("test", _TEST)):
+        accuracy = part[f"{name}_accuracy"].transpose("epoch", "replica")
+        curve(axes, part.epoch.values, accuracy.values, color, f"{name} questions")
+    majority = float(part.majority_accuracy.mean())
+    axes.axhline(majority, color="0.4", linestyle="--", linewidth=1, label="most frequent class")
+    axes.axhline(1 / 6, color="0.4", linestyle=":", linewidth=1, label="chance, 1/6")
 
 
 def _similarities(axes, part, color, layer):
@@ -62,7 +67,8 @@ def _similarities(axes, part, color, layer):
     )  # fmt: skip
 
 
-def _corpus_title(model, cube):
+def corpus_title(model, cube):
+    """The corpus and the size of its vocabulary."""
     size = int(cube.vocabulary_size.max())
     pieces = "words" if model["vocabulary"] == "words" else "word pieces"
     if model["corpus"] == "generated":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.layers import last_row, layer_product, log_volume
+from attention_limits.sequence_multi_index.links.layers import as_floats, last_row, layer_product, log_volume
 from attention_limits.sequence_multi_index.links.link import TRAPEZOID, TWO_TOKEN_SAMPLING, Link
 
 # Most layers of linear attention, a polynomial of degree 2 * 3^(L - 1).
@@ -68,7 +68,6 @@ class DeepAttention(Link):
     activation: str = "softmax"
 
     sign_symmetry = "rows"
-    jax_forward = "deep_attention"
 
     def __post_init__(self):
         require_attention(self.skip, self.beta, self.depth, self.tokens)
@@ -132,7 +131,7 @@ class DeepAttention(Link):
         ValueError
             If h does not end in (L, M).
         """
-        h = np.asarray(h, dtype=float)
+        h = as_floats(h)
         if h.shape[-2:] != (self.depth, self.tokens):
             raise ValueError(f"h must end in (depth, tokens) = {(self.depth, self.tokens)}, got shape {h.shape}")
         fields = h.copy()

@@ -34,9 +34,14 @@ def layer_product(h, attention, keep, gain=1.0, start=None):
     return transposed
 
 
+def as_floats(h):
+    """h as an array of floats; an array of another library, such as `tracing.Traced`, keeps its kind."""
+    return h.astype(float, copy=False) if hasattr(h, "__array_function__") else np.asarray(h, dtype=float)
+
+
 def require_shape(h, rows, tokens):
     """h as floats; raises ValueError unless its shape ends in (rows, tokens)."""
-    h = np.asarray(h, dtype=float)
+    h = as_floats(h)
     if h.shape[-2:] != (rows, tokens):
         raise ValueError(f"h must end in (rows, tokens) = {(rows, tokens)}, got shape {h.shape}")
     return h

@@ -16,8 +16,10 @@ from collections.abc import Iterable
 import numpy as np
 
 # A solver may need of a link (see `require`): the posterior of the fields given the output; an overlap that is diagonal, because
-# the sign of every row is free; a forward pass that JAX differentiates.
+# the sign of every row is free; an output that changes with the fields by more than rounding: gradient descent moves.
 POSTERIOR, DIAGONAL_OVERLAP, GRADIENT = "posterior", "diagonal overlap", "gradient"
+# Random fields, and the relative change of them, that show whether an output has a gradient.
+PROBED, PROBE = 32, 1e-6
 # Ways to compute the posterior, see `channel`.
 TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
 TWO_TOKEN_SAMPLING, ROTATION = "importance sampling over two tokens", "quadrature over rotations"
@@ -57,8 +59,6 @@ class Link:
         Why inference is impossible at these parameters, or an empty text.
     no_moments : str
         Why no number of nodes reaches the moments of the output at these parameters, or an empty text.
-    jax_forward : str
-        Name of the forward pass in JAX (`gradient_descent.FORWARDS`), or an empty text.
     student : tuple or None
         Kind of compiled forward pass with derivatives (`erm.losses.KINDS`) and its parameters; None without one.
     """
@@ -72,7 +72,6 @@ class Link:
     angles = 0
     no_density = ""
     no_moments = ""
-    jax_forward = ""
     student: tuple[str, tuple[float, ...]] | None = None
 
     @property
@@ -196,5 +195,10 @@ def require(link: Link, needs: Iterable[str]) -> None:
             f"{name} has the sign symmetry {link.sign_symmetry!r}; allowed: links in which the sign of every row is free, so "
             "that Q is diagonal"
         )
-    if GRADIENT in needs and not link.jax_forward:
-        raise ValueError(f"{name} has no forward pass in JAX; allowed: deep_attention without noise")
+    if GRADIENT in needs:
+        h = np.random.default_rng(0).standard_normal((PROBED, link.rows, link.tokens))
+        if np.array_equal(link.forward(h), link.forward(h * (1.0 + PROBE))):
+            raise ValueError(
+                f"the output of {name} does not change with the fields, up to rounding: its gradient is zero, and gradient "
+                "descent cannot move"
+            )

@@ -8,7 +8,7 @@ the tokens themselves), layer l writes
     x_l = c x_{l-1} + softmax_rows(k k^T / sqrt(hidden)) x_{l-1},
 
 the deep attention of the rest of this family with beta = 1/sqrt(hidden). The mean of x_L over the tokens is read out linearly to
-the classes. Padding is neither attended to nor pooled.
+the classes. Padding is neither attended to nor pooled, unless the architecture says so; keys may carry a bias, k = x W_l + b_l.
 """
 
 from dataclasses import dataclass
@@ -33,12 +33,15 @@ class Parameters(NamedTuple):
     attention : array (layers, embedding, hidden)
     readout : array (embedding, classes)
     bias : array (classes,)
+    key_bias : array (layers, hidden)
+        b_l; without entries, (layers, 0), where the keys carry none.
     """
 
     embedding: jax.Array
     attention: jax.Array
     readout: jax.Array
     bias: jax.Array
+    key_bias: jax.Array
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Architecture:
         Standard deviation of the entries of W_l at the start.
     embedding_std : float
         The same of the embedding.
+    key_bias : bool
+        Whether keys carry a bias, zero at the start.
     """
 
     depth: int
@@ -63,6 +68,22 @@ class Architecture:
     skip: float
     initial_std: float
     embedding_std: float
+    key_bias: bool = False
+
+
+class Forward(NamedTuple):
+    """Fixed numbers of the forward pass.
+
+    Attributes
+    ----------
+    skip : float
+        c.
+    padding : bool
+        Whether padding counts as a token, which is attended to and pooled.
+    """
+
+    skip: float
+    padding: bool = False
 
 
 def initial_parameters(architecture, vocabulary, classes, rng):
@@ -80,30 +101,31 @@ def initial_parameters(architecture, vocabulary, classes, rng):
     attention = architecture.initial_std * rng.standard_normal((architecture.depth, *shape))
     bound = architecture.embedding**-0.5
     readout = rng.uniform(-bound, bound, (architecture.embedding, classes))
-    arrays = embedding, attention, readout, np.zeros(classes)
+    key_bias = np.zeros((architecture.depth, architecture.hidden if architecture.key_bias else 0))
+    arrays = embedding, attention, readout, np.zeros(classes), key_bias
     return Parameters(*(jnp.asarray(array, jnp.float32) for array in arrays))
 
 
-def logits(parameters, tokens, skip):
+def logits(parameters, tokens, forward):
     """Scores of the classes, array (n, classes), for token numbers (n, length) that end in PADDING.
 
-    `parameters` are `Parameters`, `tokens` the token numbers, `skip` is c.
+    `parameters` are `Parameters`, `tokens` the token numbers, `forward` is a `Forward`.
     """
-    present = tokens != PADDING
+    present = (tokens != PADDING) | forward.padding
     x = parameters.embedding[tokens]
-    for weights in parameters.attention:
-        keys = x @ weights
+    for weights, bias in zip(parameters.attention, parameters.key_bias, strict=True):
+        keys = x @ weights + bias if bias.size else x @ weights
         scores = keys @ jnp.swapaxes(keys, -1, -2) / weights.shape[1] ** 0.5
         # The lowest finite number instead of -inf: a row of padding alone must not turn into NaN.
         scores = jnp.where(present[:, None, :], scores, jnp.finfo(scores.dtype).min)
-        x = skip * x + jax.nn.softmax(scores) @ x
+        x = forward.skip * x + jax.nn.softmax(scores) @ x
     weight = present / jnp.maximum(present.sum(axis=1, keepdims=True), 1)
     return jnp.einsum("nt,nte->ne", weight, x) @ parameters.readout + parameters.bias
 
 
-def loss(parameters, tokens, labels, skip):
-    """Mean cross entropy, in nats, of the labels (n,); `parameters`, `tokens` and `skip` as in `logits`."""
-    return optax.softmax_cross_entropy_with_integer_labels(logits(parameters, tokens, skip), labels).mean()
+def loss(parameters, tokens, labels, forward):
+    """Mean cross entropy, in nats, of the labels (n,); `parameters`, `tokens` and `forward` as in `logits`."""
+    return optax.softmax_cross_entropy_with_integer_labels(logits(parameters, tokens, forward), labels).mean()
 
 
 def batches(count, batch, epochs, records, rng):
@@ -139,7 +161,7 @@ class Trajectory(NamedTuple):
 
 
 @jax.jit
-def train(parameters, train_set, test_set, order, learning_rate, weight_decay, skip):
+def train(parameters, train_set, test_set, order, learning_rate, weight_decay, forward):
     """Minimise the cross entropy by AdamW (Loshchilov and Hutter 2019; decay of all weights by learning rate times weight decay).
 
     Parameters
@@ -150,8 +172,7 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, s
     order : array of int (times - 1, steps, batch)
         The samples of each step between two records; see `batches`.
     learning_rate, weight_decay : float
-    skip : float
-        c.
+    forward : Forward
 
     Returns
     -------
@@ -162,12 +183,12 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, s
     def step(state, chosen):
         parameters, moments = state
         tokens, labels = (array[chosen] for array in train_set)
-        gradient = jax.grad(loss)(parameters, tokens, labels, skip)
+        gradient = jax.grad(loss)(parameters, tokens, labels, forward)
         update, moments = optimiser.update(gradient, moments, parameters)
         return (optax.apply_updates(parameters, update), moments), None
 
     def record(parameters):
-        trained, tested = (_evaluate(parameters, *samples, skip) for samples in (train_set, test_set))
+        trained, tested = (_evaluate(parameters, *samples, forward) for samples in (train_set, test_set))
         return Trajectory(parameters.attention, trained[0], tested[0], trained[1])
 
     def part(state, chosen):
@@ -178,12 +199,12 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, s
     return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), record(parameters), later)
 
 
-def _evaluate(parameters, tokens, labels, skip):
+def _evaluate(parameters, tokens, labels, forward):
     """Share of right answers and mean cross entropy; both are missing once a score is no finite number."""
 
     def one(sample):
         row, label = sample
-        scores = logits(parameters, row[None], skip)[0]
+        scores = logits(parameters, row[None], forward)[0]
         right = jnp.where(jnp.isfinite(scores).all(), scores.argmax() == label, jnp.nan)
         return right, optax.softmax_cross_entropy_with_integer_labels(scores, label)
 
@@ -192,10 +213,11 @@ def _evaluate(parameters, tokens, labels, skip):
 
 
 def similarity_with_last(weights):
-    """Cosine of W_l(t) with W_l(last), and of W_l(t) W_l(t)^T with that of the end.
+    """Cosine of W_l(t) with W_l(last), of W_l(t) W_l(t)^T with that of the end, and the same of W_l(t)^T W_l(t).
 
-    The network depends on W_l through W_l W_l^T alone (a rotation of the columns of W_l changes nothing), so only the second
-    is a property of the function. Both are in [-1, 1], the second in [0, 1].
+    Without a bias the network depends on W_l through W_l W_l^T alone (a rotation of the columns of W_l changes nothing), so only
+    the second is a property of the function. The third is the similarity in the published code of Troiani et al. 2025. All are
+    in [-1, 1], the last two in [0, 1].
 
     Parameters
     ----------
@@ -203,7 +225,7 @@ def similarity_with_last(weights):
 
     Returns
     -------
-    of_weights, of_products : arrays (times, layers)
+    of_weights, of_products, of_grams : arrays (times, layers)
     """
     weights = np.asarray(weights, dtype=float)
     last = weights[-1:]
@@ -211,7 +233,7 @@ def similarity_with_last(weights):
     def cosine(inner):
         return inner(weights, last) / np.sqrt(inner(weights, weights) * inner(last, last))
 
-    return cosine(_inner), cosine(_inner_of_products)
+    return cosine(_inner), cosine(_inner_of_products), cosine(_inner_of_grams)
 
 
 def _inner(a, b):
@@ -221,6 +243,11 @@ def _inner(a, b):
 def _inner_of_products(a, b):
     """tr a a^T b b^T = |a^T b|_F^2, without a matrix of embedding x embedding for each time."""
     return np.sum((np.swapaxes(a, -1, -2) @ b) ** 2, axis=(-1, -2))
+
+
+def _inner_of_grams(a, b):
+    """tr a^T a b^T b = |a b^T|_F^2."""
+    return _inner(np.swapaxes(a, -1, -2) @ a, np.swapaxes(b, -1, -2) @ b)
 
 
 def half_time(times, similarity):

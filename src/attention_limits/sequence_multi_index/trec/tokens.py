@@ -27,11 +27,11 @@ class Encoded:
     size: int
 
 
-def word_pieces(vocabulary):
+def word_pieces(vocabulary, special_tokens=False):
     """The tokeniser of uncased BERT with the pieces of `vocabulary` (path to `vocab.txt`, one piece a line): text -> pieces.
 
-    The tokens that frame a sentence ([CLS], [SEP]) are left out. Raises SpecError when the file cannot be read or lacks the
-    pieces BERT needs.
+    With `special_tokens`, [CLS] and [SEP] frame each text. Raises SpecError when the file cannot be read or lacks the pieces
+    BERT needs.
     """
     path = Path(vocabulary)
     try:
@@ -43,7 +43,7 @@ def word_pieces(vocabulary):
         raise SpecError([f"{path}: not a vocabulary of BERT, one piece a line: lacks {', '.join(missing)}"])
     numbered = {piece: number for number, piece in enumerate(pieces) if piece}
     tokenizer = BertWordPieceTokenizer(numbered, lowercase=True)
-    return lambda text: tokenizer.encode(text, add_special_tokens=False).tokens
+    return lambda text: tokenizer.encode(text, add_special_tokens=special_tokens).tokens
 
 
 def words(text):

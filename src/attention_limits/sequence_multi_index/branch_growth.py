@@ -1,0 +1,80 @@
+"""Growth of each unlearnt layer on the branch on which one layer is learnt, with its error.
+
+`staircase` follows the largest growth alone. On few nodes noise hides which layer has it; here every layer has its number.
+The sign of every row must be free, so that F is diagonal (Troiani et al. 2025, arXiv:2502.00901).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.numerics.statistics import combine_unbiased
+from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.instability import (
+    contrasts,
+    excess_moments,
+    response_blocks,
+    root_mean_square,
+    symmetric_basis,
+)
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
+from attention_limits.sequence_multi_index.state_evolution import sample_outputs
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A point of the branch.
+
+    Attributes
+    ----------
+    alpha : float
+        n / d at which the overlap of the learnt row is the fixed point.
+    factor, error : arrays (P - 1,)
+        alpha F_ll of the other rows, in their order, by which a small overlap grows per iteration, and standard error.
+    resolved : float
+        Fraction of outputs whose channel met its check.
+    """
+
+    alpha: float
+    factor: np.ndarray
+    error: np.ndarray
+    resolved: float
+
+
+def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
+    """Growth of all rows but one, which has an overlap while the others have none.
+
+    Parameters
+    ----------
+    channel : Channel
+        Of a link in which the sign of every row is free.
+    nodes : GaussianNodes
+        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of `instability.BLOCKS`.
+    row : int
+        The learnt row, from 0.
+    overlap : float
+        Q of this row, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If the overlap is out of its range, or the sign of a row is not free.
+    """
+    require(channel.link, {DIAGONAL_OVERLAP})
+    if not 0 < overlap < 1:
+        raise ValueError(f"overlap must be above 0 and below 1, got {overlap!r}")
+    size = channel.link.rows
+    unit = np.eye(size)
+    Q = overlap * np.outer(unit[row], unit[row])
+    V = unit - Q
+    omega, observed = sample_outputs(channel.link, Q, V, nodes.points)
+    moments = channel.posterior(observed, omega, V)
+    (first, second), dg = denoiser(moments, V)
+    squares = nodes.weights * np.einsum("na,na->n", first[:, row], second[:, row])
+    information = combine_unbiased(squares, -nodes.weights * dg[:, row, row]).mean()
+    # Q = Q_hat / (1 + Q_hat), Q_hat = alpha E sum_a g_a^2.
+    alpha = overlap / (1.0 - overlap) / information
+    excess = excess_moments(moments, V, np.delete(unit, row, axis=1))
+    blocks = alpha * response_blocks(excess, nodes.weights, symmetric_basis(size - 1, diagonal=True))
+    errors = root_mean_square(np.diagonal(contrasts(blocks), axis1=1, axis2=2))
+    return Growth(float(alpha), np.diag(blocks.mean(axis=0)), errors, float(moments.resolved.mean()))
