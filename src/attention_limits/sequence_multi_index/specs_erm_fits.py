@@ -4,10 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Problem, Section, Specification, Whole
+from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
 from attention_limits.sequence_multi_index.cross_checks import OfDataSets
 from attention_limits.sequence_multi_index.erm.models import student_of
 from attention_limits.sequence_multi_index.specs_erm import ErmGrid, ErmModel, OfErm
+
+
+class FitGrid(ErmGrid):
+    """Scanned parameters."""
+
+    start_size: (
+        Axis[Annotated[float, Field(gt=0, le=100, description="Standard deviation of the weights of a random start.")]]
+        | None
+    ) = None
 
 
 class StartSolver(Section):
@@ -15,11 +24,8 @@ class StartSolver(Section):
 
     start: Annotated[Literal["target", "positions", "random"], Field(description=(
         "First weights: those of the target, where student and target have the same rows; along the positions, sqrt(D) sum_k "
-        "u_k; or normal ones."
+        "u_k; or normal ones of standard deviation start_size, by default 1."
     ))] = "target"  # fmt: skip
-    start_size: Annotated[
-        float, Field(gt=0, le=100, description="Standard deviation of the weights of a random start.")
-    ] = 1.0
 
 
 class MinimisationSolver(StartSolver):
@@ -49,7 +55,7 @@ class ErmMinimisation(OfErm, OfDataSets, Specification):
     """L-BFGS minimises the empirical risk on simulated data sets."""
 
     model: ErmModel = ErmModel()
-    grid: ErmGrid
+    grid: FitGrid
     solver: MinimisationSolver = MinimisationSolver()
     reads: Annotated[Literal["gaussian_sequences"], Field(description="The data sets.")]
 
@@ -95,6 +101,8 @@ def _kinks(estimator) -> list[Problem]:
 
 
 def _starts(estimator, student) -> list[Problem]:
+    if "start_size" in estimator.grid and estimator.solver["start"] != "random":
+        return [(("grid", "start_size"), "allowed only with solver.start: random")]
     rows = student_of({key: x for key, x in estimator.model.items() if key != "student"}, estimator.project).rows
     if estimator.solver["start"] == "target" and student.rows != rows:
         text = f"target: the target has {rows} rows and the student {student.rows}; allowed: random"

@@ -9,6 +9,9 @@ COORDINATES = (
     Coordinate("ridge", "ridge", "λ", "strength of λ/2 |W|², added to the sum of the losses of all samples"),
     Coordinate("layer_other", "layer of the student", "l'", "as layer"),
     Coordinate("omega", "weight of the positional attention", "ω", "T = (1 - omega) softmax(h* h*^T) + omega A"),
+    Coordinate(
+        "start_size", "size of the start", "", "standard deviation of the first weights; those of the target have 1"
+    ),
     Coordinate("direction", "direction of the positions", "k", "number of the orthonormal direction u_k, from 1"),
     Coordinate(
         "criterion", "criterion of a transition", "", "energy: training objectives; constant: errors on fresh data"

@@ -22,7 +22,7 @@ from attention_limits.sequence_multi_index.gaussian_sequences import local_field
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Keys of a grid that are no parameters of the links.
-NOT_OF_THE_LINKS = frozenset({"alpha", "ridge"})
+NOT_OF_THE_LINKS = frozenset({"alpha", "ridge", "start_size"})
 # The errors of a finite student need no proximal operator: this many nodes cost next to nothing.
 ERROR_NODES = 16384
 # Of every variable beyond grid and replica.
@@ -143,7 +143,7 @@ def start_at(spec: dict, streams, task: Task, data: DataSet, replica: int, at: M
         along = np.sqrt(data.dimension) * directions(task.positions.shape[1], data.dimension).sum(axis=0)
         return np.repeat(along[None], task.student.rows, axis=0)
     generator = streams.generator("erm start", replica, alpha=at["alpha"])
-    return spec["solver"]["start_size"] * generator.standard_normal((task.student.rows, data.dimension))
+    return at.get("start_size", 1.0) * generator.standard_normal((task.student.rows, data.dimension))
 
 
 def collect_fits(spec: dict, streams, fit: Callable) -> xr.Dataset:

@@ -9,22 +9,27 @@ from attention_limits.plotting import house_style, new_figure
 
 TARGET, POSITIONS, ENERGY = "#0072B2", "#D55E00", "#000000"
 METHODS = {"erm_minimisation": "full batch, L-BFGS", "erm_online_sgd": "one pass of SGD"}
-STARTS = {"small": "small start", "large": "start as large as the target"}
 # Diameter, in points, of the circle of cosine one, and the ticks of its axis.
 FULL, TICKS = 15.0, (1, 2, 4, 8, 16, 32)
 
 
 @house_style
 def draw(cubes):
-    """A panel for each method and start, from the cubes erm_bridge_small, erm_bridge_large and erm_transitions."""
-    figure, panels = new_figure(2, 2, 7.2, 6.2, sharex=True, sharey=True)
+    """A row for each method, a column for each size of the start, from the cubes erm_bridge and erm_transitions."""
+    cube = cubes["erm_bridge"]
+    figure, panels = new_figure(2, cube.start_size.size, 7.2, 6.2, sharex=True, sharey=True, squeeze=False)
     boundary = cubes["erm_transitions"].transition.sel(criterion="energy").transpose("omega", "replica")
     alpha_c = mean_and_error(boundary.values, axis=1)[0]
-    for column, (size, start) in enumerate(STARTS.items()):
+    for column, size in enumerate(cube.start_size.values):
         for axes, (name, method) in zip(panels[:, column], METHODS.items(), strict=True):
             axes.plot(alpha_c, boundary.omega, color=ENERGY, linewidth=1.0, zorder=1)
-            _draw_students(axes, cubes[f"erm_bridge_{size}"].sel(estimator=name))
-            axes.set(title=f"{method}, {start}", xscale="log", xlim=(0.8, 42), ylim=(0.03, 0.57))
+            _draw_students(axes, cube.sel(estimator=name, start_size=size))
+            axes.set(
+                title=f"{method}, weights of size {size:g} at the start",
+                xscale="log",
+                xlim=(0.8, 42),
+                ylim=(0.03, 0.57),
+            )
             axes.set_xticks(TICKS, TICKS)
             axes.minorticks_off()
     for axes in panels[:, 0]:
@@ -50,7 +55,14 @@ def _draw_students(axes, cube):
                     markerfacecoloralt="none", linestyle="none", zorder=3,
                 )  # fmt: skip
                 axes.plot(
-                    alpha, omega, "o", markersize=FULL, color="none", markeredgecolor="#bbbbbb", markeredgewidth=0.5, zorder=2
+                    alpha,
+                    omega,
+                    "o",
+                    markersize=FULL,
+                    color="none",
+                    markeredgecolor="#bbbbbb",
+                    markeredgewidth=0.5,
+                    zorder=2,
                 )
 
 
