@@ -32,6 +32,7 @@ def fixed_point(loss, target, student, alpha, ridge, nodes=4096, tolerance=1e-7,
 
 
 STUDENTS = {
+    "one layer of two tokens": DeepAttention(depth=1, beta=1.3),
     "two layers": DeepAttention(skip=0.7, beta=1.3),
     "three tokens": DeepAttention(depth=2, tokens=3, beta=0.8),
     "linear attention": DeepAttention(activation="linear"),

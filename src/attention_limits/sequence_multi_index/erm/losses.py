@@ -26,10 +26,16 @@ CODES = {
     "square": loss_kernels.SQUARE, "logistic": loss_kernels.LOGISTIC, "hinge": loss_kernels.HINGE,
     "cross_entropy": loss_kernels.CROSS_ENTROPY,
 }  # fmt: skip
-# By the kind in `Link.student`: the loss, its proximal operator and its values for many outputs.
+# By the kind in `Link.student`, and for a case of it: the loss, its proximal operator and its values for many outputs.
 KINDS = {
     "linear": (loss_kernels.linear, fixed_loss_kernels.prox_linear, fixed_loss_kernels.values_linear),
     "attention": (loss_kernels.of_attention, fixed_loss_kernels.prox_attention, fixed_loss_kernels.values_attention),
+    # One tied softmax layer that reads two tokens: the same loss as "attention", without jets.
+    "two tokens": (
+        loss_kernels.of_two_tokens,
+        fixed_loss_kernels.prox_two_tokens,
+        fixed_loss_kernels.values_two_tokens,
+    ),
     "polynomial": (
         loss_kernels.of_polynomial,
         fixed_loss_kernels.prox_polynomial,
@@ -110,6 +116,8 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
     kind, settings = student.student
     parameters = np.array([CODES[name], 1.0, student.tokens, *settings], dtype=float)
     slots = jet_kernels.slots(parameters[loss_kernels.STUDENT :]) if kind == "attention" else 2
+    if kind == "attention" and jet_kernels.is_tied_softmax_of_two(settings):
+        kind, slots = "two tokens", 0
     signs = SIGNS[student.sign_symmetry]
     if kind == "polynomial" and student.tokens == 1 and signs == prox_kernels.ALL_SIGNS and student.rows == 1:
         signs = prox_kernels.ROW_SIGNS
