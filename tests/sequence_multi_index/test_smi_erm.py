@@ -114,6 +114,7 @@ def mine(y, z, gradient, hessian):
         ("0.5 * (z[0] - y[0]) ** 2", "z[0]", "1.0", "the gradient is not the derivative of the loss at y = "),
         ("0.5 * (z[0] - y[0]) ** 2", "z[0] - y[0]", "2.0", "the Hessian is not the derivative of the gradient"),
         ("-z[0]", "-1.0", "0.0", "not bounded below"),
+        ("-1e-5 * z[0] ** 2", "-2e-5 * z[0]", "-2e-5", "not bounded below"),
         ("z[0] / (z[0] - z[0])", "z[0]", "1.0", "not finite"),
     ],
 )
