@@ -12,6 +12,7 @@ from attention_limits.sequence_multi_index.erm.optimal_ridge import optimal_ridg
 from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.erm.ridge import ridge_regression
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
+from attention_limits.sequence_multi_index.erm.transition import transitions
 from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import LargestRow, Linear
@@ -303,6 +304,24 @@ def test_the_objective_grows_with_the_ridge():
         fixed_point("square", ATTENTION, ATTENTION, 2.0, ridge, nodes=1024).objective for ridge in (0.02, 0.1, 0.5)
     ]
     assert objectives == sorted(objectives)
+
+
+def test_phase_retrieval_prefers_the_target_above_a_transition():
+    """y = h^2 by the square loss: two branches, with and without overlap, solved again on both sides of their crossing."""
+    link, ridge = Monomial((2,)), 5.0
+    loss = make_loss("square", link)
+    nodes = make_nodes(loss, link, link, 64, np.random.default_rng(0))
+    found = transitions(loss, ridge, nodes, 0.8, 2.0, 1e-2, 1e-5, against="agnostic")["energy"]
+    # The proximal operator of the solution without overlap jumps.
+    assert found.jump > 0.05
+    for factor, sign in ((0.9, -1), (1.1, 1)):
+        energies = []
+        for branch, overlap in (("semantic", 0.9), ("agnostic", 0.0)):
+            problem = Problem(loss, factor * found.alpha, ridge, branch)
+            energies.append(solve(problem, nodes, informed(problem, nodes, overlap), 1e-5).free_energy)
+        assert sign * (energies[1] - energies[0]) > 0
+    with pytest.raises(ValueError, match="without positions have no positional branch"):
+        transitions(loss, ridge, nodes, 0.8, 2.0, 1e-2)
 
 
 def test_the_best_ridge_of_regression_is_the_noise():

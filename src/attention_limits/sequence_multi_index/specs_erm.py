@@ -100,6 +100,10 @@ class TransitionSolver(Section):
         "Largest change per iteration of the roots of q and m and of log V at convergence."
     ))] = 1e-6  # fmt: skip
     max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 150
+    against: Annotated[Literal["positional", "agnostic"], Field(description=(
+        "The solution whose training objective is compared with that of the semantic one: positional, for tokens with positions, "
+        "or agnostic, which overlaps neither with the target nor with positions."
+    ))] = "positional"  # fmt: skip
     smallest: Annotated[SomeAlpha, Field(description="Smallest alpha of the search.")] = 0.5
     largest: Annotated[SomeAlpha, Field(description="Largest alpha of the search.")] = 3.0
     accuracy: Annotated[float, Field(gt=0, le=0.1, description="Accuracy of a transition, in alpha.")] = 0.0001
@@ -192,7 +196,7 @@ class ErmOptimalRidge(OfErm, Specification):
 
 
 class ErmTransition(OfErm, Specification):
-    """State evolution determines where the semantic solution becomes better than the positional one, and than no learning."""
+    """State evolution determines where the semantic solution becomes better than another one, and than no learning."""
 
     model: ErmModel = ErmModel()
     grid: TransitionGrid
@@ -200,10 +204,10 @@ class ErmTransition(OfErm, Specification):
 
     @classmethod
     def student_problems(cls, estimator, student):
-        """Tokens without positions."""
-        return (
-            [] if "positions" in estimator.model else [(("model", "positions"), "missing; allowed: M rows of numbers")]
-        )
+        """Tokens without positions, if the positional solution is asked for."""
+        if "positions" in estimator.model or estimator.solver["against"] == "agnostic":
+            return []
+        return [(("model", "positions"), "missing; allowed: M rows of numbers, or solver.against: agnostic")]
 
     @classmethod
     def cross_checks(cls, estimator):

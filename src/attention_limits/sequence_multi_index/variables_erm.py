@@ -64,7 +64,7 @@ VARIABLES = (
     Variable(
         "transition", ("criterion",), "number of samples at which the semantic solution becomes better", "α_c, α_l",
         "samples per dimension, n / D; missing: not between the ends of the search, or a solution does not converge",
-        "energy: equal free energies of the semantic and the positional branch; constant: the test loss of the semantic branch "
+        "energy: equal free energies of the semantic branch and the other one; constant: the test loss of the semantic branch "
         "equals that of the best constant output",
     ),
     Variable(
