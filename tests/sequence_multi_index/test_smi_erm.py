@@ -162,14 +162,17 @@ def test_the_proximal_operator_is_stationary_with_exact_derivatives():
     assert np.allclose(prox(loss, outputs, -anchors, -omega, variance).point, -found.point, atol=1e-7)
 
 
-# Failures out of 1024: 0 of one and three tokens and of untied attention at V <= 20; two layers at V = 20: 2.
+# Failures out of 1024: 0 of one and three tokens and of untied attention at V <= 20; two layers at V = 20: 2. Out of 256: 0 of two
+# layers with three tokens at V = 5; four layers at V = 1: 2.
 @pytest.mark.parametrize(
     ("link", "variance", "allowed"),
     [(ATTENTION, 1.0, 0), (ATTENTION, 5.0, 0), (ATTENTION, 20.0, 0), (DeepAttention(depth=1, tokens=3), 5.0, 0),
-     (UntiedAttention(), 5.0, 0), (DeepAttention(), 5.0, 0), (DeepAttention(), 20.0, 4)],
+     (UntiedAttention(), 5.0, 0), (DeepAttention(), 5.0, 0), (DeepAttention(), 20.0, 4),
+     (DeepAttention(depth=2, tokens=3), 5.0, 0), (DeepAttention(depth=4), 1.0, 4)],
 )  # fmt: skip
 def test_the_proximal_operator_finds_the_minimum_of_many_starts(link, variance, allowed):
-    count, loss, rng = 1024, make_loss("square", link), np.random.default_rng(7)
+    loss, rng = make_loss("square", link), np.random.default_rng(7)
+    count = 1024 if loss.fields <= 4 else 256
     outputs, anchors, omega, V = draw(link, variance, count)
     found = prox(loss, outputs, anchors, omega, V)
     reach = rng.choice([1.0, 2.0, 3.0], size=(count, 40, 1)) * np.sqrt(variance)

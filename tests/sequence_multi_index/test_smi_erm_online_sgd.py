@@ -15,10 +15,11 @@ STUDENT, SIGMA, POSITIONS, RIDGE = DeepAttention(depth=1), 0.5, np.array([1.0, -
 
 
 def data_set(omega, dimension, samples, seed):
-    """Tokens with positions, outputs, and the target's weights of norm sqrt(D)."""
+    """Tokens with positions, outputs, and the target's weights of norm sqrt(D), orthogonal to the positions."""
     rng = np.random.default_rng(seed)
     centred = SIGMA * rng.standard_normal((samples, 2, dimension))
     teacher = rng.standard_normal((1, dimension))
+    teacher -= teacher.mean()
     teacher *= np.sqrt(dimension) / np.linalg.norm(teacher)
     fields = (centred @ teacher.T / np.sqrt(dimension)).transpose(0, 2, 1)
     outputs = PositionalAttention(omega).forward(fields).reshape(samples, -1)
