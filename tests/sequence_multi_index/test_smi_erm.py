@@ -162,8 +162,8 @@ def test_the_proximal_operator_is_stationary_with_exact_derivatives():
     assert np.allclose(prox(loss, outputs, -anchors, -omega, variance).point, -found.point, atol=1e-7)
 
 
-# Failures out of 1024: 0 of one and three tokens and of untied attention at V <= 20; two layers at V = 20: 2. Out of 256: 0 of two
-# layers with three tokens at V = 5; four layers at V = 1: 2.
+# Failures out of 1024: 0 of one and three tokens and of untied attention at V <= 20; two layers at V = 20: 2. Out of 256: 0 of
+# two layers with three tokens at V = 5; four layers at V = 1: 2.
 @pytest.mark.parametrize(
     ("link", "variance", "allowed"),
     [(ATTENTION, 1.0, 0), (ATTENTION, 5.0, 0), (ATTENTION, 20.0, 0), (DeepAttention(depth=1, tokens=3), 5.0, 0),
