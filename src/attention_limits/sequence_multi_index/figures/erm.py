@@ -19,15 +19,19 @@ def draw(cubes):
     layers = cube.layer.values
     figure, (left, *right) = new_figure(1, 1 + len(layers), 3.7 * (1 + len(layers)), 3.8)
     panels = [(left, _error), *((axes, _cosine_of(layer)) for axes, layer in zip(right, layers, strict=True))]
+    drawn = [
+        (left, _error),
+        *((axes, _cosine_with_drawn_target(layer)) for axes, layer in zip(right, layers, strict=True)),
+    ]
     for place, ridge in enumerate(cube.ridge.values):
         here = cube.sel(ridge=ridge, drop=True)
         _draw_theory(panels, here.sel(estimator="erm_state_evolution"), COLORS[place], f"$\\lambda={ridge:g}$")
-        for method in set(cube.estimator.values) & set(METHODS):
+        for method in (name for name in METHODS if name in cube.estimator.values):
             label, marker = METHODS[method]
-            _draw_points(panels, here.sel(estimator=method), COLORS[place], f"$\\lambda={ridge:g}$, {label}", marker)
+            _draw_points(drawn, here.sel(estimator=method), COLORS[place], f"$\\lambda={ridge:g}$, {label}", marker)
     _draw_theory(panels, bounds.sel(estimator="erm_optimal_ridge"), BEST, "best $\\lambda \\geq 10^{-3}$")
     _draw_bayes(panels, bounds.sel(estimator="state_evolution"))
-    left.set(ylabel="generalisation error", yscale="log", ylim=(1e-3, 1))
+    left.set(ylabel="generalisation error", yscale="log", ylim=(1e-5, 1))
     for axes, layer in zip(right, layers, strict=True):
         of_layer = f" of layer {layer}" if len(layers) > 1 else ""
         axes.set(ylabel=f"cosine{of_layer} with the target, $m/\\sqrt{{q}}$", ylim=(0, 1.05))
@@ -44,12 +48,18 @@ def _error(part):
 
 def _cosine_of(layer):
     def cosine(part):
-        """Cosine of the layer of the student with that of the target, (alpha, replica)."""
-        m = part.overlap.sel(layer=layer, layer_star=layer)
+        """Cosine of the layer of the student with that of a target of norm one, (alpha, replica)."""
+        # The sign of a tied layer is free.
         q = part.student_norm.sel(layer=layer, layer_other=layer)
-        norm = part.target_norm.sel(layer_star=layer, layer_star_other=layer) if "target_norm" in part else 1.0
-        # The sign of a tied layer is free. State evolution has a target of norm one.
-        return abs(m) / np.sqrt(q * (1.0 if np.all(np.isnan(norm)) else norm))
+        return abs(part.overlap.sel(layer=layer, layer_star=layer)) / np.sqrt(q)
+
+    return cosine
+
+
+def _cosine_with_drawn_target(layer):
+    def cosine(part):
+        """The same with the target of a data set, whose norm is not exactly one."""
+        return _cosine_of(layer)(part) / np.sqrt(part.target_norm.sel(layer_star=layer, layer_star_other=layer))
 
     return cosine
 

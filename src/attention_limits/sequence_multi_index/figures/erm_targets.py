@@ -29,8 +29,8 @@ def draw(cubes):
             shown = present(_only(theory[variable]))
             alpha = shown.alpha.values
             curve(axes, alpha, abs(shown).values, color, label, converged=sure.sel(alpha=shown.alpha).values)
-            simulated = present(_only(fits[variable]))
-            if simulated.size:
+            if variable != "susceptibility":
+                simulated = present(_only(fits[variable]))
                 reached = fits.converged.sel(alpha=simulated.alpha).values
                 points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)
             axes.plot(curves[:, 0], curves[:, column], **PUBLISHED)
