@@ -117,6 +117,7 @@ def mine(y, z, gradient, hessian):
         ("-z[0]", "-1.0", "0.0", "not bounded below"),
         ("-1e-5 * z[0] ** 2", "-2e-5 * z[0]", "-2e-5", "not bounded below"),
         ("z[0] / (z[0] - z[0])", "z[0]", "1.0", "not finite"),
+        ("0.0", "'text'", "1.0", "numba cannot compile it as loss"),
     ],
 )
 def test_losses_of_a_user_are_checked(tmp_path, value, slope, curvature, message):
