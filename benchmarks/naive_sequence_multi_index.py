@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 from scipy.integrate import IntegrationWarning, dblquad
+from scipy.optimize import minimize
 
 # Absolute and relative tolerance of dblquad, and the half width of the integration range in prior standard deviations.
 TOLERANCE = 1e-6
@@ -132,3 +133,21 @@ def descend(link, weights, sequences, outputs, order, descent):
             step = gradient(link, weights, sequences[numbers], outputs[numbers])
             weights = weights - descent.learning_rate * (step + descent.decay * weights)
     return weights
+
+
+def attention_risk(z, y):
+    """Square loss 1/2 |y - softmax_rows(h h^T)|^2 of one tied layer, from its fields z (M,) and the output y (M, M)."""
+    scores = np.outer(z, z)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return 0.5 * np.sum((y - weights / weights.sum(axis=1, keepdims=True)) ** 2)
+
+
+def prox(y, omega, variance, starts):
+    """Minimum over z of |z - omega|^2 / (2 V) + `attention_risk`, by BFGS with differences from every start: point and value."""
+
+    def objective(z):
+        return 0.5 * np.sum((z - omega) ** 2) / variance + attention_risk(z, y)
+
+    found = [minimize(objective, start, method="BFGS") for start in starts]
+    best = min(found, key=lambda one: one.fun)
+    return best.x, best.fun

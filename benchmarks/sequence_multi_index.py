@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+import erm_rows
 import naive_sequence_multi_index as naive
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import mean_and_error
@@ -63,6 +64,7 @@ def rows(quick):
         found.append(staircase_row(pool, "fig1_thresholds", replicas=2 if quick else 8))
         if not quick:
             found.append(staircase_row(pool, "fig3_staircase", replicas=2))
+    found += erm_rows.rows(quick)
     found.append(step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
     return found
 

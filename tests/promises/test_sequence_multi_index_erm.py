@@ -110,6 +110,23 @@ def assert_normal_equations(found, alpha, ridge, dimension, sigma=1.0, place=0.0
 
 
 @settings(max_examples=10, deadline=None)
+@given(alpha=samples, ridge=st.floats(0.01, 100.0), rate=st.floats(0.01, 10.0), dimension=st.integers(10, 40))
+def test_erm_online_sgd_of_regression_follows_its_recursion(alpha, ridge, rate, dimension):
+    found = of_data("erm_online_sgd", alpha, ridge, dimension, {"learning_rate": rate})
+    if not found.converged:
+        return
+    drawn = data(alpha, dimension)
+    tokens, teacher = drawn.sequences.values[:, 0].astype(float) / np.sqrt(dimension), drawn.teacher.values[0]
+    W = teacher.astype(float)
+    for x in tokens:
+        W = (1.0 - rate * ridge / len(tokens)) * W - rate * (x @ W - x @ teacher) * x
+    assert found.overlap.item() == pytest.approx(W @ teacher / dimension, rel=1e-6, abs=1e-9)
+    assert found.student_norm.item() == pytest.approx(W @ W / dimension, rel=1e-6, abs=1e-9)
+    objective = (0.5 * np.sum((tokens @ (W - teacher)) ** 2) + 0.5 * ridge * np.sum(W**2)) / dimension
+    assert found.objective.item() == pytest.approx(objective, rel=1e-6, abs=1e-12)
+
+
+@settings(max_examples=10, deadline=None)
 @given(alpha=samples, ridge=st.floats(0.01, 100.0), dimension=st.integers(10, 40))
 def test_erm_minimisation_solves_the_normal_equations(alpha, ridge, dimension):
     found = of_data("erm_minimisation", alpha, ridge, dimension, {"start": "random"})

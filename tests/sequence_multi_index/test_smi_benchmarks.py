@@ -7,6 +7,8 @@ import pytest
 from smi_tools import channel_of
 
 from attention_limits.sequence_multi_index.channel import denoiser
+from attention_limits.sequence_multi_index.erm.losses import make_loss
+from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 
@@ -33,3 +35,14 @@ def test_the_naive_peer_computes_the_same_quantities(skip, seed, monkeypatch):
     np.testing.assert_allclose(mean, ours.mean[0], atol=1e-4)
     np.testing.assert_allclose(naive_g, g[0, 0], atol=1e-4)
     np.testing.assert_allclose(naive_dg, dg[0], atol=1e-4)
+
+
+def test_the_naive_proximal_operator_finds_the_same_minimum():
+    link, rng = DeepAttention(depth=1), np.random.default_rng(0)
+    h = rng.standard_normal((20, 1, 2))
+    omega, outputs = 0.7 * h + 0.4 * rng.standard_normal(h.shape), link.forward(h)
+    ours = prox(make_loss("square", link), outputs.reshape(20, 4), h, omega, 2.0 * np.eye(1))
+    for k in range(20):
+        point, value = naive.prox(outputs[k], omega[k, 0], 2.0, (omega[k, 0], h[k, 0]))
+        assert value == pytest.approx(ours.envelope[k], abs=1e-8)
+        np.testing.assert_allclose(point, ours.point[k, 0], atol=1e-3)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
-from attention_limits.sequence_multi_index import cross_checks, specs_atlas, specs_erm, specs_training
+from attention_limits.sequence_multi_index import cross_checks, specs_atlas, specs_erm, specs_erm_fits, specs_training
 from attention_limits.sequence_multi_index.cross_checks import OfDataSets, OfNodes
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
 from attention_limits.sequence_multi_index.specs_keys import (
@@ -248,4 +248,5 @@ ESTIMATORS = {
     **specs_atlas.ESTIMATORS,
     **specs_training.ESTIMATORS,
     **specs_erm.ESTIMATORS,
+    **specs_erm_fits.ESTIMATORS,
 }

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
-from attention_limits.sequence_multi_index.cross_checks import OfDataSets, OfLink
+from attention_limits.sequence_multi_index.cross_checks import OfLink
 from attention_limits.sequence_multi_index.erm.models import ERM_KEYS, student_of
 from attention_limits.sequence_multi_index.erm.requirements import problem_of
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module
@@ -100,28 +100,13 @@ class TransitionSolver(Section):
         "Largest change per iteration of the roots of q and m and of log V at convergence."
     ))] = 1e-6  # fmt: skip
     max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 150
+    against: Annotated[Literal["positional", "agnostic"], Field(description=(
+        "The solution whose training objective is compared with that of the semantic one: positional, for tokens with positions, "
+        "or agnostic, which overlaps neither with the target nor with positions."
+    ))] = "positional"  # fmt: skip
     smallest: Annotated[SomeAlpha, Field(description="Smallest alpha of the search.")] = 0.5
     largest: Annotated[SomeAlpha, Field(description="Largest alpha of the search.")] = 3.0
     accuracy: Annotated[float, Field(gt=0, le=0.1, description="Accuracy of a transition, in alpha.")] = 0.0001
-
-
-class MinimisationSolver(Section):
-    """Numerical parameters of the minimisation."""
-
-    start: Annotated[Literal["target", "positions", "random"], Field(description=(
-        "First weights: those of the target, where student and target have the same rows; along the positions, sqrt(D) sum_k "
-        "u_k; or standard normal ones."
-    ))] = "target"  # fmt: skip
-    tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
-        "Norm of the gradient, relative to that of the ridge's own gradient lambda W, at convergence."
-    ))] = 1e-4  # fmt: skip
-    max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 500
-
-
-class ErmGampSolver(MinimisationSolver):
-    """Numerical parameters of GAMP."""
-
-    damping: Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate and of the OLD g.")] = 0.5
 
 
 class OfErm(OfLink):
@@ -211,7 +196,7 @@ class ErmOptimalRidge(OfErm, Specification):
 
 
 class ErmTransition(OfErm, Specification):
-    """State evolution determines where the semantic solution becomes better than the positional one, and than no learning."""
+    """State evolution determines where the semantic solution becomes better than another one, and than no learning."""
 
     model: ErmModel = ErmModel()
     grid: TransitionGrid
@@ -219,10 +204,10 @@ class ErmTransition(OfErm, Specification):
 
     @classmethod
     def student_problems(cls, estimator, student):
-        """Tokens without positions."""
-        return (
-            [] if "positions" in estimator.model else [(("model", "positions"), "missing; allowed: M rows of numbers")]
-        )
+        """Tokens without positions, if the positional solution is asked for."""
+        if "positions" in estimator.model or estimator.solver["against"] == "agnostic":
+            return []
+        return [(("model", "positions"), "missing; allowed: M rows of numbers, or solver.against: agnostic")]
 
     @classmethod
     def cross_checks(cls, estimator):
@@ -234,39 +219,6 @@ class ErmTransition(OfErm, Specification):
             yield ("grid",), f"{{}}: allowed: at least one of {', '.join(TransitionGrid.model_fields)}"
         else:
             yield from super().cross_checks(estimator)
-
-
-class ErmMinimisation(OfErm, OfDataSets, Specification):
-    """L-BFGS minimises the empirical risk on simulated data sets."""
-
-    model: ErmModel = ErmModel()
-    grid: ErmGrid
-    solver: MinimisationSolver = MinimisationSolver()
-    reads: Annotated[Literal["gaussian_sequences"], Field(description="The data sets.")]
-
-    @classmethod
-    def student_problems(cls, estimator, student):
-        """A loss with a kink, and a start at the target that the student does not have."""
-        return [*_kinks(estimator), *_starts(estimator, student)]
-
-    @classmethod
-    def numbers_held(cls, estimator, link, data):
-        """Data in single and in double precision."""
-        return 1.5 * data.numbers, data.text
-
-
-class ErmGamp(ErmMinimisation):
-    """GAMP minimises the empirical risk on simulated data sets."""
-
-    solver: ErmGampSolver = ErmGampSolver()
-
-    @classmethod
-    def student_problems(cls, estimator, student):
-        """A start at the target that the student does not have, and tokens whose law its variances do not hold."""
-        if "positions" in estimator.model or estimator.model["sigma"] != 1.0:
-            key = "positions" if "positions" in estimator.model else "sigma"
-            return [(("model", key), "erm_gamp takes standard normal tokens alone; allowed: erm_minimisation")]
-        return _starts(estimator, student)
 
 
 def _positions(estimator, given, tokens) -> list[Problem]:
@@ -284,23 +236,8 @@ def _positions(estimator, given, tokens) -> list[Problem]:
     return []
 
 
-def _kinks(estimator) -> list[Problem]:
-    kink = "hinge: allowed: differentiable losses; erm_gamp and erm_state_evolution take the hinge"
-    return [(("model", "loss"), kink)] if estimator.model["loss"] == "hinge" else []
-
-
-def _starts(estimator, student) -> list[Problem]:
-    rows = student_of({key: x for key, x in estimator.model.items() if key != "student"}, estimator.project).rows
-    if estimator.solver["start"] == "target" and student.rows != rows:
-        text = f"target: the target has {rows} rows and the student {student.rows}; allowed: random"
-        return [(("solver", "start"), text)]
-    return []
-
-
 ESTIMATORS = {
     "erm_state_evolution": ErmStateEvolution,
     "erm_optimal_ridge": ErmOptimalRidge,
     "erm_transition": ErmTransition,
-    "erm_minimisation": ErmMinimisation,
-    "erm_gamp": ErmGamp,
 }

@@ -106,7 +106,7 @@ VARIABLES = (
     Variable(
         "converged",
         (),
-        "whether the residual reached the tolerance, or recovery became exact",
+        "whether the residual reached the tolerance, or recovery became exact, or one pass of SGD did not diverge",
         "",
         "true or false",
         "stopping rule of the iteration",

@@ -9,6 +9,9 @@ COORDINATES = (
     Coordinate("ridge", "ridge", "λ", "strength of λ/2 |W|², added to the sum of the losses of all samples"),
     Coordinate("layer_other", "layer of the student", "l'", "as layer"),
     Coordinate("omega", "weight of the positional attention", "ω", "T = (1 - omega) softmax(h* h*^T) + omega A"),
+    Coordinate(
+        "start_size", "size of the start", "", "standard deviation of the first weights; those of the target have 1"
+    ),
     Coordinate("direction", "direction of the positions", "k", "number of the orthonormal direction u_k, from 1"),
     Coordinate(
         "criterion", "criterion of a transition", "", "energy: training objectives; constant: errors on fresh data"
@@ -61,7 +64,7 @@ VARIABLES = (
     Variable(
         "transition", ("criterion",), "number of samples at which the semantic solution becomes better", "α_c, α_l",
         "samples per dimension, n / D; missing: not between the ends of the search, or a solution does not converge",
-        "energy: equal free energies of the semantic and the positional branch; constant: the test loss of the semantic branch "
+        "energy: equal free energies of the semantic branch and the other one; constant: the test loss of the semantic branch "
         "equals that of the best constant output",
     ),
     Variable(

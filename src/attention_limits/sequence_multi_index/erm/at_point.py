@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from scipy.fft import idct
 
+from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.points import collect, points
 from attention_limits.sequence_multi_index.erm.losses import CODES, Loss, checked, make_loss
 from attention_limits.sequence_multi_index.erm.models import student_of, target_of
@@ -22,7 +23,7 @@ from attention_limits.sequence_multi_index.gaussian_sequences import local_field
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Keys of a grid that are no parameters of the links.
-NOT_OF_THE_LINKS = frozenset({"alpha", "ridge"})
+NOT_OF_THE_LINKS = frozenset({"alpha", "ridge", "start_size"})
 # The errors of a finite student need no proximal operator: this many nodes cost next to nothing.
 ERROR_NODES = 16384
 # Of every variable beyond grid and replica.
@@ -59,19 +60,31 @@ class Task:
 
 
 def task_at(spec: dict, at: Mapping) -> Task:
-    """Links and loss at the grid values `at`. Raises ValueError for a loss of the user that fails `losses.checked`."""
+    """Links and loss at the grid values `at`. Raises SpecError for a loss of the user that fails `losses.checked`."""
     scanned = {key: value for key, value in at.items() if key not in NOT_OF_THE_LINKS}
     model, project = {**spec["model"], **scanned}, Path(spec["project"])
     target, student = target_of(model, project), student_of(model, project)
-    loss = make_loss(model["loss"], student, project)
-    if loss.name not in CODES:
-        rng = np.random.default_rng(0)
-        fields = rng.standard_normal((64, target.rows, target.tokens))
-        problem = checked(loss, outputs_of(target, fields, rng.standard_normal((64, target.noise_dimension)))[1])
-        if problem:
-            raise ValueError(f"{loss.name}: {problem}")
+    loss = (
+        make_loss(model["loss"], student, project)
+        if model["loss"] in CODES
+        else _own_loss(model, target, student, project)
+    )
     positions = np.array(model.get("positions", np.zeros((student.tokens, 0))), dtype=float)
     return Task(target, student, loss, float(model.get("sigma", 1.0)), positions)
+
+
+def _own_loss(model: Mapping, target: Link, student: Link, project: Path) -> Loss:
+    """The loss of the user, checked at outputs of the target. Raises SpecError with the example that fails."""
+    rng = np.random.default_rng(0)
+    fields = rng.standard_normal((64, target.rows, target.tokens))
+    try:
+        loss = make_loss(model["loss"], student, project)
+        problem = checked(loss, outputs_of(target, fields, rng.standard_normal((64, target.noise_dimension)))[1])
+    except ValueError as error:
+        problem = str(error)
+    if problem:
+        raise SpecError([f"model.loss: {model['loss']!r}: {problem}"])
+    return loss
 
 
 def ridge_at(spec: dict, at: Mapping) -> float:
@@ -136,14 +149,14 @@ def directions(count: int, dimension: int) -> np.ndarray:
 
 
 def start_at(spec: dict, streams, task: Task, data: DataSet, replica: int, at: Mapping) -> np.ndarray:
-    """First weights (P, D): those of the target, or standard normal ones."""
+    """First weights (P, D): those of the target, along the positions, or normal ones of standard deviation `start_size`."""
     if spec["solver"]["start"] == "target":
         return data.teacher
     if spec["solver"]["start"] == "positions":
         along = np.sqrt(data.dimension) * directions(task.positions.shape[1], data.dimension).sum(axis=0)
         return np.repeat(along[None], task.student.rows, axis=0)
     generator = streams.generator("erm start", replica, alpha=at["alpha"])
-    return generator.standard_normal((task.student.rows, data.dimension))
+    return at.get("start_size", 1.0) * generator.standard_normal((task.student.rows, data.dimension))
 
 
 def collect_fits(spec: dict, streams, fit: Callable) -> xr.Dataset:

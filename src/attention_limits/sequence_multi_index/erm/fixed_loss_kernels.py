@@ -8,7 +8,13 @@ slots; see `prox_kernels.prox`. Arguments of the values: outputs, fields, parame
 """
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.sequence_multi_index.erm.loss_kernels import linear, of_attention, of_polynomial, values_of
+from attention_limits.sequence_multi_index.erm.loss_kernels import (
+    linear,
+    of_attention,
+    of_polynomial,
+    of_two_tokens,
+    values_of,
+)
 from attention_limits.sequence_multi_index.erm.prox_kernels import prox
 
 
@@ -22,6 +28,12 @@ def prox_linear(y, anchors, omega, root, inverse, signs, further, parameters, to
 def prox_attention(y, anchors, omega, root, inverse, signs, further, parameters, tokens, slots):
     """`prox_kernels.prox` of `loss_kernels.of_attention`."""
     return prox(of_attention, y, anchors, omega, root, inverse, signs, further, parameters, tokens, slots)
+
+
+@njit(error_model="numpy")
+def prox_two_tokens(y, anchors, omega, root, inverse, signs, further, parameters, tokens, slots):
+    """`prox_kernels.prox` of `loss_kernels.of_two_tokens`."""
+    return prox(of_two_tokens, y, anchors, omega, root, inverse, signs, further, parameters, tokens, slots)
 
 
 @njit(error_model="numpy")
@@ -40,6 +52,12 @@ def values_linear(outputs, fields, parameters, slots):
 def values_attention(outputs, fields, parameters, slots):
     """`loss_kernels.values_of` of `loss_kernels.of_attention`."""
     return values_of(of_attention, outputs, fields, parameters, slots)
+
+
+@njit(error_model="numpy")
+def values_two_tokens(outputs, fields, parameters, slots):
+    """`loss_kernels.values_of` of `loss_kernels.of_two_tokens`."""
+    return values_of(of_two_tokens, outputs, fields, parameters, slots)
 
 
 @njit(error_model="numpy")

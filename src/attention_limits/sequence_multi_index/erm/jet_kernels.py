@@ -195,3 +195,9 @@ def slots(parameters) -> int:
     depth, heads, tokens = (int(parameters[place]) for place in (DEPTH, HEADS, TOKENS))
     rows = depth * heads * (1 + int(parameters[UNTIED])) + tokens * int(parameters[SEQUENCE])
     return (rows + tokens + 1) * tokens + tokens + 2
+
+
+def is_tied_softmax_of_two(parameters) -> bool:
+    """Whether these parameters describe one tied softmax layer of one head that reads two tokens and returns its matrix."""
+    kind = {DEPTH: 1, HEADS: 1, TOKENS: 2, UNTIED: 0, SOFTMAX: 1, SEQUENCE: 0}
+    return all(parameters[place] == value for place, value in kind.items())

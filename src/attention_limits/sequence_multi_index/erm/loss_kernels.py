@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.sequence_multi_index.erm.jet_kernels import attention, polynomial, sigmoid
+from attention_limits.sequence_multi_index.erm.jet_kernels import BETA, attention, polynomial, sigmoid
 
 SQUARE, LOGISTIC, HINGE, CROSS_ENTROPY = range(4)
 # Before the parameters of the student: the loss of the output, its scale, and the number of tokens.
@@ -106,6 +106,37 @@ def of_attention(y, z, parameters, gradient, hessian, table):
     """Loss of the output of attention layers, y (M^2,)."""
     first = attention(z, parameters, STUDENT, table)
     return _of_output(y, first, parameters, gradient, hessian, table)
+
+
+@njit(error_model="numpy")
+def of_two_tokens(y, z, parameters, gradient, hessian, table):
+    """Square loss of one tied softmax layer that reads two tokens, y (4,), as `of_attention` without jets.
+
+    s_aa = 1 / (1 + exp(-beta z_a (z_a - z_b))), s_ab = 1 - s_aa.
+    """
+    scale, beta = parameters[SCALE], parameters[STUDENT + BETA]
+    value = 0.0
+    for i in range(2):
+        gradient[i] = 0.0
+        for j in range(2):
+            hessian[i, j] = 0.0
+    for a in range(2):
+        b = 1 - a
+        score = beta * z[a] * (z[a] - z[b])
+        weight, other = sigmoid(score), sigmoid(-score)
+        own, crossed = weight - y[3 * a], other - y[1 + a]
+        value += 0.5 * scale * (own * own + crossed * crossed)
+        slope = weight * other
+        first = scale * (own - crossed) * slope
+        second = scale * (2.0 * slope * slope + (own - crossed) * slope * (other - weight))
+        along_a, along_b = beta * (2.0 * z[a] - z[b]), -beta * z[a]
+        gradient[a] += first * along_a
+        gradient[b] += first * along_b
+        hessian[a, a] += second * along_a * along_a + 2.0 * beta * first
+        hessian[b, b] += second * along_b * along_b
+        hessian[0, 1] += second * along_a * along_b - beta * first
+    hessian[1, 0] = hessian[0, 1]
+    return value
 
 
 @njit(error_model="numpy")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from numba import njit  # noqa: TID251
+from numba.core.errors import NumbaError
 
 from attention_limits.pipeline.user_files import execute
 from attention_limits.sequence_multi_index.erm import fixed_loss_kernels, jet_kernels, loss_kernels, prox_kernels
@@ -26,10 +27,16 @@ CODES = {
     "square": loss_kernels.SQUARE, "logistic": loss_kernels.LOGISTIC, "hinge": loss_kernels.HINGE,
     "cross_entropy": loss_kernels.CROSS_ENTROPY,
 }  # fmt: skip
-# By the kind in `Link.student`: the loss, its proximal operator and its values for many outputs.
+# By the kind in `Link.student`, and for a case of it: the loss, its proximal operator and its values for many outputs.
 KINDS = {
     "linear": (loss_kernels.linear, fixed_loss_kernels.prox_linear, fixed_loss_kernels.values_linear),
     "attention": (loss_kernels.of_attention, fixed_loss_kernels.prox_attention, fixed_loss_kernels.values_attention),
+    # One tied softmax layer that reads two tokens: the same loss as "attention", without jets.
+    "two tokens": (
+        loss_kernels.of_two_tokens,
+        fixed_loss_kernels.prox_two_tokens,
+        fixed_loss_kernels.values_two_tokens,
+    ),
     "polynomial": (
         loss_kernels.of_polynomial,
         fixed_loss_kernels.prox_polynomial,
@@ -39,8 +46,10 @@ KINDS = {
 SIGNS = {"none": prox_kernels.NO_SIGN, "all": prox_kernels.ALL_SIGNS, "rows": prox_kernels.ROW_SIGNS}
 # Fields of the checks of a user's loss, and relative difference of its derivatives from central differences.
 CHECKED, STEP, ACCURACY = 64, 1e-5, 1e-4
-# Scale, along random rays, beyond which a loss that still falls below -LOWEST counts as unbounded.
-FAR, LOWEST = 1e3, 1e2
+# Scales, along random rays, at which a loss below -LOWEST counts as unbounded.
+FAR, LOWEST = (1e3, 1e6), 1e2
+# Characters of a message of numba that are shown.
+LONGEST = 300
 
 
 @dataclass(frozen=True)
@@ -110,6 +119,8 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
     kind, settings = student.student
     parameters = np.array([CODES[name], 1.0, student.tokens, *settings], dtype=float)
     slots = jet_kernels.slots(parameters[loss_kernels.STUDENT :]) if kind == "attention" else 2
+    if kind == "attention" and jet_kernels.is_tied_softmax_of_two(settings):
+        kind, slots = "two tokens", 0
     signs = SIGNS[student.sign_symmetry]
     if kind == "polynomial" and student.tokens == 1 and signs == prox_kernels.ALL_SIGNS and student.rows == 1:
         signs = prox_kernels.ROW_SIGNS
@@ -159,7 +170,11 @@ def checked(loss: Loss, outputs) -> str:
     rng = np.random.default_rng(0)
     outputs = np.resize(outputs, (CHECKED, outputs.shape[1]))
     fields = rng.standard_normal((CHECKED, loss.fields))
-    value, gradient = values(loss, outputs, fields)
+    try:
+        value, gradient = values(loss, outputs, fields)
+    except NumbaError as error:
+        # The first lines name the error, the others places in our code.
+        return f"numba cannot compile it as loss(y, z, gradient, hessian) -> number: {' '.join(str(error).split())[:LONGEST]}"
     second = hessians(loss, outputs, fields)
     for k in range(CHECKED):
         example = f"at y = {outputs[k].tolist()}, z = {fields[k].tolist()}"
@@ -172,10 +187,10 @@ def checked(loss: Loss, outputs) -> str:
                 return f"the gradient is not the derivative of the loss {example}: {gradient[k, i]:g}, not {slope:g}"
             if np.any(np.abs(column - second[k][i]) > ACCURACY * (1 + np.abs(column))):
                 return f"the Hessian is not the derivative of the gradient {example}"
-    far, _ = values(loss, outputs, FAR * fields)
-    if np.any(far < -LOWEST):
-        k = int(np.argmin(far))
-        return (
-            f"the loss is not bounded below: {far[k]:g} at y = {outputs[k].tolist()}, z = {(FAR * fields[k]).tolist()}"
-        )
+    for scale in FAR:
+        far, _ = values(loss, outputs, scale * fields)
+        if np.any(far < -LOWEST):
+            k = int(np.nanargmin(far))
+            example = f"y = {outputs[k].tolist()}, z = {(scale * fields[k]).tolist()}"
+            return f"the loss is not bounded below: {far[k]:g} at {example}"
     return ""

@@ -19,7 +19,7 @@ MEMORY = 20
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the minimisation ended.
+    """Where the minimisation of a data set, or one pass over it, ended.
 
     Attributes
     ----------
@@ -54,6 +54,12 @@ def objective_and_gradient(loss: Loss, outputs, tokens, ridge, weights):
     return (value.sum() + 0.5 * ridge * np.sum(weights**2)) / dimension, gradient / dimension
 
 
+def relative_gradient(gradient, weights, ridge) -> float:
+    """Norm of the `gradient` (P, D) of L / D relative to that of its part lambda W / D, at the weights W and lambda = `ridge`."""
+    dimension = weights.shape[1]
+    return float(np.linalg.norm(gradient) * dimension / max(ridge * np.linalg.norm(weights), 1e-300))
+
+
 def minimise(loss: Loss, outputs, sequences, ridge, start, tolerance=1e-5, max_iterations=1000) -> Minimum:
     """The minimum that L-BFGS reaches from a start.
 
@@ -84,16 +90,14 @@ def minimise(loss: Loss, outputs, sequences, ridge, start, tolerance=1e-5, max_i
         value, gradient = objective_and_gradient(loss, outputs, tokens, ridge, flat.reshape(shape))
         return value, gradient.ravel()
 
-    def residual_at(flat, gradient):
-        return float(np.linalg.norm(gradient) * shape[1] / max(ridge * np.linalg.norm(flat), 1e-300))
-
     # L-BFGS-B stops at the largest entry of the gradient: that of an entry of W of the size of the target's.
     largest = tolerance * ridge / shape[1]
     found = minimize(
         function, np.asarray(start, dtype=float).ravel(), jac=True, method="L-BFGS-B",
         options={"maxcor": MEMORY, "maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": 0.0, "gtol": largest},
     )  # fmt: skip
-    residual = residual_at(found.x, found.jac)
+    weights = found.x.reshape(shape)
+    residual = relative_gradient(found.jac, weights, ridge)
     # The trivial minimum W = 0 has no relative residual.
     settled = residual <= 10.0 * tolerance or np.linalg.norm(found.jac) * shape[1] <= tolerance * ridge
-    return Minimum(found.x.reshape(shape), float(found.fun), residual, int(found.nit), bool(settled))
+    return Minimum(weights, float(found.fun), residual, int(found.nit), bool(settled))

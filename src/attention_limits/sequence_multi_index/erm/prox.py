@@ -12,6 +12,7 @@ from attention_limits.sequence_multi_index.erm.losses import Loss
 FURTHER = {
     "never": prox_kernels.NO_FURTHER, "where bent": prox_kernels.WHERE_BENT, "everywhere": prox_kernels.EVERYWHERE,
 }  # fmt: skip
+FEW_FIELDS = 4
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Prox:
     ended: np.ndarray
 
 
-def prox(loss: Loss, outputs, anchors, omega, variance, further="where bent") -> Prox:
+def prox(loss: Loss, outputs, anchors, omega, variance, further="") -> Prox:
     """Proximal operator of a loss.
 
     Parameters
@@ -53,7 +54,8 @@ def prox(loss: Loss, outputs, anchors, omega, variance, further="where bent") ->
     variance : array (P, P)
         V, positive.
     further : str
-        Key of `FURTHER`: where the minimisation also starts on both sides of omega along every axis of V.
+        Key of `FURTHER`: where the minimisation also starts on both sides of omega along every axis of V. By default where
+        the loss is bent, and everywhere with more than `FEW_FIELDS` fields: there equal starts more often miss the minimum.
 
     Raises
     ------
@@ -62,6 +64,7 @@ def prox(loss: Loss, outputs, anchors, omega, variance, further="where bent") ->
     """
     if not np.all(np.linalg.eigvalsh(variance) > 0):
         raise ValueError(f"V must be positive, got {np.asarray(variance).tolist()}")
+    further = further or ("where bent" if loss.fields <= FEW_FIELDS else "everywhere")
     count, shape = len(omega), (loss.rows, loss.tokens)
     flat = np.ascontiguousarray(omega, dtype=float).reshape(count, -1)
     if loss.kinked:

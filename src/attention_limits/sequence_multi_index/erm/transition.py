@@ -1,8 +1,9 @@
-"""Transitions between the semantic and the positional minimum of the training objective, by state evolution.
+"""Transitions between two minima of the training objective, by state evolution.
 
-With positions in its tokens a student has two minima (Cui et al. 2024, arXiv:2402.03902): the semantic one overlaps with the
-target's weights, the positional one with the directions of the positions. The semantic one has the smaller training objective
-above alpha_c, where the free energies are equal, and generalises better than the best constant output above alpha_l.
+The semantic minimum overlaps with the weights of the target. With positions in its tokens, a student also has a positional one,
+which overlaps with the directions of the positions (Cui et al. 2024, arXiv:2402.03902). The agnostic one overlaps with neither:
+students of a loss that is even in the fields have it without positions, too. The semantic minimum has the smaller training
+objective above alpha_c, where the free energies are equal. It generalises better than the best constant output above alpha_l.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from attention_limits.sequence_multi_index.erm.state_evolution import Problem, S
 
 CRITERIA = ("energy", "constant")
 # The branches start here at the largest alpha, and elsewhere from the nearest alpha that is solved.
-START = {"semantic": (0.9, 0.0), "positional": (0.0, 1.0)}
+START = {"semantic": (0.9, 0.0), "positional": (0.0, 1.0), "agnostic": (0.0, 0.0)}
 # Below this the overlaps count as zero: the branch has ended. A branch that keeps less of its overlap in one step was lost.
 ENDED, KEPT = 1e-3, 0.5
 # Smallest ratio of two alphas that follow each other in the search, and the largest number of its steps.
@@ -28,6 +29,9 @@ class Transition:
 
     alpha: float
     jump: float
+
+
+MISSING = Transition(np.nan, np.nan)
 
 
 class Branches:
@@ -54,9 +58,9 @@ class Branches:
         return self._found[branch, alpha]
 
     def overlap(self, branch: str, alpha: float) -> float:
-        """The largest overlap that names the branch: with the target, or with a direction of the positions."""
+        """The largest overlap that names the branch: with the target, with a direction of the positions, or with itself."""
         order = self.at(branch, alpha).order
-        return float(np.abs(order.m if branch == "semantic" else order.mu).max())
+        return float(np.abs({"semantic": order.m, "positional": order.mu, "agnostic": order.q}[branch]).max())
 
     def usable(self, branch: str, alpha: float) -> bool:
         """Whether the fixed point has converged, and belongs to the branch that is known at the next larger alpha."""
@@ -68,64 +72,68 @@ class Branches:
 def constant_loss(loss: Loss, nodes: Nodes) -> float:
     """The test loss on `nodes` of the best output that reads no token: for the square loss half the variance of the output.
 
-    Raises ValueError for another loss.
+    NaN for another loss.
     """
     if loss.name != "square":
-        raise ValueError(f"the best constant output is known for the square loss alone, not for {loss.name}")
+        return np.nan
     return 0.5 * float(nodes.mean(np.sum((nodes.outputs - nodes.mean(nodes.outputs)) ** 2, axis=1)))
 
 
 def transitions(
-    loss: Loss, ridge: float, nodes: Nodes, smallest: float, largest: float, accuracy: float, tolerance=1e-6, max_iterations=150
+    loss: Loss, ridge: float, nodes: Nodes, smallest: float, largest: float, accuracy: float, tolerance=1e-6, max_iterations=150,
+    against="positional",
 ) -> dict[str, Transition]:  # fmt: skip
     """The transitions of every criterion in [smallest, largest].
 
     Parameters
     ----------
     loss : Loss
-        The square loss.
+        The best constant output is known for the square loss alone; another loss has no transition of this criterion.
     ridge : float
         lambda > 0.
     nodes : Nodes
-        With positions.
+        With positions, if `against` is "positional".
     smallest, largest, accuracy : float
         Range of alpha, at whose upper end the semantic solution is the better one, and accuracy of a transition.
     tolerance, max_iterations :
         Of every fixed point, see `state_evolution.solve`.
+    against : str
+        The branch whose free energy is compared with that of the semantic one: "positional" or "agnostic".
 
     Raises
     ------
     ValueError
-        For another loss than the square loss.
+        For a positional branch without positions.
     """
+    if against == "positional" and not nodes.positions.size:
+        raise ValueError("tokens without positions have no positional branch; allowed: agnostic")
     branches, constant = Branches(loss, ridge, nodes, tolerance, max_iterations), constant_loss(loss, nodes)
 
     def energy(alpha):
-        return branches.at("positional", alpha).free_energy - branches.at("semantic", alpha).free_energy
+        return branches.at(against, alpha).free_energy - branches.at("semantic", alpha).free_energy
 
     def error(alpha):
         return constant - branches.at("semantic", alpha).errors["test_loss"]
 
-    found = {}
-    for criterion, gain, names in (("energy", energy, ("semantic", "positional")), ("constant", error, ("semantic",))):
-        found[criterion] = _crossing(branches, gain, names, smallest, largest, accuracy)
+    found = {"energy": _crossing(branches, energy, ("semantic", against), smallest, largest, accuracy)}
+    known = np.isfinite(constant)
+    found["constant"] = _crossing(branches, error, ("semantic",), smallest, largest, accuracy) if known else MISSING
     return found
 
 
 def _crossing(branches, gain, names, smallest, largest, accuracy) -> Transition:
     """Zero of `gain` by secants from the largest alpha down, in short steps, so that no branch in `names` is lost for another."""
-    missing = Transition(np.nan, np.nan)
     before, alpha = largest, SHRINK * largest
     if gain(largest) <= 0:
-        return missing
+        return MISSING
     for _ in range(MAX_SECANTS):
         if not all(branches.usable(name, here) for name in names for here in (before, alpha)):
-            return missing
+            return MISSING
         slope = (gain(before) - gain(alpha)) / (before - alpha)
         following = alpha - gain(alpha) / slope if slope > 0 else np.nan
         before, alpha = alpha, float(np.clip(following, SHRINK * alpha, min(alpha / SHRINK, largest)))
         if not smallest <= alpha:
-            return missing
+            return MISSING
         if abs(alpha - before) < accuracy:
             return Transition(alpha, max(branches.at(name, alpha).jump for name in names))
-    return missing
+    return MISSING

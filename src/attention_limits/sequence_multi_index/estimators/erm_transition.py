@@ -1,4 +1,4 @@
-"""Transitions from the positional to the semantic minimum; one replica is one scrambling of the nodes."""
+"""Transitions to the semantic minimum; one replica is one scrambling of the nodes."""
 
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.erm.at_point import ridge_at, task_at
@@ -16,7 +16,7 @@ def run(spec, streams):
         nodes = task.nodes(solver["nodes"], streams.generator("nodes", replica))
         found = transitions(
             task.loss, ridge_at(spec, at), nodes, solver["smallest"], solver["largest"], solver["accuracy"], solver["tolerance"],
-            solver["max_iterations"],
+            solver["max_iterations"], solver["against"],
         )  # fmt: skip
         return {
             "transition": [found[criterion].alpha for criterion in CRITERIA],

@@ -1,4 +1,4 @@
-"""Empirical risk minimisation of one attention layer beside the Bayes-optimal error."""
+"""Empirical risk minimisation of attention layers beside the Bayes-optimal error."""
 
 import numpy as np
 
@@ -13,53 +13,77 @@ METHODS = {"erm_minimisation": ("L-BFGS", "o"), "erm_gamp": ("GAMP", "^")}
 
 @house_style
 def draw(cubes):
-    """Error (left) and cosine with the target (right), from the cubes erm_one_layer and erm_one_layer_bounds."""
-    cube, bounds = cubes["erm_one_layer"], cubes["erm_one_layer_bounds"]
-    figure, (left, right) = new_figure(1, 2, 7.4, 3.8)
+    """Error and cosine of each layer with that of the target, from the cubes erm_one_layer (or erm_two_layers) and *_bounds."""
+    name = min(cubes, key=len)
+    cube, bounds = cubes[name], cubes[f"{name}_bounds"]
+    layers = cube.layer.values
+    figure, (left, *right) = new_figure(1, 1 + len(layers), 3.7 * (1 + len(layers)), 3.8)
+    panels = [(left, _error), *((axes, _cosine_of(layer)) for axes, layer in zip(right, layers, strict=True))]
+    drawn = [
+        (left, _error),
+        *((axes, _cosine_with_drawn_target(layer)) for axes, layer in zip(right, layers, strict=True)),
+    ]
     for place, ridge in enumerate(cube.ridge.values):
         here = cube.sel(ridge=ridge, drop=True)
-        _draw_theory(left, right, here.sel(estimator="erm_state_evolution"), COLORS[place], f"$\\lambda={ridge:g}$")
-        for name, (method, marker) in METHODS.items():
-            _draw_points(
-                left, right, here.sel(estimator=name), COLORS[place], f"$\\lambda={ridge:g}$, {method}", marker
-            )
-    _draw_theory(left, right, bounds.sel(estimator="erm_optimal_ridge"), BEST, "best $\\lambda \\geq 10^{-3}$")
-    _draw_bayes(left, right, bounds.sel(estimator="state_evolution"))
-    largest = float(cube.alpha.max())
-    left.set(ylabel="generalisation error", yscale="log", ylim=(1e-3, 1))
-    right.set(ylabel=r"cosine with the target, $m/\sqrt{q}$", ylim=(0, 1.05))
-    for axes in (left, right):
-        axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * largest))
-    right.legend(loc="lower right", fontsize=6.5)
+        _draw_theory(panels, here.sel(estimator="erm_state_evolution"), COLORS[place], f"$\\lambda={ridge:g}$")
+        for method in (name for name in METHODS if name in cube.estimator.values):
+            label, marker = METHODS[method]
+            _draw_points(drawn, here.sel(estimator=method), COLORS[place], f"$\\lambda={ridge:g}$, {label}", marker)
+    _draw_theory(panels, bounds.sel(estimator="erm_optimal_ridge"), BEST, "best $\\lambda \\geq 10^{-3}$")
+    _draw_bayes(panels, bounds.sel(estimator="state_evolution"))
+    left.set(ylabel="generalisation error", yscale="log", ylim=(1e-5, 1))
+    for axes, layer in zip(right, layers, strict=True):
+        of_layer = f" of layer {layer}" if len(layers) > 1 else ""
+        axes.set(ylabel=f"cosine{of_layer} with the target, $m/\\sqrt{{q}}$", ylim=(0, 1.05))
+    for axes, _ in panels:
+        axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * float(cube.alpha.max())))
+    right[-1].legend(loc="lower right", fontsize=6.5)
     return figure
 
 
-def _cosine(part, norm=1.0):
-    """Cosine of the layer of the student with that of the target, (alpha, replica)."""
-    m, q = part.overlap.isel(layer=0, layer_star=0), part.student_norm.isel(layer=0, layer_other=0)
-    # The sign of a tied layer is free.
-    return abs(m) / np.sqrt(q * norm)
+def _error(part):
+    """Generalisation error, (alpha, replica): of the posterior mean where the estimator is Bayes-optimal."""
+    return part.error_plug_in
 
 
-def _draw_theory(left, right, theory, color, label):
+def _cosine_of(layer):
+    def cosine(part):
+        """Cosine of the layer of the student with that of a target of norm one, (alpha, replica)."""
+        # The sign of a tied layer is free.
+        q = part.student_norm.sel(layer=layer, layer_other=layer)
+        return abs(part.overlap.sel(layer=layer, layer_star=layer)) / np.sqrt(q)
+
+    return cosine
+
+
+def _cosine_with_drawn_target(layer):
+    def cosine(part):
+        """The same with the target of a data set, whose norm is not exactly one."""
+        return _cosine_of(layer)(part) / np.sqrt(part.target_norm.sel(layer_star=layer, layer_star_other=layer))
+
+    return cosine
+
+
+def _draw_theory(panels, theory, color, label):
     """State evolution as lines, with an open square where it has not converged or replica symmetry is doubtful."""
     sure = trusted(theory)
-    for axes, values in ((left, theory.error_plug_in), (right, _cosine(theory))):
-        shown = present(values)
+    for axes, of in panels:
+        shown = present(of(theory))
         curve(axes, shown.alpha.values, shown.values, color, label, converged=sure.sel(alpha=shown.alpha).values)
 
 
-def _draw_points(left, right, part, color, label, marker):
-    norm = part.target_norm.isel(layer_star=0, layer_star_other=0)
-    for axes, values in ((left, part.error_plug_in), (right, _cosine(part, norm))):
-        shown = present(values)
+def _draw_points(panels, part, color, label, marker):
+    for axes, of in panels:
+        shown = present(of(part))
         if shown.size:
             reached = part.converged.sel(alpha=shown.alpha).values
             points(axes, realised_alpha(part, shown.alpha), shown.values, reached, color, label, marker)
 
 
-def _draw_bayes(left, right, theory):
+def _draw_bayes(panels, theory):
+    (left, _), *right = panels
     error = present(theory.error_bayes)
     left.plot(error.alpha, mean_and_error(error.values, axis=1)[0], color=BAYES, linestyle="-.")
-    overlap = present(theory.overlap.isel(layer=0, layer_star=0)).mean("replica")
-    right.plot(overlap.alpha, np.sqrt(overlap), color=BAYES, linestyle="-.", label="Bayes-optimal")
+    for place, (axes, _) in enumerate(right):
+        overlap = present(theory.overlap.isel(layer=place, layer_star=place)).mean("replica")
+        axes.plot(overlap.alpha, np.sqrt(overlap), color=BAYES, linestyle="-.", label="Bayes-optimal")
