@@ -1,14 +1,16 @@
 """GAMP on independent data sets, drawn here or read; one replica is one teacher with its data."""
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.at_point import link_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import link_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.gaussian_sequences import local_fields, sample_count
 from attention_limits.sequence_multi_index.generalization import plug_in_error
+from attention_limits.sequence_multi_index.priors import as_prior
 
 # The test error is an expectation over fresh sequences given the overlaps: this many nodes make it exact to about 1e-3 of itself.
 ERROR_NODES = 8192
@@ -34,9 +36,10 @@ def run(spec, streams):
 
     def compute(at, replica):
         link, alpha = link_at(spec, at), at["alpha"]
-        data = _data_set(spec, streams, link, replica, at)
+        prior = prior_of(spec, link)
+        data = _data_set(spec, streams, link, prior, replica, at)
         channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
-        outcome = gamp.run(channel, data, streams.generator("start", replica, alpha=alpha), settings)
+        outcome = gamp.run(channel, data, streams.generator("start", replica, alpha=alpha), settings, prior)
         dimension = data.teacher.shape[1]
         teacher_norm = data.teacher @ data.teacher.T / dimension
         error = np.nan
@@ -45,7 +48,7 @@ def run(spec, streams):
             nodes = gaussian_nodes(2 * link.rows * link.tokens, ERROR_NODES, generator)
             error = plug_in_error(link, teacher_norm, outcome.overlap[-1], outcome.norm[-1], nodes)
         return {
-            "overlap": towards_teacher(link, outcome.overlap[-1]),
+            "overlap": towards_teacher(link, outcome.overlap[-1], prior),
             "teacher_norm": teacher_norm,
             "realised_alpha": len(data.sequences) / dimension,
             "error_plug_in": error,
@@ -69,7 +72,7 @@ def _filled(trajectory, steps):
     return filled
 
 
-def _data_set(spec, streams, link, replica, at):
+def _data_set(spec, streams, link, prior, replica, at):
     """The data set of a point: read if the specification has the key `reads`, drawn otherwise."""
     alpha = at["alpha"]
     if "reads" in spec:
@@ -80,12 +83,19 @@ def _data_set(spec, streams, link, replica, at):
         return gamp.Dataset(sequences, teacher, link.observe(local_fields(sequences, teacher), noise))
     dimension = spec["solver"]["dimension"]
     samples = sample_count(alpha, dimension)
-    return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha))
+    return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha), prior)
 
 
-def towards_teacher(link, overlap):
-    """Overlap (P, P) of estimate and teacher with the estimate's free signs and rotations chosen towards the teacher."""
-    if link.rotations > 1 and np.all(np.isfinite(overlap)):
+def towards_teacher(link, overlap, prior=None):
+    """Overlap (P, P) of estimate and teacher with the estimate's free signs and rotations chosen towards the teacher.
+
+    A prior that is not invariant under rotations leaves permutations and signs free, if the link is invariant.
+    """
+    prior = as_prior(prior, link)
+    if not np.all(np.isfinite(overlap)):
+        return overlap
+    symmetry = prior.symmetry(link)
+    if link.rotations > 1 and prior.rotations:
         turned = overlap.copy()
         for first in range(0, link.rows, link.rotations):
             rows = slice(first, first + link.rotations)
@@ -93,6 +103,13 @@ def towards_teacher(link, overlap):
             # The rotation that makes the block symmetric and positive.
             turned[rows] = right.T @ left.T @ overlap[rows]
         return turned
-    if link.sign_symmetry == "rows":
+    if link.rotations > 1 and symmetry == "rows":
+        turned = overlap.copy()
+        for first in range(0, link.rows, link.rotations):
+            rows = np.arange(first, first + link.rotations)
+            _, places = linear_sum_assignment(-np.abs(overlap[np.ix_(rows, rows)]).T)
+            turned[rows] = overlap[rows[places]]
+        overlap = turned
+    if symmetry == "rows":
         return np.where(np.diag(overlap) < 0, -1.0, 1.0)[:, None] * overlap
-    return -overlap if link.sign_symmetry == "all" and np.trace(overlap) < 0 else overlap
+    return -overlap if symmetry == "all" and np.trace(overlap) < 0 else overlap

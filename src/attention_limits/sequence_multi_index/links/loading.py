@@ -38,8 +38,8 @@ def load_link(model: dict, project: Path) -> Link:
     ----------
     model : dict
         `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
-        `noise`: variance of Gaussian output noise, 0 or absent for none; everything else, and the items of the mapping
-        `parameters`, goes to the link as keyword arguments.
+        `noise`: variance of Gaussian output noise, 0 or absent for none; `prior`: left out, it belongs to the weights; everything
+        else, and the items of the mapping `parameters`, goes to the link as keyword arguments.
     project : Path
         Folder that relative paths start from.
 
@@ -48,7 +48,7 @@ def load_link(model: dict, project: Path) -> Link:
     ValueError
         If there is no such link, if it does not take these parameters, or refuses their values.
     """
-    parameters = dict(model)
+    parameters = {key: value for key, value in model.items() if key != "prior"}
     name, noise, more = parameters.pop("link"), parameters.pop("noise", 0.0), parameters.pop("parameters", {})
     twice = sorted(set(parameters) & set(more))
     if twice:

@@ -1,0 +1,50 @@
+"""Keys of the law of the weights."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from attention_limits.pipeline.specification import Section
+from attention_limits.sequence_multi_index.specs_links import LinkModel
+
+
+class GaussianPrior(Section):
+    """Independent standard normal weights."""
+
+    name: Literal["gaussian"]
+
+
+class BinaryPrior(Section):
+    """Independent weights +1 and -1."""
+
+    name: Literal["binary"]
+    mean: Annotated[float, Field(ge=-0.99, le=0.99, description="Mean of a weight.")] = 0.0
+
+
+class BernoulliGaussPrior(Section):
+    """Independent weights: zero, or normal."""
+
+    name: Literal["bernoulli_gauss"]
+    density: Annotated[float, Field(ge=0.001, le=0.999, description=(
+        "Probability that a weight is not zero; such a weight has the variance 1 / density."
+    ))]  # fmt: skip
+
+
+class CorrelatedPrior(Section):
+    """Normal weights; the rows of W are correlated, the dimensions independent."""
+
+    name: Literal["correlated"]
+    covariance: Annotated[list[list[float]], Field(description=(
+        "Covariance C of the rows of W: P rows of P numbers, positive definite, with ones on the diagonal."
+    ))]  # fmt: skip
+
+
+class TeacherModel(LinkModel):
+    """The link y = g(h), its parameters, and the law of the weights."""
+
+    prior: Annotated[
+        GaussianPrior | BinaryPrior | BernoulliGaussPrior | CorrelatedPrior, Field(discriminator="name", description=(
+            "Law of the weights W of the teacher, which the solver knows; second moment one. Without this key the weights are "
+            "standard normal."
+        ))
+    ] | None = None  # fmt: skip
