@@ -19,8 +19,8 @@ from attention_limits.sequence_multi_index.priors import Prior, WeightPosterior
 
 # The rule in x = Lambda^(-1/2) b, whose noise has unit width: nodes per unit near the centre, and reach in standard deviations,
 # by the number of rows. Beyond the distance of the third line the nodes spread exponentially.
-STEPS = {1: 32.0, 2: 6.0, 3: 2.5}
-REACH = {1: 9.0, 2: 7.5, 3: 6.5}
+STEPS = {1: 32.0, 2: 4.0}
+REACH = {1: 9.0, 2: 7.0}
 LINEAR = 8.0
 # The posterior of P rows is a sum of J^P terms.
 MAX_ROWS = 8
@@ -86,11 +86,11 @@ class MixtureRows(Prior):
         """See `Prior`."""
         logs, means, covariances = [], [], []
         for log_share, mu, deviation in zip(self._log_shares, self._means, self._deviations, strict=True):
-            scaled = deviation[:, None] * np.linalg.inv(np.eye(self.rows) + deviation[:, None] * precision * deviation)
-            covariance = scaled * deviation
+            matrix = np.eye(self.rows) + deviation[:, None] * precision * deviation
+            covariance = deviation[:, None] * np.linalg.inv(matrix) * deviation
             shift = b - precision @ mu
             move = shift @ covariance
-            volume = np.linalg.slogdet(np.eye(self.rows) + deviation[:, None] * precision * deviation)[1]
+            volume = np.linalg.slogdet(matrix)[1]
             logs.append(
                 log_share + b @ mu - 0.5 * mu @ precision @ mu + 0.5 * np.sum(shift * move, axis=1) - 0.5 * volume
             )
@@ -101,10 +101,11 @@ class MixtureRows(Prior):
         shares = np.exp(logs - top)
         total = shares.sum(axis=0)
         shares /= total
-        mean = np.einsum("kn,knp->np", shares, means)
+        mean = np.sum(shares[:, :, None] * means, axis=0)
         apart = means - mean
-        covariance = np.einsum("kn,kpq->npq", shares, np.array(covariances))
-        covariance += np.einsum("kn,knp,knq->npq", shares, apart, apart)
+        covariance = np.tensordot(shares.T, np.array(covariances), axes=1)
+        for p, q in itertools.product(range(self.rows), repeat=2):
+            covariance[:, p, q] += np.sum(shares * apart[:, :, p] * apart[:, :, q], axis=0)
         return WeightPosterior(top + np.log(total), mean, covariance)
 
     def averages(self, precision) -> Averages:

@@ -34,13 +34,13 @@ class CorrelatedPrior(Section):
     """Normal weights; the rows of W are correlated, the dimensions independent."""
 
     name: Literal["correlated"]
-    covariance: Annotated[list[list[float]], Field(description=(
+    covariance: Annotated[list[list[float]], Field(min_length=1, description=(
         "Covariance C of the rows of W: P rows of P numbers, positive definite, with ones on the diagonal."
     ))]  # fmt: skip
 
 
 class TeacherModel(LinkModel):
-    """The link y = g(h), its parameters, and the law of the weights."""
+    """The link y = g(h), its parameters, and the laws of the weights and of the tokens."""
 
     prior: Annotated[
         GaussianPrior | BinaryPrior | BernoulliGaussPrior | CorrelatedPrior, Field(discriminator="name", description=(
@@ -48,3 +48,7 @@ class TeacherModel(LinkModel):
             "standard normal."
         ))
     ] | None = None  # fmt: skip
+    token_covariance: Annotated[list[list[float]], Field(min_length=1, description=(
+        "Covariance T between the tokens of a sequence, the same in every dimension: M rows of M numbers, positive definite, with "
+        "ones on the diagonal. Without this key the tokens are independent."
+    ))] | None = None  # fmt: skip
