@@ -49,6 +49,6 @@ class TeacherModel(LinkModel):
         ))
     ] | None = None  # fmt: skip
     token_covariance: Annotated[list[list[float]], Field(min_length=1, description=(
-        "Covariance T between the tokens of a sequence, the same in every dimension: M rows of M numbers, positive definite, with "
-        "ones on the diagonal. Without this key the tokens are independent."
+        "Covariance T between the tokens of a sequence, the same in every dimension: M rows of M numbers, positive definite, "
+        "with ones on the diagonal. Without this key the tokens are independent."
     ))] | None = None  # fmt: skip

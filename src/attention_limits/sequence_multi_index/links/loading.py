@@ -40,8 +40,8 @@ def load_link(model: dict, project: Path) -> Link:
     model : dict
         `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
         `noise`: variance of Gaussian output noise, 0 or absent for none; `token_covariance`: that of the tokens, absent for
-        independent ones; `prior`: left out, it belongs to the weights; everything else, and the items of the mapping `parameters`,
-        goes to the link as keyword arguments.
+        independent ones; `prior`: left out, it belongs to the weights; everything else, and the items of the mapping
+        `parameters`, goes to the link as keyword arguments.
     project : Path
         Folder that relative paths start from.
 
