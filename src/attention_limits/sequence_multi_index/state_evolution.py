@@ -74,6 +74,17 @@ def symmetrized(symmetry: str, matrix):
     return np.diag(np.diag(matrix)) if symmetry == "rows" else matrix
 
 
+def is_frozen(link: Link, prior: Prior, overlap) -> bool:
+    """Whether an overlap (P, P) stays at exact recovery, because weights and outputs are discrete and the outputs have no noise.
+
+    Near V = 0 then Q_hat grows like V^(-1/2), from fields within V^(1/2) of a step of the output, and V falls exponentially with
+    Q_hat. No node has such a field, so the averages miss this growth.
+    """
+    if link.output_entropy != 0 or not np.isfinite(prior.entropy):
+        return False
+    return bool(np.linalg.eigvalsh(prior.whitened(overlap))[0] >= LARGEST_OVERLAP - 1e-12)
+
+
 @dataclass(frozen=True)
 class ChannelAverages:
     """Averages over the channel at an overlap Q; see `channel_averages`.
@@ -211,6 +222,8 @@ class _Map:
 
         def step(coordinates):
             overlap = self.prior.overlap(from_coordinates(coordinates, rows), largest)
+            if is_frozen(self.channel.link, self.prior, overlap):
+                return to_coordinates(np.eye(rows) / (1.0 - largest), settings.seed_overlap, largest)
             averages = channel_averages(self.channel, overlap, nodes, settings.regularization, self.prior)
             if not np.all(np.isfinite(averages.information)):
                 return np.full_like(coordinates, np.nan)

@@ -15,7 +15,7 @@ import numpy as np
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.overlap_coordinates import clip_spectrum
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import channel_averages, symmetrized
+from attention_limits.sequence_multi_index.state_evolution import channel_averages, is_frozen, symmetrized
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,9 @@ def trajectory(
     hint, symmetry = side_information / (1.0 - side_information) * np.eye(size), prior.symmetry(channel.link)
     overlap, path, resolved = prior.uninformed(start), [], 1.0
     for _ in range(iterations):
+        if is_frozen(channel.link, prior, overlap):
+            path.append(overlap)
+            continue
         averages = channel_averages(channel, overlap, nodes, regularization, prior)
         resolved = min(resolved, averages.resolved)
         if not np.all(np.isfinite(averages.information)):
