@@ -1,28 +1,31 @@
-# `make run` computes everything, `make test` checks everything; both set up .venv first when it is not current.
+# `make run` computes the figures of the papers, `make test` checks everything; both set up .venv first when it is not current.
 SCALE ?= laptop
 CORES ?= all
+# papers: the figures of the four papers; all: the others too.
+FIGURES ?= papers
 # This figure is made first, so that a new user sees a result soon.
 FIRST ?= $(shell grep -Eq '^families:.*(all|sequence_multi_index)' config/config.yaml && echo smi_fig1_left)
 RESULTS = $(if $(filter smoke,$(SCALE)),results/smoke,results)
 UV_VERSION := 0.13.8
 STAMP := .venv/.synced
 UV = $(or $(shell command -v uv),.venv/bin/uv)
-SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) --config scale=$(SCALE)
+SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) --config scale=$(SCALE) figures=$(FIGURES)
 
 # If the Python of the environment is missing, for example after an upgrade, the environment is made again.
 ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish docs schemas release-check clean
+.PHONY: run rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish archive docs schemas release-check clean
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
 	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits
-	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE)
+	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE) FIGURES=$(FIGURES)
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 
 smoke: SCALE = smoke
+smoke: FIGURES = all
 smoke: run
 
 # Prints the log when the report fails, and always the warnings of docutils about captions.
@@ -106,10 +109,15 @@ schemas: $(STAMP)
 	.venv/bin/python docs/estimators.py
 	.venv/bin/python docs/rules.py
 
-# After `make run` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of the README.
+# After `make run FIGURES=all` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of
+# the README.
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS)
 	.venv/bin/python docs/estimators.py --run
+
+# After a run with FIGURES=all: one file with all cubes, their specifications and checksums, in the folder of the results.
+archive: $(STAMP)
+	.venv/bin/python docs/archive.py results $(SCALE)
 
 # Before a release: every other target, in a copy of the checkout in a path with a space; some hours.
 release-check: $(STAMP)

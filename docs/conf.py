@@ -22,7 +22,7 @@ myst_heading_anchors = 3
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-# Unlike attributes of their own, these may share a line: `rows, tokens : int`.
+# Several attributes may share a line in this form: `rows, tokens : int`.
 napoleon_custom_sections = [("Attributes", "params_style")]
 apidoc_modules = [
     {

@@ -44,7 +44,7 @@ def unpublished(project, data):
     there = {(row["quantity"], row["published"]) for row in data["audit"]}
     entries = load_published(ROOT, project.experiments)
     numbers = [entry.quantity for entry in entries if (entry.quantity, entry.published) not in there]
-    return [f"{name}: not published yet: make run, then make publish" for name in (*figures, *numbers)]
+    return [f"{name}: not published yet: make run FIGURES=all, then make publish" for name in (*figures, *numbers)]
 
 
 def minutes(seconds):

@@ -2,7 +2,7 @@
 
 Every stochastic comparison is a t-test over independent replicas (or plain samples) with a Bonferroni-corrected threshold:
 the probability that a correct program fails it for a random seed is FALSE_ALARM per call (unless said otherwise),
-whatever the number of comparisons. The seeds are fixed, so a pass stays a pass.
+for any number of comparisons. The seeds are fixed, so a pass stays a pass.
 """
 
 import numpy as np

@@ -13,7 +13,7 @@ import pytest
 
 
 def started(project, *arguments: str, **variables: str) -> subprocess.Popen:
-    """Snakemake on its way in a process group of its own."""
+    """Snakemake that runs in a separate process group."""
     return subprocess.Popen(
         [project.python, "-m", "snakemake", *arguments],
         cwd=project.folder,

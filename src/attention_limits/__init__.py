@@ -4,7 +4,7 @@
 `describe` list estimators and their keys. `open` reads a cube, `plot` draws it, `table` tabulates it, and `explore` writes cubes
 as a page for a browser.
 
-Nothing is imported before it is asked for, so that `import attention_limits` is fast and no number depends on this module.
+Each name is imported at its first use, so that `import attention_limits` is fast and no number depends on this module.
 """
 
 _PLACES = {

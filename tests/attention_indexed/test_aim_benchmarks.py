@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed import matrix_amp
+from attention_limits.attention_indexed import sample_sums
 from attention_limits.attention_indexed.denoiser import mmse
 from attention_limits.attention_indexed.gradient_descent import training_loss
 from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores
@@ -33,10 +33,10 @@ def test_sums_over_samples(tokens):
     rng, _, S, X = problem(tokens)
     F = benchmark.tensor(X)
     h = benchmark.tensor_fields(F, S)
-    np.testing.assert_allclose(h, matrix_amp.all_scores(X, S), atol=1e-12)
+    np.testing.assert_allclose(h, sample_sums.all_scores(X, S), atol=1e-12)
     G = rng.standard_normal(h.shape)
     G = G + G.transpose(0, 2, 1)
-    np.testing.assert_allclose(benchmark.tensor_backward(F, G), matrix_amp.backward(X, G), atol=1e-12)
+    np.testing.assert_allclose(benchmark.tensor_backward(F, G), sample_sums.backward(X, G), atol=1e-12)
 
 
 def test_gradient():

@@ -165,7 +165,7 @@ def test_information_of_the_hardmax():
 @pytest.mark.parametrize("beta", [0.3, 1.0, 5.0])
 @pytest.mark.parametrize("tokens", [2, 3, 6])
 def test_softmax_determines_the_scores_up_to_a_constant(tokens, beta):
-    """G is linear in h - omega, orthogonal to the constant, and does not change with it; whatever beta."""
+    """G is linear in h - omega, orthogonal to the constant, and does not change with it, for any beta."""
     rng = np.random.default_rng(37)
     channel = make_channel("softmax", tokens, beta)
     h, omega = symmetric(rng, 50, tokens, 1.5), symmetric(rng, 50, tokens, 1.0)

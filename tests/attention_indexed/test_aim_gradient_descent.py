@@ -125,7 +125,7 @@ def test_averages_are_means_over_all_sets_of_starts_and_the_jackknife_leaves_out
 
 
 def test_extrapolation_and_its_error_are_unbiased_for_independent_errors():
-    """S_k = S + mean + noise: the extrapolation is ||mean||^2 / d whatever the noise. Over 400 repetitions, at 5 standard
+    """S_k = S + mean + noise: the extrapolation is ||mean||^2 / d for any noise. Over 400 repetitions, at 5 standard
     errors: false-alarm rate 6e-7; the jackknife error squared is the variance within a factor 1.5 (it is known to 10 %)."""
     rng = np.random.default_rng(8)
     S, found = np.zeros((2, 2)), []

@@ -58,7 +58,7 @@ def test_fewer_starts_give_the_error_of_the_mean_of_more():
 
 
 def sizes_cube(slope):
-    """Errors .3 + slope / d over 6 data sets, of which the last did not converge, with a scatter whose mean is zero."""
+    """Errors .3 + slope / d over 6 data sets, the last not converged, with a scatter whose mean is zero."""
     dimension, scatter = np.array([50, 100, 200]), np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 400.0])
     values = 0.3 + slope / dimension[:, None] + 0.01 * scatter
     converged = np.broadcast_to(np.arange(6) < 5, values.shape)

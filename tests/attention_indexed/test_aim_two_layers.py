@@ -8,8 +8,8 @@ import pytest
 
 from agreement import FIRST, OFFSETS, SECOND, assert_mean
 from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
-from attention_limits.attention_indexed.matrix_amp import all_scores
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
+from attention_limits.attention_indexed.sample_sums import all_scores
 from attention_limits.attention_indexed.two_layers import (
     NODE_DIMENSION,
     SPREADS,

@@ -1,4 +1,4 @@
-"""A real Slurm on one machine, in a folder of its own: munged, slurmctld and two slurmd, without root's configuration.
+"""A real Slurm on one machine, in a separate folder: munged, slurmctld and two slurmd, without root's configuration.
 
 Nothing outside of the folder is written, and every process is ended by the id recorded when it was started. Processes that
 the daemons start themselves are known by the path of the configuration in their environment.
@@ -152,7 +152,7 @@ class Slurm:
         return {number: (state, nodes) for number, state, nodes in (line.split("|") for line in lines)}
 
     def processes(self, **more: str) -> list[int]:
-        """The ids of all processes whose environment names this configuration, and what else is asked for."""
+        """The ids of all processes whose environment names this configuration, or has the variables `more`."""
         wanted = more if more else {"SLURM_CONF": str(self.configuration), **more}
         found = []
         for folder in Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,4 @@
-"""The workflow on a real Slurm: the data of a local run, whatever is cancelled, crashes, or asks for too little."""
+"""The workflow on a real Slurm: the data of a local run, also when jobs are cancelled, crash, or get too little memory."""
 
 import os
 import shutil

@@ -204,7 +204,7 @@ def test_open_refuses_a_foreign_file(cube, tmp_path):
 
 
 def test_the_import_is_light():
-    """numpy, numba and the like come when something is asked for."""
+    """The first use of a name imports numpy, numba and the like."""
     heavy = "{'numpy', 'numba', 'scipy', 'xarray', 'pandas', 'jax', 'matplotlib'}"
     code = (
         f"import sys, attention_limits as al; assert 'compute' in al.__all__; print(sorted({heavy} & set(sys.modules)))"

@@ -5,6 +5,7 @@ import pytest
 from numba import njit
 
 from attention_limits.numerics import lanes
+from attention_limits.numerics.memory import CACHE_LINE, aligned
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +25,47 @@ def combined(x, y, out):
 def exponentials(x, out):
     for row in range(len(x)):
         lanes.store(out, row, lanes.exp(lanes.load(x, row)))
+
+
+@njit
+def moved(table, starts, column, step, out, sums):
+    for line in range(len(starts)):
+        lanes.take(table, starts, line, column, out, line, step)
+    for line in range(len(starts)):
+        lanes.add(out, line, step, sums, starts, line, column)
+
+
+@njit
+def filled(count):
+    return lanes.zeros(count)
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_take_and_add_against_loops(step):
+    """Starts repeat, so that several lanes meet one entry. A later line overwrites rows of an earlier one, as in the loops."""
+    generator = np.random.default_rng(2)
+    table = generator.standard_normal(60).astype(np.float32)
+    starts = generator.integers(0, 12, (3, lanes.WIDTH)) * 4
+    rows = 3 + 3 * step
+    out, sums = np.zeros((rows, lanes.WIDTH), dtype=np.float32), generator.standard_normal(60)
+    expected, expected_sums = np.zeros_like(out), sums.copy()
+    moved(table, starts, 5, step, out, sums)
+    for line in range(3):
+        for q in range(lanes.GROUP):
+            expected[line + q * step] = table[starts[line] + 5 + q]
+    for line in range(3):
+        for k in range(lanes.WIDTH):
+            for q in range(lanes.GROUP):
+                expected_sums[starts[line, k] + 5 + q] += expected[line + q * step, k]
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(sums, expected_sums)
+
+
+def test_rows_begin_on_a_cache_line():
+    arrays = [*(filled(count) for count in (1, 2, 7, 1000)), aligned((3, 5), np.float32), aligned((999,), float)]
+    assert {array.ctypes.data % CACHE_LINE for array in arrays} == {0}
+    assert not any(array.any() for array in arrays)
+    assert [array.shape for array in arrays[3:]] == [(1000, lanes.WIDTH), (3, 5), (999,)]
 
 
 def test_operations_are_elementwise():

@@ -1,4 +1,4 @@
-"""The golden file tells data that differ, exactly where it can and loosely elsewhere."""
+"""The golden file distinguishes data that differ: exactly where it can, loosely elsewhere."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ from attention_limits.pipeline.grid import cut
 
 
 def part(alphas, replicas, kind=float, **more):
-    """A dataset whose value at a point tells the point."""
+    """A dataset whose value at a point identifies the point."""
     values = np.array([[1000 * a + r for r in replicas] for a in alphas]).astype(kind)
     return xr.Dataset({"height": (("alpha", "replica"), values), **more}, {"alpha": alphas, "replica": replicas})
 

@@ -61,6 +61,23 @@ def test_paths_and_names(toy):
     assert shared.chunk_paths("results")[-1] == f"results/chunks/toy/shared/spreads/{chunk.name}.nc"
 
 
+def test_a_run_of_the_papers_leaves_out_extra_figures_and_their_cubes(toy):
+    """A cube that no figure draws stays, and so does one that another figure draws too."""
+    both = FIGURES + "file: {title: File, cubes: [growth_curve], module: heights, extra: true}\n"
+    cubes = [f"results/cubes/toy/{name}.nc" for name in ("growth_curve", "shared")]
+    heights, file = (
+        [f"results/figures/toy/toy_{name}.{kind}" for kind in ("pdf", "png")] for name in ("heights", "file")
+    )
+    for figures, papers in (
+        (both, [*cubes, *heights]),
+        ("heights: {title: Heights, cubes: [growth_curve], extra: true}\n", cubes[1:]),
+    ):
+        write(toy, "toy/figures.yaml", figures)
+        assert load_project(toy, {"figures": "papers"}).targets("toy") == papers
+    write(toy, "toy/figures.yaml", both)
+    assert load_project(toy).targets("toy") == [*cubes, *heights, *file]
+
+
 def test_scales_and_folders(toy):
     assert load_project(toy, {"scale": "smoke", "results": "out"}).run.folder == "out/smoke"
     # A larger scale has all files of the smaller one.
@@ -105,7 +122,10 @@ def test_a_variant_by_set(toy):
 @pytest.mark.parametrize(
     ("config", "line"),
     [
-        ({"scala": "paper"}, "config.yaml: scala: unknown key; allowed: families, project, results, scale, seed, set"),
+        (
+            {"scala": "paper"},
+            "config.yaml: scala: unknown key; allowed: families, figures, project, results, scale, seed, set",
+        ),
         ({"scale": "huge"}, 'config.yaml: scale: "huge": allowed: one of "laptop", "paper", "smoke"'),
         ({"seed": -1}, "config.yaml: seed: -1: allowed: a whole number ≥ 0 (Root seed"),
         ({"results": "out/{x}"}, 'config.yaml: results: "out/{x}": allowed: text'),

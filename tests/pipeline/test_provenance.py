@@ -24,7 +24,7 @@ FILES = {
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of its own to look at; returns a function that edits one of its files."""
+    """A separate package; returns a function that edits one of its files."""
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

@@ -95,7 +95,7 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     after = json.loads((pages / "docs/published.json").read_text(encoding="utf-8"))
     assert after["audit"] == data["audit"]
     assert data["minutes"].keys() - after["minutes"].keys() == {bare}
-    assert f"{bare}: not published yet: make run, then make publish" in capsys.readouterr().out
+    assert f"{bare}: not published yet: make run FIGURES=all, then make publish" in capsys.readouterr().out
     assert f"figures/{bare}.png" not in (pages / "docs/gallery.md").read_text(encoding="utf-8")
 
 

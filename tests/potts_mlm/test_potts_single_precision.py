@@ -63,14 +63,22 @@ def test_mixed_attention(mixing, softmax, sites, colors, count):
 
 
 @pytest.mark.parametrize(
-    "shape", [Shape(6, 5, 0, full=True), Shape(6, 5, 0), Shape(6, 5, 3), Shape(6, 5, 2, 2, "softmax")]
+    "shape",
+    [
+        Shape(6, 5, 0, full=True),
+        Shape(6, 5, 0),
+        Shape(6, 5, 3),
+        Shape(6, 5, 2, 2, "softmax"),
+        Shape(4, 35, 0, full=True),
+    ],
 )
 def test_attention_with_heads(shape):
     rng = np.random.default_rng(4)
-    sequences, weights = rng.integers(0, 5, (30, 6)).astype(np.int8), rng.uniform(0.2, 1.0, 30)
+    sequences = rng.integers(0, shape.colors, (30, shape.sites)).astype(np.int8)
+    weights = rng.uniform(0.2, 1.0, 30)
     flat = rng.standard_normal(shape.size)
     if shape.full:
-        shape.split(flat)[1][range(6), range(6)] = 0.0
+        shape.split(flat)[1][range(shape.sites), range(shape.sites)] = 0.0
     ridge = Ridge(0.1, 0.2, 0.3)
     double, single = (
         pair_attention.objective(flat, shape, sequences, weights, ridge, single=single) for single in (False, True)

@@ -37,7 +37,7 @@ def test_descent_ends_at_the_minimum_of_the_training_loss():
 
 
 def test_precision_counts_contacts_among_the_strongest_pairs():
-    """Three contacts among six pairs; the strongest three pairs hold two of them, whatever the sign and the asymmetry."""
+    """Three contacts among six pairs; the strongest three pairs hold two of them, for any sign and asymmetry."""
     J = np.zeros((4, 4))
     for i, j in ((0, 1), (1, 2), (2, 3)):
         J[i, j] = J[j, i] = 1.0

@@ -54,7 +54,7 @@ def test_positions_are_orthogonal_waves():
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_training_ends_between_independent_sites_and_the_optimum(optimizer):
     """Correlated sites: the gap between the two is over 0.15 nats. On 1000 test sequences the optimum has a standard error of
-    about 0.02, of which most is shared with the model's loss: 0.01 below it would be a leak of the masked colour."""
+    about 0.02, mostly shared with the model's loss: 0.01 below it would be a leak of the masked colour."""
     rng = np.random.default_rng(2)
     model = Potts(site_couplings("gaussian", 6, rng), color_couplings("gaussian", 3, rng))
     states, probability = model.enumerate(1.0)

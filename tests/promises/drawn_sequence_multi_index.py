@@ -87,7 +87,7 @@ def assert_overlap(overlap, flagged):
 def assert_fixed_point(model, alpha, overlap, solver, prior=0.0, free=None, samples=1024):
     """Q_hat = alpha E sum_a g_a g_a^T on plain random outputs of an own forward pass, with the denoiser at a higher resolution.
 
-    The nodes of the run have an error of their own, no larger than that of as many random outputs: both are allowed for.
+    The nodes of the run have an error too, no larger than that of as many random outputs: the test allows for both.
     """
     rng = np.random.default_rng(17)
     link = load_link(model, Path())

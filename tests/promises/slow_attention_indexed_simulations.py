@@ -82,7 +82,7 @@ def plain_amp(X, observe, score, S, ratio, damping=0.8, iterations=300):
     """Error ||S - S_hat||^2 / d of the AMP of a linear-type output, or None if it has not settled.
 
     The n x d x d x T x T tensor of all products, and the roots of cubics.
-    `score(omega)` (n, T, T) is h - omega as far as the output tells it, `observe` the number K of equations.
+    `score(omega)` (n, T, T) is h - omega as far as the output determines it, `observe` the number K of equations.
     """
     n, T, d = X.shape
     F = np.einsum("nai,nbj->nabij", X, X)

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 
 def letters_of(text, alphabet):
-    """Rows of a FASTA text as positions in the alphabet; whatever is no letter of it is a gap."""
+    """Rows of a FASTA text as positions in the alphabet; every other character is a gap."""
     entries = [entry.split("\n", 1) for entry in text.split(">")[1:]]
     rows = [body.replace("\n", "") for _, body in entries]
     gap = alphabet.index("-")

@@ -75,7 +75,7 @@ def assert_best(gamma, alpha, best, error):
 @example(gamma=2.5, ridge=0.1, alpha=1e-6, sites=10)
 @example(gamma=2.5, ridge=0.1, alpha=1e6, sites=200)
 def test_ridge_simulation_is_dense_linear_algebra(gamma, ridge, alpha, sites):
-    """The same draws, the estimator by a least-squares solver with the ridge as rows of its own; sizes as realised."""
+    """The same draws, the estimator by a least-squares solver with the ridge as additional rows; sizes as realised."""
     written = document("ridge_simulation", {}, {"gamma": gamma, "ridge": ridge, "alpha": alpha}, {"sites": sites})
     found = compute(FAMILY, written)
     if isinstance(found, Refused):

@@ -152,7 +152,7 @@ def test_state_evolution_channel_is_as_accurate_as_its_key_says(beta, skip, q):
      ({"link": "multi_head", "heads": 2}, 0.999, True), ({"link": "sum_of_squares", "rows": 16}, 0.999, True)],
 )  # fmt: skip
 def test_state_evolution_resolved_holds_with_four_times_the_effort(model, overlap, unresolved):
-    """Posterior means, in units of their prior spread, agree within the stated errors wherever an output is called resolved.
+    """Posterior means, in units of their prior spread, agree within the stated errors where an output is called resolved.
 
     Sampled: the mean square of the difference is that of two effective sample sizes, with its statistical error over the outputs
     and the squared bias 1 / size of a ratio. Exact: the stated error, three times over as other outputs may be rarer.

@@ -84,7 +84,7 @@ def test_phase_comparison_are_flagged_where_they_are_not_decided(model, alpha):
     assert np.isfinite(entropies).any() or np.sqrt(((both[0] - both[1]) ** 2).sum() / len(both[0])) <= 0.01
 
 
-# Outputs that give the fields up to a sign: 1 / alpha = E ||h h^T - I||^2 = M (M + 1), whatever the other parameters are.
+# Outputs that give the fields up to a sign: 1 / alpha = E ||h h^T - I||^2 = M (M + 1) for all other parameters.
 @settings(max_examples=3)
 @given(model=models("deep_attention", "large_depth").map(lambda m: {key: m[key] for key in m if key != "noise"}))
 @example(model={"link": "deep_attention", "depth": 1, "skip": 100.0, "beta": 10.0, "tokens": 8})

@@ -112,7 +112,7 @@ for threads in (1, 2):
 
 
 def test_result_does_not_depend_on_the_number_of_threads():
-    """Bitwise, quadrature and importance sampling; in a process of its own, as this one may have a single thread."""
+    """Bitwise, quadrature and importance sampling; in a separate process, as this one may have a single thread."""
     environment = {**os.environ, "NUMBA_NUM_THREADS": "2"}
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
@@ -155,7 +155,7 @@ def test_impossible_input_is_refused(wrong):
 
 
 def test_small_effective_samples_are_flagged():
-    """Three layers of which the first is hardly known and the others nearly are: few nodes meet the output."""
+    """Three layers; the first is hardly known and the others nearly are: few nodes meet the output."""
     link, V = DeepAttention(1.0, 1.0, 3), np.diag([1.0, 0.5, 1e-4])
     u, omega, _ = typical_of(link, V, 60, 108)
     few, many = (channel_of(link, resolution).posterior(u, omega, V) for resolution in (0.25, 8.0))

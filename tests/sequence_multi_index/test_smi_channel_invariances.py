@@ -110,7 +110,7 @@ def test_second_layer_is_linear(channel, factor):
     assert_same(moments_of(*channel), (log_z + 2.0 * np.log(factor), mean, covariance), channel[-1])
 
 
-# Importance sampling keeps the symmetries on its own nodes, of which the set is closed under the signs of the rows: to rounding.
+# Importance sampling keeps the symmetries on its nodes, a set closed under the signs of the rows: to rounding.
 DEEP = DeepAttention(0.7, 1.3, 3)
 ROUNDING = 1e-10
 # Variances above and below the limit 0.8 under which the nodes of a row move with omega.
@@ -174,7 +174,7 @@ def test_last_of_three_layers_is_linear(V):
 
 @pytest.mark.parametrize("unknown", [[0], [1], [2], [0, 2], [0, 1, 2]])
 def test_layers_of_unknown_sign_have_mean_zero(unknown):
-    """In each estimate, whatever is known of the other layers."""
+    """In each estimate, for any knowledge of the other layers."""
     V = np.diag([0.3, 0.5, 0.4])
     V[unknown, unknown] = 1.0
     u, omega, _ = draw_channels(DEEP, V, 10, seed=222)

@@ -68,7 +68,7 @@ def assert_within(estimate, influence, exact, limit):
 @pytest.mark.parametrize(("skip", "beta"), [(0.0, 1.0), (0.1, 1.0), (1.0, 1.0), (4.0, 2.0)])
 def test_moments_and_log_z_agree_with_adaptive_cubature(skip, beta):
     """An adaptive rule that knows nothing of the integrand, to 1e-8; the channel promises 4e-6 (1e-3 at c = 0) at
-    resolution 1 and is asked for resolution 2 here, where 1e-6 (prior deviations) holds for all of them."""
+    resolution 1; the test takes resolution 2, where 1e-6 (prior deviations) holds for all of them."""
     model = DeepAttention(skip, beta)
     V = np.array([[0.5, 0.2], [0.2, 0.4]])
     u, omega, _ = draw_channels(model, V, 2, seed=23)

@@ -74,7 +74,7 @@ def test_gamp_reaches_the_minimum_of_lbfgs():
 
 
 # L-BFGS at D = 1000, 8 data sets, by an independent program: means and standard errors of q, m, e at alpha = 2 and 1, and the
-# values of state evolution. Ours, 4 data sets of D = 500: three of its own standard errors and one per cent of finite size.
+# values of state evolution. Ours, 4 data sets of D = 500: three standard errors and one per cent of finite size.
 MINIMA = {2.0: (0.64263, 0.79360, 0.039202), 1.0: (0.42467, 0.60296, 0.029485)}
 
 

@@ -84,7 +84,7 @@ def test_a_file_and_a_vocabulary_of_word_pieces(tmp_path):
 
 @pytest.fixture
 def written(tmp_path):
-    """Write the public experiment, with edits, into a project of its own, and load it."""
+    """Write the public experiment, with edits, into a separate project, and load it."""
     family = REPOSITORY / "config" / "sequence_multi_index"
     home = tmp_path / "config" / "sequence_multi_index" / "experiments"
     home.mkdir(parents=True)

@@ -116,7 +116,7 @@ def test_one_layer_has_the_same_posterior_by_its_sequence_as_by_its_attention():
 
 
 def test_the_limit_of_many_layers_has_the_posterior_of_one_layer():
-    # The average transfer is invertible: y gives h up to its sign, whatever kappa is.
+    # The average transfer is invertible: y gives h up to its sign, for any kappa.
     assert_same_posterior(LargeDepth(ratio=1.5), DeepAttention(depth=1))
 
 

@@ -20,7 +20,7 @@ def staircase_cube(direction, threshold, error):
 
 
 def test_error_of_a_threshold_is_at_least_that_of_its_nodes():
-    """Two replicas that agree by chance; the second step has no error of its own, and a spread of 0.1."""
+    """Two replicas that agree by chance; the second step has no stated error, and a spread of 0.1."""
     own = [[0.03, np.nan], [0.04, np.nan]]
     cube = staircase_cube([[[0, 1], [1, 0]]] * 2, [[0.2, 0.7], [0.2, 0.9]], own)
     assert threshold_of_layer(cube, 2) == pytest.approx((0.2, 0.025))

@@ -37,7 +37,7 @@ def test_a_parity_of_three_has_no_threshold(capsys):
 
 
 def test_a_parity_of_two_is_one_step_of_two_directions(capsys):
-    """Exact: pi^2 / 4; four times an error of which the probability is below 1e-3 (test_weak_recovery_errors)."""
+    """Exact: pi^2 / 4; four times an error that random nodes exceed with probability below 1e-3 (test_weak_recovery_errors)."""
     assert main(["thresholds", "--link", "sign_product", "--nodes", "32", "--resolution", "0.5"]) == 0
     printed = capsys.readouterr().out
     alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learnt: row 1 and row 2\n", printed).groups())

@@ -107,7 +107,7 @@ def test_gradient_is_the_finite_difference(parameters):
 
 
 def test_first_step_is_that_of_adamw(parameters):
-    """With bias correction the first step is -rate (g / (|g| + 1e-8) + decay W), whatever the size of g."""
+    """With bias correction the first step is -rate (g / (|g| + 1e-8) + decay W), for any size of g."""
     order = np.arange(3)[None, None]
     path = classifier.train(parameters, (TOKENS, LABELS), (TOKENS[:1], LABELS[:1]), order, 0.1, 0.3, SKIP)
     gradient = np.asarray(gradient_of_loss(parameters, TOKENS, LABELS, SKIP).attention, float)

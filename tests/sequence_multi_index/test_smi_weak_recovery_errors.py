@@ -56,7 +56,7 @@ def test_the_error_of_a_threshold_covers_its_distance_from_the_exact_one(name):
 
 
 def test_a_parity_of_three_has_no_threshold():
-    """E[h h^T | y] = I and E[h | y] = 0: F vanishes. Deterministic on these nodes; noise above four of its own norms has a
+    """E[h h^T | y] = I and E[h | y] = 0: F vanishes. Deterministic on these nodes; noise above four times its norm has a
     probability below 0.005 per replica."""
     for found in found_of(SignProduct(3), 256, 0.5, replicas=16):
         assert found.alpha == np.inf

@@ -210,7 +210,7 @@ def test_sampled_channels_respond_to_a_small_overlap(layer):
 
 
 class TwoSquares(Link):
-    """y = (h_1^2, h_2^2) of one token, each with Gaussian noise of its own variance."""
+    """y = (h_1^2, h_2^2) of one token, each with Gaussian noise of a different variance."""
 
     rows, tokens, noise_dimension, sign_symmetry = 2, 1, 2, "rows"
 

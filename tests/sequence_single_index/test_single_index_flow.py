@@ -81,7 +81,7 @@ def test_escape_time_of_a_linear_flow():
 def test_runs_escape_when_the_flow_does(order, d, rate):
     """Mean escape time of SGD over that of the flow, false alarm 1e-4.
 
-    Fluctuations of the early phase, of the size of the start itself, bias it: a factor within 0.5 and 2 is asked for.
+    Fluctuations of the early phase, of the size of the start itself, bias it: the factor must lie within 0.5 and 2.
     """
     expected = d * flow.escape_time(lambda m: flow.hermite_drift(m, order, rate, 2), d**-0.5, 0.5)
     schedule = Schedule(int(50 * expected), threshold=0.5)

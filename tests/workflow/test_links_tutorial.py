@@ -1,4 +1,4 @@
-"""The tutorial of docs/links.md runs as it is written."""
+"""The tutorial of docs/links.md runs exactly as written."""
 
 import re
 import shlex

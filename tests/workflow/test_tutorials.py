@@ -149,7 +149,7 @@ def test_questions_in_one_line(tmp_path, monkeypatch, capsys):
 def test_the_library_without_the_workflow(capsys):
     found = {}
     execute("library.md", found)
-    # One layer: 1/6. Five standard errors of eight estimates: a false alarm in 1.6e-3 of the seeds, of which one is used.
+    # One layer: 1/6. Five standard errors of eight estimates: a false alarm in 1.6e-3 of the seeds; the test uses one.
     estimates = np.array(found["estimates"])
     assert abs(estimates.mean() - 1 / 6) < 5 * estimates.std(ddof=1) / np.sqrt(len(estimates))
     overlap = float(found["point"].value[0, 0])

@@ -137,7 +137,7 @@ def test_more_replicas_and_more_grid_values_compute_what_is_missing(finished):
 
 
 def test_a_variant_stands_beside_the_original(finished):
-    """`set` changes a model in a results folder of its own; with the same value it is the original."""
+    """`set` changes a model in a separate results folder; with the same value it is the original."""
     finished.write("config/toy/models.yaml", "steep: {gain: 2.0}\n")
     finished.edit(SPEC, "model: {gain: 2.0}", "model: steep")
     assert finished.planned() == []

@@ -7,6 +7,8 @@ try:
 except SpecError as error:
     sys.exit(f"{error}")
 
+# The audit of a run waits for the cubes that the run makes, and reads the others where they exist.
+_MADE = {path for family in PROJECT.experiments for path in PROJECT.targets(family)}
 READINGS = sorted({module for entry in PUBLISHED for module in reading_modules(entry.family)})
 AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
 
@@ -15,6 +17,7 @@ rule audit:
     input:
         sorted(
             {PROJECT.experiments[entry.family][name].cube_path(RESULTS) for entry in PUBLISHED for name in entry.cubes}
+            & _MADE
         ),
     output:
         AUDIT,

@@ -23,6 +23,7 @@ Everywhere `ratio` is rho, one number, `noise` is D, and `eigenvalues` are lambd
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -89,6 +90,17 @@ def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray]:
     noise = np.asarray(noise, dtype=float)
     if not (0 < ratio < np.inf) or not np.all((noise > 0) & (noise < np.inf)):
         raise ValueError(f"need rho > 0 and D > 0, both finite, got rho = {ratio} and D = {noise}")
+    low, high = _panels(ratio, noise) if noise.ndim else _panels_of_one(ratio, float(noise))
+    return low.copy(), high.copy()
+
+
+# `shrink` and `mmse` of one iteration of message passing need the same ends.
+@lru_cache(maxsize=8)
+def _panels_of_one(ratio, noise):
+    return _panels(ratio, np.asarray(noise))
+
+
+def _panels(ratio, noise):
     root = np.sqrt(ratio)
     ones = np.ones_like(noise)
     # The largest eigenvalue, g < sqrt(rho): s + t = sqrt(rho). The smallest, g < 0: t - s = sqrt(rho).

@@ -165,7 +165,7 @@ def averages(weights, truth, sizes) -> Averages:
 
     With e_k = S_k - S and C_kl = tr(e_k e_l) / d, the error of the mean over a set of m starts is the mean of C_kl over its
     pairs, and over all such sets it is P + (D - P) / m, D and P the means of C_kl over k = l and over k != l: exactly linear in
-    1/m. P is the extrapolation (m average_m - average_1) / (m - 1), whatever m.
+    1/m. P is the extrapolation (m average_m - average_1) / (m - 1), the same for all m.
 
     Parameters
     ----------

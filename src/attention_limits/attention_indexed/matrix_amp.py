@@ -6,8 +6,8 @@ Per iteration, with h of `model.scores`, the gradient G of a channel and the den
     R = S_hat + 2 / (d q_hat) sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d),
     S_hat = denoised R at noise D,    V = mmse(D),    V' = D `response`,
 
-from S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are two
-products of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache. No array has the size n d^2.
+from S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are in
+single precision (`sample_sums`). No array has the size n d^2.
 
 2 V' G_prev is the Onsager term. V' is the mean derivative of the denoiser on the eigenvalues of R. Its limit is V, but R has
 corrections of relative order d / n. With V in place of V' errors are too large, and predicted errors even more: .45 and .51 to
@@ -26,12 +26,11 @@ import numpy as np
 
 from attention_limits.attention_indexed.channel import Posterior
 from attention_limits.attention_indexed.denoiser import response
-from attention_limits.attention_indexed.model import Sizes, draw_sequences, scores
+from attention_limits.attention_indexed.model import Sizes, draw_sequences
 from attention_limits.attention_indexed.priors import Prior, Wishart, as_prior
+from attention_limits.attention_indexed.sample_sums import all_scores, backward
 from attention_limits.attention_indexed.schedule import Schedule
 
-# Tokens in one piece of the sums over samples.
-_ROWS = 2048
 # A predicted error below this is exact recovery.
 RECOVERED = 1e-8
 # Smallest mean eigenvalue of the prior whose trace gives the scale of S.
@@ -47,7 +46,7 @@ class Dataset:
     Attributes
     ----------
     sequences : array (n, T, d)
-        X, standard normal.
+        X, standard normal, in single precision.
     teacher : array (d, d)
         S.
     observed : array (n, ...)
@@ -72,7 +71,7 @@ def draw_dataset(channel: Posterior, size: Sizes, generator, prior: Prior | None
     _require_posterior(channel)
     prior = Wishart(size.rank / size.dimension) if prior is None else prior
     teacher = prior.draw(size, generator)
-    sequences = draw_sequences(size.count, channel.tokens, size.dimension, generator)
+    sequences = draw_sequences(size.count, channel.tokens, size.dimension, generator, np.float32)
     observed = channel.observe(all_scores(sequences, teacher), generator)
     return Dataset(sequences, teacher, observed, prior)
 
@@ -80,26 +79,6 @@ def draw_dataset(channel: Posterior, size: Sizes, generator, prior: Prior | None
 def _require_posterior(channel):
     if not hasattr(channel, "gradient"):
         raise ValueError(f"{channel}: message passing needs a channel with a posterior mean")
-
-
-def all_scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """`model.scores` (n, T, T) of all sequences X (n, T, d) and symmetric `matrix` (d, d), without an array of the size of X."""
-    tokens = sequences.shape[1]
-    result = np.empty((len(sequences), tokens, tokens))
-    for part in _pieces(sequences):
-        result[part] = scores(sequences[part], matrix)
-    return result
-
-
-def backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, T, d) and symmetric G (n, T, T)."""
-    dimension = sequences.shape[2]
-    total = np.zeros((dimension, dimension))
-    for part in _pieces(sequences):
-        x = sequences[part]
-        total += x.reshape(-1, dimension).T @ (G[part] @ x).reshape(-1, dimension)
-    total[np.diag_indices(dimension)] -= np.einsum("naa->", G)
-    return (total + total.T) / (2.0 * math.sqrt(dimension))
 
 
 def refine(sequences, estimate, G, q_hat: float, prior: Prior | float) -> tuple[np.ndarray, float, float]:
@@ -124,11 +103,6 @@ def refine(sequences, estimate, G, q_hat: float, prior: Prior | float) -> tuple[
     xi, slope = prior.shrink(eigenvalues, 1.0 / q_hat)
     predicted = float(prior.mmse(1.0 / q_hat))
     return (vectors * xi) @ vectors.T, predicted, response(eigenvalues, xi, slope) / q_hat
-
-
-def _pieces(sequences):
-    size = max(1, _ROWS // sequences.shape[1])
-    return (slice(first, first + size) for first in range(0, len(sequences), size))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ MOST_SAMPLED = 6
 # Memory of a process beside its data: the interpreter with its libraries.
 BASE_MEGABYTES = 300
 # Numbers that algorithms hold at once: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.
-COPIES, SCORES, MATRICES = 3, 8, 10
+# Message passing has X alone, in single precision, and pieces of products.
+COPIES, AMP_COPIES, SCORES, MATRICES = 3, 0.75, 8, 10
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,16 @@ def samples(alpha: float, dimension: int) -> int:
 
 
 def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0) -> int:
-    """Memory of an algorithm in megabytes: 300, and 8 bytes for each of 3 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
+    """Memory of message passing in megabytes: 300, and 8 bytes for each of .75 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
 
-    `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has separate matrices.
-    Each of `starts` runs of gradient descent adds 2 d^2 and 4 r d numbers: its error, its weights and the averages of Adam.
+    `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has separate matrices. Gradient descent
+    from a number of `starts` holds 3 n T d instead of .75 n T d numbers, and 2 d^2 and 4 r d more for each start: its error, its
+    weights and the averages of Adam.
     """
     d = layers * size.dimension
-    numbers = COPIES * size.count * tokens * d + SCORES * size.count * tokens**2 + MATRICES * d**2
+    numbers = (
+        (COPIES if starts else AMP_COPIES) * size.count * tokens * d + SCORES * size.count * tokens**2 + MATRICES * d**2
+    )
     numbers += 2 * size.rank * d + starts * (2 * d**2 + 4 * size.rank * d)
     return BASE_MEGABYTES + math.ceil(8e-6 * numbers)
 
@@ -98,7 +102,7 @@ def attention_matrix(weights: np.ndarray) -> np.ndarray:
     return weights @ np.swapaxes(weights, -1, -2) / math.sqrt(rank * dimension)
 
 
-def draw_sequences(count: int, tokens: int, dimension: int, generator) -> np.ndarray:
+def draw_sequences(count: int, tokens: int, dimension: int, generator, precision=float) -> np.ndarray:
     """Sequences X (n, T, d), standard normal.
 
     Parameters
@@ -106,6 +110,8 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator) -> np.nda
     count, tokens, dimension : int
         n, T and d.
     generator : numpy.random.Generator
+    precision : dtype
+        The numbers are drawn in double precision and rounded to this one.
 
     Raises
     ------
@@ -114,7 +120,11 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator) -> np.nda
     """
     if count < 1 or tokens < 2 or dimension < 1:
         raise ValueError(f"need n >= 1, T >= 2 and d >= 1, got {count}, {tokens} and {dimension}")
-    return generator.standard_normal((count, tokens, dimension))
+    sequences = np.empty((count, tokens, dimension), dtype=precision)
+    # One after the other: the numbers in double precision take no memory.
+    for sequence in sequences:
+        sequence[:] = generator.standard_normal((tokens, dimension))
+    return sequences
 
 
 def scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ class TwoLayers:
     Attributes
     ----------
     skip : float
-        c >= 1, for which the mixing matrix is invertible whatever the tokens.
+        c >= 1, for which the mixing matrix of all tokens is invertible.
     beta : float
         Inverse temperature, > 0.
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.matrix_amp import RECOVERED, all_scores, refine
+from attention_limits.attention_indexed.matrix_amp import RECOVERED, refine
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
+from attention_limits.attention_indexed.sample_sums import all_scores
 from attention_limits.attention_indexed.schedule import Schedule
 from attention_limits.attention_indexed.two_layers import TwoLayers, contrasts, slopes
 
@@ -46,7 +47,7 @@ def draw_dataset(model: TwoLayers, size: Sizes, generator) -> Dataset:
     Raises ValueError if a size is below one.
     """
     teachers = np.stack([draw_weights(size.dimension, size.rank, generator)[1] for _ in range(2)])
-    sequences = draw_sequences(size.count, 2, size.dimension, generator)
+    sequences = draw_sequences(size.count, 2, size.dimension, generator, np.float32)
     log_y = model.log_output(*(all_scores(sequences, traceless(S)) for S in teachers))
     return Dataset(sequences, teachers, model.observe(log_y), size.rank / size.dimension)
 

@@ -13,8 +13,11 @@ from numba import types
 from numba.extending import intrinsic, models, overload, register_model
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.memory import CACHE_LINE
 
 WIDTH = 16
+# Neighbouring entries that `take` and `add` move at once.
+GROUP = 4
 _FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
 _INTEGERS = ir.VectorType(ir.IntType(32), WIDTH)
 # Products and sums may be fused.
@@ -105,6 +108,90 @@ def store(typingctx, array, row, lanes):
     return types.void(array, types.intp, LANES), generate
 
 
+def _transposed(builder, x):
+    """Entry k of y[q] is entry 4 (k // 4) + q of x[k % 4]; applied twice, it gives x. Both are lists of four vectors."""
+
+    def mixed(first, second, places):
+        # Places of four entries of a register: 0 to 3 are of the first vector, 4 to 7 of the second.
+        mask = [
+            GROUP * (k // GROUP) + places[k % GROUP] % GROUP + WIDTH * (places[k % GROUP] // GROUP)
+            for k in range(WIDTH)
+        ]
+        return builder.shuffle_vector(first, second, ir.Constant(_INTEGERS, mask))
+
+    lower, upper = (0, 4, 1, 5), (2, 6, 3, 7)
+    left, right = (0, 1, 4, 5), (2, 3, 6, 7)
+    pairs = [[mixed(x[q], x[q + 1], places) for places in (lower, upper)] for q in (0, 2)]
+    return [mixed(pairs[0][half], pairs[1][half], places) for half in (0, 1) for places in (left, right)]
+
+
+def _entries(context, builder, array_type, array, starts_type, starts, line, column, kind):
+    """Pointers to the GROUP entries of a flat array from starts[line, k] + column on, for every k."""
+    data = context.make_array(array_type)(context, builder, array).data
+    places = context.make_array(starts_type)(context, builder, starts).data
+    first = builder.mul(line, line.type(WIDTH))
+    for k in range(WIDTH):
+        place = builder.load(builder.gep(places, [builder.add(first, line.type(k))]))
+        where = builder.gep(data, [builder.add(place, column)])
+        yield builder.bitcast(where, ir.VectorType(kind, GROUP).as_pointer())
+
+
+@intrinsic
+def take(typingctx, table, starts, line, column, out, row, step):
+    """out[row + q step, k] = table[starts[line, k] + column + q] for q < GROUP; not checked.
+
+    table is flat and float32, starts (n, WIDTH) is int64, out (n, WIDTH) is float32; all are contiguous.
+    """
+
+    def generate(context, builder, signature, arguments):
+        table, starts, line, column, out, row, step = arguments
+        kinds = signature.args
+        found = [
+            builder.load(pointer, align=4)
+            for pointer in _entries(context, builder, kinds[0], table, kinds[1], starts, line, column, ir.FloatType())
+        ]
+
+        def joined(parts):
+            if len(parts) == 1:
+                return parts[0]
+            first, second = joined(parts[: len(parts) // 2]), joined(parts[len(parts) // 2 :])
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), GROUP * len(parts)), list(range(GROUP * len(parts))))
+            return builder.shuffle_vector(first, second, mask)
+
+        for value in _transposed(builder, [joined(found[q::GROUP]) for q in range(GROUP)]):
+            builder.store(value, _pointer(context, builder, kinds[4], out, row), align=4)
+            row = builder.add(row, step)
+        return context.get_dummy_value()
+
+    return types.void(table, starts, types.intp, types.intp, out, types.intp, types.intp), generate
+
+
+@intrinsic
+def add(typingctx, x, row, step, table, starts, line, column):
+    """Add x[row + q step, k] to table[starts[line, k] + column + q] for q < GROUP, in the order of k; not checked.
+
+    x (n, WIDTH) is float32, table is flat and float64, starts (n, WIDTH) is int64; all are contiguous.
+    """
+
+    def generate(context, builder, signature, arguments):
+        x, row, step, table, starts, line, column = arguments
+        kinds = signature.args
+        rows = []
+        for _ in range(GROUP):
+            rows.append(builder.load(_pointer(context, builder, kinds[0], x, row), align=4))
+            row = builder.add(row, step)
+        columns = _transposed(builder, rows)
+        pointers = _entries(context, builder, kinds[3], table, kinds[4], starts, line, column, ir.DoubleType())
+        for k, pointer in enumerate(pointers):
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), GROUP), [GROUP * (k // GROUP) + q for q in range(GROUP)])
+            part = builder.shuffle_vector(columns[k % GROUP], columns[k % GROUP], mask)
+            value = builder.fpext(part, ir.VectorType(ir.DoubleType(), GROUP))
+            builder.store(builder.fadd(builder.load(pointer, align=8), value), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(x, types.intp, types.intp, table, starts, types.intp, types.intp), generate
+
+
 @intrinsic
 def sqrt(typingctx, x):
     """Square root of the lanes x, element by element."""
@@ -137,6 +224,25 @@ def _scaled(typingctx, p, shifted):
         return builder.bitcast(builder.add(bits, builder.shl(exponent, shift)), _FLOATS)
 
     return LANES(LANES, LANES), generate
+
+
+@njit
+def empty(count):
+    """Rows (`count`, WIDTH) of float32, not filled; they begin on a cache line, so that one load reads one line.
+
+    Loads that cross lines take a third more time in products.
+    """
+    space = np.empty((count + 1) * WIDTH, dtype=np.float32)
+    skip = (-space.ctypes.data % CACHE_LINE) // 4
+    return space[skip : skip + count * WIDTH].reshape(count, WIDTH)
+
+
+@njit
+def zeros(count):
+    """As `empty`, filled with zeros."""
+    rows = empty(count)
+    rows[:] = np.float32(0.0)
+    return rows
 
 
 @njit

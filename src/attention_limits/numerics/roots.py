@@ -8,7 +8,7 @@ import numpy as np
 def bisect(function: Callable[[np.ndarray], np.ndarray], low, high, steps: int = 60) -> np.ndarray:
     """Where a function of x > 0, negative at `low`, changes sign on the way to `high`; arrays of one shape.
 
-    Halves log x: to rounding after 60 steps, whatever the order of the root.
+    Halves log x: to rounding after 60 steps, for a root of any order.
     """
     low, high = np.log(low), np.log(high)
     for _ in range(steps):

@@ -27,6 +27,7 @@ class FigureEntry(Section):
         Name | None,
         Field(description="Module in the folder figures of the family, if its name is not that of the figure."),
     ] = None
+    extra: bool = Field(False, description="No figure of the papers: a run with `figures: papers` leaves it out.")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Figure:
     module: str
     cubes: dict[str, Experiment]
     caption: Path
+    extra: bool
 
     def paths(self, results: str) -> list[str]:
         """The two files, PDF and PNG, below the folder `results` of the scale."""
@@ -74,7 +76,7 @@ def load_figures(
         if not caption.is_file():
             found.append(f"{source}: {name}: no caption {caption}")
         if len(cubes) == len(entry.cubes):
-            figure = Figure(f"{prefix}_{name}", family, entry.title, module, cubes, caption)
+            figure = Figure(f"{prefix}_{name}", family, entry.title, module, cubes, caption, entry.extra)
             figures[figure.name] = figure
     return figures, found
 

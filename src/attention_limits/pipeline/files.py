@@ -13,7 +13,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; move it to `path` when the block ends well.
 
     The file and its folder are synced to disk before and after the move, so a crash leaves either the old
-    file or the new one. When the block raises, the temporary file is removed and `path` is as it was.
+    file or the new one. When the block raises, the temporary file is removed and `path` does not change.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -40,6 +40,12 @@ class Run(Section):
     families: Literal["all"] | Annotated[list[Name], Field(min_length=1)] = Field(
         "all", description="Families to compute: all, or a list of folders of config/."
     )
+    figures: Literal["papers", "all"] = Field(
+        "all",
+        description=(
+            "Figures to make: all, or papers: without those that figures.yaml calls extra, and without the cubes of these alone."
+        ),
+    )
     set: Annotated[
         dict[Name, dict[Name, dict]],
         BeforeValidator(typed),
@@ -70,10 +76,14 @@ class Project:
         return [item for group in self.experiments.values() for item in group.values()]
 
     def targets(self, family: str) -> list[str]:
-        """The files of all cubes and figures of a family."""
-        cubes = [item.cube_path(self.run.folder) for item in self.experiments[family].values()]
+        """The files of the cubes and figures of a family that the run makes; see `Run.figures`."""
         figures = [figure for figure in self.figures.values() if figure.family == family]
-        return cubes + [path for figure in figures for path in figure.paths(self.run.folder)]
+        made = [figure for figure in figures if self.run.figures == "all" or not figure.extra]
+        drawn = {name for figure in figures for name in figure.cubes}
+        needed = {name for figure in made for name in figure.cubes}
+        cubes = [item for name, item in self.experiments[family].items() if name in needed or name not in drawn]
+        folder = self.run.folder
+        return [item.cube_path(folder) for item in cubes] + [path for item in made for path in item.paths(folder)]
 
     def notes(self) -> list[str]:
         """One line for each experiment that is left out: the missing file, and where to put it."""

@@ -43,8 +43,10 @@ def _collect(row, places, weights):
     flat[:] = np.float32(0.0)
     for j in range(len(row)):
         coupling, place = row[j], places[j]
-        for k in range(WIDTH):
-            flat[np.uint32(place[k])] += coupling
+        # Maps of contacts have few couplings.
+        if coupling != 0.0:
+            for k in range(WIDTH):
+                flat[np.uint32(place[k])] += coupling
 
 
 @njit

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from attention_limits.potts_mlm import pair_kernels
+from attention_limits.numerics.memory import aligned
+from attention_limits.potts_mlm import pair_kernels, single_kernels
 from attention_limits.potts_mlm.descent import MEMORY, START, Descent, descend
 from attention_limits.potts_mlm.pair_model import Ridge, Shape, composed, penalty, pull_back
 
@@ -123,10 +124,11 @@ def objective(
     gradient = np.empty_like(parameters)
     d_fields, *d_rest = shape.split(gradient)
     padded = pair_kernels.padded(couplings)
-    d_padded = np.empty_like(padded)
+    d_padded = aligned(padded.shape, padded.dtype)
+    kernel = single_kernels.pairwise if single else pair_kernels.loss_and_gradient
 
     def of_site(i):
-        return pair_kernels.loss_and_gradient(i, padded[i], fields[i], sequences, weights, d_padded[i], d_fields[i])
+        return kernel(i, padded[i], fields[i], sequences, weights, d_padded[i], d_fields[i])
 
     scale = 1.0 / (float(weights.sum()) * shape.sites)
     loss = scale * sum(_over_sites(of_site, shape.sites))
@@ -159,13 +161,12 @@ def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, to
     scale = 1.0 / (weights.sum() * sites)
 
     def of_site(i):
-        def function(flat, precision=float):
-            own = flat.astype(precision)
-            h, J = own[:colors], own[colors:].reshape(sites, colors, colors)
-            gradient, d_padded = np.empty_like(own), pair_kernels.padded(J)
-            loss = pair_kernels.loss_and_gradient(
-                i, d_padded.copy(), h, sequences, weights, d_padded, gradient[:colors]
-            )
+        def function(flat, single=False):
+            own = flat.astype(np.float32 if single else float)
+            h, padded = own[:colors], pair_kernels.padded(own[colors:].reshape(sites, colors, colors))
+            gradient, d_padded = np.empty_like(own), aligned(padded.shape, padded.dtype)
+            kernel = single_kernels.pairwise if single else pair_kernels.loss_and_gradient
+            loss = kernel(i, padded, h, sequences, weights, d_padded, gradient[:colors])
             gradient[colors:] = d_padded[..., :colors].ravel()
             h, J = flat[:colors], flat[colors:]
             penalties = np.concatenate([ridge.fields * h, ridge.couplings * J])
@@ -173,7 +174,7 @@ def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, to
 
         first = np.concatenate([part[i].ravel() for part in shape.split(start)])
         return descend(
-            function, first, max_iterations, tolerance, SITE_PAIRS, single=lambda flat: function(flat, np.float32)
+            function, first, max_iterations, tolerance, SITE_PAIRS, single=lambda flat: function(flat, single=True)
         )
 
     found = _over_sites(of_site, sites)

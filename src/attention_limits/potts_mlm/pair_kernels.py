@@ -8,18 +8,22 @@ of M (L C)^2 multiplications each. Nearly all of them are by zero, so the kernel
 
 import numpy as np
 
+from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp
+from attention_limits.numerics.memory import aligned
 from attention_limits.potts_mlm.factored_kernels import FAST, residual
 
-# The innermost loops run over rows of this length or a multiple: a row is then a whole number of vector registers.
-WIDTH = 8
+# Columns of a row of couplings are a multiple of this, by the bytes of a number: the innermost loops then run over whole vector
+# registers. `single_kernels.pairwise` handles two at once.
+COLUMNS = {8: 8, 4: 2 * lanes.WIDTH}
 
 
 def padded(couplings) -> np.ndarray:
-    """A copy of couplings (..., C, C) whose last axis is filled with zeros up to a multiple of WIDTH, P: array (..., C, P)."""
-    colors = couplings.shape[-1]
-    copy = np.zeros((*couplings.shape[:-1], -(-colors // WIDTH) * WIDTH), dtype=couplings.dtype)
+    """A copy of couplings (..., C, C) whose last axis is filled with zeros up to a multiple of COLUMNS, P: array (..., C, P)."""
+    *others, colors = couplings.shape
+    columns = COLUMNS[couplings.itemsize]
+    copy = aligned((*others, -(-colors // columns) * columns), couplings.dtype)
     copy[..., :colors] = couplings
     return copy
 
@@ -42,7 +46,7 @@ def loss_and_gradient(site, couplings, fields, sequences, weights, d_couplings, 
     site : int
         i.
     couplings : (L, C, P)
-        In double or single precision, as `fields` and `d_couplings`. J_ij(a, b) at [j, b, a], padded; zero at j = i.
+        J_ij(a, b) at [j, b, a], padded; zero at j = i.
     fields : (C,)
     sequences : int8 (M, L)
     weights : (M,)
@@ -51,7 +55,7 @@ def loss_and_gradient(site, couplings, fields, sequences, weights, d_couplings, 
     """
     count, sites = sequences.shape
     colors = len(fields)
-    logits = np.zeros(couplings.shape[2], dtype=couplings.dtype)
+    logits = np.zeros(couplings.shape[2])
     d_couplings[:] = 0.0
     d_fields[:] = 0.0
     total = 0.0

@@ -11,8 +11,12 @@ from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import log
 from attention_limits.numerics.lane_products import product
-from attention_limits.numerics.lanes import WIDTH, full, load, store
+from attention_limits.numerics.lanes import GROUP, WIDTH, full, load, store
 from attention_limits.potts_mlm import encoder_kernels as blocks
+from attention_limits.potts_mlm.factored_kernels import FAST, residual
+
+# Rows behind the last one that `lanes.take` may write and `lanes.add` may read.
+SPARE = GROUP - 1
 
 
 @njit
@@ -27,13 +31,20 @@ def _tokens(sequences, start, tokens):
 
 
 @njit
-def _gather(values, tokens, gathered):
-    """gathered[j C + a, k] = values[s_kj, a]."""
-    colors = values.shape[1]
-    for j in range(len(tokens)):
-        for a in range(colors):
-            for k in range(WIDTH):
-                gathered[j * colors + a, k] = values[tokens[j, k], a]
+def _padded(table, length):
+    """The rows of `table` in single precision, filled up with zeros to a `length`, one after the other."""
+    rows, columns = table.shape
+    out = np.zeros((rows, length), dtype=np.float32)
+    out[:, :columns] = table
+    return out.reshape(-1)
+
+
+@njit
+def _gather(values, starts, colors, gathered):
+    """gathered[j C + a, k] = V[s_kj, a]; values is the flat V, its row s_kj begins at starts[j, k]. Writes SPARE rows more."""
+    for j in range(len(starts)):
+        for a in range(0, colors, GROUP):
+            lanes.take(values, starts, j, a, gathered, j * colors + a, 1)
 
 
 @njit
@@ -74,13 +85,11 @@ def _residuals(logits, tokens, colors, used, totals, own):
 
 
 @njit
-def _scatter(received, tokens, colors, d_values):
-    """d_values[s_kj, a] += received[j C + a, k]."""
-    for j in range(len(tokens)):
-        for k in range(WIDTH):
-            row = tokens[j, k]
-            for a in range(colors):
-                d_values[row, a] += received[j * colors + a, k]
+def _scatter(received, starts, colors, d_values):
+    """Add received[j C + a, k] to the flat gradient in V, as `_gather` reads V."""
+    for j in range(len(starts)):
+        for a in range(0, colors, GROUP):
+            lanes.add(received, j * colors + a, 1, d_values, starts, j, a)
 
 
 @njit
@@ -91,25 +100,26 @@ def factored(attention, values, sequences, d_attention, d_values):
     """
     count, sites = sequences.shape
     colors = values.shape[1]
-    single = values.astype(np.float32)
-    looks = np.empty((sites * sites, WIDTH), dtype=np.float32)
+    length = -(-colors // GROUP) * GROUP
+    single, sums = _padded(values, length), np.zeros(colors * length)
+    looks = lanes.empty(sites * sites)
     for i in range(sites):
         for j in range(sites):
             looks[i * sites + j] = attention[i, j]
     tokens = np.empty((sites, WIDTH), dtype=np.int64)
-    gathered, logits, received = np.empty((3, sites * colors, WIDTH), dtype=np.float32)
-    change = np.zeros((sites * sites, WIDTH), dtype=np.float32)
-    totals, own = np.empty((2, sites, WIDTH), dtype=np.float32)
-    d_values[:] = 0.0
+    gathered, logits, received = lanes.zeros(3 * (sites * colors + SPARE)).reshape(3, -1, WIDTH)
+    change = lanes.zeros(sites * sites)
+    totals, own = lanes.empty(2 * sites).reshape(2, sites, WIDTH)
     total = 0.0
     for start in range(0, count, WIDTH):
         used = _tokens(sequences, start, tokens)
-        _gather(single, tokens, gathered)
+        starts = tokens * length
+        _gather(single, starts, colors, gathered)
         product(looks, sites, 1, gathered, colors, 1, sites, logits, 0, sites, colors, False)
         total += _residuals(logits, tokens, colors, used, totals, own)
         product(logits, colors, 1, gathered, 1, colors, colors, change, 0, sites, sites, True)
         product(looks, 1, sites, logits, colors, 1, sites, received, 0, sites, colors, False)
-        _scatter(received, tokens, colors, d_values)
+        _scatter(received, starts, colors, sums)
     scale = 1.0 / (count * sites)
     for i in range(sites):
         for j in range(sites):
@@ -117,7 +127,7 @@ def factored(attention, values, sequences, d_attention, d_values):
             if i != j:
                 for k in range(WIDTH):
                     d_attention[i, j] += scale * change[i * sites + j, k]
-    d_values *= scale
+    d_values[:] = scale * sums.reshape(colors, length)[:, :colors]
     return total * scale
 
 
@@ -129,26 +139,31 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
     """
     count, sites = sequences.shape
     colors, directions = values.shape[1], scores.shape[1]
-    single = values.astype(np.float32)
+    length, places = -(-colors // GROUP) * GROUP, -(-sites // GROUP) * GROUP
+    single, sums = _padded(values, length), np.zeros(colors * length)
     # The parts of a score that depend on the place and on the colour: (1 - a) q_i[j] and a q_i[s_j].
     queries = mixing * scores[-1] + (1.0 - mixing) * scores[:sites]
-    of_place, of_color = ((1.0 - mixing) * queries).astype(np.float32), (mixing * queries).astype(np.float32)
-    d_color = np.zeros((sites, directions))
+    of_place, of_color = ((1.0 - mixing) * queries).astype(np.float32), _padded((mixing * queries).T, places)
+    d_color = np.zeros(directions * places)
     tokens = np.empty((sites, WIDTH), dtype=np.int64)
-    gathered, logits, received = np.empty((3, sites * colors, WIDTH), dtype=np.float32)
-    looks, change = np.empty((2, sites * sites, WIDTH), dtype=np.float32)
-    d_place = np.zeros((sites * sites, WIDTH), dtype=np.float32)
-    totals, own = np.empty((2, sites, WIDTH), dtype=np.float32)
-    itself = np.zeros((sites, WIDTH), dtype=np.float32)
-    d_scores[:], d_values[:] = 0.0, 0.0
+    gathered, logits, received = lanes.zeros(3 * (sites * colors + SPARE)).reshape(3, -1, WIDTH)
+    looks, change = lanes.zeros(2 * (sites + SPARE) * sites).reshape(2, -1, WIDTH)
+    d_place = lanes.zeros(sites * sites)
+    totals, own = lanes.empty(2 * sites).reshape(2, sites, WIDTH)
+    itself = lanes.zeros(sites)
+    d_scores[:] = 0.0
     total = 0.0
     for start in range(0, count, WIDTH):
         used = _tokens(sequences, start, tokens)
-        _gather(single, tokens, gathered)
+        starts = tokens * length
+        _gather(single, starts, colors, gathered)
+        queried = tokens * places
+        for j in range(sites):
+            for i in range(0, sites, GROUP):
+                lanes.take(of_color, queried, j, i, looks, i * sites + j, sites)
         for i in range(sites):
             for j in range(sites):
-                for k in range(WIDTH):
-                    looks[i * sites + j, k] = of_place[i, j] + of_color[i, tokens[j, k]]
+                store(looks, i * sites + j, full(of_place[i, j]) + load(looks, i * sites + j))
             looks[i * sites + i] = of_place[i, i]
             if softmax:
                 blocks.softmax(looks, i * sites, sites, np.float32(1.0))
@@ -158,7 +173,7 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
         total += _residuals(logits, tokens, colors, used, totals, own)
         product(logits, colors, 1, gathered, 1, colors, colors, change, 0, sites, sites, False)
         product(looks, 1, sites, logits, colors, 1, sites, received, 0, sites, colors, False)
-        _scatter(received, tokens, colors, d_values)
+        _scatter(received, starts, colors, sums)
         for i in range(sites):
             first = i * sites
             store(change, first + i, full(np.float32(0.0)))
@@ -171,18 +186,57 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
             for j in range(sites):
                 if j != i:
                     store(d_place, first + j, load(d_place, first + j) + load(change, first + j))
-                    if mixing > 0.0:
-                        for k in range(WIDTH):
-                            d_color[i, tokens[j, k]] += change[first + j, k]
             if softmax:
                 store(d_place, first + i, load(d_place, first + i) - load(itself, i) * mean)
+        if mixing > 0.0:
+            for j in range(sites):
+                for i in range(0, sites, GROUP):
+                    lanes.add(change, i * sites + j, sites, d_color, queried, j, i)
     scale = 1.0 / (count * sites)
     for i in range(sites):
-        row = mixing * d_color[i]
+        row = mixing * d_color[i::places]
         for j in range(sites):
             for k in range(WIDTH):
                 row[j] += (1.0 - mixing) * d_place[i * sites + j, k]
         d_scores[i] = (1.0 - mixing) * scale * row
         d_scores[-1] += mixing * scale * row
-    d_values *= scale
+    d_values[:] = scale * sums.reshape(colors, length)[:, :colors]
     return total * scale
+
+
+@njit(nogil=True, fastmath=FAST)
+def pairwise(site, couplings, fields, sequences, weights, d_couplings, d_fields):
+    """`pair_kernels.loss_and_gradient` in single precision, of site, couplings, fields, sequences and weights as there.
+
+    Returns the loss; writes the gradient into d_couplings and d_fields.
+    """
+    count, sites = sequences.shape
+    colors, width = len(fields), couplings.shape[2] // WIDTH
+    rows, d_rows = couplings.reshape(-1, WIDTH), d_couplings.reshape(-1, WIDTH)
+    logits = lanes.zeros(width)
+    flat = logits.reshape(-1)
+    d_couplings[:] = np.float32(0.0)
+    d_fields[:] = np.float32(0.0)
+    total = 0.0
+    for m in range(count):
+        flat[:colors] = fields
+        # Two sums share the places of the rows.
+        for c in range(0, width, 2):
+            first, second = load(logits, c), load(logits, c + 1)
+            for j in range(sites):
+                row = (j * colors + sequences[m, j]) * width + c
+                first, second = first + load(rows, row), second + load(rows, row + 1)
+            store(logits, c, first)
+            store(logits, c + 1, second)
+        total += weights[m] * residual(flat[:colors], sequences[m, site])
+        for a in range(colors):
+            flat[a] *= weights[m]
+            d_fields[a] += flat[a]
+        for c in range(0, width, 2):
+            first, second = load(logits, c), load(logits, c + 1)
+            for j in range(sites):
+                row = (j * colors + sequences[m, j]) * width + c
+                store(d_rows, row, load(d_rows, row) + first)
+                store(d_rows, row + 1, load(d_rows, row + 1) + second)
+    d_couplings[site] = np.float32(0.0)
+    return total

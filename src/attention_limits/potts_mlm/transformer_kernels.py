@@ -177,8 +177,9 @@ def losses(theta, sizes, waves, sequences, rows, masked, out, looks):
     rows and masked (n,) are integers; theta, sizes and waves as in `forward`.
     """
     sites, colors, width, hidden, layers = sizes
-    kept = np.empty((layers, SLOTS, sites * max(sites, width, hidden), WIDTH), dtype=np.float32)
-    logits = np.empty((colors, WIDTH), dtype=np.float32)
+    size = sites * max(sites, width, hidden)
+    kept = lanes.empty(layers * SLOTS * size).reshape(layers, SLOTS, size, WIDTH)
+    logits = lanes.empty(colors)
     tokens, own = np.empty((sites, WIDTH), dtype=np.int64), np.empty(WIDTH, dtype=np.int64)
     for start in range(0, len(rows), WIDTH):
         used = _gather(sequences, rows, start, masked, tokens, own)
@@ -210,11 +211,12 @@ def gradient(theta, sizes, waves, sequences, rows, masked, d_theta):
     Its gradient is written into d_theta (parameters,). The others, `theta`, `sizes` and `waves` too, are as in `losses`.
     """
     sites, colors, width, hidden, layers = sizes
-    kept = np.empty((layers, SLOTS, sites * max(sites, width, hidden), WIDTH), dtype=np.float32)
-    slopes = np.empty(kept.shape[1:], dtype=np.float32)
-    logits = np.empty((colors, WIDTH), dtype=np.float32)
+    size = sites * max(sites, width, hidden)
+    kept = lanes.empty(layers * SLOTS * size).reshape(layers, SLOTS, size, WIDTH)
+    slopes = lanes.empty(SLOTS * size).reshape(SLOTS, size, WIDTH)
+    logits = lanes.empty(colors)
     tokens, own = np.empty((sites, WIDTH), dtype=np.int64), np.empty(WIDTH, dtype=np.int64)
-    columns = np.zeros((len(theta), WIDTH), dtype=np.float32)
+    columns = lanes.zeros(len(theta))
     total, share = 0.0, np.float32(1.0 / len(rows))
     for start in range(0, len(rows), WIDTH):
         used = _gather(sequences, rows, start, masked, tokens, own)

@@ -10,8 +10,8 @@ trapezoid            two softmax attention layers reading two tokens: a determin
 rotations            one attention layer of rank two reading two tokens: a quadrature over one angle, exact to rounding;
 finite sum           links whose output leaves finitely many fields (no free rows, no angles): exact;
 importance sampling  everything else, on two independent scramblings of Sobol nodes. Each gives its own estimate, so that products
-                     of two posterior means are free of the squared sampling error. Outputs that few nodes explain get proposals
-                     of their own (`fibre_sampling.adaptive_moments`). More softmax layers reading two tokens have a compiled
+                     of two posterior means are free of the squared sampling error. Outputs that few nodes explain get
+                     separate proposals (`fibre_sampling.adaptive_moments`). More softmax layers of two tokens have a compiled
                      kernel, "importance sampling over two tokens".
 """
 

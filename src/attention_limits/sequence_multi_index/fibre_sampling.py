@@ -107,8 +107,8 @@ def own_proposals(V, omega, mean, second, effective, free) -> Proposals:
     """A Gaussian for each output with the moments of its free rows, widened; of the first `free` rows of n outputs.
 
     `V`, `omega`, and `mean`, `second`, `effective` as `fibre_moments` returned them, best on other nodes. A row that is hardly
-    known does not follow omega here either: it is drawn around zero, whatever its posterior mean, and independently of the other
-    rows, since its correlation with them is of first order in omega too.
+    known does not follow omega: it is drawn around zero, not around its posterior mean, and independently of the other rows. Its
+    correlation with them is of first order in omega too.
     """
     n, _, tokens = omega.shape
     size = free * tokens
@@ -138,7 +138,7 @@ def adaptive_moments(samples: Sequence[Callable], V, omega, free: int, count: in
     V : array (P, P)
     omega : array (n, P, M)
     free : int
-        Rows drawn; without any there is nothing to adapt.
+        Rows drawn. Without any, the nodes stay.
     count : int
         Number of nodes of each set.
 

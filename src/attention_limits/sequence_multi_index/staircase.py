@@ -5,7 +5,7 @@ confined to the learnt subspace U. On this branch the rest stays at zero until a
 is the subspace learnt next, and so on (Troiani et al. 2025, arXiv:2502.00901, for two layers; here any number of steps).
 
 A branch is followed in its level, -log det(I - Q) = log det(I + Q_hat), which grows along it whether alpha does or not: at a
-given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. With a one-dimensional U there is nothing to iterate. Taking
+given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. A one-dimensional U needs no iteration. Taking
 the limit of full overlap instead of following the branch gives other, smaller numbers: the limits do not commute.
 
 For a prior of covariance C = R R^T all subspaces are those of the whitened rows R^-1 W, and the level is log det(I + Q_hat).

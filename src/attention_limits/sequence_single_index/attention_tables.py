@@ -113,7 +113,7 @@ def _expectation(weights, values):
 
 
 def line_constants(nodes=NODES):
-    """Derivatives by e and m on which the phase lines depend, each an expectation of its own (no truncated series).
+    """Derivatives by e and m on which the phase lines depend, each a separate expectation (no truncated series).
 
     Parameters
     ----------

@@ -1,0 +1,50 @@
+"""Sums over the samples of a data set, for message passing: scores of all sequences, and the gradient of the scores in S.
+
+Both are a product of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache, and products of the
+tokens of each sequence. They have the precision of the tokens. In single precision the scores have errors of about 1e-6; message
+passing stops at predicted errors of 1e-8, where the scores still scatter by 1e-4.
+"""
+
+import math
+
+import numpy as np
+
+from attention_limits.attention_indexed.sample_sums_kernels import mix_tokens, token_products
+
+# Tokens in one piece.
+_ROWS = 2048
+
+
+def all_scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """`model.scores` (n, T, T) of all sequences X (n, T, d) and symmetric `matrix` (d, d), without an array of the size of X."""
+    _, tokens, dimension = sequences.shape
+    h = np.empty((len(sequences), tokens, tokens))
+    narrow = matrix.astype(sequences.dtype)
+    for part, space in _pieces(sequences):
+        x = sequences[part]
+        np.matmul(x.reshape(-1, dimension), narrow, out=space.reshape(-1, dimension))
+        token_products(x, space, h[part])
+    h[:, np.arange(tokens), np.arange(tokens)] -= np.trace(matrix)
+    return h / math.sqrt(dimension)
+
+
+def backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, T, d) and symmetric G (n, T, T)."""
+    dimension = sequences.shape[2]
+    total, narrow = np.zeros((dimension, dimension)), G.astype(sequences.dtype)
+    for part, space in _pieces(sequences):
+        x = sequences[part]
+        mix_tokens(narrow[part], x, space)
+        total += x.reshape(-1, dimension).T @ space.reshape(-1, dimension)
+    total[np.diag_indices(dimension)] -= np.einsum("naa->", G)
+    return (total + total.T) / (2.0 * math.sqrt(dimension))
+
+
+def _pieces(sequences):
+    """Slices of sequences, and space for as many; the space is the same each time."""
+    count, tokens, dimension = sequences.shape
+    size = max(1, _ROWS // tokens)
+    space = np.empty((min(size, count), tokens, dimension), dtype=sequences.dtype)
+    for first in range(0, count, size):
+        last = min(first + size, count)
+        yield slice(first, last), space[: last - first]
