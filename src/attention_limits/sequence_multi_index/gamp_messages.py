@@ -10,6 +10,9 @@ from attention_limits.sequence_multi_index.priors import Prior
 
 # The iteration stops once an eigenvalue of V falls to this number: the channel is a delta function.
 SMALLEST_VARIANCE = 1e-7
+# Discrete weights of a row may be right while another row is not learnt yet: then V of the first stays at this number, which the
+# channel still resolves, and the iteration goes on.
+SMALLEST_OF_DISCRETE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,8 @@ def update(tokens, state: State, g, derivative, known: Knowledge, damping, free)
     estimate[free] = mean + damping * state.estimate[free]
     mixed = (1.0 - damping) * covariance + damping * state.variance[block]
     largest = np.linalg.eigvalsh(known.prior.covariance).max(initial=0.0)
-    variance[block] = clip_spectrum(mixed, 0.5 * SMALLEST_VARIANCE, largest)
+    smallest = SMALLEST_OF_DISCRETE if np.isfinite(known.prior.entropy) else 0.5 * SMALLEST_VARIANCE
+    variance[block] = clip_spectrum(mixed, smallest, largest)
     # The contribution of each sample to the (damped) estimate, which its field must not contain.
     reaction = np.einsum("pq,nqa->npa", covariance, g[:, free])
     onsager[:, free] = (1.0 - damping) * reaction + damping * state.onsager[:, free]

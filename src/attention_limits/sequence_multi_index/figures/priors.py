@@ -20,12 +20,12 @@ def draw(cubes):
     figure, axes = new_figure(2, 2, 7.2, 5.2, sharex=True, sharey=True)
     for panel, (name, title) in zip(axes.ravel(), PANELS.items(), strict=True):
         cube = cubes[name]
-        _learning_curve(panel, cube)
+        dimension = _learning_curve(panel, cube)
         steps = cubes["fig1_thresholds"].sel(skip=[1.0]) if name == "fig1_learning_curve" else cube
         for layer in (1, 2):
             value, error = layer_threshold_and_error(steps, layer)
             _threshold(panel, value.item(), error.item(), LAYER_COLORS[layer])
-        panel.set_title(title)
+        panel.set_title(f"{title} (GAMP: $D = {dimension}$)", fontsize=9)
     axes[0, 0].plot([], [], ":", color="0.3", label="threshold")
     axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
     axes[0, 0].legend(loc="upper left", fontsize=7)
@@ -37,7 +37,7 @@ def draw(cubes):
 
 
 def _learning_curve(axes, cube):
-    """State evolution as lines and GAMP as points, by layer."""
+    """State evolution as lines and GAMP as points, by layer; the dimension of GAMP."""
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     dimension = specifications(cube)["gamp"]["solver"]["dimension"]
     for layer in (1, 2):
@@ -47,8 +47,9 @@ def _learning_curve(axes, cube):
         curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[layer], f"layer {layer}", converged=converged)
         found = present((gamp.overlap.sel(**pair) / gamp.teacher_norm.sel(**pair)).transpose("alpha", "replica"))
         settled = gamp.converged.sel(alpha=found.alpha).transpose("alpha", "replica").values
-        label = f"GAMP, $D = {dimension}$"
+        label = "GAMP" if layer == 2 else None
         points(axes, realised_alpha(gamp, found.alpha), found.values, settled, LAYER_COLORS[layer], label)
+    return dimension
 
 
 def _threshold(axes, value, error, color):

@@ -21,6 +21,7 @@ POSTERIOR, DIAGONAL_OVERLAP, GRADIENT = "posterior", "diagonal overlap", "gradie
 # Ways to compute the posterior, see `channel`.
 TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
 TWO_TOKEN_SAMPLING, ROTATION = "importance sampling over two tokens", "quadrature over rotations"
+HALF_LINE = "cut normal law"
 
 
 class Link:
