@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.sequence_multi_index.readings import threshold_of_layer
+from attention_limits.sequence_multi_index.readings import equal_free_entropy, recovery, threshold_of_layer
 
 
 def staircase_cube(direction, threshold, error):
@@ -30,3 +30,21 @@ def test_error_of_a_threshold_is_at_least_that_of_its_nodes():
 def test_layers_that_are_learnt_in_one_step_share_its_threshold():
     cube = staircase_cube([[[0.5, 0.5]]] * 2, [[0.6], [0.8]], [[0.01], [0.01]])
     assert threshold_of_layer(cube, 1) == threshold_of_layer(cube, 2) == pytest.approx((0.7, 0.1))
+
+
+def test_recovery_is_the_middle_of_the_brackets():
+    """Two replicas at 1.5 and 1.7: error 0.1, and half of a bracket of width 0.2."""
+    dims = ("noise", "replica")
+    cube = xr.Dataset({"recovery_below": (dims, [[1.4, 1.6]]), "recovery_above": (dims, [[1.6, 1.8]])})
+    assert recovery(cube) == pytest.approx((1.6, np.hypot(0.1, 0.1)))
+
+
+def test_free_entropies_are_equal_between_the_points_of_the_grid():
+    """Gains -1, 1 and -1, 3 between alpha = 1 and 2: zeros at 1.5 and 1.25; a replica without a zero is left out."""
+    gain = np.array([[-1.0, -1.0, -1.0], [1.0, 3.0, -0.5]])
+    entropy = np.stack([np.zeros_like(gain), gain], axis=-1)
+    cube = xr.Dataset(
+        {"free_entropy_by_start": (("alpha", "replica", "init"), entropy)},
+        {"alpha": [1.0, 2.0], "init": ["uninformed", "informed"]},
+    )
+    assert equal_free_entropy(cube) == pytest.approx((1.375, 0.125))

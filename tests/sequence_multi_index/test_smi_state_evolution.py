@@ -6,6 +6,7 @@ from smi_tools import channel_of
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import gamp
+from attention_limits.sequence_multi_index.branches import branch_point
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.overlap_coordinates import (
@@ -13,7 +14,6 @@ from attention_limits.sequence_multi_index.overlap_coordinates import (
     clip_spectrum,
     overlap_from_precision,
 )
-from attention_limits.sequence_multi_index.staircase import branch_point
 from attention_limits.sequence_multi_index.state_evolution import (
     Settings,
     channel_averages,

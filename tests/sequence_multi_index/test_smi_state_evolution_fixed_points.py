@@ -41,7 +41,7 @@ def test_fixed_point_solves_the_equations(alpha, side_information):
     the change of one further iteration and the layers reported as exactly unlearnt (Q_hat below 1e-4)."""
     overlap = solve(CHANNEL, alpha, NODES, 0.01, Settings(side_information=side_information, tolerance=1e-5)).value
     # On a finite set of nodes the two signs of a layer are not exactly balanced: the solver averages over them.
-    q_hat = alpha * symmetrized(CHANNEL.link, channel_averages(CHANNEL, overlap, NODES).information)
+    q_hat = alpha * symmetrized(CHANNEL.link.sign_symmetry, channel_averages(CHANNEL, overlap, NODES).information)
     q_hat += side_information / (1 - side_information) * np.eye(2)
     np.testing.assert_allclose(overlap, q_hat @ np.linalg.inv(np.eye(2) + q_hat), atol=1e-4)
     np.testing.assert_allclose(overlap, overlap_from_precision(q_hat), atol=1e-4)

@@ -5,9 +5,10 @@ import pytest
 from smi_tools import channel_of
 
 from attention_limits.sequence_multi_index import staircase as module
+from attention_limits.sequence_multi_index.branches import BranchPoint
 from attention_limits.sequence_multi_index.instability import Instability
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.staircase import BranchPoint, staircase
+from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.weak_recovery import FirstThreshold
 
 FIRST, LAST = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
@@ -18,19 +19,19 @@ def steps(monkeypatch):
     """steps(alpha, growth): the staircase of a branch with these functions of Q_22, above a first threshold of 0.2."""
 
     def found(alpha, growth, first=0.2, tolerance=1e-10, significant=True):
-        def branch(channel, nodes, subspace, level, start, tolerance=1e-3):
+        def branch(channel, nodes, subspace, level, start, tolerance=1e-3, prior=None):
             np.testing.assert_array_equal(subspace @ subspace.T, LAST)
             overlap = -np.expm1(-level)
             precision = np.array([[np.expm1(level)]])
             return BranchPoint(alpha(overlap), precision, growth(overlap), True, 1.0)
 
-        def grows(channel, nodes, overlap, subspace):
+        def grows(channel, nodes, overlap, subspace, prior):
             return Instability(1.0, 0.1, 1.0, 0.1, significant, np.eye(1)), 1.0
 
         monkeypatch.setattr(module, "branch_point", branch)
         monkeypatch.setattr(module, "instability_at", grows)
         at_zero = FirstThreshold(first, 0.01, 0.5, LAST, 1.0)
-        monkeypatch.setattr(module, "first_threshold", lambda channel, nodes: at_zero)
+        monkeypatch.setattr(module, "first_threshold", lambda channel, nodes, prior: at_zero)
         return staircase(channel_of(DeepAttention(1.0)), None, None, tolerance)
 
     return found

@@ -10,6 +10,7 @@ from attention_limits.pipeline.points import points
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
+from attention_limits.sequence_multi_index.priors import Prior, load_prior
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 # Keys of a grid that are no parameters of the link.
@@ -21,6 +22,11 @@ def link_at(spec: dict, at: Mapping | None = None) -> Link:
     at = points(spec)[0][0] if at is None else at
     scanned = {key: value for key, value in at.items() if key not in NOT_OF_THE_LINK}
     return load_link({**spec["model"], **scanned}, Path(spec["project"]))
+
+
+def prior_of(spec: dict, link: Link) -> Prior:
+    """The prior of the weights of `spec`, for the rows of a `link`."""
+    return load_prior(spec["model"].get("prior"), link.rows)
 
 
 def channel_at(spec: dict, streams, at: Mapping, replica: int) -> tuple[Channel, GaussianNodes]:

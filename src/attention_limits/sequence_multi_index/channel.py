@@ -8,6 +8,7 @@ differentiated numerically. A link offers one or several methods (`Link.posterio
 
 trapezoid            two softmax attention layers reading two tokens: a deterministic quadrature, exact to its stated error;
 rotations            one attention layer of rank two reading two tokens: a quadrature over one angle, exact to rounding;
+cut normal law       the sign of one field: exact;
 finite sum           links whose output leaves finitely many fields (no free rows, no angles): exact;
 importance sampling  everything else, on two independent scramblings of Sobol nodes. Each gives its own estimate, so that products
                      of two posterior means are free of the squared sampling error. Outputs that few nodes explain get
@@ -29,8 +30,10 @@ from attention_limits.sequence_multi_index.fibre_sampling import (
     fibre_moments,
     split_prior,
 )
+from attention_limits.sequence_multi_index.half_line import half_line_moments
 from attention_limits.sequence_multi_index.links.link import (
     FINITE_SUM,
+    HALF_LINE,
     POSTERIOR,
     ROTATION,
     SAMPLING,
@@ -213,6 +216,9 @@ class Channel:
     def _finite_sum(self, observed, omega, V) -> Posterior:
         return self._posterior([fibre_moments(self.link, observed, omega, V, np.zeros((1, 0)))])
 
+    def _half_line(self, observed, omega, V) -> Posterior:
+        return self._posterior([half_line_moments(observed, omega, V)])
+
     def _sampling(self, observed, omega, V) -> Posterior:
         moments = _SAMPLERS[self.method]
 
@@ -282,6 +288,7 @@ _METHODS = {
     TRAPEZOID: Channel._trapezoid,
     ROTATION: Channel._rotation,
     FINITE_SUM: Channel._finite_sum,
+    HALF_LINE: Channel._half_line,
     **dict.fromkeys(_SAMPLERS, Channel._sampling),
 }
 

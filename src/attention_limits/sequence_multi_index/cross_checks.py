@@ -11,6 +11,7 @@ from attention_limits.sequence_multi_index.gaussian_sequences import sample_coun
 from attention_limits.sequence_multi_index.links.checking import problems_of
 from attention_limits.sequence_multi_index.links.link import GRADIENT, POSTERIOR, Link, require
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module, load_link
+from attention_limits.sequence_multi_index.priors import Prior, load_prior
 
 # A Sobol sequence has at most this many dimensions: the Gaussian variables of a node.
 MAX_VARIABLES = 21201
@@ -34,6 +35,11 @@ class OfLink:
     def sizes(cls, estimator, link: Link) -> Iterable[Problem]:
         """Sizes that no job holds."""
         return ()
+
+    @classmethod
+    def of_prior(cls, link: Link, prior: Prior) -> str:
+        """The reason why the solver cannot use a prior with a link, or an empty text."""
+        return ""
 
     @classmethod
     def cross_checks(cls, estimator) -> Iterable[Problem]:
@@ -66,7 +72,7 @@ class OfLink:
                 found = [link.no_moments] if link.no_moments else []
         except ValueError as error:
             return [(keys, str(error))]
-        return [(keys, text) for text in found] or list(cls.sizes(estimator, link))
+        return [(keys, text) for text in found] or [*_prior_problems(cls, estimator, link), *cls.sizes(estimator, link)]
 
     @classmethod
     def code_files(cls, estimator) -> Iterable[Path]:
@@ -85,6 +91,11 @@ class OfNodes(OfLink):
     """An estimator that averages over the channel on Sobol nodes."""
 
     needs: ClassVar[frozenset[str]] = frozenset({POSTERIOR})
+
+    @classmethod
+    def of_prior(cls, link, prior):
+        """Too many rows whose posteriors are coupled."""
+        return coupled_problem(link, prior)
 
     @classmethod
     def sizes(cls, estimator, link):
@@ -133,6 +144,37 @@ class OfDataSets(OfLink):
         numbers, text = cls.numbers_held(estimator, link, data)
         copies = estimator.blocks.get("replicas", estimator.replicas) if cls.replicas_at_once else 1
         return memory_problems(estimator, copies * numbers, text)
+
+
+def _prior_problems(cls, estimator, link: Link) -> Iterable[Problem]:
+    """A prior of other rows than the link, and one that the solver cannot use."""
+    try:
+        prior = load_prior(estimator.model.get("prior"), link.rows)
+    except ValueError as error:
+        yield ("model", "prior"), str(error)
+        return
+    if text := cls.of_prior(link, prior):
+        yield ("model", "prior"), text
+
+
+def coupled_problem(link: Link, prior: Prior) -> str:
+    """The reason why the average over the prior cannot be computed, or an empty text."""
+    if prior.symmetry(link) == "rows" or link.rows <= prior.most_coupled_rows:
+        return ""
+    return (
+        f"{type(link).__name__} has {link.rows} rows whose signs are not all free; allowed: for binary and sparse weights "
+        f"at most {prior.most_coupled_rows}"
+    )
+
+
+def rotation_problem(link: Link, prior: Prior) -> str:
+    """The reason why the overlap of an estimate with the teacher is not defined, or an empty text."""
+    if link.rotations == 1 or prior.rotations or prior.symmetry(link) == "rows":
+        return ""
+    return (
+        f"{type(link).__name__} does not see rotations of the rows, and the program cannot align an estimate with the teacher; "
+        "allowed: gaussian, bernoulli_gauss, and binary of mean 0"
+    )
 
 
 def node_variables(link: Link) -> int:

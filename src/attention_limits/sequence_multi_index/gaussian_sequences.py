@@ -5,15 +5,21 @@ The normalisation is that of Troiani et al. 2025 (arXiv:2502.00901).
 
 import numpy as np
 
+from attention_limits.sequence_multi_index.priors import Prior
 
-def draw(rows: int, tokens: int, dimension: int, samples: int, generator) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences (N, M, D), single precision, and teacher weights (P, D), all standard normal.
+
+def draw(
+    rows: int, tokens: int, dimension: int, samples: int, generator, prior: Prior | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences (N, M, D), single precision, standard normal, and teacher weights (P, D).
 
     Parameters
     ----------
     rows, tokens, dimension, samples : int
         P, M, D and N, each at least one.
     generator : numpy.random.Generator
+    prior : Prior, optional
+        Law of the teacher, standard normal by default.
 
     Raises
     ------
@@ -22,7 +28,7 @@ def draw(rows: int, tokens: int, dimension: int, samples: int, generator) -> tup
     """
     if min(rows, tokens, dimension, samples) < 1:
         raise ValueError(f"all sizes must be at least one, got {(rows, tokens, dimension, samples)}")
-    teacher = generator.standard_normal((rows, dimension))
+    teacher = generator.standard_normal((rows, dimension)) if prior is None else prior.draw(dimension, generator)
     return generator.standard_normal((samples, tokens, dimension), dtype=np.float32), teacher
 
 

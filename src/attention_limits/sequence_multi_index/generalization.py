@@ -12,6 +12,7 @@ arXiv:2502.00901) are plug-in errors in this normalisation.
 
 import numpy as np
 
+from attention_limits.sequence_multi_index.priors import as_prior
 from attention_limits.sequence_multi_index.state_evolution import symmetric_root
 
 # A mean that fewer effective nodes carry is missing.
@@ -48,7 +49,7 @@ def plug_in_error(link, teacher_norm, overlap, norm, nodes):
     link : Link
         Its forward pass alone is used.
     teacher_norm, overlap, norm : array (P, P)
-        W W^T / D, W_hat W^T / D (estimate, teacher) and W_hat W_hat^T / D. Under state evolution: I, Q and Q.
+        W W^T / D, W_hat W^T / D (estimate, teacher) and W_hat W_hat^T / D. Under state evolution: E w w^T, Q and Q.
     nodes : GaussianNodes
         In 2 P M dimensions.
 
@@ -60,7 +61,7 @@ def plug_in_error(link, teacher_norm, overlap, norm, nodes):
     return _squared_distance(link, teacher_norm, overlap.T, norm, nodes)
 
 
-def bayes_error(link, overlap, nodes):
+def bayes_error(link, overlap, nodes, prior=None):
     """Least error at an overlap: half the squared distance of two posterior draws, of cross-covariance Q.
 
     Parameters
@@ -71,11 +72,13 @@ def bayes_error(link, overlap, nodes):
         Q.
     nodes : GaussianNodes
         In 2 P M dimensions.
+    prior : priors.Prior, optional
+        Standard normal weights by default.
 
     Returns
     -------
     float
         E ||g(h) - E[g(h) | omega]||_F^2; NaN as in `plug_in_error`.
     """
-    identity = np.eye(link.rows)
-    return 0.5 * _squared_distance(link, identity, overlap, identity, nodes)
+    teacher = as_prior(prior, link).second_moment
+    return 0.5 * _squared_distance(link, teacher, overlap, teacher, nodes)

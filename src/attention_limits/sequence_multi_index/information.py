@@ -7,25 +7,28 @@ With the density Z of y itself, Phi is the limit of E log p(y_1 ... y_n | x_1 ..
 (Phi as in Troiani et al. 2025, arXiv:2502.00901, at the fixed point of largest Phi). The channel has the density of an
 observation u instead of y (`Link.observe`); the mean log-volume |dy / du| is a constant in Q. Discrete outputs have h(y | h) = 0,
 outputs with Gaussian noise that of the noise. A continuous output without noise has h(y | h) = -inf: the mutual information is
-infinite.
+infinite, or the entropy of the weights if these are discrete.
 """
 
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.priors import Prior, as_prior
 
 # The volume of M tokens takes M^3 numbers per node: of long sequences few nodes are used, at least the second number.
 NUMBERS, FEWEST_NODES = 2**24, 64
 
 
-def mean_log_volume(link: Link, nodes) -> float:
-    """E log |dy / du| over fields h ~ N(0, I) of the teacher; 0 where u is y.
+def mean_log_volume(link: Link, nodes, prior: Prior | None = None) -> float:
+    """E log |dy / du| over fields h ~ N(0, E w w^T) of the teacher; 0 where u is y.
 
     Parameters
     ----------
     link : Link
     nodes : GaussianNodes
         In P M dimensions.
+    prior : Prior, optional
+        Standard normal weights by default.
 
     Returns
     -------
@@ -35,7 +38,8 @@ def mean_log_volume(link: Link, nodes) -> float:
     count = max(FEWEST_NODES, 2 ** int(np.log2(NUMBERS / link.tokens**3)))
     nodes = nodes.head(min(count, len(nodes)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = nodes.mean(link.log_volume(nodes.points.reshape(-1, link.rows, link.tokens)))
+        fields = as_prior(prior, link).root @ nodes.points.reshape(-1, link.rows, link.tokens)
+        found = nodes.mean(link.log_volume(fields))
     return float(found) if np.isfinite(found) else np.nan
 
 
@@ -54,8 +58,8 @@ def output_entropy(free_entropy, alpha, log_volume) -> float:
     return alpha * log_volume - free_entropy
 
 
-def mutual_information(link: Link, entropy, alpha) -> float:
-    """I(W; Y | X) / D >= 0; infinite for a continuous output without noise.
+def mutual_information(link: Link, entropy, alpha, prior: Prior | None = None) -> float:
+    """I(W; Y | X) / D >= 0; for a continuous output without noise that of the weights, infinite if they are continuous.
 
     Parameters
     ----------
@@ -64,5 +68,7 @@ def mutual_information(link: Link, entropy, alpha) -> float:
         h(Y | X) / D, from `output_entropy`.
     alpha : float
         n / D.
+    prior : Prior, optional
+        Standard normal weights by default.
     """
-    return np.inf if np.isneginf(link.output_entropy) else entropy - alpha * link.output_entropy
+    return as_prior(prior, link).entropy if np.isneginf(link.output_entropy) else entropy - alpha * link.output_entropy

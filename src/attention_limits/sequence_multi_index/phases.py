@@ -11,7 +11,7 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
-from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
+from attention_limits.sequence_multi_index.priors import Prior, as_prior
 from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
@@ -28,8 +28,8 @@ class Comparison:
     ----------
     overlap : array (2, P, P)
     free_entropy : array (2,)
-        Phi per dimension, up to alpha times a constant in Q; +inf at exact recovery: that fixed point is stable only if Phi
-        grows without bound towards it.
+        Phi per dimension, up to alpha times a constant in Q; +inf at exact recovery from continuous outputs without noise: that
+        fixed point is stable only if Phi grows without bound towards it.
     converged : bool array (2,)
     resolved : float
         Smallest fraction of outputs whose channel met its check.
@@ -45,7 +45,7 @@ class Comparison:
     phase: float
 
 
-def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01) -> Comparison:
+def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior: Prior | None = None) -> Comparison:
     """The phase at one alpha, on the given nodes.
 
     Parameters
@@ -59,18 +59,22 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01) -> Com
     gap : float
         Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below a tenth
         of it is none.
+    prior : Prior, optional
+        Standard normal weights by default.
     """
+    prior, diverges = as_prior(prior, channel.link), np.isneginf(channel.link.output_entropy)
     overlaps, entropies, converged, resolved = [], [], [], []
     for start in (UNINFORMED_START, INFORMED_START):
-        point = solve(channel, alpha, nodes, start, settings)
+        point = solve(channel, alpha, nodes, start, settings, prior=prior)
         overlaps.append(point.value)
         converged.append(point.converged)
         if not np.all(np.isfinite(point.value)):
             entropies.append(np.nan), resolved.append(0.0)
             continue
-        averages = channel_averages(channel, point.value, nodes)
-        exact = np.linalg.eigvalsh(point.value)[-1] >= LARGEST_OVERLAP - 1e-12
-        entropies.append(np.inf if exact else free_entropy(point.value, alpha, averages.log_z))
+        averages = channel_averages(channel, point.value, nodes, prior=prior)
+        exact = diverges and prior.recovered(point.value)
+        phi = free_entropy(point.value, alpha, averages.log_z, prior=prior, precision=point.precision)
+        entropies.append(np.inf if exact else phi)
         resolved.append(averages.resolved)
     size = channel.link.rows
 
@@ -86,5 +90,5 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01) -> Com
     elif distance(uninformed, informed) > gap and entropies[1] > entropies[0]:
         phase = HARD
     else:
-        phase = EASY if distance(uninformed, np.zeros((size, size))) > NOTHING * gap else IMPOSSIBLE
+        phase = EASY if distance(uninformed, prior.uninformed(0.0)) > NOTHING * gap else IMPOSSIBLE
     return Comparison(np.array(overlaps), np.array(entropies), np.array(converged), min(resolved), float(phase))

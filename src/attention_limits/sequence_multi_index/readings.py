@@ -64,3 +64,30 @@ def _mean_with_floor(values, own):
     count = known.sum(axis=-1)
     least = np.sqrt(np.where(known, own, 0.0) ** 2 @ np.ones(own.shape[-1])) / np.maximum(count, 1)
     return mean, np.fmax(spread, np.where(count > 0, least, np.nan))
+
+
+def recovery(cube):
+    """Number of samples of exact recovery, n / D: middle of the brackets, mean over replicas and its error.
+
+    The error holds half of the width of a bracket.
+    """
+    below, above = (cube[name].values.ravel() for name in ("recovery_below", "recovery_above"))
+    mean, spread = mean_and_error(0.5 * (below + above))
+    return float(mean), float(np.hypot(spread, 0.5 * np.nanmean(above - below)))
+
+
+def equal_free_entropy(cube):
+    """Alpha at which the free entropy of the informed fixed point becomes the larger one, mean over replicas and its error.
+
+    Linear between the points of the grid; NaN for a replica without a change of sign.
+    """
+    entropy = cube.free_entropy_by_start.transpose("alpha", "replica", "init")
+    gain = (entropy.sel(init="informed") - entropy.sel(init="uninformed")).values
+    alpha, found = cube.alpha.values, np.full(gain.shape[1], np.nan)
+    for k, values in enumerate(gain.T):
+        first = np.flatnonzero((values[:-1] <= 0) & (values[1:] > 0))
+        if len(first):
+            i = first[0]
+            found[k] = alpha[i] + (alpha[i + 1] - alpha[i]) * values[i] / (values[i] - values[i + 1])
+    mean, error = mean_and_error(found)
+    return float(mean), float(error)

@@ -1,4 +1,4 @@
-"""Exact recovery: the alpha beyond which the state evolution from the uninformed start ends at Q = I.
+"""Exact recovery: the alpha beyond which the state evolution from the uninformed start ends at Q = E w w^T.
 
 The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search is derived here. Each step
 of a bisection computes one fixed point. We assume that more data do not undo the recovery.
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.priors import Prior
 from attention_limits.sequence_multi_index.state_evolution import RECOVERED, Settings, solve
 
 START = 1e-3
@@ -31,7 +32,7 @@ class Recovery:
     resolved: bool
 
 
-def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings) -> Recovery:
+def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings, prior: Prior | None = None) -> Recovery:
     """Bisection in the logarithm of alpha.
 
     Parameters
@@ -44,12 +45,14 @@ def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings) 
     width : float
         The bracket is as narrow as above / below <= 1 + width.
     settings : state_evolution.Settings
+    prior : Prior, optional
+        Standard normal weights by default.
     """
     resolved = True
 
     def recovered(alpha):
         nonlocal resolved
-        point = solve(channel, alpha, nodes, START, settings)
+        point = solve(channel, alpha, nodes, START, settings, prior=prior)
         exact = bool(np.all(np.diag(point.value) >= 1.0 - RECOVERED))
         resolved &= point.converged or exact
         return exact

@@ -21,6 +21,7 @@ from attention_limits.sequence_multi_index.specs_keys import (
     StartOverlap,
 )
 from attention_limits.sequence_multi_index.specs_links import LinkGrid, LinkModel
+from attention_limits.sequence_multi_index.specs_priors import TeacherModel
 
 PREFIX = "smi"
 
@@ -145,7 +146,7 @@ class HeldGampSolver(Section):
 class StateEvolution(OfNodes, Specification):
     """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the uninformed start."""
 
-    model: LinkModel = LinkModel()
+    model: TeacherModel = TeacherModel()
     grid: AlphaGrid
     solver: StateEvolutionSolver = StateEvolutionSolver()
 
@@ -168,7 +169,7 @@ class HeldOverlap(OfNodes, Specification):
 class StateEvolutionTrajectory(OfNodes, Specification):
     """State evolution computes the Bayes-optimal overlaps after each iteration."""
 
-    model: LinkModel = LinkModel()
+    model: TeacherModel = TeacherModel()
     grid: AlphaGrid
     solver: TrajectorySolver = TrajectorySolver()
 
@@ -176,7 +177,7 @@ class StateEvolutionTrajectory(OfNodes, Specification):
 class PhaseComparison(OfNodes, Specification):
     """State evolution from both starts and the free entropies determine the phase of learning."""
 
-    model: LinkModel = LinkModel()
+    model: TeacherModel = TeacherModel()
     grid: AlphaGrid
     solver: PhasesSolver = PhasesSolver()
 
@@ -185,12 +186,17 @@ class Gamp(OfDataSets, Specification):
     """GAMP (generalised approximate message passing) estimates the weights from simulated data sets."""
 
     needs: ClassVar = frozenset({POSTERIOR})
-    model: LinkModel = LinkModel()
+    model: TeacherModel = TeacherModel()
     grid: SomeAlphaGrid
     solver: GampSolver = GampSolver()
     reads: Annotated[
         Literal["gaussian_sequences"], Field(description="The data sets. Without this key the estimator draws one per point.")
     ] | None = None  # fmt: skip
+
+    @classmethod
+    def of_prior(cls, link, prior):
+        """Rotations that neither the link nor the prior shows."""
+        return cross_checks.rotation_problem(link, prior)
 
     @classmethod
     def cross_checks(cls, estimator):
@@ -226,7 +232,7 @@ class GaussianSequences(OfDataSets, DataSpecification):
 
         dimension: Dimension
 
-    model: LinkModel = LinkModel()
+    model: TeacherModel = TeacherModel()
     grid: DataGrid
     solver: Solver
 

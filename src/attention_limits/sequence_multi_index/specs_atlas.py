@@ -1,13 +1,15 @@
 """Keys of the thresholds of many models: weak recovery, and exact recovery."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_multi_index.cross_checks import OfNodes
+from attention_limits.sequence_multi_index.priors import problem_of_branches
 from attention_limits.sequence_multi_index.specs_keys import Nodes, Resolution
-from attention_limits.sequence_multi_index.specs_links import Heads, LinkGrid, LinkModel, Rank
+from attention_limits.sequence_multi_index.specs_links import Heads, LinkGrid, Rank
+from attention_limits.sequence_multi_index.specs_priors import TeacherModel
 
 Depth = Annotated[Whole, Field(ge=1, le=16, description="Number of attention layers L.")]
 
@@ -63,6 +65,14 @@ class RecoverySolver(Section):
 class OfAtlas(OfNodes):
     """An estimator of many models; at least one key is scanned."""
 
+    # Whether the estimator follows branches of the state evolution.
+    of_branches: ClassVar[bool] = True
+
+    @classmethod
+    def of_prior(cls, link, prior):
+        """As of the averages; the thresholds need a staircase too."""
+        return problem_of_branches(link, prior) if cls.of_branches else super().of_prior(link, prior)
+
     @classmethod
     def cross_checks(cls, estimator):
         """At least one key is scanned, all layers have a place, and the checks of the link."""
@@ -83,7 +93,7 @@ class OfAtlas(OfNodes):
 class Staircase(OfAtlas, Specification):
     """Linear stability determines all thresholds of weak recovery, one after the other."""
 
-    model: LinkModel = LinkModel()
+    model: TeacherModel = TeacherModel()
     grid: LinkGrid
     solver: StaircaseSolver = StaircaseSolver()
 
@@ -91,7 +101,7 @@ class Staircase(OfAtlas, Specification):
 class ThresholdAtlas(OfAtlas, Specification):
     """Linear stability determines the thresholds of weak recovery of many models, by layers."""
 
-    model: LinkModel = LinkModel()
+    model: TeacherModel = TeacherModel()
     grid: AtlasGrid
     solver: AtlasSolver = AtlasSolver()
 
@@ -99,7 +109,8 @@ class ThresholdAtlas(OfAtlas, Specification):
 class ExactRecovery(OfAtlas, Specification):
     """State evolution brackets the number of samples from which on everything is recovered exactly."""
 
-    model: LinkModel = LinkModel()
+    of_branches: ClassVar[bool] = False
+    model: TeacherModel = TeacherModel()
     grid: AtlasGrid
     solver: RecoverySolver = RecoverySolver()
 

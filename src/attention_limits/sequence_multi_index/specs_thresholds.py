@@ -6,7 +6,7 @@ from pydantic import Field
 
 from attention_limits.pipeline.specification import Section, Whole
 from attention_limits.sequence_multi_index.specs_keys import Nodes, Resolution
-from attention_limits.sequence_multi_index.specs_links import LinkModel
+from attention_limits.sequence_multi_index.specs_priors import TeacherModel
 
 
 class Solver(Section):
@@ -22,7 +22,7 @@ class Solver(Section):
 class Thresholds(Section):
     """Keys of a question for thresholds."""
 
-    model: LinkModel
+    model: TeacherModel
     solver: Solver = Solver()
     replicas: Annotated[Whole, Field(ge=2, description="Independent scramblings of the nodes.")] = 4
     seed: Annotated[Whole, Field(ge=0, description="Root seed of the nodes.")] = 0

@@ -7,6 +7,10 @@ is the subspace learnt next, and so on (Troiani et al. 2025, arXiv:2502.00901, f
 A branch is followed in its level, -log det(I - Q) = log det(I + Q_hat), which grows along it whether alpha does or not: at a
 given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. A one-dimensional U needs no iteration. Taking
 the limit of full overlap instead of following the branch gives other, smaller numbers: the limits do not commute.
+
+For a prior of covariance C = R R^T all subspaces are those of the whitened rows R^-1 W, and the level is log det(I + Q_hat).
+Weights that are not Gaussian need a link and a prior in which the sign of every row is free: then each subspace is one of some
+rows.
 """
 
 from dataclasses import dataclass
@@ -14,127 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from attention_limits.numerics.fixed_point import iterate
-from attention_limits.numerics.statistics import combine_unbiased
-from attention_limits.sequence_multi_index.channel import Channel, denoiser
-from attention_limits.sequence_multi_index.instability import (
-    excess_moments,
-    leading_instability,
-    response_blocks,
-    symmetric_basis,
-)
-from attention_limits.sequence_multi_index.overlap_coordinates import (
-    from_coordinates,
-    overlap_from_precision,
-    to_coordinates,
-)
-from attention_limits.sequence_multi_index.state_evolution import sample_outputs, symmetrized
+from attention_limits.sequence_multi_index.branches import SEED, branch_point, complement, principal
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
+from attention_limits.sequence_multi_index.priors import Prior, as_prior, problem_of_branches
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
 
-# Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learnt.
-SMALLEST_SHARE = 0.05
-# A branch is followed up to this level per learnt direction, 1 - Q = 2e-5.
+# A branch is followed up to this level per learnt direction, 1 - Q = 2e-5 for Gaussian weights.
 HIGHEST_LEVEL = 11.0
-# Smallest diagonal of Q_hat on a branch: a direction that has just become unstable must not be lost below the sampling noise.
-SEED = 1e-3
-
-
-@dataclass(frozen=True)
-class BranchPoint:
-    """State evolution with the overlap confined to a subspace, at one level.
-
-    Attributes
-    ----------
-    alpha : float
-        The alpha at which this is the fixed point of the branch.
-    precision : array (k, k)
-        Q_hat in the basis of the subspace.
-    growth : float
-        alpha ||F_rest||: factor by which a small overlap outside of the subspace grows per iteration.
-    converged : bool
-        Whether the shape of Q_hat at this level converged.
-    resolved : float
-        Fraction of outputs whose channel met its check.
-    """
-
-    alpha: float
-    precision: np.ndarray
-    growth: float
-    converged: bool
-    resolved: float
-
-
-def branch_point(channel: Channel, nodes, subspace, level, start, tolerance=1e-3) -> BranchPoint:
-    """The point of a branch at a level.
-
-    Parameters
-    ----------
-    channel : Channel
-    nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
-    subspace : array (P, k)
-        U, orthonormal columns, k < P.
-    level : float
-        -log det(I - Q) > 0.
-    start : array (k, k)
-        Q_hat to start from, any level; its shape alone is iterated.
-    tolerance : float
-        Largest accepted relative change of Q_hat per iteration, which is damped by one half.
-    """
-    size = subspace.shape[1]
-    last = {}
-
-    def moments_at(precision):
-        overlap = subspace @ overlap_from_precision(precision) @ subspace.T
-        V = np.eye(len(subspace)) - 0.5 * (overlap + overlap.T)
-        omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
-        return channel.posterior(observed, omega, V), V
-
-    def step(coordinates):
-        moments, V = moments_at(from_coordinates(coordinates, size))
-        (first, second), dg = denoiser(moments, V)
-        weights = nodes.weights[:, None, None]
-        product = np.einsum("pi,npa,nqa,qj->nij", subspace, first, second, subspace, optimize=True)
-        squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
-        slopes = -weights * (subspace.T @ dg @ subspace)
-        information = symmetrized(channel.link, combine_unbiased(squares, slopes).mean(axis=0))
-        if not np.all(np.isfinite(information)):
-            return np.full_like(coordinates, np.nan)
-        alpha = _alpha_at_level(np.linalg.eigvalsh(information), level)
-        last.update(alpha=alpha, moments=moments, V=V)
-        # At a fixed level one direction gains and another loses: without damping the shape would swing.
-        return 0.5 * (coordinates + to_coordinates(alpha * information, SEED))
-
-    scale = _alpha_at_level(np.linalg.eigvalsh(start), level)
-    outcome = iterate(step, to_coordinates(scale * start, SEED), tolerance, 1 if size == 1 else 200, lookahead=4)
-    if not last or not np.all(np.isfinite(outcome.value)):
-        return BranchPoint(np.nan, np.full((size, size), np.nan), np.nan, False, 0.0)
-    rest = _complement(subspace)
-    basis = symmetric_basis(rest.shape[1], channel.link.sign_symmetry == "rows")
-    excess = excess_moments(last["moments"], last["V"], rest)
-    found = leading_instability(response_blocks(excess, nodes.weights, basis), basis)
-    return BranchPoint(
-        last["alpha"],
-        from_coordinates(outcome.value, size),
-        last["alpha"] * found.growing,
-        # In one dimension the level fixes Q_hat: there is no shape that could move.
-        bool(size == 1 or outcome.converged),
-        float(last["moments"].resolved.mean()),
-    )
-
-
-def _alpha_at_level(eigenvalues, level):
-    """alpha with sum_i log(1 + alpha e_i) = level, for eigenvalues whose largest one is positive."""
-    positive = np.maximum(eigenvalues, 0.0)
-    largest = positive.max()
-    if not largest > 0:
-        return np.nan
-    # The largest eigenvalue alone gives an upper, and k times it a lower bound.
-    high = np.expm1(level) / largest
-    low = np.expm1(level / len(positive)) / largest
-    if high <= low * (1.0 + 1e-12):
-        return high
-    return brentq(lambda alpha: np.sum(np.log1p(alpha * positive)) - level, low * (1 - 1e-9), high * (1 + 1e-9))
 
 
 @dataclass(frozen=True)
@@ -171,7 +62,13 @@ class Step:
 
 
 def staircase(
-    channel: Channel, nodes, nodes_at_zero, tolerance=1e-3, report=lambda number, step: None, most=None
+    channel: Channel,
+    nodes,
+    nodes_at_zero,
+    tolerance=1e-3,
+    report=lambda number, step: None,
+    most=None,
+    prior: Prior | None = None,
 ) -> list[Step]:
     """All thresholds of weak recovery, until everything is learnt or nothing more is.
 
@@ -188,10 +85,19 @@ def staircase(
         report(number, step) is called for each step when it is found.
     most : int, optional
         Largest number of steps.
+    prior : Prior, optional
+        Standard normal weights by default.
+
+    Raises
+    ------
+    ValueError
+        If the weights are not Gaussian and the signs of several rows are not free.
     """
-    size = channel.link.rows
-    first = first_threshold(channel, nodes_at_zero)
-    zero, nothing = np.zeros((size, size)), np.full((size, size), np.nan)
+    size, prior = channel.link.rows, as_prior(prior, channel.link)
+    if problem := problem_of_branches(channel.link, prior):
+        raise ValueError(problem)
+    first = first_threshold(channel, nodes_at_zero, prior)
+    zero, nothing = prior.uninformed(0.0), np.full((size, size), np.nan)
     steps = []
 
     def add(step):
@@ -199,43 +105,39 @@ def staircase(
         report(len(steps), step)
 
     if not np.isfinite(first.alpha):
-        add(Step(np.nan, np.nan, first.bound, first.direction, zero, True, first.resolved))
+        add(Step(np.nan, np.nan, first.bound, nothing, zero, True, first.resolved))
         return steps
-    add(Step(first.alpha, first.error, np.nan, first.direction, zero, True, first.resolved))
-    learnt = np.zeros((size, 0))
+    learnt, direction = np.zeros((size, 0)), first.direction
+    add(Step(first.alpha, first.error, np.nan, _of_rows(direction, prior), zero, True, first.resolved))
     start, level = np.zeros((0, 0)), 0.0
     while True:
-        added = _principal(steps[-1].direction)
+        added = principal(direction)
         learnt = np.concatenate([learnt, added], axis=1)
         if learnt.shape[1] == size or len(steps) == most:
             return steps
         start = _extended(start, learnt.shape[1])
-        found = _next_threshold(channel, nodes, learnt, start, level, tolerance)
+        found = _next_threshold(channel, nodes, learnt, start, level, tolerance, prior)
         if found is None:
             add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, 1.0))
             return steps
         point, alpha, level = found
-        overlap = learnt @ overlap_from_precision(point.precision) @ learnt.T
-        rest = _complement(learnt)
+        overlap = prior.confined(learnt, point.precision)
+        rest = complement(learnt)
         # All outputs share the nodes of a sampled channel that led here: other nodes decide which direction grows, if any.
-        grows, resolved = instability_at(channel, nodes, overlap, rest)
+        grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
         if not grows.significant:
             add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, resolved))
             return steps
         direction = rest @ grows.direction @ rest.T
-        add(Step(alpha, np.nan, np.nan, direction, overlap, point.converged, min(resolved, point.resolved)))
+        shown = _of_rows(direction, prior)
+        add(Step(alpha, np.nan, np.nan, shown, overlap, point.converged, min(resolved, point.resolved)))
         start = point.precision
 
 
-def _principal(direction):
-    """Orthonormal columns that span an eigenmatrix (P, P)."""
-    values, vectors = np.linalg.eigh(direction)
-    return vectors[:, values > SMALLEST_SHARE * values[-1]]
-
-
-def _complement(subspace):
-    """Orthonormal columns of the space orthogonal to the columns of `subspace` (P, k)."""
-    return _principal(np.eye(len(subspace)) - subspace @ subspace.T)
+def _of_rows(direction, prior):
+    """An eigenmatrix (P, P) of the whitened rows as one of the rows themselves, of the same trace."""
+    found = prior.root @ direction @ prior.root.T
+    return found * (np.trace(direction) / np.trace(found))
 
 
 def _extended(precision, size):
@@ -245,7 +147,13 @@ def _extended(precision, size):
     return extended
 
 
-def _next_threshold(channel, nodes, learnt, start, begin, tolerance):
+def _recovered(learnt, precision, prior):
+    """Whether everything learnt is recovered exactly: binary weights reach this at a finite precision."""
+    spectrum = np.linalg.eigvalsh(prior.whitened(prior.confined(learnt, precision)))
+    return spectrum[-learnt.shape[1]] >= LARGEST_OVERLAP - 1e-12
+
+
+def _next_threshold(channel, nodes, learnt, start, begin, tolerance, prior):
     """(point, alpha, level) where the growth crosses one above the level `begin`, or None up to the highest level.
 
     Where alpha is not monotone along the branch the overlap jumps: the threshold is the largest alpha met on the way.
@@ -256,8 +164,8 @@ def _next_threshold(channel, nodes, learnt, start, begin, tolerance):
         level = below + length
         if level > HIGHEST_LEVEL * learnt.shape[1]:
             return None
-        point = branch_point(channel, nodes, learnt, level, precision)
-        if not np.isfinite(point.growth):
+        point = branch_point(channel, nodes, learnt, level, precision, prior=prior)
+        if not np.isfinite(point.growth) or _recovered(learnt, point.precision, prior):
             return None
         if point.growth > 1.0:
             break
@@ -266,10 +174,10 @@ def _next_threshold(channel, nodes, learnt, start, begin, tolerance):
 
     def log_growth(at):
         # Sampling noise can make a growth near zero negative.
-        return np.log(max(branch_point(channel, nodes, learnt, at, precision).growth, 1e-3))
+        return np.log(max(branch_point(channel, nodes, learnt, at, precision, prior=prior).growth, 1e-3))
 
     # At the very beginning of a branch the growth is that of the previous one, below one.
     below = max(below, begin + 1e-3)
     root = brentq(log_growth, below, level, xtol=tolerance) if log_growth(below) < 0 else below
-    point = branch_point(channel, nodes, learnt, root, precision)
+    point = branch_point(channel, nodes, learnt, root, precision, prior=prior)
     return point, max(largest, point.alpha), root

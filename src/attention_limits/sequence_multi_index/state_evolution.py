@@ -1,11 +1,12 @@
 """Bayes-optimal state evolution of a sequence multi-index model.
 
-With the overlap Q = W_hat W^T / D (P x P) and V = I - Q, one step is
+With the overlap Q = W_hat W^T / D (P x P) and V = E w w^T - Q, one step is
 
-    Q_hat = alpha E sum_a g_a g_a^T,   Q <- Q_hat (I + Q_hat)^-1,
+    Q_hat = alpha E sum_a g_a g_a^T,   Q <- f(Q_hat),
 
-the expectation over omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h (Troiani et al. 2025, arXiv:2502.00901). By the
-Nishimori identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined.
+the expectation over omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h (Troiani et al. 2025, arXiv:2502.00901). The prior of
+the weights w gives E w w^T and f (`priors`); for standard normal weights they are I and Q_hat (I + Q_hat)^-1. By the Nishimori
+identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined.
 """
 
 from dataclasses import dataclass, replace
@@ -20,9 +21,9 @@ from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
     clip_spectrum,
     from_coordinates,
-    overlap_from_precision,
     to_coordinates,
 )
+from attention_limits.sequence_multi_index.priors import Prior, as_prior
 
 # Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
 # ends: the others follow at a fixed ratio.
@@ -68,9 +69,20 @@ def sample_outputs(link: Link, overlap, V, points):
     return omega, link.observe(h, points[:, 2 * size :])
 
 
-def symmetrized(link: Link, matrix):
-    """Average of a matrix (P, P) over the changes of sign that the link does not see: diagonal for the symmetry "rows"."""
-    return np.diag(np.diag(matrix)) if link.sign_symmetry == "rows" else matrix
+def symmetrized(symmetry: str, matrix):
+    """Average of a matrix (P, P) over the changes of sign of a symmetry (`Prior.symmetry`): diagonal for "rows"."""
+    return np.diag(np.diag(matrix)) if symmetry == "rows" else matrix
+
+
+def is_frozen(link: Link, prior: Prior, overlap) -> bool:
+    """Whether an overlap (P, P) stays at exact recovery, because weights and outputs are discrete and the outputs have no noise.
+
+    Near V = 0 then Q_hat grows like V^(-1/2), from fields within V^(1/2) of a step of the output, and V falls exponentially with
+    Q_hat. No node has such a field, so the averages miss this growth.
+    """
+    if link.output_entropy != 0 or not np.isfinite(prior.entropy):
+        return False
+    return bool(np.linalg.eigvalsh(prior.whitened(overlap))[0] >= LARGEST_OVERLAP - 1e-12)
 
 
 @dataclass(frozen=True)
@@ -92,21 +104,25 @@ class ChannelAverages:
     resolved: float
 
 
-def channel_averages(channel: Channel, overlap, nodes, regularization=0.0) -> ChannelAverages:
+def channel_averages(
+    channel: Channel, overlap, nodes, regularization=0.0, prior: Prior | None = None
+) -> ChannelAverages:
     """Averages over omega, h and y at a given overlap, on the given nodes.
 
     Parameters
     ----------
     channel : Channel
     overlap : array (P, P)
-        Q, symmetric, eigenvalues in [0, 1).
+        Q, symmetric, eigenvalues in [0, 1) in units of the second moment of the weights.
     nodes : GaussianNodes
         From `numerics.gaussian_nodes.gaussian_nodes(node_dimension(channel.link), n, rng)`.
     regularization : float
         epsilon >= 0 added to the diagonal of V: the channel then carries a residual field noise that no amount of data
         removes (with epsilon = 1e-3 the first layer saturates below one; 0 is the model itself).
+    prior : Prior, optional
+        Standard normal weights by default.
     """
-    V = np.eye(len(overlap)) - overlap + regularization * np.eye(len(overlap))
+    V = as_prior(prior, channel.link).second_moment - overlap + regularization * np.eye(len(overlap))
     omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
     moments = channel.posterior(observed, omega, V)
     (first, second), dg = denoiser(moments, V)
@@ -168,6 +184,7 @@ class _Map:
     Attributes
     ----------
     channel : Channel
+    prior : Prior
     alpha : float
     settings : Settings
     fixed, free : integer arrays
@@ -177,6 +194,7 @@ class _Map:
     """
 
     channel: Channel
+    prior: Prior
     alpha: float
     settings: Settings
     fixed: np.ndarray
@@ -198,16 +216,19 @@ class _Map:
 
     def to_edge(self, largest, nodes, first) -> FixedPoint:
         """The fixed point with overlaps up to `largest`, from the coordinates `first`."""
-        settings, link = self.settings, self.channel.link
-        prior = settings.side_information / (1.0 - settings.side_information) * np.eye(link.rows)
+        settings, rows = self.settings, self.prior.rows
+        hint = settings.side_information / (1.0 - settings.side_information) * np.eye(rows)
+        symmetry = self.prior.symmetry(self.channel.link)
 
         def step(coordinates):
-            overlap = overlap_from_precision(from_coordinates(coordinates, link.rows), largest)
-            averages = channel_averages(self.channel, overlap, nodes, settings.regularization)
+            overlap = self.prior.overlap(from_coordinates(coordinates, rows), largest)
+            if is_frozen(self.channel.link, self.prior, overlap):
+                return to_coordinates(np.eye(rows) / (1.0 - largest), settings.seed_overlap, largest)
+            averages = channel_averages(self.channel, overlap, nodes, settings.regularization, self.prior)
             if not np.all(np.isfinite(averages.information)):
                 return np.full_like(coordinates, np.nan)
-            information = symmetrized(link, averages.information)
-            q_hat = clip_spectrum(self.alpha * information, 0.0, np.inf) + prior
+            information = symmetrized(symmetry, averages.information)
+            q_hat = clip_spectrum(self.alpha * information, 0.0, np.inf) + hint
             return self.hold(to_coordinates(q_hat, settings.seed_overlap, largest))
 
         def exact(coordinates):
@@ -223,14 +244,29 @@ class _Map:
             done += found.iterations
             if not found.converged or not self.at_edge(found.value, largest) or self.recovered(found.value):
                 return replace(found, iterations=done)
-            overlap = overlap_from_precision(from_coordinates(found.value, self.channel.link.rows), largest)
+            overlap = self.prior.overlap(from_coordinates(found.value, self.prior.rows), largest)
             if before is not None and np.max(np.abs(overlap - before)) <= SETTLED:
                 return replace(found, iterations=done)
             first, before = found.value, overlap
         return replace(found, iterations=done, converged=False)
 
 
-def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = None, held=None) -> FixedPoint:
+@dataclass(frozen=True)
+class OverlapFixedPoint(FixedPoint):
+    """A fixed point whose value is the overlap Q.
+
+    Attributes
+    ----------
+    precision : array (P, P)
+        Q_hat, side information included; zero in the rows that are not learnt.
+    """
+
+    precision: np.ndarray
+
+
+def solve(
+    channel: Channel, alpha, nodes, start, settings: Settings | None = None, held=None, prior: Prior | None = None
+) -> OverlapFixedPoint:
     """Fixed point of the state evolution at one alpha, on fixed nodes.
 
     Parameters
@@ -242,45 +278,57 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
         Kept fixed, so that the iteration is a deterministic map with its own fixed point; independent sets of nodes give
         independent fixed points, and their spread the error.
     start : float
-        Initial Q = start * I with 0 < start < 1: near 0 is uninformed, near 1 informed.
+        Initial Q_hat = start / (1 - start) I with 0 < start < 1, which is Q = start * I for standard normal weights: near 0 is
+        uninformed, near 1 informed.
     settings : Settings, optional
     held : array (P,) or None
         Overlaps in [0, 1] that are held fixed on the diagonal of Q, NaN for the rows that are free; only for links that offer
-        DIAGONAL_OVERLAP.
+        DIAGONAL_OVERLAP, and for standard normal weights.
+    prior : Prior, optional
+        Standard normal weights by default.
 
     Returns
     -------
-    FixedPoint
+    OverlapFixedPoint
         value is Q (P, P); residual the last change in the units of the tolerance; iterations without the warm-up. Not converged
         where a row reaches the last edge and another one still follows it.
 
     Raises
     ------
     ValueError
-        For alpha < 0, a start outside (0, 1), or overlaps held in a link without the symmetry.
+        For alpha < 0, a start outside (0, 1), a prior with other rows, or overlaps held where they cannot be.
     """
     settings = Settings() if settings is None else settings
     if alpha < 0 or not 0 < start < 1:
         raise ValueError(f"need alpha >= 0 and 0 < start < 1; got {alpha}, {start}")
-    size = channel.link.rows
+    size, prior = channel.link.rows, as_prior(prior, channel.link)
     if held is not None:
         require(channel.link, {DIAGONAL_OVERLAP})
+        if not prior.rotations:
+            raise ValueError("overlaps can be held for standard normal weights only")
     held = np.full(size, np.nan) if held is None else np.asarray(held, dtype=float)
     fixed = np.flatnonzero(~np.isnan(held))
     # Zero is a limit of the logarithmic coordinates: 1e-12 is zero to rounding.
     kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
-    step = _Map(channel, alpha, settings, fixed, np.setdiff1d(np.arange(size), fixed), kept)
+    step = _Map(channel, prior, alpha, settings, fixed, np.setdiff1d(np.arange(size), fixed), kept)
     first = step.hold(to_coordinates(start / (1.0 - start) * np.eye(size), settings.seed_overlap))
     if settings.warm_up > 1:
         warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first)
         if not np.all(np.isfinite(warm.value)):
-            return replace(warm, value=np.full((size, size), np.nan))
+            return _missing(warm, size)
         first = warm.value
     outcome = step.fixed_point(nodes, first)
     if not np.all(np.isfinite(outcome.value)):
-        return replace(outcome, value=np.full((size, size), np.nan))
-    overlap = overlap_from_precision(from_coordinates(outcome.value, size), EDGES[-1])
+        return _missing(outcome, size)
+    precision = from_coordinates(outcome.value, size)
     unlearnt = outcome.value[:size] <= np.log(settings.seed_overlap)
-    overlap[unlearnt, :] = 0.0
-    overlap[:, unlearnt] = 0.0
-    return replace(outcome, value=overlap)
+    precision[unlearnt, :] = 0.0
+    precision[:, unlearnt] = 0.0
+    overlap = prior.overlap(precision, EDGES[-1])
+    return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision)
+
+
+def _missing(outcome, size):
+    """The fixed point of an iteration that has left the numbers."""
+    nothing = np.full((size, size), np.nan)
+    return OverlapFixedPoint(nothing, outcome.residual, outcome.iterations, outcome.converged, nothing)

@@ -15,6 +15,7 @@ from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.link_reports import sound_link
+from attention_limits.sequence_multi_index.priors import load_prior, problem_of_branches
 from attention_limits.sequence_multi_index.specs_thresholds import Thresholds
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
@@ -53,6 +54,9 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     link = sound_link(asked.model.plain(), project, asked.seed)
     streams = Streams(asked.seed, "sequence_multi_index", "threshold")
     try:
+        prior = load_prior(asked.model.plain().get("prior"), link.rows)
+        if problem := problem_of_branches(link, prior):
+            raise ValueError(problem)
         channels = [Channel(link, asked.solver.resolution, streams.generator("channel", r)) for r in range(replicas)]
     except ValueError as error:
         raise SpecError([str(error)]) from None
@@ -61,7 +65,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
         few = gaussian_nodes(dimension, nodes, streams.generator("nodes", r))
         many = gaussian_nodes(dimension, 8 * nodes, streams.generator("nodes at zero", r))
         said = _report(r, replicas) if report else lambda number, step: None
-        runs.append(staircase(channels[r], few, many, report=said))
+        runs.append(staircase(channels[r], few, many, report=said, prior=prior))
     count = max(len(steps) for steps in runs)
     rows = [_row(k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)]
     notes = {"method": f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes"}

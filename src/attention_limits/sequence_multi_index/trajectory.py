@@ -1,10 +1,11 @@
 """The Bayes-optimal state evolution as a function of the iteration.
 
-    Q_hat_t = alpha E sum_a g_a g_a^T + lambda / (1 - lambda) I at Q_(t-1),   Q_t = Q_hat_t (I + Q_hat_t)^-1
+    Q_hat_t = alpha E sum_a g_a g_a^T + lambda / (1 - lambda) I at Q_(t-1),   Q_t = f(Q_hat_t)
 
-(Troiani et al. 2025, arXiv:2502.00901). In the limit of infinite dimension W_hat_t W^T / D of undamped GAMP is Q_t at every t,
-if GAMP starts with an estimate of overlap Q_0 and variance I - Q_0. An uninformed estimate has an overlap of the order of
-1 / sqrt(D) with the teacher: its squared cosine is 1 / D on average, at every iteration. `floor` keeps this number.
+(Troiani et al. 2025, arXiv:2502.00901), f of the prior (`priors`). In the limit of infinite dimension W_hat_t W^T / D of undamped
+GAMP is Q_t at every t, if GAMP starts with an estimate of overlap Q_0 and variance E w w^T - Q_0. An uninformed estimate has an
+overlap of the order of 1 / sqrt(D) with the teacher: its squared cosine is 1 / D on average, at every iteration. `floor` keeps
+this number.
 """
 
 from dataclasses import dataclass
@@ -12,12 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.overlap_coordinates import (
-    LARGEST_OVERLAP,
-    clip_spectrum,
-    overlap_from_precision,
-)
-from attention_limits.sequence_multi_index.state_evolution import channel_averages, symmetrized
+from attention_limits.sequence_multi_index.overlap_coordinates import clip_spectrum
+from attention_limits.sequence_multi_index.priors import Prior, as_prior
+from attention_limits.sequence_multi_index.state_evolution import channel_averages, is_frozen, symmetrized
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Trajectory:
     Attributes
     ----------
     overlap : array (T, P, P)
-        Q_t, in units of the prior variance.
+        Q_t, in units of the second moment of the weights.
     resolved : float
         Smallest fraction, over iterations, of nodes whose channel met its check.
     """
@@ -37,7 +35,15 @@ class Trajectory:
 
 
 def trajectory(
-    channel: Channel, alpha, nodes, start, iterations, side_information=0.0, regularization=0.0, floor=0.0
+    channel: Channel,
+    alpha,
+    nodes,
+    start,
+    iterations,
+    side_information=0.0,
+    regularization=0.0,
+    floor=0.0,
+    prior: Prior | None = None,
 ) -> Trajectory:
     """Iterate the state evolution on fixed nodes, without acceleration.
 
@@ -49,7 +55,7 @@ def trajectory(
     nodes : GaussianNodes
         In `state_evolution.node_dimension(channel.link)` dimensions.
     start : float
-        Q_0 = start * I, in [0, 1).
+        Q_0 = E w E w^T + start Cov(w), in [0, 1).
     iterations : int
         T >= 1.
     side_information : float
@@ -58,6 +64,8 @@ def trajectory(
         epsilon >= 0, see `state_evolution.channel_averages`.
     floor : float
         Smallest diagonal entry of Q, in [0, 1); 0 is the map itself.
+    prior : Prior, optional
+        Standard normal weights by default.
 
     Raises
     ------
@@ -70,20 +78,23 @@ def trajectory(
             "need alpha >= 0, iterations >= 1, start, side_information and floor in [0, 1), and regularization >= 0; got "
             f"{alpha}, {iterations}, {start}, {side_information}, {floor}, {regularization}"
         )
-    size = channel.link.rows
-    prior = side_information / (1.0 - side_information) * np.eye(size)
-    overlap, path, resolved = start * np.eye(size), [], 1.0
+    size, prior = channel.link.rows, as_prior(prior, channel.link)
+    hint, symmetry = side_information / (1.0 - side_information) * np.eye(size), prior.symmetry(channel.link)
+    overlap, path, resolved = prior.uninformed(start), [], 1.0
     for _ in range(iterations):
-        averages = channel_averages(channel, overlap, nodes, regularization)
+        if is_frozen(channel.link, prior, overlap):
+            path.append(overlap)
+            continue
+        averages = channel_averages(channel, overlap, nodes, regularization, prior)
         resolved = min(resolved, averages.resolved)
         if not np.all(np.isfinite(averages.information)):
             # The rest of the path is missing.
             path += [np.full((size, size), np.nan)] * (iterations - len(path))
             break
-        information = symmetrized(channel.link, averages.information)
-        overlap = overlap_from_precision(clip_spectrum(alpha * information, 0.0, np.inf) + prior)
+        information = symmetrized(symmetry, averages.information)
+        overlap = prior.overlap(clip_spectrum(alpha * information, 0.0, np.inf) + hint)
         if floor > 0:
             lifted = overlap + np.diag(np.maximum(floor - np.diag(overlap), 0.0))
-            overlap = clip_spectrum(lifted, 0.0, LARGEST_OVERLAP)
+            overlap = prior.clipped(lifted)
         path.append(overlap)
     return Trajectory(np.array(path), resolved)

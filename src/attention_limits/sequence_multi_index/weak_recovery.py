@@ -8,6 +8,10 @@ so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps posi
 eigenmatrix is the subspace learnt first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
 that direction is learnt from any alpha > 0 on. `staircase` computes the next thresholds.
 
+Every prior of mean zero has Q = C Q_hat C at small Q_hat, C = E w w^T = R R^T. Therefore the threshold depends on the prior
+through C alone, and F acts on the whitened rows R^-1 W. Weights with a mean are known in part without data: then the overlap
+grows from any alpha > 0 on.
+
 The nodes are divided into blocks. For a sampled channel each block has a separate scrambling, so the blocks show every error.
 """
 
@@ -28,6 +32,7 @@ from attention_limits.sequence_multi_index.instability import (
     root_mean_square,
     symmetric_basis,
 )
+from attention_limits.sequence_multi_index.priors import Prior, as_prior
 from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 
 # E g g^T at zero overlap below this is compared with that of a channel of twice the resolution: the bias of the posterior mean
@@ -35,7 +40,7 @@ from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 SMALLEST_INFORMATION = 0.02
 
 
-def instability_at(channel: Channel, nodes, overlap, subspace) -> tuple[Instability, float]:
+def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | None = None) -> tuple[Instability, float]:
     """Instability of the unlearnt rows at an overlap, and the fraction of outputs whose channel met its check.
 
     Parameters
@@ -47,15 +52,19 @@ def instability_at(channel: Channel, nodes, overlap, subspace) -> tuple[Instabil
     overlap : array (P, P)
         Q, zero on the subspace.
     subspace : array (P, k)
-        W, orthonormal columns.
+        Of the whitened rows, orthonormal columns.
+    prior : Prior, optional
+        Standard normal weights by default.
     """
-    V = np.eye(len(overlap)) - 0.5 * (overlap + overlap.T)
-    basis = symmetric_basis(subspace.shape[1], channel.link.sign_symmetry == "rows")
+    prior = as_prior(prior, channel.link)
+    V = prior.second_moment - 0.5 * (overlap + overlap.T)
+    basis = symmetric_basis(subspace.shape[1], prior.symmetry(channel.link) == "rows")
+    columns = prior.root @ subspace
     matrices, resolved = [], []
     for part, block in zip(channel.independent(BLOCKS), nodes.blocks(BLOCKS), strict=True):
         omega, observed = sample_outputs(channel.link, overlap, V, block.points)
         moments = part.posterior(observed, omega, V)
-        matrices.append(response(excess_moments(moments, V, subspace), block.weights, basis))
+        matrices.append(response(excess_moments(moments, V, columns), block.weights, basis))
         resolved.append(moments.resolved.mean())
     return leading_instability(np.stack(matrices), basis), float(np.mean(resolved))
 
@@ -74,7 +83,7 @@ class FirstThreshold:
     bound : float
         Nothing is learnt below this alpha: 1 / ||F|| with ||F|| raised by SIGNIFICANT norms of its noise.
     direction : array (P, P)
-        Positive semi-definite, of unit trace; NaN where alpha is infinite.
+        Of the whitened rows R^-1 W, positive semi-definite, of unit trace; NaN where alpha is infinite.
     resolved : float
         Fraction of outputs whose channel met its check.
     """
@@ -86,7 +95,7 @@ class FirstThreshold:
     resolved: float
 
 
-def first_threshold(channel: Channel, nodes) -> FirstThreshold:
+def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> FirstThreshold:
     """Threshold at which zero overlap becomes unstable, on the given nodes.
 
     Knowledge of a sign counts as none where E g g^T is below SIGNIFICANT norms of its noise.
@@ -98,6 +107,8 @@ def first_threshold(channel: Channel, nodes) -> FirstThreshold:
     nodes : GaussianNodes
         In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them. The variables of omega, which
         is zero, are left out.
+    prior : Prior, optional
+        Standard normal weights by default.
 
     Raises
     ------
@@ -106,18 +117,22 @@ def first_threshold(channel: Channel, nodes) -> FirstThreshold:
     """
     if len(nodes) % BLOCKS:
         raise ValueError(f"need a multiple of {BLOCKS} nodes, got {len(nodes)}")
-    link = channel.link
+    link, prior = channel.link, as_prior(prior, channel.link)
+    if np.any(prior.mean):
+        # The channel at the overlap of the mean is not needed: the output depends on the fields.
+        return FirstThreshold(0.0, 0.0, 0.0, np.eye(link.rows) / link.rows, 1.0)
     parts = nodes.without_first(link.rows * link.tokens).blocks(BLOCKS)
-    sampled = [_moments_at_zero(one, part.points) for one, part in zip(channel.independent(BLOCKS), parts, strict=True)]
+    pairs = zip(channel.independent(BLOCKS), parts, strict=True)
+    sampled = [_moments_at_zero(one, part.points, prior) for one, part in pairs]
     resolved = float(np.mean([moments.resolved.mean() for moments in sampled]))
-    if link.sign_symmetry == "none":
-        known = _known_signs(channel, sampled, parts)
+    symmetry = prior.symmetry(link)
+    if symmetry == "none":
+        known = _known_signs(channel, sampled, parts, prior)
         if known is not None:
             return FirstThreshold(0.0, 0.0, 0.0, known, resolved)
-    identity = np.eye(link.rows)
-    basis = symmetric_basis(link.rows, link.sign_symmetry == "rows")
+    basis = symmetric_basis(link.rows, symmetry == "rows")
     matrices = [
-        response(excess_moments(moments, identity, identity), part.weights, basis)
+        response(excess_moments(moments, prior.second_moment, prior.root), part.weights, basis)
         for moments, part in zip(sampled, parts, strict=True)
     ]
     found = leading_instability(np.stack(matrices), basis)
@@ -131,16 +146,16 @@ def first_threshold(channel: Channel, nodes) -> FirstThreshold:
     return FirstThreshold(1.0 / found.eigenvalue, error, bound, found.direction, resolved)
 
 
-def _moments_at_zero(channel, points):
+def _moments_at_zero(channel, points, prior):
     """Posterior moments of the outputs of the nodes at zero overlap; where few outputs differ each is taken once."""
     link, size = channel.link, channel.link.rows * channel.link.tokens
-    h = points[:, :size].reshape(-1, link.rows, link.tokens)
+    h = prior.root @ points[:, :size].reshape(-1, link.rows, link.tokens)
     observed = link.observe(h, points[:, size:])
     flat, where = np.unique(np.reshape(observed, (len(h), -1)), axis=0, return_inverse=True)
     if 2 * len(flat) > len(h):
-        return channel.posterior(observed, np.zeros_like(h), np.eye(link.rows))
+        return channel.posterior(observed, np.zeros_like(h), prior.second_moment)
     different = flat.reshape(-1, *observed.shape[1:])
-    moments = channel.posterior(different, np.zeros((len(flat), *h.shape[1:])), np.eye(link.rows))
+    moments = channel.posterior(different, np.zeros((len(flat), *h.shape[1:])), prior.second_moment)
     where = where.reshape(-1)
     return Posterior(
         moments.log_z[where], moments.means[:, where], moments.covariances[:, where], moments.effective[where],
@@ -148,16 +163,15 @@ def _moments_at_zero(channel, points):
     )  # fmt: skip
 
 
-def _known_signs(channel, sampled, parts):
-    """E g g^T at zero overlap (P, P), of unit trace, or None where the noise, or the bias of sampling, explains it."""
-    identity = np.eye(channel.link.rows)
+def _known_signs(channel, sampled, parts, prior):
+    """R^T E g g^T R at zero overlap (P, P), of unit trace, or None where the noise, or the bias of sampling, explains it."""
 
     def information(moments):
         blocks = []
         for one, part in zip(moments, parts, strict=True):
-            (first, second), _ = denoiser(one, identity)
+            (first, second), _ = denoiser(one, prior.second_moment)
             product = np.einsum("n,npa,nqa->pq", part.weights, first, second) / len(part)
-            blocks.append(0.5 * (product + product.T))
+            blocks.append(prior.root.T @ (0.5 * (product + product.T)) @ prior.root)
         blocks = np.stack(blocks)
         noise = root_mean_square(np.linalg.norm(contrasts(blocks), 2, axis=(1, 2)))
         return blocks.mean(axis=0), noise
@@ -168,7 +182,7 @@ def _known_signs(channel, sampled, parts):
         return None
     if largest < SMALLEST_INFORMATION and channel.sampled:
         pairs = zip(channel.independent(BLOCKS, finer=2.0), parts, strict=True)
-        matrix, noise = information([_moments_at_zero(one, part.points) for one, part in pairs])
+        matrix, noise = information([_moments_at_zero(one, part.points, prior) for one, part in pairs])
         if np.linalg.eigvalsh(matrix)[-1] <= max(SIGNIFICANT * noise, 0.5 * largest):
             return None
     values, vectors = np.linalg.eigh(matrix)

@@ -1,7 +1,7 @@
 """Bracket of the alpha of exact recovery; one replica is one scrambling of the nodes."""
 
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.at_point import channel_at
+from attention_limits.sequence_multi_index.at_point import channel_at, prior_of
 from attention_limits.sequence_multi_index.recovery import exact_recovery
 from attention_limits.sequence_multi_index.state_evolution import Settings
 
@@ -13,7 +13,8 @@ def run(spec, streams):
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
-        found = exact_recovery(channel, nodes, solver["highest"], solver["width"], settings)
+        prior = prior_of(spec, channel.link)
+        found = exact_recovery(channel, nodes, solver["highest"], solver["width"], settings, prior)
         return {
             "recovery_below": found.below, "recovery_above": found.above, "recovery_resolved": found.resolved,
         }  # fmt: skip

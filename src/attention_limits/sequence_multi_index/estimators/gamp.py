@@ -6,7 +6,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.alignment import towards_teacher
-from attention_limits.sequence_multi_index.at_point import link_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import link_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.gaussian_sequences import local_fields, sample_count
 from attention_limits.sequence_multi_index.generalization import plug_in_error
@@ -35,9 +35,10 @@ def run(spec, streams):
 
     def compute(at, replica):
         link, alpha = link_at(spec, at), at["alpha"]
-        data = _data_set(spec, streams, link, replica, at)
+        prior = prior_of(spec, link)
+        data = _data_set(spec, streams, link, prior, replica, at)
         channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
-        outcome = gamp.run(channel, data, streams.generator("start", replica, alpha=alpha), settings)
+        outcome = gamp.run(channel, data, streams.generator("start", replica, alpha=alpha), settings, prior)
         dimension = data.teacher.shape[1]
         teacher_norm = data.teacher @ data.teacher.T / dimension
         error = np.nan
@@ -46,7 +47,7 @@ def run(spec, streams):
             nodes = gaussian_nodes(2 * link.rows * link.tokens, ERROR_NODES, generator)
             error = plug_in_error(link, teacher_norm, outcome.overlap[-1], outcome.norm[-1], nodes)
         return {
-            "overlap": towards_teacher(link, outcome.overlap[-1]),
+            "overlap": towards_teacher(link, outcome.overlap[-1], prior),
             "teacher_norm": teacher_norm,
             "realised_alpha": len(data.sequences) / dimension,
             "error_plug_in": error,
@@ -70,7 +71,7 @@ def _filled(trajectory, steps):
     return filled
 
 
-def _data_set(spec, streams, link, replica, at):
+def _data_set(spec, streams, link, prior, replica, at):
     """The data set of a point: read if the specification has the key `reads`, drawn otherwise."""
     alpha = at["alpha"]
     if "reads" in spec:
@@ -81,4 +82,4 @@ def _data_set(spec, streams, link, replica, at):
         return gamp.Dataset(sequences, teacher, link.observe(local_fields(sequences, teacher), noise))
     dimension = spec["solver"]["dimension"]
     samples = sample_count(alpha, dimension)
-    return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha))
+    return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha), prior)

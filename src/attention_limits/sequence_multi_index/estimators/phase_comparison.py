@@ -5,7 +5,7 @@ the uninformed start reaches it. One replica is one scrambling of the nodes.
 """
 
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.phases import compare
 from attention_limits.sequence_multi_index.state_evolution import Settings
 
@@ -17,7 +17,7 @@ def run(spec, streams):
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
-        found = compare(channel, at["alpha"], nodes, settings, solver["gap"])
+        found = compare(channel, at["alpha"], nodes, settings, solver["gap"], prior_of(spec, channel.link))
         return {
             "overlap_by_start": found.overlap,
             "free_entropy_by_start": found.free_entropy,

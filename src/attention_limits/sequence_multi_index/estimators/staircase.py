@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
@@ -28,7 +28,8 @@ def run(spec, streams):
             name: np.full((size, size, size), np.nan) for name in MATRICES
         }
         found["step_converged"] = np.zeros(size, bool)
-        for k, step in enumerate(staircase(channel, nodes, many, solver["tolerance"])):
+        path = staircase(channel, nodes, many, solver["tolerance"], prior=prior_of(spec, channel.link))
+        for k, step in enumerate(path):
             for name, attribute in (NUMBERS | MATRICES).items():
                 found[name][k] = getattr(step, attribute)
             found["step_converged"][k] = step.converged

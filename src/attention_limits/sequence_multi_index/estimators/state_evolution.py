@@ -7,11 +7,10 @@ import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.information import mean_log_volume, mutual_information, output_entropy
-from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
 
 # The errors need no channel: this many times the nodes cost next to nothing.
@@ -28,7 +27,8 @@ def run(spec, streams):
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
-        point = solve(channel, at["alpha"], nodes, solver["start"], settings)
+        prior = prior_of(spec, channel.link)
+        point = solve(channel, at["alpha"], nodes, solver["start"], settings, prior=prior)
         found = {
             "overlap": point.value, "free_entropy": np.nan, "entropy": np.nan, "mutual_information": np.nan,
             "error_plug_in": np.nan, "error_bayes": np.nan, "residual": point.residual, "iterations": point.iterations,
@@ -37,29 +37,29 @@ def run(spec, streams):
         if not np.all(np.isfinite(point.value)):
             return found
         link, Q = channel.link, point.value
-        averages = channel_averages(channel, Q, nodes, settings.regularization)
+        averages = channel_averages(channel, Q, nodes, settings.regularization, prior)
         count = MORE_ERROR_NODES * solver["nodes"]
         error_nodes = gaussian_nodes(2 * link.rows * link.tokens, count, streams.generator("error nodes", replica))
-        alpha, phi = at["alpha"], free_entropy(Q, at["alpha"], averages.log_z, settings.side_information)
+        alpha = at["alpha"]
+        phi = free_entropy(Q, alpha, averages.log_z, settings.side_information, prior, point.precision)
         found["free_entropy"] = phi
-        found |= _information(link, Q, alpha, phi, settings, error_nodes)
+        found |= _information(link, prior, Q, alpha, phi, settings, error_nodes)
         return found | {
-            "error_plug_in": plug_in_error(link, np.eye(link.rows), Q, Q, error_nodes),
-            "error_bayes": bayes_error(link, Q, error_nodes),
+            "error_plug_in": plug_in_error(link, prior.second_moment, Q, Q, error_nodes),
+            "error_bayes": bayes_error(link, Q, error_nodes, prior),
             "resolved": averages.resolved,
         }
 
     return collect(spec, compute, {"overlap": ("layer", "layer_star")}, {"layer": rows, "layer_star": rows})
 
 
-def _information(link, overlap, alpha, phi, settings, nodes):
+def _information(link, prior, overlap, alpha, phi, settings, nodes):
     """Entropy of the outputs and mutual information; missing with side information or regularisation, which change the model."""
     if settings.side_information or settings.regularization:
         return {}
-    recovered = np.linalg.eigvalsh(overlap)[-1] >= LARGEST_OVERLAP - 1e-12
-    if recovered and np.isneginf(link.output_entropy):
+    if prior.recovered(overlap) and np.isneginf(link.output_entropy):
         # Then the outputs lie on a surface.
-        return {"entropy": -np.inf, "mutual_information": np.inf}
-    volume = mean_log_volume(link, nodes.without_first(link.rows * link.tokens))
+        return {"entropy": -np.inf, "mutual_information": prior.entropy}
+    volume = mean_log_volume(link, nodes.without_first(link.rows * link.tokens), prior)
     entropy = output_entropy(phi, alpha, volume)
-    return {"entropy": entropy, "mutual_information": mutual_information(link, entropy, alpha)}
+    return {"entropy": entropy, "mutual_information": mutual_information(link, entropy, alpha, prior)}

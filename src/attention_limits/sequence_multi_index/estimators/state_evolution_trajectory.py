@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.trajectory import trajectory
 
 
@@ -16,7 +16,7 @@ def run(spec, streams):
         channel, nodes = channel_at(spec, streams, at, replica)
         path = trajectory(
             channel, at["alpha"], nodes, solver["start"], steps, solver["side_information"], solver["regularization"],
-            solver["floor"],
+            solver["floor"], prior_of(spec, channel.link),
         )  # fmt: skip
         return {"overlap_trajectory": path.overlap, "resolved": path.resolved}
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
-from attention_limits.sequence_multi_index.at_point import channel_at
+from attention_limits.sequence_multi_index.at_point import channel_at, prior_of
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
@@ -31,7 +31,8 @@ def run(spec, streams):
         found = {name: np.full(steps, np.nan) for name in NUMBERS}
         found["learnt"], found["overlap_before"] = np.full((2, steps, layers), np.nan)
         found["step_converged"] = np.zeros(steps, bool)
-        path = staircase(channel, nodes, many, solver["tolerance"], most=steps)
+        prior = prior_of(spec, channel.link)
+        path = staircase(channel, nodes, many, solver["tolerance"], most=steps, prior=prior)
         for k, step in enumerate(path):
             for name, attribute in NUMBERS.items():
                 found[name][k] = getattr(step, attribute)

@@ -23,6 +23,7 @@ PROBED, PROBE = 32, 1e-6
 # Ways to compute the posterior, see `channel`.
 TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
 TWO_TOKEN_SAMPLING, ROTATION = "importance sampling over two tokens", "quadrature over rotations"
+HALF_LINE = "cut normal law"
 
 
 class Link:

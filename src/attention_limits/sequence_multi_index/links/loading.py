@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attention_limits.pipeline.user_files import execute
+from attention_limits.sequence_multi_index.links.correlated_tokens import CorrelatedTokens
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 
 # Module below this package, and name in it. Imported by name only, so that an edit to one link touches nothing else.
@@ -38,7 +39,8 @@ def load_link(model: dict, project: Path) -> Link:
     ----------
     model : dict
         `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
-        `noise`: variance of Gaussian output noise, 0 or absent for none; everything else, and the items of the mapping
+        `noise`: variance of Gaussian output noise, 0 or absent for none; `token_covariance`: that of the tokens, absent for
+        independent ones; `prior`: left out, it belongs to the weights; everything else, and the items of the mapping
         `parameters`, goes to the link as keyword arguments.
     project : Path
         Folder that relative paths start from.
@@ -48,8 +50,9 @@ def load_link(model: dict, project: Path) -> Link:
     ValueError
         If there is no such link, if it does not take these parameters, or refuses their values.
     """
-    parameters = dict(model)
+    parameters = {key: value for key, value in model.items() if key != "prior"}
     name, noise, more = parameters.pop("link"), parameters.pop("noise", 0.0), parameters.pop("parameters", {})
+    covariance = parameters.pop("token_covariance", None)
     twice = sorted(set(parameters) & set(more))
     if twice:
         raise ValueError(f"{', '.join(twice)}: given twice, in parameters too")
@@ -73,6 +76,7 @@ def load_link(model: dict, project: Path) -> Link:
     link = make(**parameters)
     if not isinstance(link, Link):
         raise ValueError(f"{name} must be a Link or return one, not {type(link).__name__}")
+    link = link if covariance is None else CorrelatedTokens(link, covariance)
     return OutputNoise(link, noise) if noise else link
 
 

@@ -9,7 +9,7 @@ from math import lgamma, log, pi
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.layers import require_shape
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.link import HALF_LINE, SAMPLING, Link
 
 
 def _require_rows(rows, least=1):
@@ -118,6 +118,11 @@ class SignProduct(Link):
 
     def __post_init__(self):
         _require_rows(self.rows)
+
+    @property
+    def posterior_methods(self):
+        """Exact for one row; see `Link`."""
+        return (HALF_LINE, SAMPLING) if self.rows == 1 else (SAMPLING,)
 
     @property
     def sign_symmetry(self):

@@ -1,0 +1,59 @@
+"""Learning curves of two-layer attention for four laws of the weights, with the thresholds of weak recovery."""
+
+import numpy as np
+
+from attention_limits.pipeline.readings import specifications
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
+
+PANELS = {
+    "fig1_learning_curve": "standard normal",
+    "priors_binary": r"binary, $\pm 1$",
+    "priors_sparse": "sparse, 0.2 not zero",
+    "priors_correlated": "correlated layers, 0.6",
+}
+
+
+@house_style
+def draw(cubes):
+    """A panel for each prior: the Gaussian curve from fig1_learning_curve, its thresholds from fig1_thresholds."""
+    figure, axes = new_figure(2, 2, 7.2, 5.2, sharex=True, sharey=True)
+    for panel, (name, title) in zip(axes.ravel(), PANELS.items(), strict=True):
+        cube = cubes[name]
+        dimension = _learning_curve(panel, cube)
+        steps = cubes["fig1_thresholds"].sel(skip=[1.0]) if name == "fig1_learning_curve" else cube
+        for layer in (1, 2):
+            value, error = layer_threshold_and_error(steps, layer)
+            _threshold(panel, value.item(), error.item(), LAYER_COLORS[layer])
+        panel.set_title(f"{title} (GAMP: $D = {dimension}$)", fontsize=9)
+    axes[0, 0].plot([], [], ":", color="0.3", label="threshold")
+    axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
+    axes[0, 0].legend(loc="upper left", fontsize=7)
+    for panel in axes[1]:
+        panel.set_xlabel(r"samples per dimension $\alpha = n/D$")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("overlap with the teacher")
+    return figure
+
+
+def _learning_curve(axes, cube):
+    """State evolution as lines and GAMP as points, by layer; the dimension of GAMP."""
+    theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
+    dimension = specifications(cube)["gamp"]["solver"]["dimension"]
+    for layer in (1, 2):
+        pair = {"layer": layer, "layer_star": layer, "drop": True}
+        overlap = present(theory.overlap.sel(**pair).transpose("alpha", "replica"))
+        converged = theory.converged.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+        curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[layer], f"layer {layer}", converged=converged)
+        found = present((gamp.overlap.sel(**pair) / gamp.teacher_norm.sel(**pair)).transpose("alpha", "replica"))
+        settled = gamp.converged.sel(alpha=found.alpha).transpose("alpha", "replica").values
+        label = "GAMP" if layer == 2 else None
+        points(axes, realised_alpha(gamp, found.alpha), found.values, settled, LAYER_COLORS[layer], label)
+    return dimension
+
+
+def _threshold(axes, value, error, color):
+    """A dotted line with a band of one error; nothing where the layer has no threshold."""
+    if np.isfinite(value):
+        axes.axvline(value, color=color, linestyle=":", linewidth=1)
+        axes.axvspan(value - error, value + error, color=color, alpha=0.15, linewidth=0)

@@ -1,0 +1,207 @@
+"""Priors of the weights: moments as derivatives of the log-normaliser, averages, and the weights that they draw."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import logsumexp
+
+from agreement import FIRST, OFFSETS, SECOND, assert_mean
+from attention_limits.sequence_multi_index.mixture_prior import MixtureRows, bernoulli_gauss, binary
+from attention_limits.sequence_multi_index.priors import GaussianRows, load_prior, standard_normal
+
+C = np.array([[1.0, 0.6], [0.6, 1.0]])
+PRIORS = {
+    "gaussian": standard_normal(2),
+    "correlated": GaussianRows(C),
+    "binary": binary(2),
+    "binary with a mean": binary(2, 0.4),
+    "sparse": bernoulli_gauss(2, 0.2),
+}
+PRECISION = np.array([[1.3, 0.5], [0.5, 0.8]])
+B = np.array([[0.3, -0.7], [2.0, 1.0], [-1.5, 0.2]])
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_moments_are_derivatives_of_the_log_normaliser(prior):
+    """Central differences of eighth order with step 0.05: truncation below 1e-7."""
+    found = prior.posterior(B, PRECISION)
+    directions = {(0, 0): [1, 0], (1, 1): [0, 1], (0, 1): [1, 1]}
+    values = {
+        key: np.array([prior.posterior(B + 0.05 * t * np.array(d), PRECISION).log_normaliser for t in OFFSETS])
+        for key, d in directions.items()
+    }
+    for p in range(2):
+        np.testing.assert_allclose(found.mean[:, p], FIRST @ values[p, p] / 0.05, atol=1e-7)
+        np.testing.assert_allclose(found.covariance[:, p, p], SECOND @ values[p, p] / 0.05**2, atol=1e-6)
+    mixed = 0.5 * (SECOND @ values[0, 1] - SECOND @ values[0, 0] - SECOND @ values[1, 1]) / 0.05**2
+    np.testing.assert_allclose(found.covariance[:, 0, 1], mixed, atol=1e-6)
+
+
+def test_log_normaliser_of_binary_weights_is_a_sum_over_signs():
+    """Three rows of mean 0.4, the eight states one by one."""
+    rng = np.random.default_rng(1)
+    b, A = rng.standard_normal((4, 3)), rng.standard_normal((3, 3))
+    precision = A @ A.T
+    terms = []
+    for signs in itertools.product((1.0, -1.0), repeat=3):
+        w = np.array(signs)
+        terms.append(b @ w - 0.5 * w @ precision @ w + np.sum(np.log(0.5 * (1.0 + 0.4 * w))))
+    np.testing.assert_allclose(
+        binary(3, 0.4).posterior(b, precision).log_normaliser, logsumexp(terms, axis=0), rtol=1e-12
+    )
+
+
+def test_log_normaliser_of_a_sparse_weight_is_an_integral():
+    density, precision, b = 0.2, 1.7, 1.1
+    normal = quad(
+        lambda w: np.exp(b * w - 0.5 * precision * w**2 - 0.5 * density * w**2) * np.sqrt(density / (2 * np.pi)),
+        -30,
+        30,
+    )[0]
+    found = bernoulli_gauss(1, density).posterior(np.array([[b]]), np.array([[precision]]))
+    assert found.log_normaliser[0] == pytest.approx(np.log(1 - density + density * normal), abs=1e-10)
+
+
+@pytest.mark.parametrize("value", [0.01, 1.0, 20.0])
+def test_overlap_of_binary_weights_is_the_integral_of_tanh(value):
+    """1 - Q = E[1 - tanh(L + sqrt(L) z)] with z normal, for one row."""
+    missing = quad(
+        lambda z: np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) * 2.0 / (1.0 + np.exp(2 * (value + np.sqrt(value) * z))),
+        -12, 12, points=[-np.sqrt(value)], epsabs=1e-14,
+    )[0]  # fmt: skip
+    found = binary(1).averages(np.array([[value]]))
+    assert found.missing[0, 0] == pytest.approx(missing, rel=1e-9)
+    assert found.error < 1e-12
+
+
+@pytest.mark.parametrize("value", [0.3, 30.0, 1e4])
+def test_overlap_of_sparse_weights_is_an_integral(value):
+    """E Var(w | b) over b of the density (1 - r) N(0, L) + r N(0, L + L^2 / r), in x = b / sqrt(L), by adaptive quadrature."""
+    density = 0.1
+    wide = np.sqrt(1.0 + value / density)
+
+    def integrand(x):
+        spike = (1 - density) * np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)
+        slab = density * np.exp(-0.5 * (x / wide) ** 2) / wide / np.sqrt(2 * np.pi)
+        share = slab / (spike + slab)
+        mean, variance = np.sqrt(value) * x / (value + density), 1.0 / (value + density)
+        return (spike + slab) * (share * variance + share * (1 - share) * mean**2)
+
+    edges = [0.0, 2.0, 4.0, 8.0, 20.0, 60.0, 12.0 * wide]
+    parts = [quad(integrand, a, b, epsabs=1e-15, epsrel=1e-11)[0] for a, b in itertools.pairwise(edges) if a < b]
+    found = bernoulli_gauss(1, density).averages(np.array([[value]]))
+    assert found.missing[0, 0] == pytest.approx(2.0 * sum(parts), rel=1e-6)
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_overlap_is_half_the_slope_of_the_average_log_normaliser(prior):
+    """dPsi_w / dLambda = Q / 2 in three directions, by central differences of step 1e-3, whose truncation is below 1e-6."""
+    overlap = prior.overlap(PRECISION)
+
+    def average(precision):
+        """Psi_w, from the prior part of the free entropy at its extremum."""
+        found = prior.overlap(precision)
+        return prior.free_entropy(found, precision) + 0.5 * np.sum(found * precision)
+
+    for direction in (np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.array([[0.0, 1.0], [1.0, 0.0]])):
+        slope = (average(PRECISION + 1e-3 * direction) - average(PRECISION - 1e-3 * direction)) / 2e-3
+        assert slope == pytest.approx(0.5 * np.sum(overlap * direction), abs=1e-5)
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_nishimori_overlap_is_the_square_of_the_posterior_mean(prior):
+    """Over 40000 drawn weights with their b: E m m^T = E m w^T = Q and E Cov = E w w^T - Q; false-alarm rate 1e-4 each."""
+    rng = np.random.default_rng(2)
+    w = prior.draw(40000, rng)
+    b = w.T @ PRECISION + rng.standard_normal((40000, 2)) @ np.linalg.cholesky(PRECISION).T
+    found, overlap = prior.posterior(b, PRECISION), prior.overlap(PRECISION)
+    assert_mean(np.einsum("np,nq->npq", found.mean, found.mean), overlap)
+    assert_mean(np.einsum("np,qn->npq", found.mean, w), overlap)
+    assert_mean(found.covariance + overlap, prior.second_moment)
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_weights_have_their_moments(prior):
+    """Mean and second moment of 20000 dimensions; false-alarm rate 1e-4 each."""
+    w = prior.draw(20000, np.random.default_rng(3))
+    assert_mean(w.T, prior.mean)
+    assert_mean(np.einsum("pn,qn->npq", w, w), prior.second_moment)
+    np.testing.assert_allclose(np.diag(prior.second_moment), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_small_precision_reads_the_second_moment_alone(prior):
+    """Q = E w E w^T + S Lambda S + O(Lambda^2), S the covariance: for mean zero as for Gaussian rows."""
+    small = 1e-4 * PRECISION
+    wanted = np.outer(prior.mean, prior.mean) + prior.covariance @ small @ prior.covariance
+    np.testing.assert_allclose(prior.overlap(small), wanted, atol=3e-7)
+
+
+@pytest.mark.parametrize("prior", [binary(2, 0.4), bernoulli_gauss(2, 0.2)], ids=["binary", "sparse"])
+def test_rows_together_agree_with_rows_one_by_one(prior):
+    """A diagonal precision turned by 1e-9 takes the rule in the plane; the error that the rule states bounds the difference."""
+    diagonal = np.diag([2.0, 9.0])
+    turned = diagonal + 1e-9 * np.array([[0.0, 1.0], [1.0, 0.0]])
+    one, together = prior.averages(diagonal), prior.averages(turned)
+    assert np.max(np.abs(one.missing - together.missing)) <= together.error + 1e-8
+    assert together.error < 1e-4
+    assert together.log_normaliser == pytest.approx(one.log_normaliser, abs=1e-6)
+
+
+def test_correlated_rows_are_a_change_of_basis():
+    """Q = C - (C^-1 + Lambda)^-1, and the free entropy of the whitened rows."""
+    prior = GaussianRows(C)
+    overlap = prior.overlap(PRECISION)
+    np.testing.assert_allclose(overlap, C - np.linalg.inv(np.linalg.inv(C) + PRECISION), atol=1e-12)
+    inverse = np.linalg.inv(np.linalg.cholesky(C))
+    whitened = standard_normal(2).free_entropy(inverse @ overlap @ inverse.T, None)
+    assert prior.free_entropy(overlap, None) == pytest.approx(whitened, abs=1e-12)
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_denoiser_returns_its_own_derivative(prior):
+    """The mean of dE[w | b] / db over dimensions, by differences; side information adds to the precision."""
+    b = B.T
+    mean, covariance = prior.denoise(b, PRECISION, hint=0.3, weight=0.5)
+    again = prior.posterior(B, PRECISION + 0.3 * np.eye(2))
+    np.testing.assert_allclose(mean, 0.5 * again.mean.T, atol=1e-12)
+    slopes = np.array([
+        [prior.denoise(b + 0.05 * t * np.eye(2)[:, [p]], PRECISION, 0.3)[0].mean(axis=1) for t in OFFSETS] for p in range(2)
+    ])  # fmt: skip
+    np.testing.assert_allclose(covariance, np.einsum("t,ptq->pq", FIRST, slopes) / 0.05, atol=1e-7)
+
+
+def test_entropy_of_discrete_weights():
+    """Per dimension: two binary rows 2 log 2; continuous weights have none."""
+    assert binary(2).entropy == pytest.approx(2 * np.log(2))
+    assert binary(1, 0.5).entropy == pytest.approx(-0.75 * np.log(0.75) - 0.25 * np.log(0.25))
+    assert bernoulli_gauss(1, 0.5).entropy == np.inf
+    assert standard_normal(1).entropy == np.inf
+
+
+def test_a_few_rows_of_a_prior_are_a_prior():
+    np.testing.assert_array_equal(GaussianRows(C).subset([1]).second_moment, [[1.0]])
+    assert binary(3, 0.2).subset([0, 2]).rows == 2
+    assert standard_normal(2).subset(np.array([], dtype=int)).rows == 0
+
+
+@pytest.mark.parametrize(
+    ("section", "rows", "text"),
+    [
+        ({"name": "correlated", "covariance": [[1.0]]}, 2, "allowed: 2 rows of 2 numbers"),
+        ({"name": "correlated", "covariance": [[1.0, 0.2], [0.3, 1.0]]}, 2, "symmetric"),
+        ({"name": "correlated", "covariance": [[2.0, 0.2], [0.2, 1.0]]}, 2, "diagonal of ones"),
+        ({"name": "correlated", "covariance": [[1.0, 1.0], [1.0, 1.0]]}, 2, "smallest eigenvalue"),
+        ({"name": "binary", "mean": 0.0}, 9, "at most 8 rows"),
+    ],
+)
+def test_wrong_priors_are_refused(section, rows, text):
+    with pytest.raises(ValueError, match=text):
+        load_prior(section, rows)
+
+
+def test_a_mixture_has_second_moment_one():
+    with pytest.raises(ValueError, match="second moment"):
+        MixtureRows(1, [0.5, 0.5], [1.0, -1.0], [0.5, 0.5])
