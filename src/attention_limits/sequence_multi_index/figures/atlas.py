@@ -101,8 +101,11 @@ def _variants(axes, cubes):
         names += [text.format(value) for value in cube[key].values]
         means += list(mean)
         errors += list(np.fmax(spread, own / np.sqrt(first.shape[1])))
+    # A sampled channel that the nodes do not resolve gives no number.
+    found = [number for number, mean in enumerate(means) if np.isfinite(mean)]
+    names, means, errors = ([values[number] for number in found] for values in (names, means, errors))
     place = np.arange(len(names))[::-1]
     axes.errorbar(means, place, xerr=errors, color="#000000", marker="o", markersize=4, capsize=2, linestyle="none")
     axes.axvline(1 / 6, color="0.5", linestyle=":", linewidth=1)
     axes.set_yticks(place, names)
-    axes.set(xlabel=r"first threshold $\alpha = n/D$", xlim=(0, None))
+    axes.set(xlabel=r"first threshold $\alpha = n/D$", xlim=(0, None), ylim=(-0.5, len(names) - 0.5))
