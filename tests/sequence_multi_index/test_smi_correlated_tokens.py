@@ -111,8 +111,6 @@ def test_priors_that_fit_are_accepted(problems):
         ("state_evolution", {"prior": {"name": "bernoulli_gauss", "density": 2.0}}, {"grid": ALPHA}, "prior.density: 2.0"),
         ("state_evolution", {"prior": {"name": "correlated", "covariance": [[1.0]]}}, {"grid": ALPHA}, "2 rows of 2 numbers"),
         ("state_evolution", {"link": "committee", "rows": 3, "prior": {"name": "binary"}}, {"grid": ALPHA}, "at most 2"),
-        ("staircase", {"link": "committee", "rows": 2, "prior": {"name": "binary"}}, {"grid": {"noise": {"values": [0.0]}}},
-         "signs are not all free"),
         ("gamp", {"link": "sum_of_squares", "prior": {"name": "correlated", "covariance": T.tolist()}},
          {"grid": ALPHA, "solver": {"dimension": 20}}, "does not see rotations"),
         ("held_overlap", {"prior": {"name": "binary"}}, {"grid": {**ALPHA, "held": {"values": [0.5]}}}, "unknown key"),

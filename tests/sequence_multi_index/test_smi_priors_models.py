@@ -83,6 +83,15 @@ def test_correlated_rows_are_a_linear_map_of_the_link_for_the_first_threshold():
     np.testing.assert_allclose(prior.direction, mapped.direction, atol=1e-7)
 
 
+def test_correlated_rows_have_the_first_threshold_alone():
+    """No symmetry keeps the direction that is learnt first apart from the other one; standard normal rows have two thresholds."""
+    link = Squares(np.eye(2))
+    nodes = node_sets(link, 256, 1, seed=18)[0]
+    (only,) = staircase(channel_of(link), nodes, nodes, prior=GaussianRows(C))
+    assert only.alpha < 0.5
+    assert only.direction[0, 1] > 0.3
+
+
 def test_correlated_rows_are_a_linear_map_of_the_link_for_fixed_points():
     """Q = R Q' R^T, over sixteen scramblings; false-alarm rate 1e-4. The allowance is the tolerance of the fixed points."""
     R = np.linalg.cholesky(C)

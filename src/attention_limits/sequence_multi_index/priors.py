@@ -255,13 +255,3 @@ def load_prior(section: Mapping | None, rows: int) -> Prior:
     from attention_limits.sequence_multi_index.mixture_prior import bernoulli_gauss, binary
 
     return binary(rows, section["mean"]) if section["name"] == "binary" else bernoulli_gauss(rows, section["density"])
-
-
-def problem_of_branches(link: Link, prior: Prior) -> str:
-    """The reason why a prior and a link have no staircase of thresholds, or an empty text."""
-    if link.rows == 1 or isinstance(prior, GaussianRows) or prior.symmetry(link) == "rows":
-        return ""
-    return (
-        f"{type(link).__name__} has several rows whose signs are not all free; allowed: a Gaussian prior, for binary and sparse "
-        "weights one row, or a link and a prior in which the sign of every row is free"
-    )

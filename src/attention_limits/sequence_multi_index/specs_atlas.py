@@ -1,12 +1,11 @@
 """Keys of the thresholds of many models: weak recovery, and exact recovery."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_multi_index.cross_checks import OfNodes
-from attention_limits.sequence_multi_index.priors import problem_of_branches
 from attention_limits.sequence_multi_index.specs_keys import Nodes, Resolution
 from attention_limits.sequence_multi_index.specs_links import Heads, LinkGrid, Rank
 from attention_limits.sequence_multi_index.specs_priors import TeacherModel
@@ -65,14 +64,6 @@ class RecoverySolver(Section):
 class OfAtlas(OfNodes):
     """An estimator of many models; at least one key is scanned."""
 
-    # Whether the estimator follows branches of the state evolution.
-    of_branches: ClassVar[bool] = True
-
-    @classmethod
-    def of_prior(cls, link, prior):
-        """As of the averages; the thresholds need a staircase too."""
-        return problem_of_branches(link, prior) if cls.of_branches else super().of_prior(link, prior)
-
     @classmethod
     def cross_checks(cls, estimator):
         """At least one key is scanned, all layers have a place, and the checks of the link."""
@@ -109,7 +100,6 @@ class ThresholdAtlas(OfAtlas, Specification):
 class ExactRecovery(OfAtlas, Specification):
     """State evolution brackets the number of samples from which on everything is recovered exactly."""
 
-    of_branches: ClassVar[bool] = False
     model: TeacherModel = TeacherModel()
     grid: AtlasGrid
     solver: RecoverySolver = RecoverySolver()

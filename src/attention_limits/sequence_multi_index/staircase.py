@@ -8,9 +8,9 @@ A branch is followed in its level, -log det(I - Q) = log det(I + Q_hat), which g
 given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. A one-dimensional U needs no iteration. Taking
 the limit of full overlap instead of following the branch gives other, smaller numbers: the limits do not commute.
 
-For a prior of covariance C = R R^T all subspaces are those of the whitened rows R^-1 W, and the level is log det(I + Q_hat).
-Weights that are not Gaussian need a link and a prior in which the sign of every row is free: then each subspace is one of some
-rows.
+For a prior of covariance C = R R^T all subspaces are those of the whitened rows R^-1 W, and the level is log det(I + Q_hat). A
+confined branch solves the state evolution if the sign of every row is free in the link and in the prior. For other links it is
+followed for standard normal weights alone; other priors then have the first threshold alone.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from attention_limits.sequence_multi_index.branches import SEED, branch_point, complement, principal
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
-from attention_limits.sequence_multi_index.priors import Prior, as_prior, problem_of_branches
+from attention_limits.sequence_multi_index.priors import Prior, as_prior
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
 
 # A branch is followed up to this level per learnt direction, 1 - Q = 2e-5 for Gaussian weights.
@@ -87,15 +87,8 @@ def staircase(
         Largest number of steps.
     prior : Prior, optional
         Standard normal weights by default.
-
-    Raises
-    ------
-    ValueError
-        If the weights are not Gaussian and the signs of several rows are not free.
     """
     size, prior = channel.link.rows, as_prior(prior, channel.link)
-    if problem := problem_of_branches(channel.link, prior):
-        raise ValueError(problem)
     first = first_threshold(channel, nodes_at_zero, prior)
     zero, nothing = prior.uninformed(0.0), np.full((size, size), np.nan)
     steps = []
@@ -109,6 +102,8 @@ def staircase(
         return steps
     learnt, direction = np.zeros((size, 0)), first.direction
     add(Step(first.alpha, first.error, np.nan, _of_rows(direction, prior), zero, True, first.resolved))
+    if not (prior.rotations or prior.symmetry(channel.link) == "rows"):
+        return steps
     start, level = np.zeros((0, 0)), 0.0
     while True:
         added = principal(direction)

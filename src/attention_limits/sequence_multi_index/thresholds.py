@@ -15,7 +15,7 @@ from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.link_reports import sound_link
-from attention_limits.sequence_multi_index.priors import load_prior, problem_of_branches
+from attention_limits.sequence_multi_index.priors import load_prior
 from attention_limits.sequence_multi_index.specs_thresholds import Thresholds
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.state_evolution import node_dimension
@@ -55,8 +55,6 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     streams = Streams(asked.seed, "sequence_multi_index", "threshold")
     try:
         prior = load_prior(asked.model.plain().get("prior"), link.rows)
-        if problem := problem_of_branches(link, prior):
-            raise ValueError(problem)
         channels = [Channel(link, asked.solver.resolution, streams.generator("channel", r)) for r in range(replicas)]
     except ValueError as error:
         raise SpecError([str(error)]) from None

@@ -119,8 +119,9 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
         raise ValueError(f"need a multiple of {BLOCKS} nodes, got {len(nodes)}")
     link, prior = channel.link, as_prior(prior, channel.link)
     if np.any(prior.mean):
-        # The channel at the overlap of the mean is not needed: the output depends on the fields.
-        return FirstThreshold(0.0, 0.0, 0.0, np.eye(link.rows) / link.rows, 1.0)
+        # The direction of the mean is known in part without data.
+        mean = np.linalg.solve(prior.root, prior.mean)
+        return FirstThreshold(0.0, 0.0, 0.0, np.outer(mean, mean) / (mean @ mean), 1.0)
     parts = nodes.without_first(link.rows * link.tokens).blocks(BLOCKS)
     pairs = zip(channel.independent(BLOCKS), parts, strict=True)
     sampled = [_moments_at_zero(one, part.points, prior) for one, part in pairs]
