@@ -177,7 +177,7 @@ def test_a_run_does_not_depend_on_the_others(stop):
     }
     for name, law in laws.items():
         together = law(rngs(20))
-        assert len({run.escape_step for run in together}) >= 5, name
+        assert len({run.escape_step for run in together}) >= 3, name
         for seed in (0, 7, 8, 19):
             (alone,) = law([rng(seed)])
             assert (alone.escaped, alone.escape_step) == (together[seed].escaped, together[seed].escape_step)

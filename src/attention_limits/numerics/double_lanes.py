@@ -149,7 +149,7 @@ def _exp(x):
 
 
 def sqrt(x):
-    """Square root, lane by lane."""
+    """Square root of `x`, a number or lanes, lane by lane."""
     return math.sqrt(x)
 
 

@@ -38,7 +38,7 @@ _INNER = _EDGES[1:] / _EDGES[:-1]
 
 
 def random_state(generator):
-    """State of `LANES` generators, array (4, LANES) of uint64, from a numpy.random.Generator."""
+    """State of `LANES` generators, array (4, LANES) of uint64, which `generator`, a numpy.random.Generator, draws."""
     return generator.integers(0, 2**64, (4, LANES), dtype=np.uint64)
 
 
@@ -112,7 +112,10 @@ def _beside(state, layer, share):
 
 @njit(nogil=True)
 def fill_normals(state, bits, found):
-    """Write standard normal numbers into `found` (n,); `bits` is work space of at least `padded` length."""
+    """Write standard normal numbers into `found` (n,).
+
+    `state` (4, LANES), of `random_state`, moves on; `bits`, uint64, is work space of at least `padded` length.
+    """
     fill_bits(state, bits[: padded(len(found))])
     for i in range(len(found)):
         layer, share = _place(bits[i])
@@ -121,7 +124,7 @@ def fill_normals(state, bits, found):
 
 @njit(nogil=True)
 def fill_chi_squares(state, bits, freedom, found):
-    """Write chi^2 numbers of `freedom` > 0 degrees of freedom into `found` (n,); `bits` as in `fill_normals`.
+    """Write chi^2 numbers of `freedom` > 0 degrees of freedom into `found` (n,); `state` and `bits` as in `fill_normals`.
 
     chi^2 = 2 b (1 + t)^3 with b = freedom / 2 - 1/3 and t normal of variance 1 / (9 b), accepted with probability
     exp(9 b t^2 / 2 + b (1 - (1 + t)^3 + 3 log(1 + t))). The exponent is at least -3/2 b t^4 where |t| < 1/2, which spares the
@@ -148,7 +151,10 @@ def fill_chi_squares(state, bits, freedom, found):
 
 @njit(nogil=True)
 def fill_waits(state, bits, found):
-    """Write numbers of failures before a success of probability 1/2 into `found` (n,), int; `bits` as in `fill_normals`."""
+    """Write numbers of failures before a success of probability 1/2 into `found` (n,), int.
+
+    `state` and `bits` as in `fill_normals`.
+    """
     fill_bits(state, bits[: padded(len(found))])
     for i in range(len(found)):
         found[i] = trailing_zeros(bits[i])

@@ -128,7 +128,7 @@ def _alpha_at_level(eigenvalues, level):
 
 
 def principal(direction):
-    """Orthonormal columns that span an eigenmatrix (P, P)."""
+    """Orthonormal columns (P, k) that span the eigenmatrix `direction` (P, P), without its eigenvalues below SMALLEST_SHARE."""
     values, vectors = np.linalg.eigh(direction)
     return vectors[:, values > SMALLEST_SHARE * values[-1]]
 

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def prior_free_entropy(overlap):
-    """Prior part of the free entropy, 1/2 (tr Q + log det(I - Q)), of standard normal weights; Q (P, P), eigenvalues < 1."""
+    """Prior part of the free entropy, 1/2 (tr Q + log det(I - Q)), of standard normal weights.
+
+    `overlap` is Q (P, P), symmetric, with eigenvalues below one.
+    """
     return 0.5 * (np.trace(overlap) + np.linalg.slogdet(np.eye(len(overlap)) - overlap)[1])
 
 

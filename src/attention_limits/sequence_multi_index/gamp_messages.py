@@ -1,4 +1,7 @@
-"""One iteration of GAMP: from the messages of the weights to the outputs and back (see `gamp` for the equations)."""
+"""One iteration of GAMP: from the messages of the weights to the outputs and back.
+
+`gamp` states the equations (Troiani et al. 2025, arXiv:2502.00901, for standard normal weights).
+"""
 
 from dataclasses import dataclass
 
@@ -17,7 +20,17 @@ SMALLEST_OF_DISCRETE = 1e-5
 
 @dataclass(frozen=True)
 class State:
-    """The messages of one iteration: W_hat (P, D), V (P, P), and the Onsager term of every sample (N, P, M)."""
+    """The messages of one iteration.
+
+    Attributes
+    ----------
+    estimate : array (P, D)
+        W_hat, the posterior mean of the weights.
+    variance : array (P, P)
+        V, the posterior covariance of the weights of one dimension.
+    onsager : array (N, P, M)
+        The Onsager term of every sample, which is subtracted from its fields.
+    """
 
     estimate: np.ndarray
     variance: np.ndarray
@@ -26,7 +39,17 @@ class State:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Everything that is known besides the data: the prior, and side information of a precision with its part of b (P, D)."""
+    """Everything that is known besides the data: the prior and the side information.
+
+    Attributes
+    ----------
+    prior : Prior
+        The law of the weights.
+    hint : float
+        lambda / (1 - lambda), the precision of the side information on every weight; zero without it.
+    target : array (P, D)
+        sqrt(lambda) / (1 - lambda) S, the part of b from the side information S.
+    """
 
     prior: Prior
     hint: float
@@ -65,7 +88,8 @@ def hold(state: State, teacher, held, generator) -> tuple[State, np.ndarray]:
 def outputs(channel, observed, tokens, state, regularization):
     """g (N, P, M) and the sum of dg over tokens (N, P, P), zero where the channel is not resolved, and the resolved fraction.
 
-    `observed` are the outputs (N, ...), `tokens` the data (N M, D) over sqrt(D), `regularization` is epsilon.
+    `observed` are the outputs (N, ...), `tokens` the data (N M, D) over sqrt(D), `state` the current messages.
+    `regularization` is epsilon, which is added to the diagonal of V.
     """
     size = channel.link.rows
     V = state.variance + regularization * np.eye(size)
@@ -78,7 +102,7 @@ def outputs(channel, observed, tokens, state, regularization):
 
 
 def update(tokens, state: State, g, derivative, known: Knowledge, damping, free) -> State:
-    """The next messages; the rows that are not in `free` stay as they are, and `known.prior` is that of the free rows.
+    """The messages after `state`; the rows that are not in `free` stay as they are, and `known.prior` is that of the free rows.
 
     `tokens` as of `outputs`, which gives `g` and `derivative`; `damping` is the weight of the old messages.
     """

@@ -96,7 +96,7 @@ class Prior(ABC):
 
     @abstractmethod
     def draw(self, dimension: int, generator):
-        """Weights (P, D) of D = `dimension` dimensions from a numpy.random.Generator."""
+        """Weights (P, D) of D = `dimension` dimensions, drawn with `generator`, a numpy.random.Generator."""
 
     @abstractmethod
     def subset(self, rows) -> "Prior":
@@ -126,7 +126,10 @@ class Prior(ABC):
         return weight * found.mean.T, found.covariance.mean(axis=0)
 
     def start(self, overlap, dimension, generator):
-        """A random estimate (P, D): the mean, and Gaussian noise with the share `overlap` of the covariance."""
+        """A random estimate (P, D): the mean, and Gaussian noise with the share `overlap` of the covariance.
+
+        D is `dimension`; `generator` is a numpy.random.Generator.
+        """
         noise = np.linalg.cholesky(self.covariance) @ generator.standard_normal((self.rows, dimension))
         return self.mean[:, None] + np.sqrt(overlap) * noise
 
@@ -236,7 +239,9 @@ def as_prior(prior: Prior | None, link: Link) -> Prior:
 
 
 def load_prior(section: Mapping | None, rows: int) -> Prior:
-    """The prior of P = `rows` rows that the key `prior` of a model describes (`specs_priors`), by default standard normal.
+    """The prior of P = `rows` rows that `section`, the key `prior` of a model, describes (`specs_priors`).
+
+    Without a section the weights are standard normal.
 
     Raises
     ------

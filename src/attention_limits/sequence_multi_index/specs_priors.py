@@ -11,20 +11,20 @@ from attention_limits.sequence_multi_index.specs_links import LinkModel
 class GaussianPrior(Section):
     """Independent standard normal weights."""
 
-    name: Literal["gaussian"]
+    name: Annotated[Literal["gaussian"], Field(description="Standard normal weights.")]
 
 
 class BinaryPrior(Section):
     """Independent weights +1 and -1."""
 
-    name: Literal["binary"]
+    name: Annotated[Literal["binary"], Field(description="Weights +1 and -1.")]
     mean: Annotated[float, Field(ge=-0.99, le=0.99, description="Mean of a weight.")] = 0.0
 
 
 class BernoulliGaussPrior(Section):
     """Independent weights: zero, or normal."""
 
-    name: Literal["bernoulli_gauss"]
+    name: Annotated[Literal["bernoulli_gauss"], Field(description="Weights that are zero or normal.")]
     density: Annotated[float, Field(ge=0.001, le=0.999, description=(
         "Probability that a weight is not zero; such a weight has the variance 1 / density."
     ))]  # fmt: skip
@@ -33,7 +33,7 @@ class BernoulliGaussPrior(Section):
 class CorrelatedPrior(Section):
     """Normal weights; the rows of W are correlated, the dimensions independent."""
 
-    name: Literal["correlated"]
+    name: Annotated[Literal["correlated"], Field(description="Normal weights with correlated rows.")]
     covariance: Annotated[list[list[float]], Field(min_length=1, description=(
         "Covariance C of the rows of W: P rows of P numbers, positive definite, with ones on the diagonal."
     ))]  # fmt: skip

@@ -50,7 +50,8 @@ class DescentSolver(Section):
         Field(ge=0, le=100, description="Weight decay in units of 1 / D; the rate multiplies it, like the gradient."),
     ] = 0.0
     initial_std: Annotated[
-        float, Field(gt=0, le=10, description="Standard deviation of the initial weights, in units of the teacher's.")
+        float,
+        Field(ge=1e-10, le=10, description="Standard deviation of the initial weights, in units of the teacher's."),
     ] = 0.9
     starts: Annotated[Whole, Field(ge=1, le=1000, description=(
         "Random starts on each data set. The result is the start with the smallest training error at the end."

@@ -75,7 +75,9 @@ def symmetrized(symmetry: str, matrix):
 
 
 def is_frozen(link: Link, prior: Prior, overlap) -> bool:
-    """Whether an overlap (P, P) stays at exact recovery, because weights and outputs are discrete and the outputs have no noise.
+    """Whether an overlap (P, P) stays at exact recovery.
+
+    This holds if the weights of `prior` and the outputs of `link` are discrete, and the outputs have no noise.
 
     Near V = 0 then Q_hat grows like V^(-1/2), from fields within V^(1/2) of a step of the output, and V falls exponentially with
     Q_hat. No node has such a field, so the averages miss this growth.

@@ -44,8 +44,21 @@ def attention_slopes(z_1, z_2, t_1, t_2, loss):
 def attention_update(state, draws, chi, at, parameters, learnt):
     """Softmax attention of two tokens with positional encoding (+p, -p), positional-semantic target.
 
-    state = (e, m); draws of a sequence (a_1, a_2, pi_1, pi_2, xi_1, xi_2), the parts of the tokens along teacher, position and
-    the rest of the student; parameters = (eta, batch, omega, abar, loss). `sgd_kernels` gives the arguments.
+    Parameters
+    ----------
+    state : array (2, lanes)
+        Overlaps (e, m), changed in place.
+    draws : array (steps * batch * 6, lanes)
+        Standard normals of a sequence (a_1, a_2, pi_1, pi_2, xi_1, xi_2): the parts of the tokens along teacher, position and
+        the rest of the student.
+    chi : array (steps, lanes)
+        chi^2 draws, one per step, with d - 3 degrees of freedom.
+    at : int
+        Number of the step in `draws` and `chi`.
+    parameters : array (5,)
+        (eta, batch, omega, abar, loss), eta = learning_rate / d; omega, abar and loss as in `attention_moments`.
+    learnt : array (at least 1, lanes)
+        Its first row becomes e^2 + m^2.
     """
     batch, omega, abar, loss = int(parameters[1]), parameters[2], parameters[3], parameters[4]
     e, m, zero = load(state, 0), load(state, 1), full(0.0)
@@ -74,7 +87,19 @@ def attention_update(state, draws, chi, at, parameters, learnt):
 
 @njit(nogil=True)
 def run_attention(start, sources, parameters, work, law, schedule, found):
-    """`sgd_kernels.run_lanes` of `attention_update`, in the cache on disk."""
+    """`sgd_kernels.run_lanes` of `attention_update`, in the cache on disk.
+
+    Parameters
+    ----------
+    start : array (2,)
+        Overlaps (e, m) of every replica at the start.
+    sources : array (replicas, 4, LANES)
+        States of the random numbers, one per replica.
+    parameters : array (5,)
+        Those of `attention_update`.
+    work, law, schedule, found : tuple
+        Work space, the law of the chi^2 draws, the length and record of a run, and the results, as in `sgd_kernels.run_lanes`.
+    """
     run_lanes(attention_update, start, sources, parameters, work, law, schedule, found)
 
 

@@ -1,4 +1,8 @@
-"""Curves of weight decay against alpha, as the estimators of the state evolution store them."""
+"""Curves of weight decay against alpha, as the estimators of the state evolution store them.
+
+The Bayes-optimal error is that of `state_evolution` (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582); the
+information of scores with noise is derived here.
+"""
 
 from dataclasses import dataclass
 
@@ -44,7 +48,7 @@ def task_at(point) -> Task:
 
 
 def shared(task: Task, alpha) -> dict[str, np.ndarray]:
-    """Bayes-optimal error and thresholds at each `alpha` (n,)."""
+    """Bayes-optimal error and thresholds of the `task`, variables (n,) by name, at each `alpha` (n,)."""
     channel, noisy = NoisyScores(task.equations, task.score_noise), task.score_noise > 0
     return {
         "mse_bayes": bayes_curve(channel, task.ratio, alpha).mmse,
@@ -55,7 +59,11 @@ def shared(task: Task, alpha) -> dict[str, np.ndarray]:
 
 
 def collect_points(spec, streams, points_of):
-    """The dataset of points_of(task, point, alpha (n,), replica) -> n mappings of variables of `learned`, along alpha."""
+    """The dataset of points_of(task, point, alpha (n,), replica) -> n mappings of variables of `learned`, along alpha.
+
+    `spec` is the specification of the estimator as a mapping, and `streams` gives the generators of random numbers; both are
+    those that `run` of the estimator gets.
+    """
     alpha = np.array(spec["grid"]["alpha"], dtype=float)
     others = {name: values for name, values in spec["grid"].items() if name != "alpha"}
     dims: dict[str, tuple[str, ...]] = {}

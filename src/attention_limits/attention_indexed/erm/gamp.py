@@ -11,7 +11,8 @@ where the response is the mean derivative of the positive part on the eigenvalue
 u = h(S), so that S is a stationary point of the training objective, whatever V and Sigma_hat are. Damping acts on
 S, V and 2 V G.
 
-The cubes report where the iteration does not reach its fixed point; `minimisation` is the reference.
+The cubes report where the iteration does not reach its fixed point; `minimisation` is the reference. Derived here, after the
+state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914.
 """
 
 import math
@@ -80,7 +81,10 @@ class _Softmax:
 
 
 def run(data: Data, decay: float, damping: float = 0.5, tolerance: float = 1e-4, max_iterations: int = 1000) -> GampRun:
-    """Iterate from S = 0, V = 1 for lambda = `decay`, with the `damping` and the end of `schedule.Schedule`."""
+    """Iterate on `data` from S = 0, V = 1 for lambda = `decay`, with the `damping` and the end of `schedule.Schedule`.
+
+    It is converged when an undamped step changes S by less than `tolerance`, relative, within `max_iterations`.
+    """
     schedule, move = Schedule(max_iterations, damping, tolerance), (_Linear if data.beta is None else _Softmax)(data)
     d, count = len(data.teacher), len(data.sequences)
     S, V, onsager = np.zeros((d, d)), 1.0, np.zeros_like(data.outputs)

@@ -8,6 +8,8 @@ Everything refers to a softmax at inverse temperature beta or to linear scores, 
 whose stationary point the state evolution is; there it equals the objective alpha E loss + lambda tr S / d. The solution is
 stable against replica symmetry breaking where (2 alpha E ||d Delta / d omega||^2 / Theta^2) int int ((f(x) - f(y))
 / (x - y))^2 mu mu < 1.
+
+Derived here, for the state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914.
 """
 
 from dataclasses import dataclass
@@ -45,8 +47,19 @@ class Task:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """q = tr S^2 / d, m = tr S S* / d, eta, delta, eps and Theta of S = eta (S* + delta Z - eps)_+, and the moments of
-    `spectral`."""
+    """Overlaps and spectral moments of S = eta (S* + delta Z - eps)_+.
+
+    Attributes
+    ----------
+    q, m : float
+        tr S^2 / d and tr S S* / d.
+    scale, delta, threshold : float
+        eta, delta and eps.
+    theta, rank : float
+        Theta of `spectral`, and the rank of S per d.
+    trace, error : float
+        tr S / d, and the error ||S - S*||^2 / d.
+    """
 
     q: float
     m: float
@@ -60,14 +73,17 @@ class Overlaps:
 
 
 def linear_points(task: Task, alpha, decay) -> list[dict]:
-    """The variables of linear outputs at each alpha (n,); lambda = `decay` (n,) >= 0."""
+    """The variables of linear outputs of the `task` at each alpha (n,); lambda = `decay` (n,) >= 0."""
     equations = task.equations * np.asarray(alpha, dtype=float)
     found = linear.solve(equations, task.ratio, task.score_noise, decay)
     return of_linear(task, equations, found)
 
 
 def limit_points(task: Task, alpha, nodes: softmax.Nodes) -> list[dict]:
-    """The variables of a softmax without score noise as the decay vanishes, at each alpha (n,); `nodes` give the test loss."""
+    """The variables of a softmax without score noise as the decay vanishes, at each alpha (n,).
+
+    `task` has a beta and tau = 0; averages over the `nodes` give the test loss.
+    """
     rows = linear_points(task, alpha, np.zeros(len(alpha)))
     problem = softmax.Problem(1.0, 0.0, 0.0, task.ratio, task.tokens, task.beta)
     for row in rows:
@@ -76,7 +92,7 @@ def limit_points(task: Task, alpha, nodes: softmax.Nodes) -> list[dict]:
 
 
 def of_linear(task: Task, equations, found: linear.LinearSolution) -> list[dict]:
-    """The variables of the solutions `found` (n,) at alpha K = `equations` (n,)."""
+    """The variables of the solutions `found` (n,) of linear outputs of the `task` at alpha K = `equations` (n,)."""
     names = linear.LinearSolution.__dataclass_fields__
     rows = zip(*(np.broadcast_to(getattr(found, name), equations.shape) for name in names), strict=True)
     return [
@@ -135,7 +151,10 @@ def _common(task, alpha, decay, overlaps, training, free):
 def softmax_points(
     task: Task, alpha, decay: float, nodes: softmax.Nodes, tolerance: float, max_iterations: int
 ) -> list[dict]:
-    """The variables of a softmax at each alpha (n,) and one lambda = `decay` > 0; `nodes` and the rest as of `softmax.solve`."""
+    """The variables of a softmax of the `task` at each alpha (n,) and one lambda = `decay` > 0.
+
+    `nodes`, `tolerance` and `max_iterations` of the fixed point are as of `softmax.solve`.
+    """
     problems = [softmax.Problem(value, decay, task.score_noise, task.ratio, task.tokens, task.beta) for value in alpha]
     equations = np.array([softmax.start_equations(problem) for problem in problems])
     # The linear problem must learn something, so that the iteration does not start at S = 0.

@@ -66,7 +66,10 @@ def solve(equations, ratio: float, score_noise: float, decay) -> LinearSolution:
 
 
 def best(equations, ratio: float, score_noise: float) -> LinearSolution:
-    """The fixed point at the lambda of the smallest error, parameters as of `solve`. lambda = 0 is the limit."""
+    """The fixed point at the lambda of the smallest error; lambda = 0 is the limit of vanishing decay.
+
+    alpha K = `equations` (n,) > 0, rho = `ratio` > 0 and tau = `score_noise` >= 0. Raises ValueError if one is out of its range.
+    """
     equations = np.asarray(equations, dtype=float)
     none = np.zeros_like(equations)
     _check(equations, ratio, score_noise, none)

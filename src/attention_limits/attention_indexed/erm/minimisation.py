@@ -48,7 +48,9 @@ class Minimum:
 
 
 def minimise(data: Data, decay: float, method: str, tolerance: float = 1e-5, max_iterations: int = 3000) -> Minimum:
-    """The minimum for lambda = `decay` > 0, by `method`: "factor" for L-BFGS and then proximal steps, or "proximal" from S = 0.
+    """The minimum on `data` for lambda = `decay` > 0.
+
+    The `method` is "factor", for L-BFGS and then proximal steps, or "proximal", for proximal steps from S = 0.
 
     It is converged when a proximal step changes S by at most `tolerance`, relative, within `max_iterations` of each kind.
     Raises ValueError if the decay is not positive or the method is unknown.

@@ -12,7 +12,7 @@ _UNKNOWN = 1e3
 
 
 def best_linear(task: Task, alpha) -> list[dict]:
-    """The variables of `learned` at the best decay of linear outputs, with `best_decay`, at each alpha (n,)."""
+    """The variables of `learned` at the best decay of linear outputs of the `task`, with `best_decay`, at each alpha (n,)."""
     equations = task.equations * np.asarray(alpha, dtype=float)
     found = best(equations, task.ratio, task.score_noise)
     rows = of_linear(task, equations, found)
@@ -29,10 +29,10 @@ def best_softmax(
     tolerance: float,
     max_iterations: int,
 ) -> list[dict]:
-    """The variables of `learned` of a softmax at the decay of the smallest variable `key`, at each alpha (n,).
+    """The variables of `learned` of a softmax of the `task` at the decay of the smallest variable `key`, at each alpha (n,).
 
-    Brent's method searches the logarithm of the decay between `ends`, to the `accuracy`; `tolerance` and `max_iterations` are
-    those of the fixed point. Without score noise the limit of vanishing decay competes.
+    Brent's method searches the logarithm of the decay between `ends`, to the `accuracy`; `nodes`, `tolerance` and
+    `max_iterations` are those of the fixed point. Without score noise the limit of vanishing decay competes.
     """
     return [_best_at(task, value, nodes, key, ends, accuracy, tolerance, max_iterations) for value in alpha]
 

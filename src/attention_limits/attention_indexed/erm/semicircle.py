@@ -29,9 +29,14 @@ def tail(c):
 
 @dataclass(frozen=True)
 class Limit:
-    """The limits at kappa (...): error / delta^2, Theta and rank, and the distance of kappa from the least error.
+    """The limits at kappa (...).
 
-    `slope` is r kappa - b^(3/2) int_c (s - c) sigma, half the derivative of error / delta^2 by kappa.
+    Attributes
+    ----------
+    error, theta, rank : array (...)
+        error / delta^2, Theta and rank.
+    slope : array (...)
+        r kappa - b^(3/2) int_c (s - c) sigma, half the derivative of error / delta^2 by kappa: zero at the least error.
     """
 
     error: np.ndarray
@@ -63,8 +68,9 @@ def recovery(ratio: float) -> tuple[float, float]:
 
 
 def small_decay(equations, ratio: float, decay):
-    """delta, kappa and `Limit` without score noise at alpha K = `equations` (n,) above `recovery` and lambda = `decay` (n,) > 0.
+    """delta (n,), kappa (n,) and `Limit` without score noise, at rho = `ratio` and lambda = `decay` (n,) > 0.
 
+    alpha K = `equations` (n,) lies above that of `recovery`.
     error / delta^2 = alpha K gives kappa, lambda = 2 kappa delta (alpha K - Theta) gives delta: the error is of order lambda^2.
     """
     least = recovery(ratio)[1]

@@ -63,7 +63,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Standard normal nodes (n, k) of omega and of h given omega, each with its negative, and the basis of the scores."""
+    """Standard normal nodes for the averages, each with its negative.
+
+    Attributes
+    ----------
+    first, second : array (n, k)
+        Coordinates of omega, and of h given omega, both of unit variance.
+    basis : array (k, T, T)
+        Basis of the scores, that of `score_basis`.
+    """
 
     first: np.ndarray
     second: np.ndarray
@@ -145,11 +153,11 @@ def _averages(problem, nodes, q, m, V) -> _Averages:
 
 
 def solve(problem: Problem, nodes: Nodes, start: LinearSolution, tolerance: float, max_iterations: int) -> Fixed:
-    """The fixed point from the linear problem `start` (`start_equations`, `start_decay`).
+    """The fixed point of `problem` from the solution `start` of a linear problem (`start_equations`, `start_decay`).
 
-    The variables are the logarithms of q, of the variance Q + tau - m^2 / q of h given omega, and of V. It is converged when none
-    changes by more than `tolerance` within `max_iterations`
-    of one of two attempts, of which the second one has shorter steps.
+    Averages run over the `nodes`. The variables are the logarithms of q, of the variance Q + tau - m^2 / q of h given omega,
+    and of V. It is converged when none changes by more than `tolerance` within `max_iterations` of one of two attempts, of
+    which the second one has shorter steps.
     """
 
     Q = 1.0 + problem.ratio + problem.score_noise
@@ -211,7 +219,10 @@ def _slope(problem):
 
 
 def loss_of_fresh_outputs(problem: Problem, nodes: Nodes, q: float, m: float) -> float:
-    """E ||y - softmax(beta omega)||_F^2 of fresh outputs y, with their noise, at the overlaps `q` and `m`."""
+    """E ||y - softmax(beta omega)||_F^2 of fresh outputs y of `problem`, with their noise, at the overlaps `q` and `m`.
+
+    The average runs over the `nodes`.
+    """
     omega, _, outputs = _pair(problem, nodes, q, m)
     return float(
         np.sum((outputs - attention(np.tensordot(omega, nodes.basis, axes=1), problem.beta)) ** 2) / len(omega)
@@ -219,7 +230,7 @@ def loss_of_fresh_outputs(problem: Problem, nodes: Nodes, q: float, m: float) ->
 
 
 def without_learning(problem: Problem, nodes: Nodes) -> float | None:
-    """The loss of S = 0 where S = 0 is a minimum, else None.
+    """The loss of S = 0 where S = 0 is a minimum of `problem`, else None; averages run over the `nodes`.
 
     At omega = 0 and V -> 0, Delta / V is minus twice the slope of the loss. S = 0 is a minimum where eps exceeds the spectrum.
     """

@@ -2,6 +2,7 @@
 
 The spectrum is explicit in t = |sqrt(rho) - g| (`denoiser`): eigenvalues x fall with t, mu is the density and h = Re g. A
 bulk is an interval of t, cut where x = eps. Gauss-Legendre in the angle of log t makes the square roots at the ends smooth.
+Derived here, for the state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914.
 """
 
 import math
@@ -33,7 +34,7 @@ def point(t, ratio, noise):
 
 @njit
 def cut(low, high, ratio, noise, threshold):
-    """t of x = eps between `low` and `high`, or the nearest of both."""
+    """t of x = eps = `threshold` between `low` and `high`, or the nearest of both, at rho = `ratio` and D = `noise`."""
     low, high = math.log(low), math.log(high)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
@@ -46,7 +47,10 @@ def cut(low, high, ratio, noise, threshold):
 
 @njit
 def side(low, high, ratio, noise, x, mass, transform):
-    """Fill x, mu dx and h (NODES,) of an interval of t."""
+    """Fill eigenvalues x, their `mass` mu dx and their `transform` h (NODES,), of t between `low` and `high`.
+
+    rho = `ratio` and D = `noise`.
+    """
     half = 0.5 * math.log(high / low)
     for i in range(NODES):
         t = low * math.exp(half * _COS[i])
@@ -56,7 +60,10 @@ def side(low, high, ratio, noise, x, mass, transform):
 
 @njit
 def moments_at(low, high, ratio, noise, threshold, sums):
-    """Fill `sums` (COUNT,) at one eps and D; `low` and `high` (bulks,) are the ends of the bulks in t."""
+    """Fill the moments `sums` (COUNT,) at rho = `ratio`, D = `noise` and eps = `threshold`.
+
+    `low` and `high` (bulks,) are the ends of the bulks in t.
+    """
     x, mass, transform = np.empty(NODES), np.empty(NODES), np.empty(NODES)
     sums[:] = 0.0
     for bulk in range(low.size):
@@ -76,7 +83,10 @@ def moments_at(low, high, ratio, noise, threshold, sums):
 
 @njit
 def moments(low, high, ratio, noise, threshold, sums):
-    """As `moments_at` for D and eps (n,), bulks (n, bulks), `sums` (n, COUNT)."""
+    """As `moments_at` for D = `noise` (n,) and eps = `threshold` (n,) at one rho = `ratio`: fill `sums` (n, COUNT).
+
+    `low` and `high` (n, bulks) are the ends of the bulks in t.
+    """
     for k in range(noise.size):
         moments_at(low[k], high[k], ratio, noise[k], threshold[k], sums[k])
 
@@ -93,7 +103,7 @@ def _excess(low, high, ratio, noise, threshold, equations, decay, sums):
 
 @njit
 def thresholds(low, high, ratio, noise, largest, equations, decay, found):
-    """Fill `found` (n,) with eps at D = `noise` (n,).
+    """Fill `found` (n,) with eps at rho = `ratio` and D = `noise` (n,); `low` and `high` (n, bulks) are the ends of the bulks.
 
     lambda = `decay` (n,) > 0: 2 eps (alpha K - Theta) = lambda, alpha K = `equations` (n,). lambda = 0: Theta = alpha K, or 0
     where Theta(0) is smaller. `equations` of -1: the least error, eps rank = 2 D int_eps h mu. `largest` (n,) are the upper

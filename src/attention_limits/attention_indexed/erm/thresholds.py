@@ -52,7 +52,9 @@ def interpolation(ratio: float, score_noise: float) -> Interpolation:
 
 
 def least_decay_of_nothing(equations, ratio: float, score_noise: float):
-    """lambda (n,) from which on linear outputs give S = 0, at alpha K = `equations` (n,): 2 alpha K times the largest
-    eigenvalue."""
+    """lambda (n,) from which on linear outputs give S = 0: 2 alpha K times the largest eigenvalue.
+
+    alpha K = `equations` (n,), rho = `ratio` and tau = `score_noise`.
+    """
     equations = np.asarray(equations, dtype=float)
     return 2.0 * equations * Law(ratio, np.sqrt((1.0 + ratio + score_noise) / equations)).largest

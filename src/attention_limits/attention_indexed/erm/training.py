@@ -4,6 +4,7 @@
 
 with f linear or softmax(beta h) by rows. With G = dL/dh, of a softmax G = 2 beta P (R - rows of sum R P), R = P - y, the
 gradient in S is sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d) + lambda d I: two products with the matrix of all tokens.
+The objective is that of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; the gradient is derived here.
 """
 
 from dataclasses import dataclass
@@ -44,7 +45,8 @@ class Data:
 def draw_data(size: Sizes, tokens: int, beta: float | None, score_noise: float, generator) -> Data:
     """A teacher and its data from the numpy.random.Generator `generator`, with T = `tokens` and tau = `score_noise`.
 
-    Teacher and sequences are those of `matrix_amp.draw_dataset` with the same generator.
+    `size` gives d, the rank of the teacher and the number n of sequences. Teacher and sequences are those of
+    `matrix_amp.draw_dataset` with the same generator.
     """
     teacher = Wishart(size.rank / size.dimension).draw(size, generator)
     sequences = draw_sequences(size.count, tokens, size.dimension, generator)
@@ -76,7 +78,10 @@ def loss_and_gradient(data: Data, S: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def fresh_losses(data: Data, S: np.ndarray, score_noise: float, count: int, generator) -> tuple[float, float]:
-    """Mean over `count` fresh sequences of ||f(h*) - f(h(S))||^2, and of ||y - f(h(S))||^2 with y of noisy scores."""
+    """Mean over `count` fresh sequences of ||f(h*) - f(h(S))||^2, and of ||y - f(h(S))||^2 with y of noisy scores.
+
+    Teacher, f and T are those of `data`, S is (d, d) and tau = `score_noise`; the numpy.random.Generator `generator` draws.
+    """
     tokens, dimension = data.sequences.shape[1:]
     clean = noisy = 0.0
     for first in range(0, count, size := max(1, _ROWS // tokens)):

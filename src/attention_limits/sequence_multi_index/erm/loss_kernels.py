@@ -6,6 +6,7 @@ Every loss is a compiled function
 
 of an output y (K,), fields z (P M,) (rows after each other) and parameters (the place OUTPUT_LOSS says which loss of the output;
 the others belong to the student); it writes gradient (P M,) and hessian (P M, P M). `table` is work space for jets.
+The gradients and Hessians are derived here.
 """
 
 import math
