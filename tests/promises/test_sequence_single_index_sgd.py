@@ -23,7 +23,7 @@ def few(**keys):
 
 
 def same_law(found, expected):
-    # A step without gradient leaves an overlap as it is, or changes its last bits: that is no difference in law.
+    # A step without gradient keeps an overlap, or changes its last bits. This is no difference in law.
     assert stats.ks_2samp(np.round(np.ravel(found), 13), np.round(np.ravel(expected), 13)).pvalue > 1e-7
 
 

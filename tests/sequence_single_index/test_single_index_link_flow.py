@@ -99,7 +99,7 @@ def test_drift_and_diffusion_are_those_of_single_steps():
 
 
 def test_moments_serve_all_learning_rates():
-    """A flow that shares the moments of another one has the drift and the diffusion of its own learning rate and batch."""
+    """A flow can share the moments of another one, and has the drift and the diffusion of its learning rate and batch."""
     x, nodes = np.array([0.3, -0.2, 0.4]), flow_nodes(GATE)
     fast = LinkFlow(GATE, 0.5, nodes)
     fast.drift(x)

@@ -204,7 +204,7 @@ class ErmTransition(OfErm, Specification):
 
     @classmethod
     def student_problems(cls, estimator, student):
-        """Tokens without positions, if the positional solution is asked for."""
+        """The positional solution needs tokens with positions."""
         if "positions" in estimator.model or estimator.solver["against"] == "agnostic":
             return []
         return [(("model", "positions"), "missing; allowed: M rows of numbers, or solver.against: agnostic")]

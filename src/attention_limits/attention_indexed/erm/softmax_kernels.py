@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from attention_limits.numerics.cholesky_kernels import cholesky, solve_factored
 from attention_limits.numerics.compiled import njit
 
 # Steps of Newton's method, halvings of a step, and its last step, relative.
@@ -93,34 +94,8 @@ def _curvature(z, omega, y, basis, beta, V, P, D, gradient, full, positive):
 
 @njit(error_model="numpy")
 def _factor(matrix, factor):
-    """Lower Cholesky factor of a matrix (k, k) given below the diagonal; False where it is not positive."""
-    for m in range(matrix.shape[0]):
-        for n in range(m + 1):
-            rest = matrix[m, n]
-            for j in range(n):
-                rest -= factor[m, j] * factor[n, j]
-            if m == n:
-                if not rest > 1e-13 * matrix[m, m]:
-                    return False
-                factor[m, m] = math.sqrt(rest)
-            else:
-                factor[m, n] = rest / factor[n, n]
-    return True
-
-
-@njit(error_model="numpy")
-def _solve(factor, vector, solution):
-    k = vector.size
-    for m in range(k):
-        rest = vector[m]
-        for j in range(m):
-            rest -= factor[m, j] * solution[j]
-        solution[m] = rest / factor[m, m]
-    for m in range(k - 1, -1, -1):
-        rest = solution[m]
-        for j in range(m + 1, k):
-            rest -= factor[j, m] * solution[j]
-        solution[m] = rest / factor[m, m]
+    """Lower factor of a matrix (k, k) given below the diagonal; False where it is not positive."""
+    return cholesky(matrix, 0.0, 0.0, 1e-13, factor)
 
 
 @njit(error_model="numpy")
@@ -132,7 +107,7 @@ def _descend(z, omega, y, basis, beta, V, P, D, gradient, full, positive, factor
         newton = _factor(full, factor)
         if not newton:
             _factor(positive, factor)
-        _solve(factor, gradient, step)
+        solve_factored(factor, gradient, step)
         slope, largest, size = 0.0, 0.0, 1.0
         for m in range(z.size):
             slope += gradient[m] * step[m]
@@ -195,7 +170,7 @@ def proximal(omega, fits, outputs, basis, beta, V, displacement, results):
         for m in range(k):
             for n in range(k):
                 gradient[n] = 0.5 / V if m == n else 0.0
-            _solve(factor, gradient, step)
+            solve_factored(factor, gradient, step)
             step[m] -= 1.0
             results[i, DIVERGENCE] += step[m]
             for n in range(k):

@@ -7,10 +7,9 @@ Hessian makes it positive and shortens steps that do not descend (Levenberg-Marq
 several starts; the lowest minimum counts. The derivatives of the minimum are derived here.
 """
 
-import math
-
 import numpy as np
 
+from attention_limits.numerics.cholesky_kernels import cholesky, solve_factored
 from attention_limits.numerics.compiled import njit
 
 # Steps of Newton's method, and the step, in whitened units, after which the next one would change nothing.
@@ -24,31 +23,10 @@ NO_FURTHER, WHERE_BENT, EVERYWHERE = range(3)
 
 @njit(error_model="numpy")
 def _solve_shifted(matrix, shift, vector, factor, solution):
-    """Solution of (matrix + shift I) x = vector by Cholesky; False where the sum is not positive."""
-    n = vector.size
-    for i in range(n):
-        for j in range(i + 1):
-            rest = matrix[i, j]
-            if i == j:
-                rest += shift
-            for k in range(j):
-                rest -= factor[i, k] * factor[j, k]
-            if i == j:
-                if not rest > 1e-12:
-                    return False
-                factor[i, i] = math.sqrt(rest)
-            else:
-                factor[i, j] = rest / factor[j, j]
-    for i in range(n):
-        rest = vector[i]
-        for k in range(i):
-            rest -= factor[i, k] * solution[k]
-        solution[i] = rest / factor[i, i]
-    for i in range(n - 1, -1, -1):
-        rest = solution[i]
-        for k in range(i + 1, n):
-            rest -= factor[k, i] * solution[k]
-        solution[i] = rest / factor[i, i]
+    """Solution of (matrix + shift I) x = vector; False where the sum is not positive."""
+    if not cholesky(matrix, shift, 1e-12, 0.0, factor):
+        return False
+    solve_factored(factor, vector, solution)
     return True
 
 
