@@ -14,15 +14,15 @@ ALONG = dict.fromkeys(("mmse_by_iteration", "predicted_by_iteration", "residual_
 
 
 def amp_point(
-    channel: Posterior, prior: Prior | None, point, dimension: int, solver, streams, replica: int, at
+    channel: Posterior, prior: Prior, point, dimension: int, solver, streams, replica: int, at
 ) -> tuple[Dataset, AmpRun, dict]:
     """The data, the run and its variables.
 
     Parameters
     ----------
     channel : channel.Posterior
-    prior : priors.Prior or None
-        None: the Wishart law of the realised width ratio.
+    prior : priors.Prior
+        The law of S; the data have that of the realised width ratio.
     point : mapping
         Parameters of the model and of the grid by name.
     dimension : int
@@ -35,7 +35,7 @@ def amp_point(
         The values of the grid that name the streams.
     """
     size, steps = sizes(point["alpha"], point["ratio"], dimension), solver["max_iterations"]
-    data = draw_dataset(channel, size, streams.generator("data", replica, **at), prior)
+    data = draw_dataset(channel, size, streams.generator("data", replica, **at), prior.realised(size))
     found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
     plug_in, bayes = fresh_errors(
         channel, data.teacher, found.estimate, found.variance[-1], solver["fresh_sequences"],

@@ -2,7 +2,8 @@
 
     linear: h itself;    softmax: softmax of beta h by rows;    hardmax: the position of the largest entry of each row.
 
-Entries of h are independent given the data, of variance 2 V on the diagonal and V off it. A channel gives the gradient
+Entries of symmetric h are independent given the data, of variance 2 V on the diagonal and V off it; `untied_channel` has those of h
+without symmetry. A channel gives the gradient
 
     G = E[h - omega | y] / (2 V),    a symmetric T x T matrix,
 
@@ -22,6 +23,7 @@ from attention_limits.attention_indexed.gradient import Gradient
 from attention_limits.attention_indexed.hardmax_many import ManyHardmax, tie_information
 from attention_limits.attention_indexed.hardmax_rows import hardmax_distance
 from attention_limits.attention_indexed.model import MOST_TOKENS, attention, log_attention
+from attention_limits.attention_indexed.score_law import SYMMETRIC, ScoreLaw
 
 CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
 
@@ -29,11 +31,12 @@ CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
 class Channel(Protocol):
     """A channel of T = `tokens` tokens, as the state evolution needs it.
 
-    A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is coarser. `ties` is the limit
+    `law` is that of its scores. A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is coarser. `ties` is the limit
     of information sqrt(V Q) at small V, or None where the information has another law.
     """
 
     tokens: int
+    law: ScoreLaw
     equations: int | None
     ties: float | None
 
@@ -73,6 +76,7 @@ class Linear:
     """y = h, of T = `tokens` tokens: a `Posterior`."""
 
     tokens: int
+    law = SYMMETRIC
     scale_free = False
     ties = None
 
@@ -94,8 +98,10 @@ class Linear:
         return h
 
     def distance(self, mixing, nodes):
-        """T (T + 1) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), without `nodes`: T - 1 entries of variance 1, one of 2."""
-        return self.tokens * (self.tokens + 1) * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
+        """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), without `nodes`: T - 1 entries of variance 1, one of v,
+        the variance of the diagonal."""
+        entries = self.tokens * (self.tokens - 1 + int(self.law.diagonal))
+        return entries * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 
     def observe(self, h, generator=None):
         """The outputs of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not read."""
@@ -185,6 +191,7 @@ class Hardmax:
     """y_a = position of the largest entry of row a of two tokens, exact: a `Posterior`."""
 
     tokens = 2
+    law = SYMMETRIC
     equations = None
     scale_free = True
 
@@ -207,7 +214,7 @@ class Hardmax:
 
     def distance(self, mixing, nodes):
         """As of `Posterior`, in closed form; M = `mixing` (2, 2). `nodes` are not read."""
-        return hardmax_distance(2, mixing)
+        return hardmax_distance(2, mixing, self.law.diagonal)
 
     def observe(self, h, generator=None):
         """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2); `generator` is not read."""
@@ -227,6 +234,7 @@ class PublishedHardmax:
     """The hardmax of two tokens in the published code (see `hardmax`): a `Channel` without posterior mean."""
 
     tokens = 2
+    law = SYMMETRIC
     equations = None
     ties = None
 

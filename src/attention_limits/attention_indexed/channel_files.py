@@ -13,6 +13,7 @@ from attention_limits.attention_indexed.output_channel import (
     OutputChannel,
     described_by,
 )
+from attention_limits.attention_indexed.score_law import SYMMETRIC
 from attention_limits.pipeline.user_files import execute
 
 
@@ -108,5 +109,4 @@ def _problems_of_posterior(model, observed, h):
 
 def symmetric(generator, shape):
     """Symmetric matrices of the `shape` (n, T, T), of variance 2 on the diagonal and 1 off it, from the numpy `generator`."""
-    z = generator.standard_normal(shape)
-    return (z + np.swapaxes(z, -1, -2)) / np.sqrt(2.0)
+    return SYMMETRIC.scores(generator.standard_normal(shape), 1.0)

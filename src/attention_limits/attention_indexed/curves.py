@@ -59,7 +59,8 @@ def curve_errors(channel: Channel, prior: Prior, compute, samples: np.ndarray, s
     """
     V, bound = compute(samples), error_bound(channel, compute, samples, prior.Q)
     V = np.where(np.isnan(bound), np.nan, V)
-    nodes = row_nodes(channel.tokens, [streams.generator("scores", part) for part in range(SCRAMBLINGS)])
+    generators = [streams.generator("scores", part) for part in range(SCRAMBLINGS)]
+    nodes = row_nodes(channel.tokens, generators, channel.law)
     found = output_errors(channel, prior.Q - 1.0, V, bound, nodes)
     outputs = (found.bayes, found.bayes_uncertainty, found.plug_in, found.plug_in_uncertainty)
     return dict(zip(ERRORS, (V, bound, *outputs), strict=True))

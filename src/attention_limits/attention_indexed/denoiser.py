@@ -197,11 +197,16 @@ def response(eigenvalues, xi, slope):
 
     (1/d^2) sum_kl (1 + delta_kl) (xi_k - xi_l) / (lambda_k - lambda_l). Times D it has the limit mmse(D) (Stein's lemma).
     """
-    difference = np.subtract.outer(eigenvalues, eigenvalues)
-    near = np.abs(difference) <= 1e-6 * np.ptp(eigenvalues)
+    return float((quotients(eigenvalues, xi, slope).sum() + slope.sum()) / len(eigenvalues) ** 2)
+
+
+def quotients(values, xi, slope):
+    """(xi_k - xi_l) / (lambda_k - lambda_l), (d, d), of `values` lambda, `xi` and `slope`, its limit where values agree; all
+    (d,)."""
+    difference = np.subtract.outer(values, values)
+    near = np.abs(difference) <= 1e-6 * np.ptp(values)
     quotient = np.subtract.outer(xi, xi) / np.where(near, 1.0, difference)
-    quotient = np.where(near, 0.5 * np.add.outer(slope, slope), quotient)
-    return float((quotient.sum() + slope.sum()) / len(eigenvalues) ** 2)
+    return np.where(near, 0.5 * np.add.outer(slope, slope), quotient)
 
 
 def _inverse(eigenvalues, low, high, ratio, noise):

@@ -36,9 +36,7 @@ def fresh_errors(
     for sequences in _fresh(channel.tokens, len(teacher), count, generator):
         truth, omega = channel.output(scores(sequences, teacher)), scores(sequences, estimate)
         plug_in += np.sum((truth - channel.output(omega)) ** 2)
-        noise = generator.standard_normal((_DRAWS, *omega.shape))
-        # Symmetric, of variance 2 on the diagonal and 1 off it.
-        noise = (noise + noise.transpose(0, 1, 3, 2)) * math.sqrt(0.5 * variance)
+        noise = channel.law.scores(generator.standard_normal((_DRAWS, *omega.shape)), variance)
         bayes += between_draws(np.stack([truth - channel.output(omega + part) for part in noise]))
     return float(plug_in / count), float(bayes / count)
 

@@ -7,11 +7,12 @@ covariances are Q = tr S^2 / d, m = tr S S_hat / d and q = tr S_hat^2 / d, on th
     Bayes:    E ||g(h) - E[g(h) | omega]||_F^2   (the posterior mean of the output, the least possible),
 
 summed over the T^2 entries of the output. The Bayes error is half the squared distance of the outputs of two independent draws of
-h given omega. The posterior mean has m = q = Q - V, V = mmse. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025
+h given omega. The posterior mean has m = q = Q - V, V = mmse. Scores without symmetry (`score_law`) have the same covariances on the
+diagonal as off it. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025
 (arXiv:2506.01582).
 
 All rows of the output have the same law, and the T entries of one row of h are independent. A pair of rows is M (s, t), M a 2 x 2
-matrix, s and t independent rows of variance 2 at the place of the diagonal and 1 elsewhere. `channel.distance` is E ||g(h) -
+matrix, s and t independent rows of variance v = 2, or 1 without symmetry, at the place of the diagonal and 1 elsewhere. `channel.distance` is E ||g(h) -
 g(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with M_11 = m / sqrt(q), M_12 = sqrt(Q -
 m^2 / q), M_21 = sqrt(q), M_22 = 0.
 """
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.attention_indexed.score_law import SYMMETRIC, ScoreLaw
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 # Nodes of one scrambling, and scramblings. The errors of the softmax are means over them.
@@ -44,15 +46,16 @@ class OutputErrors:
     plug_in_uncertainty: np.ndarray
 
 
-def row_nodes(tokens: int, generators) -> np.ndarray:
+def row_nodes(tokens: int, generators, law: ScoreLaw = SYMMETRIC) -> np.ndarray:
     """Nodes (2, T - 1, scramblings, nodes) of s and t, T = `tokens`, one scrambling for each numpy Generator of `generators`.
 
-    A softmax depends on the T - 1 differences of a row to its entry of the diagonal, of covariance 1 + 2 delta.
+    A softmax depends on the T - 1 differences of a row to its entry of the diagonal, of covariance delta + v; v = 2 or 1 by the
+    `law` of the scores.
     """
     others = tokens - 1
     z = [gaussian_nodes(2 * others, NODES, generator, widening=1.0).points for generator in generators]
     z = np.moveaxis(np.reshape(z, (len(z), NODES, 2, others)), (2, 3), (0, 1))
-    return z + (np.sqrt(1.0 + 2.0 * others) - 1.0) / others * z.sum(axis=1, keepdims=True)
+    return z + (np.sqrt(1.0 + law.diagonal * others) - 1.0) / others * z.sum(axis=1, keepdims=True)
 
 
 def posterior_pair(Q: float, V: float) -> np.ndarray:
@@ -85,7 +88,7 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
     channel : channel.Posterior
         All errors of a channel without posterior mean are NaN.
     ratio : float
-        rho; Q = 1 + rho. Of another law of S, Q - 1.
+        rho; Q = 1 + rho. Of another law of S, Q - 1: zero where attention is untied.
     V, bound : array (n,)
         Errors of the posterior mean of S, and bounds on their errors, which the uncertainties include.
     nodes : array

@@ -26,6 +26,7 @@ from attention_limits.attention_indexed.hardmax_kernels import posteriors
 from attention_limits.attention_indexed.hardmax_outputs import outputs
 from attention_limits.attention_indexed.hardmax_rows import hardmax_distance
 from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.score_law import SYMMETRIC
 
 # Step of the central difference of the gradient: relative error of f'(1) about 1e-4.
 _STEP = 0.02
@@ -38,6 +39,7 @@ class ManyHardmax:
     tokens: int
     equations = None
     scale_free = True
+    law = SYMMETRIC
 
     @property
     def ties(self) -> float:
@@ -59,7 +61,7 @@ class ManyHardmax:
 
     def distance(self, mixing, nodes):
         """As of `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not read."""
-        return hardmax_distance(self.tokens, mixing)
+        return hardmax_distance(self.tokens, mixing, self.law.diagonal)
 
     def observe(self, h, generator=None):
         """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not read."""
@@ -87,11 +89,16 @@ class Limits:
 
 @functools.cache
 def _limits(tokens):
-    at_ties, (without_data, slope, entropy) = tie_information(tokens), without_samples(tokens)
+    without_data, slope, entropy = without_samples(tokens)
+    return polynomial_limits(tie_information(tokens), without_data, slope, 2.0 * entropy)
+
+
+def polynomial_limits(at_ties: float, without_data: float, slope: float, integral: float) -> Limits:
+    """The cubic of f(0) = `at_ties`, f(1) = `without_data`, f'(1) = `slope` and int_0^1 f ds = `integral`, with its bound."""
     powers = np.arange(1, 4)
     # f(s) - f(0) = b_1 s + b_2 s^2 + b_3 s^3: its value at 1, its integral, and its slope at 1.
     matrix = np.array([np.ones(3), 1.0 / (powers + 1.0), powers])
-    wanted = np.array([without_data - at_ties, 2.0 * entropy - at_ties, slope])
+    wanted = np.array([without_data - at_ties, integral - at_ties, slope])
     cubic = np.polynomial.Polynomial([at_ties, *np.linalg.solve(matrix, wanted)])
     quadratic = np.polynomial.Polynomial([at_ties, *np.linalg.solve(matrix[:2, :2], wanted[:2])])
     s = np.linspace(0.0, 1.0, 201)

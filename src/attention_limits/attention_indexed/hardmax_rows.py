@@ -1,9 +1,10 @@
 """The probability that two correlated rows of scores have their largest entries at different places.
 
-Both rows have T independent entries, of standard deviation sqrt(2) at the diagonal and 1 elsewhere, and correlation cos(theta)
-between the rows. With x = a s + b t, y = a s - b t, a = cos(theta/2), b = sin(theta/2), s and t standard normal,
+Both rows have T independent entries, of variance v at the diagonal (2, or 1 where attention is untied) and 1 elsewhere, and
+correlation cos(theta) between the rows. With x = a s + b t, y = a s - b t, a = cos(theta/2), b = sin(theta/2), s and t standard
+normal,
 
-    P(same) = E [Phi_2(sqrt(2) x, sqrt(2) y)^(T-1)] + (T - 1) E [Phi_2(x / sqrt(2), y / sqrt(2)) Phi_2(x, y)^(T-2)],
+    P(same) = E [Phi_2(sqrt(v) x, sqrt(v) y)^(T-1)] + (T - 1) E [Phi_2(x / sqrt(v), y / sqrt(v)) Phi_2(x, y)^(T-2)],
 
 Phi_2 the normal distribution of correlation cos(theta). It is a smooth function of s and t at every theta. For T = 2 the rows
 differ with the probability theta / pi. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
@@ -20,48 +21,48 @@ _NODES, _FEWER = 64, 48
 _POINTS = 24
 
 
-def hardmax_distance(tokens: int, mixing: np.ndarray) -> tuple[float, float]:
+def hardmax_distance(tokens: int, mixing: np.ndarray, diagonal: float) -> tuple[float, float]:
     """E ||g(h) - g(h')||_F^2 of one-hot outputs of T = `tokens`, and its uncertainty. M = `mixing` is that of `generalization`.
 
-    An output does not depend on the scale of its row. A row of M that vanishes is taken along s, its limit.
+    `diagonal` is the variance v of the entry of the diagonal. An output does not depend on the scale of its row. A row of M that vanishes is taken along s, its limit.
     """
     first, second = (row if np.any(row) else np.array([1.0, 0.0]) for row in mixing)
     theta = np.arctan2(abs(first[0] * second[1] - first[1] * second[0]), first @ second)
-    chance, uncertainty = different_places(tokens, float(theta))
+    chance, uncertainty = different_places(tokens, float(theta), diagonal)
     return 2.0 * tokens * chance, 2.0 * tokens * uncertainty
 
 
-def different_places(tokens: int, theta: float) -> tuple[float, float]:
-    """1 - P(same) for T = `tokens` >= 2 and 0 <= theta <= pi, and its uncertainty."""
+def different_places(tokens: int, theta: float, diagonal: float) -> tuple[float, float]:
+    """1 - P(same) for T = `tokens` >= 2, 0 <= theta <= pi and v = `diagonal`, and its uncertainty."""
     if tokens == 2:
         return theta / np.pi, 0.0
-    table, uncertainty = _table(tokens)
+    table, uncertainty = _table(tokens, diagonal)
     return float(theta * table(theta)), float(theta * uncertainty)
 
 
 @functools.cache
-def _table(tokens):
+def _table(tokens, diagonal):
     """(1 - P(same)) / theta as a polynomial, and its uncertainty: that of the quadrature, and the last terms."""
     fits = []
     for count in (_NODES, _FEWER):
         # The quadrature at theta = 0, where the places agree, has the same error.
-        agreement = _same_place(tokens, 0.0, count)
+        agreement = _same_place(tokens, 0.0, count, diagonal)
 
         def slope(theta, agreement=agreement, count=count):
-            return np.array([(agreement - _same_place(tokens, angle, count)) / angle for angle in theta])
+            return np.array([(agreement - _same_place(tokens, angle, count, diagonal)) / angle for angle in theta])
 
         fits.append(np.polynomial.Chebyshev.interpolate(slope, _POINTS - 1, [0.0, np.pi]))
     first, second = (fit.coef for fit in fits)
     return fits[0], np.sum(np.abs(first - second)) + np.sum(np.abs(first[-4:]))
 
 
-def _same_place(tokens, theta, count):
+def _same_place(tokens, theta, count, diagonal):
     nodes, weights = np.polynomial.hermite_e.hermegauss(count)
     weights = np.outer(weights, weights) / (2.0 * np.pi)
     s, t = nodes[:, None], nodes[None, :]
-    diagonal = _both_below(s, t, theta, np.sqrt(2.0)) ** (tokens - 1)
-    other = _both_below(s, t, theta, np.sqrt(0.5)) * _both_below(s, t, theta, 1.0) ** (tokens - 2)
-    return float(np.sum(weights * (diagonal + (tokens - 1) * other)))
+    first = _both_below(s, t, theta, np.sqrt(diagonal)) ** (tokens - 1)
+    other = _both_below(s, t, theta, np.sqrt(1.0 / diagonal)) * _both_below(s, t, theta, 1.0) ** (tokens - 2)
+    return float(np.sum(weights * (first + (tokens - 1) * other)))
 
 
 def _both_below(s, t, theta, scale):

@@ -7,6 +7,7 @@ from attention_limits.attention_indexed.channel import Channel, NoisyLinear, mak
 from attention_limits.attention_indexed.channel_files import channel_file, channel_of_file
 from attention_limits.attention_indexed.output_channel import GaussianNoise
 from attention_limits.attention_indexed.sampled_channel import SampledChannel
+from attention_limits.attention_indexed.untied_channel import make_untied_channel
 
 
 def load_channel(model: Mapping, project: Path) -> Channel:
@@ -17,7 +18,7 @@ def load_channel(model: Mapping, project: Path) -> Channel:
     model : mapping
         `channel`: a name of `channel.CHANNELS`, or `path/to/file.py:name` of a class derived from `OutputChannel`; `tokens`;
         `beta` for the softmax; `output_noise`: its variance, 0 or absent for none; `parameters`: keyword arguments of
-        the class.
+        the class; `untied`: whether the scores are those of S = Q K^T / sqrt(r d), absent for no.
     project : Path
         Folder that relative paths start from.
 
@@ -27,6 +28,8 @@ def load_channel(model: Mapping, project: Path) -> Channel:
         If there is no such channel, if it does not take these parameters, or if it has neither noise nor a posterior.
     """
     name, noise, parameters = model["channel"], model.get("output_noise") or 0.0, model.get("parameters") or {}
+    if model.get("untied"):
+        return make_untied_channel(name, model["tokens"], model.get("beta", 1.0), noise)
     if channel_file(name, project) is not None:
         return SampledChannel(channel_of_file(model, project))
     if parameters:

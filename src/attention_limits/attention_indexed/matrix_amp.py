@@ -6,7 +6,7 @@ Per iteration, with h of `model.scores`, the gradient G of a channel and the den
     R = S_hat + 2 / (d q_hat) sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d),
     S_hat = denoised R at noise D,    V = mmse(D),    V' = D `response`,
 
-from S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are in
+from the prior mean S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are in
 single precision (`sample_sums`). No array has the size n d^2.
 
 2 V' G_prev is the Onsager term. V' is the mean derivative of the denoiser on the eigenvalues of R. Its limit is V, but R has
@@ -14,7 +14,9 @@ corrections of relative order d / n. With V in place of V' errors are too large,
 .53 for linear scores at rho = .1, alpha = .025, d = 400. V' gives .43 and .43; the limit is .4286.
 
 Damping acts on S_hat, V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
-converges when it is damped by one half, or more (`schedule`). If the output does not depend on the scale of S, only the prior
+converges when it is damped by one half, or more (`schedule`). Untied attention, S = Q K^T / sqrt(r d), has the same equations from S_hat
+= 0: the terms of x_a x_b^T and of its transpose are different directions of S, and V' is the mean derivative of the denoiser of
+singular values (`product_denoiser`). If the output does not depend on the scale of S, only the prior
 determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace sqrt(rho) d of the
 prior mean; in the limit S_hat has this trace by itself.
 """
@@ -25,7 +27,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.channel import Posterior
-from attention_limits.attention_indexed.denoiser import response
 from attention_limits.attention_indexed.model import Sizes, draw_sequences
 from attention_limits.attention_indexed.priors import Prior, Wishart, as_prior
 from attention_limits.attention_indexed.sample_sums import all_scores, backward
@@ -66,10 +67,12 @@ def draw_dataset(channel: Posterior, size: Sizes, generator, prior: Prior | None
 
     Without a prior it is the Wishart law of the realised width ratio r/d.
 
-    Raises ValueError if the channel has no posterior mean, or a size is below one.
+    Raises ValueError if the channel has no posterior mean, if one of `channel` and `prior` alone is symmetric, or a size is below one.
     """
     _require_posterior(channel)
     prior = Wishart(size.rank / size.dimension) if prior is None else prior
+    if channel.law.symmetric != prior.symmetric:
+        raise ValueError(f"{channel} and {prior}: scores are symmetric if and only if S is")
     teacher = prior.draw(size, generator)
     sequences = draw_sequences(size.count, channel.tokens, size.dimension, generator, np.float32)
     observed = channel.observe(all_scores(sequences, teacher), generator)
@@ -96,13 +99,12 @@ def refine(sequences, estimate, G, q_hat: float, prior: Prior | float) -> tuple[
     prior : priors.Prior or float
         The law of S; a number is rho of the Wishart law.
     """
-    step, prior = backward(sequences, G), as_prior(prior)
+    prior = as_prior(prior)
+    step = backward(sequences, G, prior.symmetric)
     step *= 2.0 / (len(estimate) * q_hat)
     step += estimate
-    eigenvalues, vectors = np.linalg.eigh(step)
-    xi, slope = prior.shrink(eigenvalues, 1.0 / q_hat)
-    predicted = float(prior.mmse(1.0 / q_hat))
-    return (vectors * xi) @ vectors.T, predicted, response(eigenvalues, xi, slope) / q_hat
+    denoised, response = prior.denoise(step, 1.0 / q_hat)
+    return denoised, float(prior.mmse(1.0 / q_hat)), response / q_hat
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ Zdeborova 2025, arXiv:2506.01582).
 
 With these normalisations tr S^2 / d -> 1 + rho, and the symmetric T x T matrix h is Gaussian in the limit, of variance
 2 (1 + rho) on the diagonal and 1 + rho off it. The error of an estimate is ||S - S_hat||_F^2 / d, which is 1 for sqrt(rho) I.
+
+Untied attention has S = Q K^T / sqrt(r d), Q and K (d x r) independent and standard normal. Then tr S S^T / d -> 1, tr S^2 / d -> 0,
+and tr S is of order one: all T^2 entries of h are independent, of variance one. The error is 1 for S_hat = 0.
 """
 
 import math
@@ -96,6 +99,17 @@ def draw_weights(dimension: int, rank: int, generator) -> tuple[np.ndarray, np.n
     return weights, attention_matrix(weights)
 
 
+def draw_untied(dimension: int, rank: int, generator) -> np.ndarray:
+    """S = Q K^T / sqrt(r d), (d, d), of independent standard normal Q and K (d, r), d = `dimension` and r = `rank`.
+
+    The numbers come from the numpy.random.Generator `generator`. Raises ValueError if a size is below one.
+    """
+    if min(dimension, rank) < 1:
+        raise ValueError(f"need d >= 1 and r >= 1, got {dimension} and {rank}")
+    queries, keys = generator.standard_normal((2, dimension, rank))
+    return queries @ keys.T / math.sqrt(rank * dimension)
+
+
 def attention_matrix(weights: np.ndarray) -> np.ndarray:
     """S = W W^T / sqrt(r d), (..., d, d), of weights W (..., d, r)."""
     dimension, rank = weights.shape[-2:]
@@ -128,7 +142,7 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator, precision
 
 
 def scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of `sequences` X (n, T, d) and symmetric `matrix` S (d, d)."""
+    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of `sequences` X (n, T, d) and `matrix` S (d, d)."""
     _, tokens, dimension = sequences.shape
     products = (sequences.reshape(-1, dimension) @ matrix).reshape(sequences.shape)
     h = products @ sequences.transpose(0, 2, 1)

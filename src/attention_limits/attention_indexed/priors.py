@@ -1,6 +1,7 @@
-"""Priors of S: the Wishart law of the model, and any other rotationally invariant one given by the law of its eigenvalues.
+"""Priors of S: the Wishart law of the model, any other rotationally invariant one given by the law of its eigenvalues, and the
+product Q K^T of untied attention.
 
-S is observed as Y = S + sqrt(D) Z, Z of the Gaussian orthogonal ensemble. With g the transform of the law of S, the eigenvalues
+A symmetric S is observed as Y = S + sqrt(D) Z, Z of the Gaussian orthogonal ensemble. With g the transform of the law of S, the eigenvalues
 of Y have the density v / (pi D) at lambda, where (Biane 1997)
 
     w = u + i v,    E 1 / |w - x|^2 = 1 / D,    lambda = w + D g(w) = u + D h,    g(w) = h - i v / D.
@@ -20,8 +21,8 @@ from typing import Protocol
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from attention_limits.attention_indexed import denoiser
-from attention_limits.attention_indexed.model import Sizes, draw_weights
+from attention_limits.attention_indexed import denoiser, product_denoiser
+from attention_limits.attention_indexed.model import Sizes, draw_untied, draw_weights
 from attention_limits.attention_indexed.spectrum_files import law_of_file
 
 # Halvings of a bracket; noises of the table, by decade.
@@ -34,11 +35,12 @@ _FROM, _TO = 1e-5, 1e3
 
 
 class Prior(Protocol):
-    """The law of S, as state evolution and message passing need it: E tr S / d = `mean`, E tr S^2 / d = `Q` = 1 + mean^2.
+    """The law of S, as state evolution and message passing need it: E tr S / d = `mean`, E tr S S^T / d = `Q` = 1 + mean^2.
 
-    `effective_dimension` is nu: nu d^2 free parameters, mmse(D) -> 2 nu D.
+    `effective_dimension` is nu: mmse(D) -> 2 nu D. S has nu d^2 free parameters if it is `symmetric`, else 2 nu d^2.
     """
 
+    symmetric: bool
     mean: float
     Q: float
     effective_dimension: float
@@ -46,15 +48,41 @@ class Prior(Protocol):
     def mmse(self, noise):
         """Error (1/d) E ||S - E[S | Y]||_F^2 at noise D (...)."""
 
-    def shrink(self, eigenvalues, noise: float):
-        """The posterior mean xi of each of the `eigenvalues` (d,) of Y at D = `noise`, and its slope."""
+    def denoise(self, matrix: np.ndarray, noise: float) -> tuple[np.ndarray, float]:
+        """E[S | Y] (d, d) of Y = `matrix` (d, d) at D = `noise`, and the mean derivative of this function."""
+
+    def spectrum(self, matrix: np.ndarray) -> np.ndarray:
+        """Eigenvalues (d,) of a symmetric `matrix` (d, d), else singular values; ascending."""
+
+    def realised(self, size: Sizes) -> "Prior":
+        """The law at the width ratio r/d of `size`, if rho determines it."""
 
     def draw(self, size: Sizes, generator) -> np.ndarray:
         """S (d, d) of the dimension in `size`, from the numpy `generator`."""
 
 
+class Symmetric:
+    """Symmetric S with Haar eigenvectors: the part of a `Prior` that the law of the eigenvalues does not change.
+
+    `shrink(eigenvalues, noise)` of a derived class gives the posterior mean xi of each of the `eigenvalues` (d,) of Y, and its
+    slope.
+    """
+
+    symmetric = True
+
+    def denoise(self, matrix, noise):
+        """As of `Prior`: keeps the eigenvectors of `matrix` (d, d)."""
+        eigenvalues, vectors = np.linalg.eigh(matrix)
+        xi, slope = self.shrink(eigenvalues, noise)
+        return (vectors * xi) @ vectors.T, denoiser.response(eigenvalues, xi, slope)
+
+    def spectrum(self, matrix):
+        """The eigenvalues (d,) of `matrix` (d, d), ascending."""
+        return np.linalg.eigvalsh(matrix)
+
+
 @dataclass(frozen=True)
-class Wishart:
+class Wishart(Symmetric):
     """S = W W^T / sqrt(r d) with rho = r/d = `ratio`."""
 
     ratio: float
@@ -82,12 +110,53 @@ class Wishart:
         """As of `denoiser.shrink`, of `eigenvalues` (d,) at D = `noise`."""
         return denoiser.shrink(eigenvalues, self.ratio, noise)
 
+    def realised(self, size):
+        """The Wishart law of r/d, r and d of `size`."""
+        return Wishart(size.rank / size.dimension)
+
     def draw(self, size, generator):
         """S of standard normal weights W (d, r), d and r of `size`, from the numpy.random.Generator `generator`."""
         return draw_weights(size.dimension, size.rank, generator)[1]
 
 
-class Invariant:
+@dataclass(frozen=True)
+class Product:
+    """S = Q K^T / sqrt(r d) with rho = r/d = `ratio`: a `Prior` without symmetry."""
+
+    ratio: float
+    symmetric = False
+    mean = 0.0
+    Q = 1.0
+
+    @property
+    def effective_dimension(self) -> float:
+        """rho - rho^2 / 2 for rho < 1, else 1/2: half of the 2 r d - r^2 or d^2 parameters per d^2."""
+        return float(denoiser.effective_dimension(self.ratio))
+
+    def mmse(self, noise):
+        """As of `product_denoiser.mmse` at D = `noise` (...)."""
+        return product_denoiser.mmse(self.ratio, noise)
+
+    def denoise(self, matrix, noise):
+        """As of `Prior`: keeps the singular vectors of `matrix` (d, d)."""
+        left, values, right = np.linalg.svd(matrix)
+        xi, slope = product_denoiser.shrink(values, self.ratio, noise)
+        return (left * xi) @ right, product_denoiser.response(values, xi, slope)
+
+    def spectrum(self, matrix):
+        """The singular values (d,) of `matrix` (d, d), ascending."""
+        return np.linalg.svd(matrix, compute_uv=False)[::-1]
+
+    def realised(self, size):
+        """The law of r/d, r and d of `size`."""
+        return Product(size.rank / size.dimension)
+
+    def draw(self, size, generator):
+        """S of standard normal Q and K (d, r), d and r of `size`, from the numpy.random.Generator `generator`."""
+        return draw_untied(size.dimension, size.rank, generator)
+
+
+class Invariant(Symmetric):
     """S with Haar eigenvectors and eigenvalues of a `law`, scaled to variance one: a `Prior`.
 
     The law has the attributes and functions of `spectra.Law`: mean, variance, support, point_masses, scaled, transform,
@@ -101,6 +170,10 @@ class Invariant:
         self.mean = self.law.mean
         self.Q = 1.0 + self.mean**2
         self.effective_dimension = 0.5 * (1.0 - float(np.sum(self.law.point_masses**2)))
+
+    def realised(self, size):
+        """The law itself: a file gives it for rho, not for r/d of `size`."""
+        return self
 
     def draw(self, size, generator):
         """S with the quantiles of the law and Haar eigenvectors, d of `size`, from the numpy.random.Generator `generator`."""
@@ -203,10 +276,12 @@ def as_prior(prior) -> Prior:
 
 
 def load_prior(model, project: Path) -> Prior:
-    """The prior of the keys `ratio` and `spectrum` of a specification, with files below `project`.
+    """The prior of the keys `ratio`, `spectrum` and `untied` of a specification, with files below `project`.
 
     Raises ValueError as `spectrum_files.law_of_file`.
     """
+    if model.get("untied"):
+        return Product(model["ratio"])
     if model.get("spectrum") is None:
         return Wishart(model["ratio"])
     return Invariant(law_of_file(model["spectrum"], model["ratio"], project))

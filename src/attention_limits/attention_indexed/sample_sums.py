@@ -16,7 +16,7 @@ _ROWS = 2048
 
 
 def all_scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """`model.scores` (n, T, T) of all sequences X (n, T, d) and symmetric `matrix` (d, d), without an array of the size of X."""
+    """`model.scores` (n, T, T) of all sequences X (n, T, d) and `matrix` (d, d), without an array of the size of X."""
     _, tokens, dimension = sequences.shape
     h = np.empty((len(sequences), tokens, tokens))
     narrow = matrix.astype(sequences.dtype)
@@ -28,8 +28,11 @@ def all_scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return h / math.sqrt(dimension)
 
 
-def backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, T, d) and symmetric G (n, T, T)."""
+def backward(sequences: np.ndarray, G: np.ndarray, symmetric: bool = True) -> np.ndarray:
+    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, T, d) and G (n, T, T).
+
+    `symmetric` removes the rounding errors of the transposed entries, where G is symmetric.
+    """
     dimension = sequences.shape[2]
     total, narrow = np.zeros((dimension, dimension)), G.astype(sequences.dtype)
     for part, space in _pieces(sequences):
@@ -37,7 +40,7 @@ def backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
         mix_tokens(narrow[part], x, space)
         total += x.reshape(-1, dimension).T @ space.reshape(-1, dimension)
     total[np.diag_indices(dimension)] -= np.einsum("naa->", G)
-    return (total + total.T) / (2.0 * math.sqrt(dimension))
+    return (total + total.T) / (2.0 * math.sqrt(dimension)) if symmetric else total / math.sqrt(dimension)
 
 
 def _pieces(sequences):

@@ -13,6 +13,7 @@ from scipy.interpolate import PchipInterpolator
 
 from attention_limits.attention_indexed.gradient import Gradient
 from attention_limits.attention_indexed.output_channel import POSTERIOR, described_by
+from attention_limits.attention_indexed.score_law import SYMMETRIC
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 # Pairs of nodes of each of two scramblings; an output is resolved if this many effective nodes carry it in both.
@@ -33,6 +34,7 @@ class SampledChannel:
     `distance` of a provided channel may take the place of the sampled one.
     """
 
+    law = SYMMETRIC
     equations = None
     ties = None
     scale_free = False

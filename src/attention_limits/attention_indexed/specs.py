@@ -6,7 +6,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from attention_limits.attention_indexed import specs_erm
-from attention_limits.attention_indexed.specs_checks import channel_checks, memory_checks, size_checks, spectrum_checks
+from attention_limits.attention_indexed.specs_checks import (
+    channel_checks,
+    memory_checks,
+    size_checks,
+    spectrum_checks,
+    untied_checks,
+)
 from attention_limits.attention_indexed.specs_keys import (
     Alpha,
     AmpTolerance,
@@ -33,8 +39,10 @@ from attention_limits.attention_indexed.specs_keys import (
     StartError,
     Starts,
     Steps,
+    Tied,
     Tokens,
     TrainingTolerance,
+    Untied,
 )
 from attention_limits.pipeline.specification import Axis, DataSpecification, Problem, Section, Specification, Whole
 
@@ -47,11 +55,13 @@ class OneLayer(Section):
     tokens: Tokens
     ratio: Ratio
     beta: Beta = 1.0
+    untied: Tied = False
 
 
 class LayerWithOutput(OneLayer):
     """One layer of attention and its output."""
 
+    untied: Untied = False
     channel: Output
     output_noise: Noise = 0.0
     parameters: Parameters | None = None
@@ -101,6 +111,7 @@ class TwoLayers(Section):
     ratio: Ratio
     skip: Skip
     beta: Beta = 1.0
+    untied: Tied = False
 
 
 class TwoLayersGrid(Section):
@@ -148,8 +159,9 @@ class OfChannel(Specification):
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """More tokens than the channel has; a channel or a spectrum that cannot be loaded, or fails its quick check."""
-        return [*channel_checks(estimator), *spectrum_checks(estimator)]
+        """A model that has no untied form; more tokens than the channel has; a channel or a spectrum that cannot be loaded, or fails
+        its quick check."""
+        return untied_checks(estimator) or [*channel_checks(estimator), *spectrum_checks(estimator)]
 
     @classmethod
     def code_files(cls, estimator) -> list[Path]:

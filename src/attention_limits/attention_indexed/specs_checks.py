@@ -2,7 +2,7 @@
 
 from attention_limits.attention_indexed.channel_files import channel_problems
 from attention_limits.attention_indexed.model import MOST_SAMPLED, MOST_TOKENS, megabytes, sizes
-from attention_limits.attention_indexed.specs_keys import NAMES
+from attention_limits.attention_indexed.specs_keys import NAMES, untied_problem
 from attention_limits.attention_indexed.spectrum_files import law_of_file
 from attention_limits.pipeline.specification import Problem
 
@@ -30,6 +30,19 @@ def channel_checks(estimator) -> list[Problem]:
     points = [{**estimator.model, "tokens": T, "output_noise": value} for T in tokens for value in noise]
     found = [text for point in points for text in channel_problems(point, estimator.project)]
     return [(("model", "channel"), text) for text in dict.fromkeys(found)]
+
+
+def untied_checks(estimator) -> list[Problem]:
+    """Keys of an untied model that only symmetric scores have."""
+    model, found = estimator.model, []
+    if not model.get("untied"):
+        return found
+    problem = untied_problem(model["channel"], max(_values(estimator, "output_noise"), default=0.0))
+    if problem:
+        found.append((("model", "channel"), problem))
+    if model.get("spectrum"):
+        found.append((("model", "spectrum"), "eigenvalues of a symmetric S; allowed: untied: false"))
+    return found
 
 
 def spectrum_checks(estimator) -> list[Problem]:

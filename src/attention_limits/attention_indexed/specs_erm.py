@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from attention_limits.attention_indexed.specs_checks import memory_checks, size_checks
-from attention_limits.attention_indexed.specs_keys import Damping, Dimension, FreshSequences, Tokens
+from attention_limits.attention_indexed.specs_keys import Damping, Dimension, FreshSequences, Tied, Tokens
 from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
 
 # Smallest decay and noise beside zero, and the most tokens of a softmax.
@@ -51,6 +51,7 @@ class BestModel(Section):
     ratio: ErmRatio
     beta: ErmBeta = 1.0
     score_noise: ScoreNoise = 0.0
+    untied: Tied = False
 
 
 class ErmModel(BestModel):

@@ -48,6 +48,15 @@ def _zero_or_promised(ratio: float) -> float:
     return ratio
 
 
+def untied_problem(channel: str, noise: float) -> str | None:
+    """Why there is no untied `channel` of this name with output noise of the variance `noise`; None where there is one."""
+    if channel not in WITH_POSTERIOR:
+        return f"{channel}: allowed with untied: true: {', '.join(WITH_POSTERIOR)}"
+    if noise > 0 and channel != "linear":
+        return f"{channel}: with untied: true and output noise {noise:g}: allowed: linear, or output_noise 0"
+    return None
+
+
 # fmt: off
 Alpha = Annotated[float, Field(ge=0, le=1000, description="Samples per squared dimension, n / d^2.")]
 SampledAlpha = Annotated[float, Field(gt=0, le=1000, description="Samples per squared dimension, n / d^2.")]
@@ -79,6 +88,10 @@ Noise = Annotated[float, AfterValidator(_no_noise_or_promised), Field(ge=0, le=1
 Spectrum = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$", description=
     "path/to/file.py:function of the user, relative to the project folder; function(ratio) returns the law of the eigenvalues "
     "of S. They are scaled to variance one. Without it S = W W^T / sqrt(r d).")]
+Untied = Annotated[bool, Field(description=
+    "false: S = W W^T / sqrt(r d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(r d), "
+    "and all T^2 scores are independent; for linear, softmax and hardmax, with output noise only for linear.")]
+Tied = Annotated[Literal[False], Field(description="Untied queries and keys have state evolution and matrix AMP alone.")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
 Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]

@@ -17,12 +17,13 @@ def run(spec, streams):
 
     def compute(at, replica):
         point = {**spec["model"], **at}
-        prior = prior_of(point) if "spectrum" in spec["model"] else None
-        data, found, variables = amp_point(channel_of(point), prior, point, dimension, solver, streams, replica, at)
+        data, found, variables = amp_point(
+            channel_of(point), prior_of(point), point, dimension, solver, streams, replica, at
+        )
         return {
             **variables,
-            "eigenvalues": np.linalg.eigvalsh(found.estimate),
-            "eigenvalues_teacher": np.linalg.eigvalsh(data.teacher),
+            "eigenvalues": data.prior.spectrum(found.estimate),
+            "eigenvalues_teacher": data.prior.spectrum(data.teacher),
         }
 
     coordinates = {"iteration": np.arange(1, steps + 1), "eigenvalue": np.arange(1, dimension + 1)}

@@ -16,16 +16,7 @@ def run(spec, streams):
     def compute(at, replica):
         point = {**spec["model"], **at}
         channel, prior, alpha = channel_of(point), prior_of(point), point["alpha"]
-        _, _, variables = amp_point(
-            channel,
-            prior if "spectrum" in spec["model"] else None,
-            point,
-            int(at["dimension"]),
-            solver,
-            streams,
-            replica,
-            at,
-        )
+        _, _, variables = amp_point(channel, prior, point, int(at["dimension"]), solver, streams, replica, at)
         plain = solver["damping"] == 0
         return {
             **variables,
