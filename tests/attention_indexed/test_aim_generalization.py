@@ -91,20 +91,20 @@ def test_no_samples():
         places = np.argmax(width * generator.standard_normal((200_000, tokens)), axis=1)
         chances = np.bincount(places, minlength=tokens) / 200_000
         # Standard error below 1.5e-3, rate of five 6e-7.
-        assert different_places(tokens, 0.5 * np.pi)[0] == pytest.approx(1.0 - np.sum(chances**2), abs=7.5e-3)
+        assert different_places(tokens, 0.5 * np.pi, 2.0)[0] == pytest.approx(1.0 - np.sum(chances**2), abs=7.5e-3)
 
 
 @pytest.mark.parametrize("theta", [1e-9, 1e-4, 0.3, 1.5, 3.0])
 def test_quadrature_of_the_places_meets_the_closed_form_of_two_tokens(theta):
     """The quadrature of more tokens, used for two. The table agrees with its quadrature, and is certain to 1e-4."""
     if theta > 1e-5:
-        assert 1.0 - _same_place(2, theta, 64) == pytest.approx(theta / np.pi, abs=1e-13)
+        assert 1.0 - _same_place(2, theta, 64, 2.0) == pytest.approx(theta / np.pi, abs=1e-13)
     for tokens in (3, 8):
-        value, uncertainty = different_places(tokens, theta)
+        value, uncertainty = different_places(tokens, theta, 2.0)
         assert 0 < value < 1
         assert uncertainty < 1e-4 * theta
         if theta > 1e-5:
-            assert 1.0 - _same_place(tokens, theta, 80) == pytest.approx(value, abs=1e-7)
+            assert 1.0 - _same_place(tokens, theta, 80, 2.0) == pytest.approx(value, abs=1e-7)
 
 
 @pytest.mark.parametrize("tokens", [2, 3])

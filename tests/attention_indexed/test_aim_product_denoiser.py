@@ -59,7 +59,7 @@ def test_moments_of_the_spectrum(ratio, noise):
 @settings(max_examples=40)
 @given(RATIOS, NOISES)
 def test_three_formulas_of_the_error_agree(ratio, noise):
-    """D int mu eta, 1 - E xi^2 and D - (4 pi^2 / 3) D^2 int mu^3: absolute 1e-9 of the terms, which cancel at small and large D."""
+    """D int mu eta, 1 - E xi^2, D - (4 pi^2 / 3) D^2 int mu^3: absolute 1e-9 of the terms, which cancel at small and large D."""
     error = float(denoiser.mmse(ratio, noise))
     squares = float(denoiser.integrate(lambda s: s.signal**2, ratio, noise))
     cubes = float(denoiser.integrate(lambda s: s.height**2, ratio, noise))
@@ -166,7 +166,7 @@ def test_response_is_the_divergence():
 
 
 def test_values_outside_of_the_support_continue():
-    """rho = .2, D = .01: xi is continuous at the three ends, and far above it is lambda - 2 D / lambda; between the bulks it grows.
+    """rho = .2, D = .01: xi is continuous at the three ends, grows between the bulks, and far above is lambda - 2 D / lambda.
     Without a gap xi above the support is that of its end."""
     low, high, gap = denoiser.panels(0.2, 0.01)
     assert gap

@@ -6,8 +6,8 @@ import numpy as np
 def quartic_mmse(ratio: float, noise: float, step: float = 0.1) -> float:
     """mmse(D) at D = `noise` from z = 1/g + D g + rho g / (rho - g^2): edges, roots and double exponential integration.
 
-    In units z / sqrt(D) and sqrt(D) g, with the steps of the rule `step`, in extended precision. The error is D - (4 pi^2 / 3) D^2
-    int mu^3 for D < 1 and 1 - E (lambda - 2 D Re g)^2 beyond, where neither cancels more than the quadrature is right.
+    In units z / sqrt(D) and sqrt(D) g, with the steps of the rule `step`, in extended precision. The error is D - (4 pi^2 / 3)
+    D^2 int mu^3 for D < 1 and 1 - E (lambda - 2 D Re g)^2 beyond, where neither cancels more than the quadrature is right.
     """
     rho, D = np.longdouble(ratio), np.longdouble(noise)
     delta = rho * D

@@ -2,8 +2,8 @@
 
     linear: h itself;    softmax: softmax of beta h by rows;    hardmax: the position of the largest entry of each row.
 
-Entries of symmetric h are independent given the data, of variance 2 V on the diagonal and V off it; `untied_channel` has those of h
-without symmetry. A channel gives the gradient
+Entries of symmetric h are independent given the data, of variance 2 V on the diagonal and V off it; `untied_channel` has the
+channels of untied attention. A channel gives the gradient
 
     G = E[h - omega | y] / (2 V),    a symmetric T x T matrix,
 
@@ -31,8 +31,8 @@ CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
 class Channel(Protocol):
     """A channel of T = `tokens` tokens, as the state evolution needs it.
 
-    `law` is that of its scores. A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is coarser. `ties` is the limit
-    of information sqrt(V Q) at small V, or None where the information has another law.
+    `law` is that of its scores. A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is
+    coarser. `ties` is the limit of information sqrt(V Q) at small V, or None where the information has another law.
     """
 
     tokens: int
@@ -98,8 +98,8 @@ class Linear:
         return h
 
     def distance(self, mixing, nodes):
-        """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), without `nodes`: T - 1 entries of variance 1, one of v,
-        the variance of the diagonal."""
+        """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), without `nodes`: T - 1 entries have the variance 1, the
+        other one v."""
         entries = self.tokens * (self.tokens - 1 + int(self.law.diagonal))
         return entries * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 

@@ -33,8 +33,8 @@ def fresh_errors(
     if not (np.all(np.isfinite(estimate)) and np.isfinite(variance)):
         return math.nan, math.nan
     plug_in = bayes = 0.0
-    for sequences in _fresh(channel.tokens, len(teacher), count, generator):
-        truth, omega = channel.output(scores(sequences, teacher)), scores(sequences, estimate)
+    for sequences, keys in _fresh(channel, len(teacher), count, generator):
+        truth, omega = channel.output(scores(sequences, teacher, keys)), scores(sequences, estimate, keys)
         plug_in += np.sum((truth - channel.output(omega)) ** 2)
         noise = channel.law.scores(generator.standard_normal((_DRAWS, *omega.shape)), variance)
         bayes += between_draws(np.stack([truth - channel.output(omega + part) for part in noise]))
@@ -57,9 +57,9 @@ def fresh_errors_of_starts(
     The last is the mean product of the errors of two outputs; NaN for a single estimate. Estimates with a NaN give NaN.
     """
     errors, outputs = np.zeros(len(sizes)), 0.0
-    for sequences in _fresh(channel.tokens, len(teacher), count, generator):
-        truth = channel.output(scores(sequences, teacher))
-        omega = np.stack([scores(sequences, estimate) for estimate in estimates])
+    for sequences, keys in _fresh(channel, len(teacher), count, generator):
+        truth = channel.output(scores(sequences, teacher, keys))
+        omega = np.stack([scores(sequences, estimate, keys) for estimate in estimates])
         for place, size in enumerate(sizes):
             # Scores are linear in the estimate.
             sets = omega[: len(omega) // size * size].reshape(-1, size, *truth.shape).mean(axis=1)
@@ -68,8 +68,10 @@ def fresh_errors_of_starts(
     return errors / count, float(outputs / count)
 
 
-def _fresh(tokens, dimension, count, generator):
-    """`count` sequences (n, T, d) in pieces."""
-    size = max(1, _ROWS // tokens)
+def _fresh(channel, dimension, count, generator):
+    """`count` sequences (n, T, d) in pieces, with the keys of untied attention or None."""
+    size = max(1, _ROWS // channel.tokens)
     for first in range(0, count, size):
-        yield draw_sequences(min(size, count - first), tokens, dimension, generator)
+        shape = min(size, count - first), channel.tokens, dimension
+        sequences = draw_sequences(*shape, generator)
+        yield sequences, None if channel.law.symmetric else draw_sequences(*shape, generator)

@@ -7,14 +7,13 @@ covariances are Q = tr S^2 / d, m = tr S S_hat / d and q = tr S_hat^2 / d, on th
     Bayes:    E ||g(h) - E[g(h) | omega]||_F^2   (the posterior mean of the output, the least possible),
 
 summed over the T^2 entries of the output. The Bayes error is half the squared distance of the outputs of two independent draws of
-h given omega. The posterior mean has m = q = Q - V, V = mmse. Scores without symmetry (`score_law`) have the same covariances on the
-diagonal as off it. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025
-(arXiv:2506.01582).
+h given omega. The posterior mean has m = q = Q - V, V = mmse. Untied attention (`score_law`) has the same covariances on the
+diagonal as off it. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
 
 All rows of the output have the same law, and the T entries of one row of h are independent. A pair of rows is M (s, t), M a 2 x 2
-matrix, s and t independent rows of variance v = 2, or 1 without symmetry, at the place of the diagonal and 1 elsewhere. `channel.distance` is E ||g(h) -
-g(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with M_11 = m / sqrt(q), M_12 = sqrt(Q -
-m^2 / q), M_21 = sqrt(q), M_22 = 0.
+matrix, s and t independent rows of variance v at the place of the diagonal (2, or 1 where attention is untied) and 1 elsewhere.
+`channel.distance` is E ||g(h) - g(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with M_11
+= m / sqrt(q), M_12 = sqrt(Q - m^2 / q), M_21 = sqrt(q), M_22 = 0.
 """
 
 from dataclasses import dataclass

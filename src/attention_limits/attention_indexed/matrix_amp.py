@@ -6,19 +6,20 @@ Per iteration, with h of `model.scores`, the gradient G of a channel and the den
     R = S_hat + 2 / (d q_hat) sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d),
     S_hat = denoised R at noise D,    V = mmse(D),    V' = D `response`,
 
-from the prior mean S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are in
+from S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are in
 single precision (`sample_sums`). No array has the size n d^2.
+
+Untied attention has the same equations with x_a z_b^T in place of x_a x_b^T - delta_ab I, from S_hat = 0; its denoiser is that of
+singular values (`product_denoiser`).
 
 2 V' G_prev is the Onsager term. V' is the mean derivative of the denoiser on the eigenvalues of R. Its limit is V, but R has
 corrections of relative order d / n. With V in place of V' errors are too large, and predicted errors even more: .45 and .51 to
 .53 for linear scores at rho = .1, alpha = .025, d = 400. V' gives .43 and .43; the limit is .4286.
 
 Damping acts on S_hat, V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
-converges when it is damped by one half, or more (`schedule`). Untied attention, S = Q K^T / sqrt(r d), has the same equations from S_hat
-= 0: the terms of x_a x_b^T and of its transpose are different directions of S, and V' is the mean derivative of the denoiser of
-singular values (`product_denoiser`). If the output does not depend on the scale of S, only the prior
+converges when it is damped by one half, or more (`schedule`). If the output does not depend on the scale of S, only the prior
 determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace sqrt(rho) d of the
-prior mean; in the limit S_hat has this trace by itself.
+prior mean; in the limit S_hat has this trace by itself. Untied attention has no trace that fixes the scale.
 """
 
 import math
@@ -54,12 +55,15 @@ class Dataset:
         Outputs as `channel.observe` gives them.
     prior : priors.Prior
         The law of S.
+    keys : array (n, T, d) or None
+        Z, the tokens of the keys; None where they are those of the queries, X.
     """
 
     sequences: np.ndarray
     teacher: np.ndarray
     observed: np.ndarray
     prior: Prior
+    keys: np.ndarray | None = None
 
 
 def draw_dataset(channel: Posterior, size: Sizes, generator, prior: Prior | None = None) -> Dataset:
@@ -67,16 +71,18 @@ def draw_dataset(channel: Posterior, size: Sizes, generator, prior: Prior | None
 
     Without a prior it is the Wishart law of the realised width ratio r/d.
 
-    Raises ValueError if the channel has no posterior mean, if one of `channel` and `prior` alone is symmetric, or a size is below one.
+    Raises ValueError if the channel has no posterior mean, only one of `channel` and `prior` is symmetric, or a size is below one.
     """
     _require_posterior(channel)
     prior = Wishart(size.rank / size.dimension) if prior is None else prior
     if channel.law.symmetric != prior.symmetric:
         raise ValueError(f"{channel} and {prior}: scores are symmetric if and only if S is")
     teacher = prior.draw(size, generator)
-    sequences = draw_sequences(size.count, channel.tokens, size.dimension, generator, np.float32)
-    observed = channel.observe(all_scores(sequences, teacher), generator)
-    return Dataset(sequences, teacher, observed, prior)
+    shape = size.count, channel.tokens, size.dimension
+    sequences = draw_sequences(*shape, generator, np.float32)
+    keys = None if prior.symmetric else draw_sequences(*shape, generator, np.float32)
+    observed = channel.observe(all_scores(sequences, teacher, keys), generator)
+    return Dataset(sequences, teacher, observed, prior, keys)
 
 
 def _require_posterior(channel):
@@ -84,7 +90,7 @@ def _require_posterior(channel):
         raise ValueError(f"{channel}: message passing needs a channel with a posterior mean")
 
 
-def refine(sequences, estimate, G, q_hat: float, prior: Prior | float) -> tuple[np.ndarray, float, float]:
+def refine(sequences, estimate, G, q_hat: float, prior: Prior | float, keys=None) -> tuple[np.ndarray, float, float]:
     """The new S_hat (d, d), not damped, its predicted error V, and V'.
 
     Parameters
@@ -98,9 +104,11 @@ def refine(sequences, estimate, G, q_hat: float, prior: Prior | float) -> tuple[
         Precision 1 / D.
     prior : priors.Prior or float
         The law of S; a number is rho of the Wishart law.
+    keys : array (n, T, d) or None
+        As of `Dataset`.
     """
     prior = as_prior(prior)
-    step = backward(sequences, G, prior.symmetric)
+    step = backward(sequences, G, keys)
     step *= 2.0 / (len(estimate) * q_hat)
     step += estimate
     denoised, response = prior.denoise(step, 1.0 / q_hat)
@@ -169,7 +177,7 @@ def run(
     errors, variances, residuals = [], [], []
     diverged, resolved = False, 1.0
     while not schedule.finished:
-        omega = all_scores(data.sequences, estimate)
+        omega = all_scores(data.sequences, estimate, data.keys)
         omega -= onsager
         # The variance that the outputs determine, if they do: at finite size it is better than its limit.
         measured = channel.variance(data.observed, omega)
@@ -183,7 +191,7 @@ def run(
         if diverged:
             errors.append(np.nan), variances.append(np.nan), residuals.append(np.nan)
             break
-        denoised, predicted, own = refine(data.sequences, estimate, found.G, q_hat, data.prior)
+        denoised, predicted, own = refine(data.sequences, estimate, found.G, q_hat, data.prior, data.keys)
         if channel.scale_free and data.prior.mean > _SCALE:
             denoised *= data.prior.mean * dimension / np.trace(denoised)
         residual = float(np.linalg.norm(denoised - estimate) / math.sqrt(dimension * predicted))

@@ -6,8 +6,9 @@ Zdeborova 2025, arXiv:2506.01582).
 With these normalisations tr S^2 / d -> 1 + rho, and the symmetric T x T matrix h is Gaussian in the limit, of variance
 2 (1 + rho) on the diagonal and 1 + rho off it. The error of an estimate is ||S - S_hat||_F^2 / d, which is 1 for sqrt(rho) I.
 
-Untied attention has S = Q K^T / sqrt(r d), Q and K (d x r) independent and standard normal. Then tr S S^T / d -> 1, tr S^2 / d -> 0,
-and tr S is of order one: all T^2 entries of h are independent, of variance one. The error is 1 for S_hat = 0.
+Untied attention has S = Q K^T / sqrt(r d), Q and K (d x r) independent and standard normal. The keys read other tokens z_b than
+the queries (cross-attention), h_ab = x_a^T S z_b / sqrt(d). Then tr S S^T / d -> 1, and all T^2 entries of h are independent, of
+variance one. The error is 1 for S_hat = 0.
 """
 
 import math
@@ -64,16 +65,18 @@ def samples(alpha: float, dimension: int) -> int:
     return max(1, round(alpha * dimension**2))
 
 
-def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0) -> int:
+def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0, sequences: int = 1) -> int:
     """Memory of message passing in megabytes: 300, and 8 bytes for each of .75 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
 
     `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has separate matrices. Gradient descent
     from a number of `starts` holds 3 n T d instead of .75 n T d numbers, and 2 d^2 and 4 r d more for each start: its error, its
-    weights and the averages of Adam.
+    weights and the averages of Adam. `sequences` is 2 where the keys read a second sequence.
     """
     d = layers * size.dimension
     numbers = (
-        (COPIES if starts else AMP_COPIES) * size.count * tokens * d + SCORES * size.count * tokens**2 + MATRICES * d**2
+        (COPIES if starts else AMP_COPIES) * sequences * size.count * tokens * d
+        + SCORES * size.count * tokens**2
+        + MATRICES * d**2
     )
     numbers += 2 * size.rank * d + starts * (2 * d**2 + 4 * size.rank * d)
     return BASE_MEGABYTES + math.ceil(8e-6 * numbers)
@@ -141,10 +144,15 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator, precision
     return sequences
 
 
-def scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of `sequences` X (n, T, d) and `matrix` S (d, d)."""
+def scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
+    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of `sequences` X (n, T, d) and `matrix` S (d, d).
+
+    With `keys` Z (n, T, d), the tokens of other sequences, h_ab = x_a^T S z_b / sqrt(d).
+    """
     _, tokens, dimension = sequences.shape
     products = (sequences.reshape(-1, dimension) @ matrix).reshape(sequences.shape)
+    if keys is not None:
+        return products @ keys.transpose(0, 2, 1) / math.sqrt(dimension)
     h = products @ sequences.transpose(0, 2, 1)
     h[:, np.arange(tokens), np.arange(tokens)] -= np.trace(matrix)
     return h / math.sqrt(dimension)

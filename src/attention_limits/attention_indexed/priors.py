@@ -1,8 +1,8 @@
 """Priors of S: the Wishart law of the model, any other rotationally invariant one given by the law of its eigenvalues, and the
 product Q K^T of untied attention.
 
-A symmetric S is observed as Y = S + sqrt(D) Z, Z of the Gaussian orthogonal ensemble. With g the transform of the law of S, the eigenvalues
-of Y have the density v / (pi D) at lambda, where (Biane 1997)
+A symmetric S is observed as Y = S + sqrt(D) Z, Z of the Gaussian orthogonal ensemble. With g the transform of the law of S, the
+eigenvalues of Y have the density v / (pi D) at lambda, where (Biane 1997)
 
     w = u + i v,    E 1 / |w - x|^2 = 1 / D,    lambda = w + D g(w) = u + D h,    g(w) = h - i v / D.
 

@@ -1,12 +1,12 @@
-"""Denoising of S = Q K^T / sqrt(r d), Q and K independent, from Y = S + sqrt(D) Z; entries of Z are independent, of variance 1/d.
+"""Denoising of S = Q K^T / sqrt(r d), Q and K independent, from Y = S + sqrt(D) Z; the entries of Z have the variance 1/d.
 
-The laws of S and Z do not change under rotations from the left and from the right. The singular values of Y, with both signs, have
-the law of a free sum, whose transform g = E 1 / (z - lambda) solves, at rho = r/d,
+The laws of S and Z do not change under rotations from the left and from the right. The singular values of Y, with both signs,
+have the law of a free sum, whose transform g = E 1 / (z - lambda) solves, at rho = r/d,
 
     z = 1/g + D g + rho g / (rho - g^2),    a quartic.
 
-The last term is the R-transform of S: (1/d) log E exp(d t u^T S v) = -(rho/2) log(1 - t^2 / rho) for unit vectors u and v, and its
-derivative is rho t / (rho - t^2). Where the density mu is positive, g = h - i pi mu. The imaginary part of z is zero, and
+The last term is the R-transform of S: (1/d) log E exp(d t u^T S v) = -(rho/2) log(1 - t^2 / rho) for unit vectors u and v, with
+the derivative rho t / (rho - t^2). Where the density mu is positive, g = h - i pi mu. The imaginary part of z is zero, and
 everything is an explicit function of sigma = D |g|^2. With delta = rho D, eta = 1 - sigma, and sigma_0 the value at lambda = 0,
 (1 - sigma_0)(sigma_0 + delta) = rho sigma_0,
 
@@ -162,9 +162,9 @@ def mmse(ratio: float, noise):
 def shrink(values, ratio: float, noise: float):
     """xi of each singular value of Y, `values` (n,), and d xi / d lambda.
 
-    Outside of the support, where there is a gap, xi is its continuation lambda - 2 D g, at least zero: a finite teacher has singular
-    values beyond the ends of its limit. Without a gap xi is that of the nearest end, because noise goes out further than the signal
-    that it hides. Raises ValueError as `panels`.
+    Outside of the support, where there is a gap, xi is its continuation lambda - 2 D g, at least zero: a finite teacher has
+    singular values beyond the ends of its limit. Without a gap xi is that of the nearest end, because noise goes out further than
+    the signal that it hides. Raises ValueError as `panels`.
     """
     values = np.asarray(values, dtype=float)
     low, high, gap = panels(ratio, noise)

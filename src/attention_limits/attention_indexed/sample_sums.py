@@ -15,32 +15,36 @@ from attention_limits.attention_indexed.sample_sums_kernels import mix_tokens, t
 _ROWS = 2048
 
 
-def all_scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """`model.scores` (n, T, T) of all sequences X (n, T, d) and `matrix` (d, d), without an array of the size of X."""
+def all_scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
+    """`model.scores` (n, T, T) of all sequences X (n, T, d), `matrix` (d, d) and `keys`, without an array of the size of X."""
     _, tokens, dimension = sequences.shape
     h = np.empty((len(sequences), tokens, tokens))
     narrow = matrix.astype(sequences.dtype)
     for part, space in _pieces(sequences):
         x = sequences[part]
         np.matmul(x.reshape(-1, dimension), narrow, out=space.reshape(-1, dimension))
-        token_products(x, space, h[part])
+        token_products(x if keys is None else keys[part], space, h[part])
+    if keys is not None:
+        return h / math.sqrt(dimension)
     h[:, np.arange(tokens), np.arange(tokens)] -= np.trace(matrix)
     return h / math.sqrt(dimension)
 
 
-def backward(sequences: np.ndarray, G: np.ndarray, symmetric: bool = True) -> np.ndarray:
-    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, T, d) and G (n, T, T).
+def backward(sequences: np.ndarray, G: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
+    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, T, d) and symmetric G (n, T, T).
 
-    `symmetric` removes the rounding errors of the transposed entries, where G is symmetric.
+    With `keys` Z (n, T, d) and any G it is sum_mu sum_ab G_ab x_a z_b^T / sqrt(d).
     """
     dimension = sequences.shape[2]
     total, narrow = np.zeros((dimension, dimension)), G.astype(sequences.dtype)
     for part, space in _pieces(sequences):
         x = sequences[part]
-        mix_tokens(narrow[part], x, space)
+        mix_tokens(narrow[part], x if keys is None else keys[part], space)
         total += x.reshape(-1, dimension).T @ space.reshape(-1, dimension)
+    if keys is not None:
+        return total / math.sqrt(dimension)
     total[np.diag_indices(dimension)] -= np.einsum("naa->", G)
-    return (total + total.T) / (2.0 * math.sqrt(dimension)) if symmetric else total / math.sqrt(dimension)
+    return (total + total.T) / (2.0 * math.sqrt(dimension))
 
 
 def _pieces(sequences):

@@ -1,4 +1,9 @@
-"""The law of the scores of a fresh sequence about their mean: of symmetric S, and of S without symmetry; nothing here compiles."""
+"""The law of the scores of a fresh sequence about their mean, of tied and of untied attention; nothing here compiles.
+
+Tied attention has symmetric S and scores x_a^T S x_b. Untied attention has S = Q K^T / sqrt(r d) and scores x_a^T S z_b: the keys
+read other tokens z_b than the queries (cross-attention). With z = x the diagonal scores would contain only the symmetric part of
+S, and the data would determine this part better than the other one.
+"""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +18,7 @@ class ScoreLaw:
     Attributes
     ----------
     symmetric : bool
-        Whether h_ab = h_ba. If so, S and its transpose add up in h_aa, and the diagonal has the variance 2 V.
+        Whether h_ab = h_ba, and keys read the tokens of the queries. If so, the diagonal has the variance 2 V.
     """
 
     symmetric: bool

@@ -83,7 +83,9 @@ def memory_checks(estimator, layers: int, starts: int = 0) -> list[Problem]:
     alpha, ratio = max(_values(estimator, "alpha")), max(_values(estimator, "ratio"))
     size, tokens = sizes(alpha, ratio, int(max(_dimensions(estimator)))), max(_values(estimator, "tokens"), default=2)
     needed, allowed = (
-        megabytes(size, tokens, layers, estimator.solver.get("starts", starts)),
+        megabytes(
+            size, tokens, layers, estimator.solver.get("starts", starts), 2 if estimator.model.get("untied") else 1
+        ),
         estimator.resources["memory"],
     )
     if needed <= allowed:

@@ -89,8 +89,9 @@ Spectrum = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$", d
     "path/to/file.py:function of the user, relative to the project folder; function(ratio) returns the law of the eigenvalues "
     "of S. They are scaled to variance one. Without it S = W W^T / sqrt(r d).")]
 Untied = Annotated[bool, Field(description=
-    "false: S = W W^T / sqrt(r d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(r d), "
-    "and all T^2 scores are independent; for linear, softmax and hardmax, with output noise only for linear.")]
+    "false: S = W W^T / sqrt(r d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(r d), and "
+    "read separate sequences of T tokens (cross-attention), h_ab = x_a^T S z_b / sqrt(d); for linear, softmax and hardmax, with "
+    "output noise only for linear.")]
 Tied = Annotated[Literal[False], Field(description="Untied queries and keys have state evolution and matrix AMP alone.")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]

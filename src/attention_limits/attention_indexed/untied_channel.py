@@ -1,13 +1,12 @@
-"""Channels of untied attention, S = Q K^T / sqrt(r d): scores without symmetry (`score_law.UNSYMMETRIC`).
+"""Channels of untied attention: scores h_ab = x_a^T S z_b / sqrt(d) without symmetry (`score_law.UNSYMMETRIC`).
 
-All T^2 scores are independent given the data, of variance V, the diagonal as well. With g_ab the derivative of log P(y) by
-omega_ab,
+All T^2 scores are independent given the data, of variance V. With g_ab the derivative of log P(y) by omega_ab,
 
     G = E[h - omega | y] / (2 V) = g / 2,    information(V, Q) = E sum_ab g_ab^2 = E 4 sum_ab G_ab^2,
 
-the precision gained per sample and d^2: n sequences determine each entry of S with the precision n E sum g_ab^2 / d, and noise D
-/ d has the precision d / D. So state evolution and message passing are those of symmetric S (Boncoraglio, Troiani, Erba, Zdeborova
-2025, arXiv:2506.01582), with other information and another denoiser.
+the precision gained per sample and d^2. The n samples determine each entry of S with the precision n E sum g_ab^2 / d, and noise
+of the variance D / d has the precision d / D. State evolution and message passing are thus those of symmetric S (Boncoraglio,
+Troiani, Erba, Zdeborova 2025, arXiv:2506.01582), with other information and another denoiser.
 """
 
 from dataclasses import dataclass

@@ -85,13 +85,23 @@ class UntiedHardmax:
 
     def gradient(self, observed, omega, V):
         """G given the positions `observed` (n, T), omega (n, T, T) and V > 0."""
-        means = posterior_rows(observed.ravel(), omega.reshape(-1, self.tokens) / np.sqrt(V))[0]
+        posterior = posterior_signs if self.tokens == 2 else posterior_rows
+        means = posterior(observed.ravel(), omega.reshape(-1, self.tokens) / np.sqrt(V))[0]
         G = means.reshape(omega.shape) / (2.0 * np.sqrt(V))
         return Gradient(G, float(np.sum(G**2) / len(G)))
 
     def variance(self, observed, omega):
         """None: positions, `observed` (n, T), have no distance to omega (n, T, T)."""
         return None
+
+
+def posterior_signs(best: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As of `posterior_rows` for rows of two, in closed form: E = r(k) / sqrt(2) with k the difference over sqrt(2)."""
+    sign = 1.0 - 2.0 * best
+    k = sign * (omega[:, 0] - omega[:, 1]) / np.sqrt(2.0)
+    logs = log_ndtr(k)
+    first = sign * _mills(k, logs) / np.sqrt(2.0)
+    return np.stack([first, -first], axis=1), logs
 
 
 def posterior_rows(best: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

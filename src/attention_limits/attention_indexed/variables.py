@@ -16,7 +16,7 @@ COORDINATES = (
     Coordinate("output_noise", "output noise", "Δ", "variance of the noise on every entry of the output"),
 )
 
-_ERROR = "||S - S_hat||_F^2 / d: 1 for S_hat = sqrt(rho) I, 0 exact"
+_ERROR = "||S - S_hat||_F^2 / d: 1 for the prior mean S_hat = sqrt(rho) I (untied: 0), 0 exact"
 
 # Theory (state_evolution, small_width_limit).
 COORDINATES += (
@@ -49,7 +49,7 @@ VARIABLES = (
         "samples at which the error becomes zero",
         "α_rec",
         "n / d^2, the same at all alpha; infinite where outputs are discrete",
-        "2 nu / K for each layer: as many equations as parameters",
+        "2 nu / K for each layer: as many equations as parameters; K counts both entries of a symmetric pair",
     ),
     Variable(
         "mmse_tail",
@@ -151,14 +151,21 @@ VARIABLES += (
         "as residual",
         _RESIDUAL,
     ),
-    Variable("eigenvalues", ("eigenvalue",), "spectrum of the last estimate", "λ", "tr S^2 / d -> 1 + rho", _AMP),
+    Variable(
+        "eigenvalues",
+        ("eigenvalue",),
+        "spectrum of the last estimate",
+        "λ",
+        "tr S^2 / d -> 1 + rho; singular values where attention is untied, tr S S^T / d -> 1",
+        _AMP,
+    ),
     Variable(
         "eigenvalues_teacher",
         ("eigenvalue",),
         "spectrum of the teacher",
         "λ",
-        "tr S^2 / d -> 1 + rho",
-        "S = W W^T / sqrt(r d)",
+        "as eigenvalues",
+        "S = W W^T / sqrt(r d); untied: S = Q K^T / sqrt(r d)",
     ),
 )
 
