@@ -71,7 +71,7 @@ def draw_dataset(channel: Posterior, size: Sizes, generator, prior: Prior | None
 
     Without a prior it is the Wishart law of the realised width ratio r/d.
 
-    Raises ValueError if the channel has no posterior mean, only one of `channel` and `prior` is symmetric, or a size is below one.
+    Raises ValueError if the channel has no posterior mean, if only one of channel and prior is symmetric, or a size is below one.
     """
     _require_posterior(channel)
     prior = Wishart(size.rank / size.dimension) if prior is None else prior

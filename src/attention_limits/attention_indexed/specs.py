@@ -159,8 +159,7 @@ class OfChannel(Specification):
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """A model without an untied form; more tokens than the channel has; a channel or a spectrum that cannot be loaded, or fails
-        its quick check."""
+        """A model without untied form; too many tokens; a channel or spectrum that cannot be loaded, or fails its quick check."""
         return untied_checks(estimator) or [*channel_checks(estimator), *spectrum_checks(estimator)]
 
     @classmethod
