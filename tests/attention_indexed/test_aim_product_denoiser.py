@@ -10,8 +10,9 @@ from attention_limits.attention_indexed import product_denoiser as denoiser
 from attention_limits.attention_indexed.model import draw_untied
 from attention_limits.attention_indexed.priors import Product
 
-RATIOS = st.floats(np.log(1e-4), np.log(50.0)).map(np.exp)
-NOISES = st.floats(np.log(1e-8), np.log(1e8)).map(np.exp)
+# All widths of a specification.
+RATIOS = st.floats(np.log(1e-9), np.log(100.0)).map(np.exp)
+NOISES = st.floats(np.log(1e-12), np.log(1e12)).map(np.exp)
 
 
 def transform_of(g, ratio, noise):

@@ -23,42 +23,55 @@ def quartic_mmse(ratio: float, noise: float, step: float = 0.1) -> float:
             mass += 2.0 * w * density
             cubes += 2.0 * w * density**3
             squares += 2.0 * w * density * (z - 2.0 * root.real) ** 2
-    assert abs(mass - 1.0) < 1e-6
+    assert abs(mass - 1.0) < 1e-4
     return float(D * (1.0 - 4.0 / 3.0 * np.pi**2 * cubes) if noise < 1 else 1.0 - D * squares)
 
 
 def _bulks(rho, delta):
-    """Ends of the support at z > 0 in units of sqrt(D): z at the real zeros s = D g^2 of the derivative of z, a cubic."""
-    # -(delta - s)^2 (1 - s) + rho s (delta + s), in s = u / (1 + 1 / delta).
-    unit = 1.0 / (1.0 + 1.0 / delta)
-    powers = [unit**3, (rho - 1.0 - 2.0 * delta) * unit**2, delta * (rho + 2.0 + delta) * unit, -(delta**2)]
-    found = []
-    for start in np.roots(np.array([float(power / powers[0]) for power in powers])):
-        s = np.clongdouble(start) * unit
+    """Ends of the support at z > 0 in units of sqrt(D): z at the real zeros s = D g^2 < 1 of the derivative of z, a cubic."""
+
+    def derivative(s):
+        return rho * s * (delta + s) - (delta - s) ** 2 * (1.0 - s)
+
+    # Fine near s = delta, where the ends of a narrow bulk are, and near one.
+    away = np.logspace(-12, -0.001, 4000).astype(np.longdouble)
+    grid = np.concatenate([delta * (1.0 - away), delta * (1.0 + away), delta / away, 1.0 - away, away])
+    grid = np.sort(grid[(grid > 0) & (grid < 1)])
+    found, values = [], derivative(grid)
+    for place in np.nonzero(np.sign(values[1:]) != np.sign(values[:-1]))[0]:
+        low, high = grid[place], grid[place + 1]
         for _ in range(100):
-            value = rho * s * (delta + s) - (delta - s) ** 2 * (1.0 - s)
-            slope = rho * (delta + 2.0 * s) + 2.0 * (delta - s) * (1.0 - s) + (delta - s) ** 2
-            s = s - value / slope
-        if abs(s.imag) < 1e-12 * abs(s) and s.real > 0:
-            found.append(s.real)
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if np.sign(derivative(middle)) == np.sign(values[place]) else (low, middle)
+        found.append(0.5 * (low + high))
     ends = sorted(abs(1.0 / g + g + rho * g / (delta - g * g)) for g in np.sqrt(np.array(found)))
     assert len(ends) in (1, 3)
     return [(np.longdouble(0.0), ends[0])] if len(ends) == 1 else [(np.longdouble(0.0), ends[0]), (ends[1], ends[2])]
 
 
 def _transform(z, rho, delta):
-    """sqrt(D) g: the root of the quartic with a negative imaginary part."""
-    coefficients = [1.0, -z, 1.0 - rho - delta, z * delta, -delta]
-    start = min(np.roots(np.array(coefficients, dtype=float)), key=lambda root: root.imag)
-    root = np.clongdouble(start)
-    for _ in range(60):
-        value = slope = np.clongdouble(0.0)
-        for c in coefficients:
-            value, slope = value * root + c, slope * root + value
-        if value == 0 or slope == 0:
-            break
-        root = root - value / slope
-    return root if root.imag < 0 else np.conj(root)
+    """sqrt(D) g: the root of the quartic with the most negative imaginary part, from double precision by Newton's method."""
+    coefficients = np.array([1.0, -z, 1.0 - rho - delta, z * delta, -delta], dtype=np.longdouble)
+    starts = []
+    for scale in (np.longdouble(1.0), np.sqrt(delta)):
+        scaled = coefficients * scale ** np.arange(4, -1, -1)
+        scaled = (scaled / np.abs(scaled).max()).astype(float)
+        starts += [scale * root for root in np.roots(scaled)]
+        starts += [scale / root for root in np.roots(scaled[::-1]) if root != 0]
+    best = np.clongdouble(0.0)
+    for start in starts:
+        root = np.clongdouble(start)
+        for _ in range(60):
+            value = slope = np.clongdouble(0.0)
+            size = np.longdouble(0.0)
+            for c in coefficients:
+                value, slope, size = value * root + c, slope * root + value, size * abs(root) + abs(c)
+            if value == 0 or slope == 0:
+                break
+            root = root - value / slope
+        if abs(value) < 1e-14 * size and root.imag < best.imag:
+            best = root
+    return best
 
 
 def row_information(tokens, V, Q, count, rng, cut=400):

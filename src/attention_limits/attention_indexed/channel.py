@@ -98,7 +98,7 @@ class Linear:
         return h
 
     def distance(self, mixing, nodes):
-        """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2); `nodes` are not read. The diagonal has the variance v."""
+        """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), v the variance of the diagonal."""
         entries = self.tokens * (self.tokens - 1 + int(self.law.diagonal))
         return entries * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 

@@ -61,21 +61,25 @@ class Spectrum:
 
 
 def spectrum(y, ratio: float, noise) -> Spectrum:
-    """The spectrum at y = log(sigma_0 / sigma) >= 0, for D (...) that broadcasts. Outside of the support pi mu is zero."""
+    """The spectrum at y = log(sigma_0 eta / (eta_0 sigma)) >= 0, D = `noise`, which broadcast; outside of the support pi mu is zero.
+
+    At small D sigma changes by orders of magnitude, and in the limit of small width eta does.
+    """
     delta = ratio * noise
     centre = _centre(ratio, delta)
-    sigma, away = centre * np.exp(-y), -centre * np.expm1(-y)
-    eta = _centre_remaining(ratio, delta, centre) + away
+    quotient = _quotient(y, ratio, delta, centre)
+    eta = 1.0 / (1.0 + quotient)
+    sigma, away = quotient * eta, -centre * eta * np.expm1(-y)
     c = away * (sigma + delta / centre)
     value = np.sqrt(c / (ratio * eta * (sigma + delta))) * (sigma + delta / sigma)
     factor = delta * eta / (sigma**2 + delta)
     transform = value * sigma * (sigma + delta) / (2.0 * noise * (sigma**2 + delta))
-    # The derivatives by sigma of log lambda and of log factor, times sigma; the former is -1 / (sigma_0 - sigma) near zero.
-    growth = 0.5 * sigma * (
+    # The derivatives by -y of log lambda and of log factor; near zero the former is that of log sqrt(sigma_0 - sigma).
+    growth = 0.5 * sigma * eta * (
         -1.0 / np.where(away > 0, away, np.inf) + 1.0 / (sigma + delta / centre) + 4.0 * sigma / (sigma**2 + delta)
         + 1.0 / eta - 2.0 / sigma - 1.0 / (sigma + delta)
     )  # fmt: skip
-    change = -sigma * (1.0 / eta + 2.0 * sigma / (sigma**2 + delta))
+    change = -sigma * eta * (1.0 / eta + 2.0 * sigma / (sigma**2 + delta))
     height = np.sqrt(np.maximum(_excess(sigma, eta, c, ratio, delta), 0.0) / (4.0 * delta * eta * noise))
     return Spectrum(value, transform, height, factor * value, eta, factor * (1.0 + change / growth), -value * growth)
 
@@ -85,6 +89,11 @@ def _centre(ratio, delta):
     half = 0.5 * (1.0 - ratio - delta)
     root = np.sqrt(half**2 + delta)
     return np.where(half > 0, half + root, delta / (root - np.minimum(half, 0.0)))
+
+
+def _quotient(y, ratio, delta, centre):
+    """sigma / eta at y."""
+    return (centre + delta) / ratio * np.exp(-y)
 
 
 def _centre_remaining(ratio, delta, centre):
@@ -117,7 +126,11 @@ def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     def inverse(away):
         """y at sigma = sigma_0 - away, accurate near zero."""
-        return -np.log1p(-np.minimum(away / centre, 1.0 - 1e-15))
+        return np.log1p(away / inner) - np.log1p(-np.minimum(away / centre, 1.0 - 1e-15))
+
+    def inverse_far(sigma):
+        """The same away from sigma_0."""
+        return np.log(centre / sigma) + np.log(np.maximum(1.0 - sigma, inner) / inner)
 
     # The neck: the cubic is smallest at the smaller zero of its derivative by eta, a quadratic.
     b, square = 2.0 * (1.0 - delta) + ratio, (1.0 - delta) ** 2 + ratio * (2.0 + delta)
@@ -131,12 +144,12 @@ def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     end = np.minimum(delta, centre)
     smallest = bisect(lambda sigma: excess(sigma, centre - sigma), _SMALL * end, end)
     # At large D sigma hardly changes, at small D it changes by orders of magnitude.
-    last = np.where(~gap & (first < 0.5 * centre), inverse(first), np.log(centre / smallest))
+    last = np.where(~gap & (first < 0.5 * centre), inverse(first), inverse_far(smallest))
     zero = np.zeros_like(last)
     if ratio >= 1.0:
         return zero[..., None], last[..., None], gap
     low, high = np.where(gap, delta, 0.5), np.where(gap, centre - neck, 0.5)
-    second = np.log(centre / bisect(lambda sigma: -excess(sigma, centre - sigma), low, high))
+    second = inverse_far(bisect(lambda sigma: -excess(sigma, centre - sigma), low, high))
     shared = np.where(with_neck, np.minimum(inverse(neck), last), last)
     left, right = np.where(gap, inverse(first), shared), np.where(gap, second, shared)
     return np.stack([zero, right], axis=-1), np.stack([left, last], axis=-1), gap
@@ -193,8 +206,8 @@ def shrink(values, ratio: float, noise: float):
 def _continued(values, ratio, noise, low, high):
     """xi and its slope above the support and in its gap, where g is real: z in units of sqrt(D) is a function of sqrt(D) g."""
     delta = ratio * noise
-    centre = _centre(ratio, delta)
-    ends = np.sqrt(centre * np.exp(-np.stack([low[1], high[1], high[0]])))
+    quotient = _quotient(np.stack([low[1], high[1], high[0]]), ratio, delta, _centre(ratio, delta))
+    ends = np.sqrt(quotient / (1.0 + quotient))
     z = values / np.sqrt(noise)
 
     def transform(root):

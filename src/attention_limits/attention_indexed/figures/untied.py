@@ -36,6 +36,7 @@ def _compare(axes, untied, tied):
         axes.plot(line.alpha, line, color=color, label=label)
         amp(axes, cube, color, ratio=ratio)
         mark_thresholds(axes, [threshold(cube, ratio)], [color])
+    axes.locator_params(axis="x", nbins=6)
     axes.set(
         xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(untied.alpha.max())),
         title=rf"{name}, $T = {model(untied, 'tokens')}$, $\rho = {width:g}$",
