@@ -61,7 +61,7 @@ class Spectrum:
 
 
 def spectrum(y, ratio: float, noise) -> Spectrum:
-    """The spectrum at y = log(sigma_0 eta / (eta_0 sigma)) >= 0, D = `noise`, which broadcast; outside of the support pi mu is zero.
+    """The spectrum at y = log(sigma_0 eta / (eta_0 sigma)) >= 0; `noise` broadcasts. Outside of the support pi mu is zero.
 
     At small D sigma changes by orders of magnitude, and in the limit of small width eta does.
     """

@@ -92,7 +92,7 @@ Untied = Annotated[bool, Field(description=
     "false: S = W W^T / sqrt(r d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(r d), and "
     "read separate sequences of T tokens (cross-attention), h_ab = x_a^T S z_b / sqrt(d); for linear, softmax and hardmax, with "
     "output noise only for linear.")]
-Tied = Annotated[Literal[False], Field(description="Untied queries and keys have state evolution and matrix AMP alone.")]
+Tied = Annotated[Literal[False], Field(description="Only state evolution and matrix AMP treat untied queries and keys.")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
 Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]
