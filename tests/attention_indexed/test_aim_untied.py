@@ -1,5 +1,7 @@
 """Untied attention: the law of its scores, its channels, thresholds, limits, and refusals."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from aim_tools import GRADIENT_DESCENT, ONE_LAYER, SIZES, TWO_LAYERS, computed, estimator, load
@@ -10,7 +12,7 @@ from attention_limits.attention_indexed.generalization import bayes_error, plug_
 from attention_limits.attention_indexed.loading import load_channel
 from attention_limits.attention_indexed.matrix_amp import draw_dataset
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_untied, scores
-from attention_limits.attention_indexed.priors import Product, Wishart
+from attention_limits.attention_indexed.priors import Product, Wishart, load_prior
 from attention_limits.attention_indexed.state_evolution import (
     curve,
     exact_recovery,
@@ -20,7 +22,8 @@ from attention_limits.attention_indexed.state_evolution import (
     weak_recovery,
 )
 from attention_limits.attention_indexed.untied_channel import make_untied_channel
-from attention_limits.attention_indexed.untied_hardmax import posterior_rows, posterior_signs, tie_information
+from attention_limits.attention_indexed.untied_hardmax import _limits, posterior_rows, posterior_signs, tie_information
+from attention_limits.interface.thresholds import thresholds
 from attention_limits.pipeline.errors import SpecError
 
 CHANNELS = [("linear", 2), ("linear", 3), ("softmax", 2), ("softmax", 3), ("hardmax", 2), ("hardmax", 3)]
@@ -99,8 +102,6 @@ def test_posterior_of_a_row_is_the_gradient_of_its_probability(tokens):
 
 def test_the_interpolated_information_meets_that_of_two_tokens():
     """The four limits of more tokens, used for two, give the integral within their bound and 2 per cent."""
-    from attention_limits.attention_indexed.untied_hardmax import _limits
-
     channel, V = make_untied_channel("hardmax", 2), np.geomspace(1e-6, 1.0, 30)
     limits, s = _limits(2), np.sqrt(V)
     difference = np.abs(limits.cubic(s) / (channel.information(V, 1.0) * s) - 1.0)
@@ -222,7 +223,20 @@ def test_estimators_without_an_untied_form_are_refused(tmp_path, document):
     assert "model.untied: true: allowed: exactly false" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["softmax_untied", "hardmax_published"])
-def test_a_channel_without_an_untied_form_is_named(name):
+@pytest.mark.parametrize("name", ["softmax_untied", "hardmax_published", "channel.py:Mine"])
+def test_a_channel_or_prior_without_an_untied_form_is_named(name):
     with pytest.raises(ValueError, match="allowed with untied: true"):
-        load_channel({"channel": name, "tokens": 2, "untied": True}, None)
+        load_channel({"channel": name, "tokens": 2, "untied": True}, Path())
+    with pytest.raises(ValueError, match="allowed: untied: false"):
+        load_prior({"ratio": 0.5, "spectrum": "spectrum.py:law", "untied": True}, Path())
+
+
+def test_thresholds_of_untied_attention():
+    """Exact recovery and weak recovery of the softmax, T = 3, rho = .5: .75 / 6 and 1 / 6."""
+    model = {"channel": "softmax", "tokens": 3, "ratio": 0.5, "untied": True}
+    found = thresholds(model).value
+    assert found["exact recovery"] == pytest.approx(0.125)
+    assert found["weak recovery at rho = 0"] == pytest.approx(1 / 6)
+    assert solve(make_untied_channel("softmax", 3), Product(0.5), [found["half of the error"]]).mmse[
+        0
+    ] == pytest.approx(0.5)

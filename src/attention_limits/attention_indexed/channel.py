@@ -98,7 +98,8 @@ class Linear:
         return h
 
     def distance(self, mixing, nodes):
-        """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), v the variance of the diagonal."""
+        """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), v the variance of the diagonal. `nodes` are not
+        read."""
         entries = self.tokens * (self.tokens - 1 + int(self.law.diagonal))
         return entries * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 

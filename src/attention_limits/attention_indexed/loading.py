@@ -18,7 +18,7 @@ def load_channel(model: Mapping, project: Path) -> Channel:
     model : mapping
         `channel`: a name of `channel.CHANNELS`, or `path/to/file.py:name` of a class derived from `OutputChannel`; `tokens`;
         `beta` for the softmax; `output_noise`: its variance, 0 or absent for none; `parameters`: keyword arguments of
-        the class; `untied`: whether the scores are those of S = Q K^T / sqrt(r d), absent for no.
+        the class; `untied`: true for untied attention, false or absent for tied.
     project : Path
         Folder that relative paths start from.
 
@@ -28,14 +28,15 @@ def load_channel(model: Mapping, project: Path) -> Channel:
         If there is no such channel, if it does not take these parameters, or if it has neither noise nor a posterior.
     """
     name, noise, parameters = model["channel"], model.get("output_noise") or 0.0, model.get("parameters") or {}
-    if model.get("untied"):
-        return make_untied_channel(name, model["tokens"], model.get("beta", 1.0), noise)
-    if channel_file(name, project) is not None:
-        return SampledChannel(channel_of_file(model, project))
-    if parameters:
+    of_file = channel_file(name, project) is not None
+    if parameters and not of_file:
         raise ValueError(
             f"parameters: {', '.join(parameters)}: the channel {name} takes none; only a channel of a file does"
         )
+    if model.get("untied"):
+        return make_untied_channel(name, model["tokens"], model.get("beta", 1.0), noise)
+    if of_file:
+        return SampledChannel(channel_of_file(model, project))
     channel = make_channel(name, model["tokens"], model.get("beta", 1.0))
     if not noise:
         return channel

@@ -71,7 +71,7 @@ class Symmetric:
     symmetric = True
 
     def denoise(self, matrix, noise):
-        """As of `Prior`: keeps the eigenvectors of `matrix` (d, d)."""
+        """As of `Prior` at D = `noise`: keeps the eigenvectors of `matrix` (d, d)."""
         eigenvalues, vectors = np.linalg.eigh(matrix)
         xi, slope = self.shrink(eigenvalues, noise)
         return (vectors * xi) @ vectors.T, denoiser.response(eigenvalues, xi, slope)
@@ -138,7 +138,7 @@ class Product:
         return product_denoiser.mmse(self.ratio, noise)
 
     def denoise(self, matrix, noise):
-        """As of `Prior`: keeps the singular vectors of `matrix` (d, d)."""
+        """As of `Prior` at D = `noise`: keeps the singular vectors of `matrix` (d, d)."""
         left, values, right = np.linalg.svd(matrix)
         xi, slope = product_denoiser.shrink(values, self.ratio, noise)
         return (left * xi) @ right, product_denoiser.response(values, xi, slope)
@@ -278,9 +278,11 @@ def as_prior(prior) -> Prior:
 def load_prior(model, project: Path) -> Prior:
     """The prior of the keys `ratio`, `spectrum` and `untied` of a specification, with files below `project`.
 
-    Raises ValueError as `spectrum_files.law_of_file`.
+    Raises ValueError as `spectrum_files.law_of_file`, and for a spectrum of an untied model.
     """
     if model.get("untied"):
+        if model.get("spectrum") is not None:
+            raise ValueError(f"spectrum: {model['spectrum']}: eigenvalues of a symmetric S; allowed: untied: false")
         return Product(model["ratio"])
     if model.get("spectrum") is None:
         return Wishart(model["ratio"])

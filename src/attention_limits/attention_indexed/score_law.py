@@ -2,7 +2,7 @@
 
 Tied attention has symmetric S and scores x_a^T S x_b. Untied attention has S = Q K^T / sqrt(r d) and scores x_a^T S z_b: the keys
 read other tokens z_b than the queries (cross-attention). With z = x the diagonal scores would contain only the symmetric part of
-S, and the data would determine this part better than the other one.
+S, and the data would determine this part better than the other one. Derived from the moments of normal tokens.
 """
 
 import math
@@ -29,7 +29,7 @@ class ScoreLaw:
         return 2.0 if self.symmetric else 1.0
 
     def scores(self, noise: np.ndarray, V: float) -> np.ndarray:
-        """Scores (..., T, T) of this law from independent standard normal numbers `noise` (..., T, T)."""
+        """Scores (..., T, T) of variance `V` off the diagonal, from independent standard normal numbers `noise` (..., T, T)."""
         if self.symmetric:
             return (noise + np.swapaxes(noise, -1, -2)) * math.sqrt(0.5 * V)
         return noise * math.sqrt(V)

@@ -96,7 +96,7 @@ class UntiedHardmax:
 
 
 def posterior_signs(best: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As of `posterior_rows` for rows of two, in closed form: E = r(k) / sqrt(2) with k the difference over sqrt(2)."""
+    """As of `posterior_rows` for `omega` (m, 2) and `best` (m,): r(k) / sqrt(2), k the signed difference over sqrt(2)."""
     sign = 1.0 - 2.0 * best
     k = sign * (omega[:, 0] - omega[:, 1]) / np.sqrt(2.0)
     logs = log_ndtr(k)
