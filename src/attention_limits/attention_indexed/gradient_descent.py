@@ -5,8 +5,8 @@ With weights W (d, r), scores h_W as in `model` and data of n sequences,
     loss(W) = (1/d) sum_mu ||softmax(beta h_W,mu) - y_mu||_F^2
 
 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582: learning rate 0.1, 1000 steps). A step is two products of the
-n T x d matrix of all tokens, with W of all starts and with the slopes by X W, and sums over r. Single precision; the tests compare
-it with double.
+n T x d matrix of all tokens, with W of all starts and with the slopes by X W, and sums over r. Single precision; the tests
+compare it with double.
 
 Samples of the posterior would have twice the Bayes-optimal error, and the mean of m of them mmse (1 + 1/m). Runs that fit the
 data are not quite that: for T = 2, rho = 0.5 and alpha = 0.14 (mmse 0.172) one start has 0.46 after 1000 and 0.31 after 5000
