@@ -38,8 +38,8 @@ def draw(cubes):
         errors.axhline(constant, color=CONSTANT, linestyle=":", label="best constant output")
     _draw_transitions(phases, transitions)
     overlaps.set(ylabel="overlap of the weights", ylim=(0, 0.75))
-    objectives.set(ylabel=r"training objective $e/\sigma^2$", ylim=(0, None))
-    errors.set(ylabel=r"error on fresh data $\epsilon_g/\sigma^2$", ylim=(0, None))
+    objectives.set(ylabel="training objective $e$", ylim=(0, None))
+    errors.set(ylabel=r"error on fresh data $\epsilon_\ell$", ylim=(0, None))
     for axes in (overlaps, objectives, errors):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$")
         axes.legend(loc="best")

@@ -14,7 +14,7 @@ TARGETS = {
 PANELS = {
     "overlap": r"overlap with the target $w \cdot w^*/D$",
     "susceptibility": r"susceptibility $V/\sigma^2$",
-    "test_loss": r"error on fresh data $\epsilon_g/\sigma^2$",
+    "test_loss": r"error on fresh data $\epsilon_\ell$",
 }
 
 
