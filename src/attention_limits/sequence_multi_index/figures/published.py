@@ -102,3 +102,7 @@ PSL_OTHER_TARGET = np.array(
         [0.733333, 0.2707, 19.386, 0.010188],
     ]
 )  # fmt: skip
+
+# Binary perceptron, samples per dimension. optimal: Györgyi 1990 (Phys. Rev. A 41, 7097), from which on perfect recovery is
+# optimal. gamp: Barbier et al. 2019 (PNAS 116, 5451), from which on GAMP recovers the weights.
+BINARY_PERCEPTRON = {"optimal": 1.245, "gamp": 1.493}

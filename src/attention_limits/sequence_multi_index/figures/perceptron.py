@@ -1,0 +1,46 @@
+"""Binary perceptron: overlap from both starts of state evolution, and the two published thresholds."""
+
+import numpy as np
+
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.plotting import curve, house_style, new_figure, present
+from attention_limits.sequence_multi_index.figures.published import BINARY_PERCEPTRON
+from attention_limits.sequence_multi_index.readings import equal_free_entropy, recovery
+
+_PAIR = {"layer": 1, "layer_star": 1, "drop": True}
+
+
+@house_style
+def draw(cubes):
+    """Overlaps (top) and free-entropy difference (bottom) from the cube priors_perceptron."""
+    cube = cubes["priors_perceptron"]
+    figure, (top, bottom) = new_figure(2, 1, 5.2, 5.2, sharex=True, height_ratios=(3, 2))
+    phases = cube.sel(estimator="phase_comparison")
+    _overlaps(top, cube.sel(estimator="state_evolution"), phases)
+    entropy = present(phases.free_entropy_by_start).transpose("alpha", "replica", "init")
+    gain = entropy.sel(init="informed") - entropy.sel(init="uninformed")
+    bottom.errorbar(gain.alpha, *mean_and_error(gain.values, axis=1), fmt="o-", color="0.3", markersize=4, capsize=2)
+    bottom.axhline(0, color="0.6", linewidth=0.8)
+    thresholds = {
+        "optimal": (equal_free_entropy(phases), "C2", "perfect recovery is optimal"),
+        "gamp": (recovery(cube.sel(estimator="exact_recovery")), "C1", "GAMP recovers"),
+    }
+    for name, ((value, error), color, label) in thresholds.items():
+        for axes in (top, bottom):
+            axes.axvspan(value - error, value + error, color=color, alpha=0.3, linewidth=0)
+            axes.axvline(value, color=color, linestyle=":", linewidth=1, label=label if axes is top else None)
+        bottom.plot(BINARY_PERCEPTRON[name], 0, "^", color=color, markersize=7, label=f"published: {label}")
+    top.set(ylabel="overlap with the teacher", xlim=(0, 1.75), ylim=(-0.03, 1.05))
+    bottom.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="free entropy,\ninformed $-$ uninformed")
+    for axes in (top, bottom):
+        axes.legend(loc="upper left", fontsize=7)
+    return figure
+
+
+def _overlaps(axes, single, phases):
+    overlap = present(single.overlap.sel(**_PAIR).transpose("alpha", "replica"))
+    settled = single.converged.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+    curve(axes, overlap.alpha.values, overlap.values, "C0", "uninformed start", converged=settled)
+    informed = present(phases.overlap_by_start.sel(init="informed", **_PAIR)).transpose("alpha", "replica")
+    mean, error = mean_and_error(np.asarray(informed), axis=1)
+    axes.errorbar(informed.alpha, mean, error, fmt="o", color="C3", markersize=4, capsize=2, label="informed start")
