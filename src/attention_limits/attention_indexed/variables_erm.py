@@ -87,7 +87,12 @@ VARIABLES = (
 )  # fmt: skip
 
 _SPECTRUM = Variable(
-    "eigenvalues", ("eigenvalue",), "spectrum of the learned S", "λ", "tr S^2 / d = q (learned_norm)", "S of the last iteration"
+    "eigenvalues",
+    ("eigenvalue",),
+    "spectrum of the learned S",
+    "λ",
+    "tr S^2 / d = q (learned_norm)",
+    "S of the last iteration",
 )
 _OF_THEORY = (
     Variable(
@@ -95,7 +100,10 @@ _OF_THEORY = (
         "largest change of log q, log V and log(Q + tau - m^2 / q); 0 without an iteration, as for linear scores", _STOP,
     ),
     Variable("iterations", (), "iterations done", "", "count; 0 without an iteration, as for linear scores", _STOP),
-    Variable("converged", (), "whether the residual reached the tolerance", "", f"{_FLAG}; true for linear scores", _STOP),
+    Variable(
+        "converged", (), "whether the residual reached the tolerance and all proximal operators converged", "",
+        f"{_FLAG}; true for linear scores", _STOP,
+    ),
     Variable(
         "recovery_threshold", (), "samples at which the Bayes-optimal error becomes zero", "α_rec",
         "n / d^2, the same at all alpha; infinite with noise", "2 nu / K: as many equations as parameters",

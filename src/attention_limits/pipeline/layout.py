@@ -62,7 +62,9 @@ def _record(array: xr.DataArray, family: str) -> Variable:
     found = dict.fromkeys(registry(family, owner).variables[str(array.name)] for owner in owners)
     if len(found) == 1:
         return next(iter(found))
-    joined = {key: "; ".join(dict.fromkeys(getattr(item, key) for item in found)) for key in ("normalisation", "source")}
+    joined = {
+        key: "; ".join(dict.fromkeys(getattr(item, key) for item in found)) for key in ("normalisation", "source")
+    }
     return replace(registry(family).variables[str(array.name)], **joined)
 
 
