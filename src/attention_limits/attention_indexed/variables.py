@@ -31,7 +31,7 @@ VARIABLES = (
         "error of the estimate",
         "mmse",
         _ERROR,
-        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration; samples: tr (S_1 - S)(S_2 - S) / d",
+        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration if it converged, else that of the smallest residual; samples: tr (S_1 - S)(S_2 - S) / d",
     ),
     Variable(
         "mmse_error",
