@@ -9,10 +9,9 @@ from attention_limits.attention_indexed.schedule import Schedule
 
 def follow(residuals, most=2000):
     """The schedule after as many residuals as it takes, and their number."""
-    schedule, count = Schedule(most, 0.5, 1e-3), 0
-    for residual in residuals:
+    schedule = Schedule(most, 0.5, 1e-3)
+    for count, residual in enumerate(residuals, 1):
         schedule.note(residual)
-        count += 1
         if schedule.finished:
             return schedule, count
     raise AssertionError("not finished")
