@@ -48,7 +48,10 @@ def test_error_is_that_of_the_state_evolution(runs):
     of five degrees, if the correction is zero; the seeds are fixed. The same for the predicted error."""
     _, d, found, predicted = runs
     assert 0.03 < predicted < 0.9
-    for final in (np.array([run.error[-1] for _, run in found]), np.array([run.variance[-1] for _, run in found])):
+    for final in (
+        np.array([run.error[run.best] for _, run in found]),
+        np.array([run.variance[run.best] for _, run in found]),
+    ):
         assert abs(final.mean() - predicted) < 3.0 * final.std(ddof=1) / np.sqrt(SEEDS) + COEFFICIENT / d
     assert not any(run.diverged for _, run in found)
 
@@ -59,7 +62,9 @@ def test_errors_on_fresh_data_are_those_of_the_theory(runs):
     channel, d, found, predicted = runs
     errors = np.array(
         [
-            fresh_errors(channel, data.teacher, run.estimate, run.variance[-1], 2000, np.random.default_rng(72))[1]
+            fresh_errors(channel, data.teacher, run.estimate, run.variance[run.best], 2000, np.random.default_rng(72))[
+                1
+            ]
             for data, run in found
         ]
     )
@@ -91,8 +96,8 @@ def test_first_undamped_steps_follow_the_state_evolution():
 
 
 def test_self_attention_does_not_follow_this_theory():
-    """Keys that read the tokens of the queries, linear scores with noise, d = 200, two data sets: diagonal scores contain only the
-    symmetric part of S, and the errors of three undamped steps exceed the state evolution by more than 6/d."""
+    """Keys that read the tokens of the queries, linear scores with noise, d = 200, two data sets: the diagonal scores contain only
+    the symmetric part of S, and the errors of three undamped steps exceed the state evolution by more than 6/d."""
     channel, prior, alpha, d = make_untied_channel("linear", 2, noise=0.1), Product(0.5), 0.15, 200
     limit = trajectory(channel, prior, alpha, 3)
     for rng in np.random.default_rng(76).spawn(2):
