@@ -96,7 +96,7 @@ def test_first_undamped_steps_follow_the_state_evolution():
 
 
 def test_self_attention_does_not_follow_this_theory():
-    """Keys that read the tokens of the queries, linear scores with noise, d = 200, two data sets: the diagonal scores contain only
+    """Keys that read the tokens of the queries, linear scores with noise, d = 200, two data sets. The diagonal scores hold only
     the symmetric part of S, and the errors of three undamped steps exceed the state evolution by more than 6/d."""
     channel, prior, alpha, d = make_untied_channel("linear", 2, noise=0.1), Product(0.5), 0.15, 200
     limit = trajectory(channel, prior, alpha, 3)
