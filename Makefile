@@ -5,7 +5,7 @@ CORES ?= all
 # papers: the figures of the four papers; all: the others too.
 FIGURES ?= papers
 # This figure is made first, so that a new user sees a result soon.
-FIRST ?= $(shell grep -Eq '^families:.*(all|sequence_multi_index)' config/config.yaml && echo smi_fig1_left)
+FIRST ?= $(shell grep -Eq '^families:.*(all|sequence_single_index)' config/config.yaml && echo ssi_fig1)
 RESULTS = $(if $(filter smoke,$(SCALE)),results/smoke,results)
 UV_VERSION := 0.13.8
 STAMP := .venv/.synced
