@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from attention_limits.pipeline.audit import full_table, load_published, number_text
+from attention_limits.pipeline.estimate import cpu_seconds
 from attention_limits.pipeline.project import load_project
 
 ROOT = Path(__file__).parents[1]
@@ -57,9 +58,9 @@ def seconds_of(benchmark, log):
 
     The column cpu_time of the table misses the seconds after the last sample, up to half a minute.
     """
-    printed = re.findall(r"^([\d.]+) s of CPU$", log.read_text(encoding="utf-8"), re.MULTILINE) if log.is_file() else []
-    if printed:
-        return float(printed[-1])
+    printed = cpu_seconds(log)
+    if printed is not None:
+        return printed
     with benchmark.open(encoding="utf-8", newline="") as opened:
         (row,) = csv.DictReader(opened, delimiter="\t")
     return float(row["s"])

@@ -63,6 +63,13 @@ def _parser() -> argparse.ArgumentParser:
     command(
         "summary", "cli.reports:summary_command", "print the results of a run and points that did not converge", project
     )
+    estimate = command(
+        "estimate",
+        "cli.reports:estimate_command",
+        "estimate CPU hours of the jobs that are left, from finished jobs",
+        project,
+    )
+    estimate.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     show = command("show", "cli.reports:show_command", "summarise a cube as text")
     show.add_argument("cube", type=Path, metavar="CUBE")
 

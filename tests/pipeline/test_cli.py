@@ -37,7 +37,7 @@ def program(project, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "merge", "draw", "check", "list", "show", "summary", "audit", "refine", "thresholds"]
+    "command", ["run", "merge", "draw", "check", "list", "show", "summary", "estimate", "audit", "refine", "thresholds"]
 )
 def test_help(program, command):
     assert command in program("--help")[1]

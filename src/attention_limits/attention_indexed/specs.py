@@ -186,6 +186,11 @@ class Simulation(OfChannel):
         """As of every channel, sizes that round to zero, and data that exceed the memory."""
         return [*super().cross_checks(estimator), *size_checks(estimator), *memory_checks(estimator, cls.LAYERS)]
 
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """One product of all tokens with a d x d matrix: n T d^2, n = alpha d^2."""
+        return {"alpha": 1, "dimension": 4, "tokens": 1}
+
 
 class StateEvolution(Curve):
     """State evolution computes the Bayes-optimal error against the number of samples."""
@@ -269,6 +274,11 @@ class PosteriorSampling(Simulation):
         text = f"{every}: allowed: divisors of the {steps} steps, up to a quarter"
         return super().cross_checks(estimator) + ([(("solver", "record_every"), text)] if wrong else [])
 
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """Every step of a chain computes the scores of all sequences."""
+        return {**super().work(estimator), "steps": 1}
+
 
 class GradientDescent(Simulation):
     """Adam minimises the squared training error from several random starts; the estimator averages their estimates."""
@@ -293,6 +303,11 @@ class GradientDescent(Simulation):
     grid: OneLayerSamples
     solver: Solver = Solver()
 
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """Every step of a start multiplies all tokens with weights of d x r: n T d r."""
+        return {**super().work(estimator), "ratio": 1, "steps": 1, "starts": 1}
+
 
 class TwoLayersStateEvolution(Specification):
     """State evolution computes the Bayes-optimal errors of both layers."""
@@ -310,6 +325,11 @@ class TwoLayersStateEvolution(Specification):
     model: TwoLayers
     grid: TwoLayersGrid
     solver: Solver = Solver()
+
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """The average over the scores."""
+        return {"nodes": 1}
 
 
 class TwoLayersAmp(Simulation):

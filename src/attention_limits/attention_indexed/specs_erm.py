@@ -166,6 +166,11 @@ class OfDecay(Specification):
             )
         return found
 
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """The average over the scores."""
+        return {"nodes": 1}
+
 
 class ErmStateEvolution(OfDecay):
     """State evolution computes the errors, the spectrum and the rank of the attention that weight decay learns."""
@@ -203,6 +208,11 @@ class ErmMinimisation(OfDecay):
         """Sizes that round to zero, data that exceed the memory, and the checks of the model."""
         found = [*super().cross_checks(estimator), *size_checks(estimator)]
         return found or memory_checks(estimator, 1, 1)
+
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """One product of all tokens with a d x d matrix: n T d^2, n = alpha d^2."""
+        return {"alpha": 1, "dimension": 4, "tokens": 1}
 
 
 class ErmGamp(ErmMinimisation):

@@ -1,4 +1,4 @@
-"""Commands that read the project and its results: check, list, summary, show, audit, refine."""
+"""Commands that read the project and its results: check, list, summary, estimate, show, audit, refine."""
 
 import json
 import sys
@@ -68,6 +68,60 @@ def summary_command(project: Path, run: Run) -> None:
         if Path(run.folder, name).exists():
             print(f"{text}: {run.folder}/{name}")
     print("".join(f"{problem}\n" for problem in damaged), end="")
+
+
+def estimate_command(project: Path, families: list[str], run: Run) -> None:
+    """Print points, chunks, CPU hours and memory that are left for each estimator, by family and in all; no job starts."""
+    loaded = load_project(project, {**run.plain(), "families": families or "all"})
+    for note in loaded.notes():
+        print(note, file=sys.stderr)
+
+    from attention_limits.pipeline.estimate import estimates
+
+    rows = list(estimates(loaded))
+    print(
+        f"{'CPU hours (lowest to highest)':>32}  timed     points left     chunks left       MB used   estimator: work"
+    )
+    for family in loaded.experiments:
+        own = [row for row in rows if row.part.family == family]
+        print(f"{family}:")
+        for row in own:
+            powers = row.part.specification.work(row.part).items()
+            text = " ".join(key if power == 1 else f"{key}^{power:g}" for key, power in powers) or "points"
+            text += f"; not scaled with {', '.join(row.ignored)}" if row.ignored else ""
+            left = "".join(f"{f'{some} of {every}':>16}" for some, every in zip(row.left, row.total, strict=True))
+            used = "?" if row.megabytes is None else f"{row.megabytes:.0f}"
+            memory = f"{used} of {row.part.resources['memory']}"
+            print(
+                f"{_hours([row]):>32}  {row.timed:>5}{left}{memory:>14}   {row.part.experiment} {row.part.name}: {text}"
+            )
+        print(_sum(family, own))
+    print(_sum("all", rows))
+    print(
+        """
+CPU hours: CPU seconds per unit of work of the timed chunks (finished ones), times the work of the points that are left.
+In brackets: at the lowest and at the highest seconds per unit of work of one chunk. One timed chunk gives no range.
+Work: the product of these powers, summed over the points; "points" is their number. "not scaled with": this key differs
+from that of the timed chunks, and the work ignores it. Short chunks are mostly the start of the program.
+MB used: the largest memory of a timed chunk, of the memory that a job requests."""
+    )
+
+
+def _hours(rows) -> str:
+    """The sums of the hours of estimates, with their range."""
+    known = [row.hours for row in rows if row.hours is not None]
+    if not known:
+        return "no finished chunk"
+    low, mean, high = (sum(column) for column in zip(*known, strict=True))
+    return f"{mean:.2f} ({low:.2f} to {high:.2f})" if low < high else f"{mean:.2f}"
+
+
+def _sum(name: str, rows) -> str:
+    """One line with the sums of estimates."""
+    points, chunks = (sum(row.left[i] for row in rows) for i in (0, 1))
+    absent = [row.left[1] for row in rows if row.hours is None]
+    without = f"; {sum(absent)} of them, of {len(absent)} estimators, without a finished chunk" if absent else ""
+    return f"{_hours(rows):>32}  {name}: {points} points in {chunks} chunks left{without}"
 
 
 def show_command(cube: Path) -> None:

@@ -111,6 +111,14 @@ class DataSpecification(Section):
         """Modules of the package that decide the numbers although no import names them."""
         return ()
 
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """Powers of keys of grid, solver, model and data. Their product estimates how the CPU time of a point grows.
+
+        A key that the estimator does not have counts as constant. `attention-limits estimate` prints these powers.
+        """
+        return {}
+
 
 class Specification(DataSpecification):
     """One estimator. An estimator that reads data adds the key `reads` with the names of the data that it can read."""

@@ -117,6 +117,11 @@ class PottsSamples(Sequences):
         return check.matrix_files(estimator)
 
     @classmethod
+    def work(cls, estimator):
+        """Sweeps of the two runs, whose numbers of samples grow together; a sweep is L updates that read L sites."""
+        return {"samples": 0.5, "test_samples": 0.5, "gap": 1, "sites": 2}
+
+    @classmethod
     def counts(cls, data):
         return {"training": data.solver["samples"], "test": data.solver["test_samples"]}
 
@@ -156,6 +161,11 @@ class FactoredAttention(Learner):
     grid: Grid
     solver: Descent = Descent()
 
+    @classmethod
+    def work(cls, estimator):
+        """Evaluations of the loss of all sequences from each start."""
+        return {"samples": 1, "starts": 1}
+
 
 class MixedAttention(Learner):
     """L-BFGS fits attention layers with the input x_j = a s_j + (1 - a) p_j."""
@@ -173,6 +183,11 @@ class MixedAttention(Learner):
     asks = {("solver", "samples"): "training"}
     grid: Grid
     solver: Solver
+
+    @classmethod
+    def work(cls, estimator):
+        """Evaluations of the loss of all sequences from each start."""
+        return {"samples": 1, "starts": 1}
 
 
 class RidgeGrid(Section):

@@ -160,6 +160,11 @@ class MultiheadAttention(Learner, OfAlignment):
         yield from super().cross_checks(estimator)
         yield from check.distances(estimator)
 
+    @classmethod
+    def work(cls, estimator):
+        """Evaluations of the loss of all sequences from each start."""
+        return {"samples": 1, "starts": 1}
+
 
 class GeneratedSequences(Learner):
     """Gibbs sampling of the fitted model; its one- and two-site statistics are compared with those of the alignment."""
@@ -172,6 +177,11 @@ class GeneratedSequences(Learner):
     reads: Literal["alignment"] = Field(description="Sequences to learn from.")
     grid: HeadGrid
     solver: Solver = Solver()
+
+    @classmethod
+    def work(cls, estimator):
+        """Sweeps of all chains."""
+        return {"generated": 1, "sweeps": 1}
 
 
 class AlignmentRidge(OfAlignment):
@@ -191,6 +201,11 @@ class AlignmentRidge(OfAlignment):
     @classmethod
     def cross_checks(cls, estimator):
         return check.masked_sites(estimator)
+
+    @classmethod
+    def work(cls, estimator):
+        """The matrix of the products of all inputs."""
+        return {"samples": 1}
 
 
 DATA = {"alignment": Alignment}

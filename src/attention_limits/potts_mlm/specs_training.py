@@ -30,6 +30,11 @@ class Trained(Learner):
         yield from super().cross_checks(estimator)
         yield from check.evaluations(estimator)
 
+    @classmethod
+    def work(cls, estimator):
+        """Passes of all sequences through all layers."""
+        return {"samples": 1, "epochs": 1, "layers": 1}
+
 
 class Transformer(Trained):
     """Stochastic gradient descent and Adam train post-layer-norm encoders to predict masked sites."""
@@ -93,6 +98,11 @@ class PseudoLikelihood(Learner):
     asks = {("grid", "samples"): "training"}
     grid: Grid
     solver: Solver = Solver()
+
+    @classmethod
+    def work(cls, estimator):
+        """Evaluations of the loss of all sequences."""
+        return {"samples": 1}
 
 
 ESTIMATORS = {

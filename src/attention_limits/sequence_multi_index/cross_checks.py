@@ -54,6 +54,11 @@ class OfLink:
                     yield keys, f"{value!r}: {text}"
 
     @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """The average over the nodes."""
+        return {"nodes": 1}
+
+    @classmethod
     def _at(cls, estimator, parameters: Mapping, keys: tuple[str, ...]) -> Iterable[Problem]:
         infers = POSTERIOR in cls.needs
         try:
@@ -129,6 +134,11 @@ class OfDataSets(OfLink):
     def numbers_held(cls, estimator, link: Link, data: DataSize) -> tuple[float, str]:
         """Numbers in double precision that a job holds for one data set, and a text that names them."""
         raise NotImplementedError
+
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """One pass through the data: n M D, n = alpha D."""
+        return {"alpha": 1, "dimension": 2, "tokens": 1}
 
     @classmethod
     def sizes(cls, estimator, link):

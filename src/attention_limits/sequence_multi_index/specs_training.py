@@ -77,11 +77,21 @@ def starts_numbers(estimator, link, data) -> float:
     return solver["starts"] * each
 
 
-class BatchReuseSgd(OfDataSets, Specification):
-    """Stochastic gradient descent takes several steps on each batch of a fixed data set."""
+class OfDescent(OfDataSets):
+    """An estimator that runs stochastic gradient descent on all of its replicas together."""
 
     needs: ClassVar = frozenset({GRADIENT})
     replicas_at_once: ClassVar = True
+
+    @classmethod
+    def work(cls, estimator):
+        """Every step of a start multiplies the tokens of a batch with the weights."""
+        return dict.fromkeys(("batches", "reuse", "starts", "batch", "tokens", "dimension"), 1)
+
+
+class BatchReuseSgd(OfDescent, Specification):
+    """Stochastic gradient descent takes several steps on each batch of a fixed data set."""
+
     model: LinkModel = LinkModel()
     grid: DescentGrid
     solver: DescentSolver
@@ -101,11 +111,9 @@ class BatchReuseSgd(OfDataSets, Specification):
         return numbers, f"{data.text} and the order of {batches} batches of {batch}"
 
 
-class OnlineSgd(OfDataSets, Specification):
+class OnlineSgd(OfDescent, Specification):
     """Stochastic gradient descent draws every batch fresh. It uses the teachers and starts of the data that it reads."""
 
-    needs: ClassVar = frozenset({GRADIENT})
-    replicas_at_once: ClassVar = True
     model: LinkModel = LinkModel()
     grid: DescentGrid
     solver: OnlineSolver
@@ -149,6 +157,11 @@ class DepthScaling(Specification):
     def cross_checks(cls, estimator):
         """The fields of all layers fit into the memory."""
         return cross_checks.depth_problems(estimator)
+
+    @classmethod
+    def work(cls, estimator):
+        """The fields pass through all layers."""
+        return {"samples": 1, "depth": 1}
 
 
 class Trec(Specification):
@@ -218,6 +231,11 @@ class Trec(Specification):
     def cross_checks(cls, estimator):
         """Files are required, no part of the questions is empty, and the trajectory fits into the memory."""
         return cross_checks.training_problems(estimator)
+
+    @classmethod
+    def work(cls, estimator):
+        """Passes through the questions."""
+        return {"epochs": 1}
 
 
 ESTIMATORS = {"batch_reuse_sgd": BatchReuseSgd, "online_sgd": OnlineSgd, "depth_scaling": DepthScaling, "trec": Trec}

@@ -102,6 +102,11 @@ class SGD(Specification):
                 f"{records} of a run of {steps} steps; allowed: at most one more than the steps",
             )
 
+    @classmethod
+    def work(cls, estimator):
+        """The overlaps of all tokens at each step, at any dimension. The time of escape is unknown here."""
+        return {} if estimator.solver["stop"] else {"steps": 1, "tokens": 1, "batch": 1}
+
 
 class Landscape(Deterministic, OfLinks):
     """Computes the population loss of a student of up to four tokens over positional and semantic overlap."""
@@ -239,6 +244,12 @@ class HermiteSGD(SGD):
 
     model: HermiteModel
     grid: HermiteGrid
+
+    @classmethod
+    def work(cls, estimator):
+        """Steps to escape at information exponent k, up to logarithms: d for k = 1 and 2, d^(k-1) above."""
+        escapes = {"dimension": max(estimator.model["order"] - 1, 1)}
+        return escapes if estimator.solver["stop"] else super().work(estimator)
 
 
 class LinkSGD(SGD, OfLinks):

@@ -1,0 +1,169 @@
+"""CPU hours of the jobs that a run still has to do, from the logs of finished jobs.
+
+The CPU time of a chunk is taken as proportional to its work: the sum over its points of the product of the powers that the
+specification declares (`DataSpecification.work`).
+"""
+
+import csv
+import functools
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import netCDF4
+
+from attention_limits.pipeline.estimator import Estimator, Experiment
+from attention_limits.pipeline.experiment import SCALES, load_experiment
+from attention_limits.pipeline.grid import Chunk
+from attention_limits.pipeline.project import Project, Run
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The jobs of one estimator or one kind of data. `left` and `total` are numbers of points and of chunks.
+
+    `hours` are CPU hours of the points that are left, or None without a finished chunk: at the lowest, the mean and the highest
+    seconds per unit of work of the `timed` chunks. `megabytes` is the largest memory of these chunks. `ignored` names the keys
+    that `work` does not contain and that differ from those of the timed chunks.
+    """
+
+    part: Estimator
+    left: tuple[int, int]
+    total: tuple[int, int]
+    hours: tuple[float, float, float] | None
+    timed: int
+    megabytes: float | None
+    ignored: tuple[str, ...]
+
+
+def estimates(project: Project) -> Iterator[Estimate]:
+    """An estimate for every kind of data and every estimator of a project.
+
+    A chunk is done when its file has the digests of specification, seed and code, and all data that it reads are done. Points
+    that a job would copy from the chunks of another scale are done too. Only the attributes of a file are read.
+    """
+    # Files may have changed since the last call.
+    _attributes.cache_clear()
+    run = project.run
+    # The scales whose results are in the same folder.
+    scales = [scale for scale in SCALES if run.model_copy(update={"scale": scale}).folder == run.folder]
+    for experiment in project.all():
+        versions = [load_experiment(experiment.path, scale, run.set).parts for scale in scales]
+        for name, part in experiment.parts.items():
+            yield _estimate(part, _wanted(experiment, part), [parts[name] for parts in versions if name in parts], run)
+
+
+def cpu_seconds(log: Path) -> float | None:
+    """CPU seconds of a job, from the last line of its log; None without this line."""
+    text = log.read_text(encoding="utf-8") if log.is_file() else ""
+    printed = re.findall(r"^([\d.]+) s of CPU$", text, re.MULTILINE)
+    return float(printed[-1]) if printed else None
+
+
+def _wanted(experiment: Experiment, part: Estimator) -> list[Chunk]:
+    """The chunks that the cube needs: of data those that an estimator reads."""
+    if not part.is_data:
+        return list(part.chunks)
+    readers = [
+        (reader, chunk) for reader in experiment.estimators.values() if reader.reads is part for chunk in reader.chunks
+    ]
+    return list({item.name: item for reader, chunk in readers for item in reader.data_chunks(chunk)}.values())
+
+
+def _estimate(part: Estimator, wanted: list[Chunk], versions: list[Estimator], run: Run) -> Estimate:
+    left = [chunk for chunk in wanted if not _is_done(part, chunk, run)]
+    held = _held(part, versions, run) if left else set()
+    points = [point for chunk in left for point in _points(chunk) if point not in held]
+    timed = list(_timed(versions, run))
+    rates, hours = [seconds / work for seconds, work, *_ in timed], None
+    if rates:
+        mean = sum(seconds for seconds, *_ in timed) / sum(work for _, work, *_ in timed)
+        hours = tuple(rate * _work(part, points) / 3600 for rate in (min(rates), mean, max(rates)))
+    seen: dict[str, set] = {}
+    for *_, values in timed:
+        for key, x in values.items():
+            seen.setdefault(key, set()).update(x)
+    # Another parameter of all points, or a value of the grid that no timed chunk has.
+    differ = [key for key, x in _numbers(part).items() if seen.get(key, {x}) != {x}]
+    differ += [key for key, values in part.grid.items() if not set(values) <= seen.get(key, set(values))]
+    return Estimate(
+        part=part,
+        left=(len(points), len(left)),
+        total=(sum(chunk.size for chunk in wanted), len(wanted)),
+        hours=hours if points else (0.0, 0.0, 0.0),
+        timed=len(timed),
+        megabytes=max((x for *_, used, _ in timed for x in used), default=None),
+        ignored=tuple(key for key in differ if points and key not in part.specification.work(part)),
+    )
+
+
+@functools.cache
+def _attributes(path: str) -> dict[str, str]:
+    """The attributes of a file of results; none if it does not exist or is damaged."""
+    try:
+        with netCDF4.Dataset(path) as opened:
+            return {name: opened.getncattr(name) for name in opened.ncattrs()}
+    except OSError:
+        return {}
+
+
+def _has(part: Estimator, chunk: Chunk, run: Run, *names: str) -> bool:
+    there, wanted = _attributes(part.path(run.folder, chunk)), part.attributes(chunk, run.seed)
+    return all(there.get(name) == wanted[name] for name in names)
+
+
+def _is_done(part: Estimator, chunk: Chunk, run: Run) -> bool:
+    """Whether no job is needed. Without its data Snakemake makes these again, and then the chunk."""
+    data = [(part.reads, item) for item in part.data_chunks(chunk)] if part.reads else []
+    return all(_has(*job, run, "spec_digest", "point_digest") for job in [(part, chunk), *data])
+
+
+def _held(part: Estimator, versions: list[Estimator], run: Run) -> set[tuple]:
+    """The points that a job copies from files of other chunks, as `chunks.run_chunk` does."""
+    own = part.attributes(part.chunks[0], run.seed)["point_digest"]
+    others = {chunk.name: chunk for item in versions for chunk in item.chunks if chunk.name not in part.chunk}
+    files = [chunk for chunk in others.values() if _attributes(part.path(run.folder, chunk)).get("point_digest") == own]
+    return {point for chunk in files for point in _points(chunk)}
+
+
+def _timed(versions: list[Estimator], run: Run) -> Iterator[tuple[float, float, list[float], dict[str, list]]]:
+    """CPU seconds, work, megabytes and parameters of each existing chunk that one job, with any code, computed as a whole."""
+    pairs = ((item, chunk) for item in versions for chunk in item.chunks)
+    found = {chunk.name: (item, chunk) for item, chunk in pairs if _has(item, chunk, run, "spec_digest")}
+    for item, chunk in found.values():
+        log = Path(item.path(f"{run.folder}/logs", chunk)).with_suffix(".log")
+        seconds, work = cpu_seconds(log), _work(item, _points(chunk))
+        if (
+            seconds is None
+            or not work
+            or f": {chunk.size} points computed, 0 taken " not in log.read_text(encoding="utf-8")
+        ):
+            continue
+        table, used = Path(item.path(f"{run.folder}/benchmarks", chunk)).with_suffix(".tsv"), []
+        if table.is_file():
+            with table.open(encoding="utf-8", newline="") as opened:
+                used = [row["max_rss"] for row in csv.DictReader(opened, delimiter="\t")]
+        # A job that ends before the first sample has no number there.
+        megabytes = [float(text) for text in used if re.fullmatch(r"[\d.]+", text)]
+        yield seconds, work, megabytes, {**{key: [x] for key, x in _numbers(item).items()}, **chunk.grid}
+
+
+def _points(chunk: Chunk) -> list[tuple]:
+    """The grid values and the replica of each point."""
+    return list(itertools.product(*chunk.grid.values(), chunk.replicas))
+
+
+def _numbers(part: Estimator) -> dict[str, float]:
+    """The numbers among the parameters that all points share."""
+    return {key: x for key, x in {**part.model, **part.solver}.items() if isinstance(x, int | float)}
+
+
+def _work(part: Estimator, points: list[tuple]) -> float:
+    """The sum over points of the product of powers; a key that the estimator does not have counts as constant."""
+    powers = part.specification.work(part)
+    shared = {**(_numbers(part.reads) if part.reads else {}), **_numbers(part)}
+    at = ({**shared, **dict(zip(part.grid, point, strict=False))} for point in points)
+    return sum(math.prod(values.get(key, 1.0) ** power for key, power in powers.items()) for values in at)
