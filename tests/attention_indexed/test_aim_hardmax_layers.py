@@ -50,16 +50,13 @@ def test_bivariate_normal_probability_and_slopes(r):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_probabilities_add_up_and_posterior_means_are_a_martingale(model):
-    """sum_y P(y) = 1 at the same nodes exactly; sum_y P(y) z_1 is the mean of the nodes, sum_y P(y) z_2 = 0."""
+    """sum_y P(y) = 1 and sum_y P(y) z_l = 0 at any nodes."""
     V = [0.6, 0.3]
     means = draw(model, V, 20, seed=1)[1]
     found = [model.estimates(np.broadcast_to(signs, (20, 2)), means, V) for signs in OUTPUTS]
     np.testing.assert_allclose(sum(Z for Z, *_ in found), 1.0, atol=1e-12)
-    mean = sum(Z[..., None, None] * z for Z, z, *_ in found)
-    np.testing.assert_allclose(mean[:, :, 1], 0.0, atol=1e-12)
-    np.testing.assert_allclose(mean[:, :, 0], np.broadcast_to(mean[:, :1, 0], mean[:, :, 0].shape), atol=1e-12)
-    squares = sum(Z[..., None] * two for Z, _, two, _ in found)
-    np.testing.assert_allclose(squares[:, :, 1], 2.0, atol=1e-12)
+    np.testing.assert_allclose(sum(Z[..., None, None] * z for Z, z, *_ in found), 0.0, atol=1e-12)
+    np.testing.assert_allclose(sum(Z[..., None] * squares for Z, _, squares, _ in found), 2.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -79,25 +76,29 @@ def test_moments_of_the_last_layer_are_derivatives_of_log_z(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_posterior_means_are_those_of_plain_sampling(model):
-    """Three prior means, 200 000 pairs of scores each: means and squares of the pairs with the same output. The allowance of 0.02
-    is the error of 128 nodes."""
+    """Three prior means, 200 000 pairs of scores each: means and squares of the pairs with the same output, against the mean over
+    16 independent sets of nodes. The allowance is the bias of a mean of weighted nodes, 1 / 100 at 100 effective nodes."""
     V, rng = np.array([0.7, 0.4]), np.random.default_rng(3)
     signs, means, _ = draw(model, V, 3, seed=4)
-    log_z, z, spread, resolved = model.posterior(signs, means, V)
-    assert np.all(resolved)
+    found = [HardmaxLayers(model.skip, model.beta, seed).estimates(signs, means, V) for seed in range(8)]
+    assert all(effective.min() >= 20 for *_, effective in found)
+    Z, z, squares = (np.concatenate(parts) for parts in list(zip(*found, strict=True))[:3])
     for k in range(3):
         x = rng.standard_normal((200_000, 2, 2))
         fields = matrices(means[k] + np.sqrt(V)[:, None] * x, 2)
         same = np.all(model.observed(fields[:, 0], fields[:, 1]) == signs[k], axis=1)
-        assert np.exp(log_z[k]) == pytest.approx(same.mean(), abs=0.01)
-        assert_mean(x[same], z[k], allowance=0.02)
-        assert_mean(np.sum(x[same] ** 2, axis=2), spread[k] + np.sum(z[k] ** 2, axis=1), allowance=0.06)
+        for plain, ours in (
+            (same[:, None], Z[:, k : k + 1]),
+            (x[same], z[:, k]),
+            (np.sum(x[same] ** 2, axis=2), squares[:, k]),
+        ):
+            assert_mean(plain, ours.mean(axis=0), allowance=0.01, error=ours.std(axis=0, ddof=1) / 4.0)
 
 
 @pytest.mark.parametrize("V", [[1.0, 1.0], [0.5, 0.1], [0.02, 0.3]])
 def test_nishimori_identities_and_no_joint_information(V):
     model = HardmaxLayers()
-    signs, means, truth = draw(model, V, 4000, seed=5)
+    signs, means, truth = draw(model, V, 2000, seed=5)
     _, z, spread, resolved = model.posterior(signs, means, V)
     assert np.mean(resolved) >= 0.99
     assert_mean(np.sum(z * truth, axis=2) - 2.0 + spread)
@@ -105,14 +106,14 @@ def test_nishimori_identities_and_no_joint_information(V):
     assert_mean(
         information(model, V),
         2.0 * np.sum(z * truth, axis=2).mean(axis=0),
-        error=2.0 * np.sum(z * truth, axis=2).std(axis=0, ddof=1) / np.sqrt(4000),
+        error=2.0 * np.sum(z * truth, axis=2).std(axis=0, ddof=1) / np.sqrt(2000),
     )
 
 
 def test_the_last_layer_is_learnt_like_a_single_one_where_the_mixing_is_known():
     """c = 1000: k_2 is the number of one layer, `hardmax.information` at q / V, and layer 1 has no information."""
     V = [0.7, 0.3]
-    found = information(HardmaxLayers(1000.0), V, count=512)
+    found = information(HardmaxLayers(1000.0), V)
     assert_mean(found, [0.0, float(hardmax.information((1.0 - V[1]) / V[1]))], allowance=0.005)
 
 

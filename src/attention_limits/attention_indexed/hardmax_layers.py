@@ -108,36 +108,42 @@ class HardmaxLayers:
         return log_z, mean.mean(axis=0), spread, np.all(effective >= FEWEST, axis=0)
 
     def estimates(self, signs, means, V):
-        """Two independent estimates of the probability (2, n), the posterior means (2, n, 2, 2), the mean squares (2, n, 2), and
-        the effective number of nodes (2, n); arguments as of `posterior`. An output without weight keeps the prior moments."""
+        """Two independent estimates of the moments of outputs; arguments as of `posterior`.
+
+        Returns
+        -------
+        Z : array (2, n)
+            Probability of the output.
+        mean : array (2, n, 2, 2)
+            Posterior means of the contrasts less their prior means, in units of sqrt(V_l).
+        squares : array (2, n, 2)
+            Posterior means of the squares of these deviations, summed over the contrasts of a layer.
+        effective : array (2, n)
+            Effective number of nodes; zero where no node explains the output, which then has the moments of the prior.
+        """
         V, n = np.asarray(V, float), len(signs)
         Z, effective, mean, squares = (np.empty((2, n, *shape)) for shape in ((), (), (2, 2), (2,)))
         for side, x in enumerate(_nodes(self.seed)):
             for start in range(0, n, _CHUNK):
                 part = slice(start, start + _CHUNK)
-                found = self._weighted(signs[part], means[part], V, x)
+                found = _moments(x, signs[part], *self._forms(means[part], V, x))
                 Z[side, part], mean[side, part], squares[side, part], effective[side, part] = found
         return Z, mean, squares, effective
 
-    def _weighted(self, signs, means, V, x):
-        """One estimate on nodes x (S, 2)."""
+    def _forms(self, means, V, x):
+        """Unit vectors c_i / |c_i| (n, S, 2, D) at nodes x (S, 2), and c_i . m_2 / (sqrt(V_2) |c_i|), (n, S, 2).
+
+        With the rows b_i of B, b_1 - b_2 = (e, -e), where e is the second eigenvalue of B:
+        h^2_11 - h^2_12 = b_1^T R (b_1 - b_2), and c_1k = sqrt(2) e (b_11 (E_k11 - E_k12) + b_12 (E_k12 - E_k22)); c_2 is the same
+        of b_2, with the other sign.
+        """
         B = self.mixing(layer_contrasts.matrices(means[:, None, 0] + np.sqrt(V[0]) * x, 2))
-        images = np.einsum("nsab,kbc,nsdc->nskad", B, np.sqrt(2.0) * layer_contrasts.basis(2), B)
-        forms = np.stack([images[..., 0, 0], images[..., 1, 1]], axis=2) - images[:, :, None, :, 0, 1]
-        lengths = np.maximum(np.sqrt(np.sum(forms**2, axis=3)), np.finfo(float).tiny)
-        # Unit vectors of s_i c_i, (n, S, 2, D).
-        forms *= (signs[:, None] / lengths)[..., None]
-        kappa = np.clip(np.einsum("nsik,nk->nsi", forms, means[:, 1]) / np.sqrt(V[1]), -_FURTHEST, _FURTHEST)
-        r = np.clip(np.sum(forms[:, :, 0] * forms[:, :, 1], axis=2), -1.0 + 1e-14, 1.0 - 1e-14)
-        P, by = _normal_slopes(kappa, r)
-        total = P.sum(axis=1)
-        safe = np.where(total > 0, total, 1.0)[:, None]
-        first = (P @ x) / safe
-        last = np.einsum("nsi,nsik->nk", by, forms) / safe
-        squares = np.stack([P @ np.sum(x**2, axis=1), 2.0 * total - np.einsum("nsi,nsi->n", kappa, by)], axis=1) / safe
-        squares = np.where(total[:, None] > 0, squares, 2.0)
-        effective = total**2 / np.maximum(np.sum(P**2, axis=1), np.finfo(float).tiny)
-        return total / len(x), np.stack([first, last], axis=1), squares, effective
+        E = layer_contrasts.basis(2)
+        forms = B @ np.stack([E[:, 0, 0] - E[:, 0, 1], E[:, 0, 1] - E[:, 1, 1]])
+        forms /= np.linalg.norm(forms, axis=3, keepdims=True)
+        sign = np.where(B[..., 0, 0] > B[..., 1, 0], 1.0, -1.0)
+        forms *= np.stack([sign, -sign], axis=2)[..., None]
+        return forms, (forms @ means[:, 1, None, :, None])[..., 0] / np.sqrt(V[1])
 
     def averages(self, V, nodes) -> Averages:
         """Averages over outputs at variances V (2,), on Gaussian nodes of dimension `node_dimension`.
@@ -146,13 +152,34 @@ class HardmaxLayers:
         """
         V = np.asarray(V, float)
         means = nodes.points.reshape(len(nodes), 2, 2) * np.sqrt(1.0 - V)[:, None]
+        forms = [(x, *self._forms(means, V, x)) for x in _nodes(self.seed)]
         information, resolved = np.zeros(2), 0.0
-        for signs in _OUTPUTS:
-            Z, z, _, effective = self.estimates(np.broadcast_to(signs, (len(nodes), 2)), means, V)
-            weights = nodes.weights * Z.mean(axis=0)
-            information += 2.0 * np.mean(weights[:, None] * np.sum(z[0] * z[1], axis=2), axis=0)
-            resolved += float(np.mean(weights * np.all(effective >= FEWEST, axis=0)))
+        for output in _OUTPUTS:
+            signs = np.broadcast_to(output, (len(nodes), 2))
+            first, second = (_moments(x, signs, *both) for x, *both in forms)
+            weights = nodes.weights * 0.5 * (first[0] + second[0])
+            information += 2.0 * np.mean(weights[:, None] * np.sum(first[1] * second[1], axis=2), axis=0)
+            resolved += float(np.mean(weights * (np.minimum(first[3], second[3]) >= FEWEST)))
         return Averages(information, min(1.0, resolved))
+
+
+def _moments(x, signs, forms, ratios):
+    """One estimate of `HardmaxLayers.estimates` on nodes x (S, 2), with `_forms` of the means.
+
+    The weights P have the mean of the nodes themselves as control variate: an output without information has the prior moments.
+    """
+    kappa = np.clip(signs[:, None] * ratios, -_FURTHEST, _FURTHEST)
+    r = signs[:, :1] * signs[:, 1:] * np.sum(forms[:, :, 0] * forms[:, :, 1], axis=2)
+    P, by = _normal_slopes(kappa, np.clip(r, -1.0 + 1e-14, 1.0 - 1e-14))
+    total = P.sum(axis=1)
+    safe = np.where(total > 0, total, 1.0)[:, None]
+    some = (total > 0)[:, None]
+    lengths = np.sum(x**2, axis=1)
+    first = np.where(some, P @ x / safe - x.mean(axis=0), 0.0)
+    last = np.einsum("nsi,nsik->nk", by * signs[:, None], forms) / safe
+    squares = np.stack([P @ lengths - total * lengths.mean(), -np.sum(kappa * by, axis=(1, 2))], axis=1) / safe + 2.0
+    effective = total**2 / np.maximum(np.sum(P**2, axis=1), np.finfo(float).tiny)
+    return total / len(x), np.stack([first, last], axis=1), np.where(some, squares, 2.0), effective
 
 
 def _normal_slopes(kappa, r):
@@ -164,10 +191,9 @@ def _normal_slopes(kappa, r):
     a, b = (np.where(k == 0.0, np.finfo(float).tiny, k) for k in np.moveaxis(kappa, -1, 0))
     c = np.sqrt((1.0 - r) * (1.0 + r))
     to_a, to_b = (b - r * a) / c, (a - r * b) / c
-    first, second = ndtr(a), ndtr(b)
     with np.errstate(over="ignore"):
         shares = owens_t(a, to_a / a) + owens_t(b, to_b / b)
-    P = np.clip(0.5 * (first + second) - shares - np.where(a * b < 0.0, 0.5, 0.0), 0.0, 1.0)
+    P = np.clip(0.5 * (ndtr(a) + ndtr(b)) - shares - np.where(a * b < 0.0, 0.5, 0.0), 0.0, 1.0)
     density = np.exp(-0.5 * kappa**2) / np.sqrt(2.0 * np.pi)
     return P, density * np.stack([ndtr(to_a), ndtr(to_b)], axis=-1)
 

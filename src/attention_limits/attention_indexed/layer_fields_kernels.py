@@ -7,8 +7,8 @@ M_l X, and y determines the scores of layer L up to a constant in all entries:
 
 All rows of M_l sum to (c + 1)^(l-1), so a constant in h^l is one in R_l, which no output depends on. In an orthonormal basis E_k
 of the D = T (T + 1) / 2 - 1 symmetric matrices whose entries sum to zero, R_l = sqrt(2) sum_k r_lk E_k + constant, and the
-contrasts r_l have the prior N(m_l, V_l I). Given x, the deviations of the contrasts of layers 1, ..., L - 1 in prior standard deviations, the
-contrasts of layer L are those of M_L^-1 a M_L^-T, and the posterior density of x is
+contrasts r_l have the prior N(m_l, V_l I). Let x be the deviations of the contrasts of layers 1, ..., L - 1 in prior standard
+deviations. Given x, the contrasts of layer L are those of M_L^-1 a M_L^-T, and the posterior density of x is
 
     exp(-|x|^2 / 2 - |y(x)|^2 / 2) / |det M_L|^(T + 1),    y = (r_L(x) - m_L) / sqrt(V_L).
 """

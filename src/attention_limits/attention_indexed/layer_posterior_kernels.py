@@ -11,7 +11,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
 from attention_limits.attention_indexed.layer_fields_kernels import Given, empty_space, energy, last_layer
 from attention_limits.numerics.cholesky_kernels import cholesky, solve_factored
@@ -227,7 +226,7 @@ def _sample(given, network, space, nodes, mixture, mean, squares):
     return largest + math.log(total / several), total * total / total_squares
 
 
-@njit(parallel=True, error_model="numpy")
+@njit(error_model="numpy")
 def posteriors(outputs, means, V, network, pilot, nodes):
     """Posteriors of n outputs.
 
@@ -259,7 +258,7 @@ def posteriors(outputs, means, V, network, pilot, nodes):
     log_z, effective = np.empty((2, count)), np.empty((2, count))
     mean, squares = np.empty((2, count, layers, size)), np.empty((2, count, layers))
     constant = 2.0 * (layers - 1) * math.log(network.skip + 1.0) - 0.5 * size * math.log(2.0 * math.pi * V[layers - 1])
-    for k in prange(count):
+    for k in range(count):
         given, space = Given(outputs[k], means[k], np.sqrt(V)), empty_space(tokens)
         mixture = _modes(given, network, space, pilot)
         for side in range(2):
