@@ -38,6 +38,26 @@ def test_acceleration_saves_iterations_near_marginality():
     assert fast.iterations < 0.4 * plain.iterations
 
 
+def test_two_coupled_modes_are_followed_to_their_limit():
+    """Ratios 0.55 and 0.98 in a rotated basis: the plain iteration needs 900 evaluations."""
+    rotation = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    matrix = rotation @ np.diag([0.55, 0.98]) @ rotation.T
+    plain, fast = (
+        iterate(lambda x: 1.0 + matrix @ (x - 1.0), np.zeros(2), 1e-8, 2000, lookahead) for lookahead in (0, 8)
+    )
+    assert plain.converged
+    assert fast.converged
+    assert fast.iterations < 0.05 * plain.iterations
+    np.testing.assert_allclose(fast.value, 1.0, atol=1e-6)
+
+
+def test_steady_growth_is_followed_by_ever_longer_jumps():
+    """The change stays 0.01: plain iteration needs 1000 evaluations to the edge at 10."""
+    found = iterate(lambda x: x + 0.01, [0.0], 1e-4, 200, 8, arrived=lambda x: x[0] >= 10.0)
+    assert found.converged
+    assert found.iterations < 40
+
+
 def test_jump_does_not_pass_the_limit():
     visited = []
 

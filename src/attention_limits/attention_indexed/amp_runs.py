@@ -38,7 +38,7 @@ def amp_point(
     data = draw_dataset(channel, size, streams.generator("data", replica, **at), prior)
     found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
     plug_in, bayes = fresh_errors(
-        channel, data.teacher, found.estimate, found.variance[-1], solver["fresh_sequences"],
+        channel, data.teacher, found.estimate, found.variance[found.best], solver["fresh_sequences"],
         streams.generator("fresh", replica, **at),
     )  # fmt: skip
 
@@ -46,9 +46,9 @@ def amp_point(
         return np.concatenate([values, np.full(steps - len(values), np.nan)])
 
     variables = {
-        "mmse": found.error[-1],
-        "mmse_predicted": found.variance[-1],
-        "residual": found.residual[-1],
+        "mmse": found.error[found.best],
+        "mmse_predicted": found.variance[found.best],
+        "residual": found.residual[found.best],
         "iterations": len(found.error),
         "converged": found.converged,
         "diverged": found.diverged,

@@ -5,8 +5,8 @@ With weights W (d, r), scores h_W as in `model` and data of n sequences,
     loss(W) = (1/d) sum_mu ||softmax(beta h_W,mu) - y_mu||_F^2
 
 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582: learning rate 0.1, 1000 steps). A step is two products of the
-n T x d matrix of all tokens, with W and with the slopes by X W, and sums over r: nothing of the size of n d^2 is made. Single
-precision; the tests compare it with double.
+n T x d matrix of all tokens, with W of all starts and with the slopes by X W, and sums over r. Single precision; the tests
+compare it with double.
 
 Samples of the posterior would have twice the Bayes-optimal error, and the mean of m of them mmse (1 + 1/m). Runs that fit the
 data are not quite that: for T = 2, rho = 0.5 and alpha = 0.14 (mmse 0.172) one start has 0.46 after 1000 and 0.31 after 5000
@@ -15,31 +15,66 @@ steps, while the limit of many starts stays between 0.21 and 0.24, from d = 25 t
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 
+from attention_limits.attention_indexed.gradient_descent_kernels import adam_step, field_slopes
 from attention_limits.attention_indexed.model import attention_matrix
 
+# Decays of the moving averages of Adam, and its smallest denominator (Kingma and Ba 2015).
+_DECAYS, _SMALLEST = (0.9, 0.999), 1e-8
+# Numbers in the fields of one piece of the data, which stay in the cache.
+_NUMBERS = 1 << 17
 
-def training_loss(weights, tokens, outputs, beta):
-    """loss(W) of the module, of weights (d, r), tokens (n T, d) and outputs (n, T, T)."""
-    length = outputs.shape[-1]
-    dimension, rank = weights.shape
-    fields = (tokens @ weights).reshape(-1, length, rank)
-    trace = jnp.sum(weights**2)
-    # A T x T matrix product per sequence is slow where T is small: sums over r, one for each pair of tokens.
-    pairs = {
-        (a, b): jnp.sum(fields[:, a] * fields[:, b], axis=-1) - (trace if a == b else 0.0)
-        for a in range(length)
-        for b in range(a, length)
-    }
-    rows = [[pairs[min(a, b), max(a, b)] for b in range(length)] for a in range(length)]
-    h = jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2) / (math.sqrt(rank) * dimension)
-    return jnp.sum((jax.nn.softmax(beta * h, axis=-1) - outputs) ** 2) / dimension
+
+class TrainingLoss:
+    """loss(W) of the module and its gradient, for K weights at once.
+
+    Parameters
+    ----------
+    sequences : array (n, T, d)
+    outputs : array (n, T, T)
+    beta : float
+        Inverse temperature, positive and finite.
+    precision : dtype
+        Of the products.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or the softmax is none.
+    """
+
+    def __init__(self, sequences, outputs, beta: float, precision=np.float32):
+        count, length, _ = np.shape(sequences)
+        if not 0 < beta < math.inf:
+            raise ValueError(f"gradient descent needs 0 < beta < infinity, got {beta}")
+        if np.shape(outputs) != (count, length, length):
+            raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {np.shape(outputs)}")
+        self._sequences, self._outputs = (np.ascontiguousarray(part, precision) for part in (sequences, outputs))
+        self._beta, self._precision = self._sequences.dtype.type(beta), self._sequences.dtype
+
+    def __call__(self, weights):
+        """Loss (K,) and gradient (d, K, r) at `weights` (d, K, r).
+
+        The tokens are multiplied with all weights, piece by piece; the trace in the scores adds a multiple of W to the gradient.
+        """
+        dimension, starts, rank = weights.shape
+        _, length, _ = self._sequences.shape
+        scale = self._precision.type(1.0 / (math.sqrt(rank) * dimension))
+        trace = np.einsum("ikc,ikc->k", weights, weights)
+        losses, diagonal = np.zeros((2, starts))
+        flat, gradient = weights.reshape(dimension, -1), np.zeros((dimension, starts * rank), self._precision)
+        size = max(1, _NUMBERS // (length * starts * rank))
+        for first in range(0, len(self._sequences), size):
+            sequences, outputs = (part[first : first + size] for part in (self._sequences, self._outputs))
+            tokens = sequences.reshape(-1, dimension)
+            fields = (tokens @ flat).reshape(-1, length, starts, rank)
+            slopes = np.empty_like(fields)
+            field_slopes(fields, outputs, trace, scale, self._beta, slopes, losses, diagonal)
+            gradient += tokens.T @ slopes.reshape(len(tokens), -1)
+        gradient = gradient.reshape(weights.shape) - 2.0 * diagonal.astype(self._precision)[:, None] * weights
+        return losses / dimension, gradient / self._precision.type(dimension)
 
 
 @dataclass(frozen=True)
@@ -91,53 +126,32 @@ class Runs:
 def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
     """Run Adam from each of `starts` (K, d, r) on sequences (n, T, d) with outputs (n, T, T); precision is that of `starts`.
 
-    `beta` is the inverse temperature, `descent` a Descent. Double precision needs JAX's 64-bit mode. Weights that diverge stay
-    in the result, as NaN.
+    `beta` is the inverse temperature, `descent` a Descent. Weights that diverge stay in the result, as NaN.
 
     Raises
     ------
     ValueError
         If shapes do not fit or the softmax is none (beta not positive and finite).
     """
-    starts = jnp.asarray(starts)
-    count, length, dimension = np.shape(sequences)
-    if not 0 < beta < math.inf:
-        raise ValueError(f"gradient descent needs 0 < beta < infinity, got {beta}")
-    if np.shape(outputs) != (count, length, length) or starts.ndim != 3 or starts.shape[1] != dimension:
-        raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {np.shape(outputs)}, {starts.shape}")
-    tokens = jnp.asarray(np.reshape(sequences, (-1, dimension)), starts.dtype)
-    outputs = jnp.asarray(outputs, starts.dtype)
-    state = jax.vmap(optax.adam(descent.learning_rate).init)(starts)
-    weights, records = starts, descent.records()
+    starts = np.asarray(starts)
+    count, _, dimension = np.shape(sequences)
+    if starts.ndim != 3 or starts.shape[1] != dimension:
+        raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {starts.shape}")
+    loss = TrainingLoss(sequences, outputs, beta, starts.dtype)
+    weights, records = np.ascontiguousarray(starts.transpose(1, 0, 2)), descent.records()
+    mean, square = np.zeros_like(weights), np.zeros_like(weights)
     errors = np.full((len(starts), len(records)), np.nan)
-    done = 0
-    for record, until in enumerate(records):
-        weights, state, losses = _advance(
-            weights, state, tokens, outputs, beta, descent.learning_rate, int(until) - done
-        )
-        errors[:, record], done = np.asarray(losses) * dimension / count, int(until)
-        if np.all(errors[:, record] <= descent.tolerance):
+    decays, smallest = np.array(_DECAYS, starts.dtype), starts.dtype.type(_SMALLEST)
+    for done in range(int(records[-1]) + 1):
+        value, gradient = loss(weights)
+        record = np.flatnonzero(records == done)
+        errors[:, record] = value[:, None] * dimension / count
+        if done == records[-1] or (len(record) and np.all(errors[:, record[0]] <= descent.tolerance)):
             break
-    return Runs(np.asarray(weights), errors, done)
-
-
-# One start after the other: the arrays of a start stay in the cache, and memory does not grow with the number of starts.
-@partial(jax.jit, static_argnums=5)
-def _advance(weights, state, tokens, outputs, beta, learning_rate, steps):
-    """Weights, state of Adam and loss of each start, after `steps` steps."""
-    loss = partial(training_loss, tokens=tokens, outputs=outputs, beta=beta)
-    optimiser = optax.adam(learning_rate)
-
-    def one(start):
-        def step(_, carry):
-            weights, state = carry
-            updates, state = optimiser.update(jax.grad(loss)(weights), state)
-            return optax.apply_updates(weights, updates), state
-
-        weights, state = jax.lax.fori_loop(0, steps, step, start)
-        return weights, state, loss(weights)
-
-    return jax.lax.map(one, (weights, state))
+        correction = [1.0 - decay ** (done + 1) for decay in _DECAYS]
+        rates = np.array([descent.learning_rate / correction[0], 1.0 / correction[1]], starts.dtype)
+        adam_step(weights.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), decays, rates, smallest)
+    return Runs(weights.transpose(1, 0, 2), errors, done)
 
 
 @dataclass(frozen=True)

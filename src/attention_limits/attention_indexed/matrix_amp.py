@@ -118,10 +118,13 @@ class AmpRun:
     residual : array (t,)
         ||S_new - S_hat||_F / sqrt(d V) of the step before it is damped: its size in units of the predicted error.
     estimate : array (d, d)
-        The last S_hat.
+        S_hat of the iteration `best`.
+    best : int
+        Number of the iteration that counts, from 0: the last one of a run that converged or diverged, otherwise that of the
+        smallest residual.
     converged : bool
         Whether the residual reached the tolerance, or the predicted error `RECOVERED`. A run that neither converged nor diverged
-        nor did all iterations stagnated (`schedule`).
+        nor did all iterations stagnated or drifted away from an unstable fixed point (`schedule`).
     diverged : bool
         Whether numbers were not finite, or the outputs further from their prediction than without data. The trajectory ends
         there.
@@ -133,6 +136,7 @@ class AmpRun:
     variance: np.ndarray
     residual: np.ndarray
     estimate: np.ndarray
+    best: int
     converged: bool
     diverged: bool
     resolved: float
@@ -162,7 +166,7 @@ def run(
     _require_posterior(channel)
     schedule = Schedule(max_iterations, damping, tolerance)
     dimension, count = len(data.teacher), len(data.sequences)
-    estimate = data.prior.mean * np.eye(dimension)
+    estimate = best = data.prior.mean * np.eye(dimension)
     variance, onsager = 1.0, np.zeros((count, channel.tokens, channel.tokens))
     errors, variances, residuals = [], [], []
     diverged, resolved = False, 1.0
@@ -192,6 +196,10 @@ def run(
         errors.append(float(np.sum((data.teacher - estimate) ** 2) / dimension))
         variances.append(variance), residuals.append(residual)
         schedule.note(residual, variance <= RECOVERED)
+        if schedule.best == len(errors) - 1:
+            best = estimate
+    reached = len(errors) - 1 if diverged else schedule.best
     return AmpRun(
-        np.array(errors), np.array(variances), np.array(residuals), estimate, schedule.converged, diverged, resolved
-    )
+        np.array(errors), np.array(variances), np.array(residuals), estimate if diverged else best, reached,
+        schedule.converged, diverged, resolved,
+    )  # fmt: skip

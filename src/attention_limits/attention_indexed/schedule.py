@@ -2,13 +2,17 @@
 
 With few samples and few columns the plain iteration ends in a cycle; with more damping it reaches its fixed point. An iteration
 makes no progress when the smallest residual of a window of 20 / (1 - damping) iterations is less than a tenth below all before.
-Then the schedule halves 1 - damping, down to 1/8. Without progress at 1/8 the iteration has stagnated.
+Then the schedule halves 1 - damping, down to 1/8. Without progress at 1/8 the iteration has stagnated. With few columns (rho =
+0.1, d = 100) some iterations pass a fixed point that is unstable and drift away from it, whatever the damping: the schedule ends
+such an iteration when all residuals of a window are three times the smallest of all.
 """
 
 import math
 
 # Iterations of a window without damping; largest ratio of residuals that is progress; strongest damping.
 _WINDOW, _PROGRESS, _STRONGEST = 20.0, 0.9, 0.875
+# An iteration with more than the first damping ends when the residuals of a window exceed the smallest of all by this factor.
+_LEFT = 3.0
 
 
 class Schedule:
@@ -20,8 +24,10 @@ class Schedule:
         Weight of the OLD iterate.
     converged : bool
         Whether the last residual reached the tolerance, or the caller has arrived.
+    best : int
+        Number of the iteration that counts, from 0: the last one where it converged, otherwise that of the smallest residual.
     finished : bool
-        Whether the iteration ends: converged, stagnated, or `max_iterations` done.
+        Whether the iteration ends: converged, stagnated, drifted away, or `max_iterations` done.
 
     Raises
     ------
@@ -34,9 +40,9 @@ class Schedule:
             raise ValueError(
                 f"need max_iterations >= 1, 0 <= damping < 1 and tolerance >= 0, got {max_iterations}, {damping} and {tolerance}"
             )
-        self.damping, self.converged, self.finished = damping, False, False
-        self._left, self._tolerance = max_iterations, tolerance
-        self._best = math.inf
+        self.damping, self.converged, self.finished, self.best = damping, False, False, -1
+        self._first, self._done, self._most, self._tolerance = damping, 0, max_iterations, tolerance
+        self._best = self._smallest = math.inf
         self._open()
 
     def _open(self):
@@ -45,13 +51,17 @@ class Schedule:
 
     def note(self, residual: float, arrived: bool = False) -> None:
         """Take the residual of an undamped step; `arrived` where the caller needs no further one."""
-        self._left -= 1
         self.converged = residual <= self._tolerance or arrived
-        self.finished = self.converged or self._left == 0
+        if self.converged or residual < self._smallest:
+            self.best, self._smallest = self._done, residual
+        self._done += 1
+        self.finished = self.converged or self._done == self._most
         self._least, self._steps = min(self._least, residual), self._steps - 1
         if self.finished or self._steps:
             return
-        if self._least <= _PROGRESS * self._best:
+        if self.damping > self._first and self._least > _LEFT * self._smallest:
+            self.finished = True
+        elif self._least <= _PROGRESS * self._best:
             self._best = min(self._best, self._least)
         elif self.damping < _STRONGEST:
             self.damping, self._best = 1.0 - 0.5 * (1.0 - self.damping), math.inf

@@ -31,7 +31,8 @@ VARIABLES = (
         "error of the estimate",
         "mmse",
         _ERROR,
-        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration; samples: tr (S_1 - S)(S_2 - S) / d",
+        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration, or the one of the smallest residual where it "
+        "did not converge; samples: tr (S_1 - S)(S_2 - S) / d",
     ),
     Variable(
         "mmse_error",

@@ -81,9 +81,9 @@ def equal_free_entropy(cube):
 
     Linear between the points of the grid; NaN for a replica without a change of sign.
     """
-    entropy = cube.free_entropy_by_start.transpose("alpha", "replica", "init")
+    entropy = cube.free_entropy_by_start.dropna("alpha", how="all").transpose("alpha", "replica", "init")
     gain = (entropy.sel(init="informed") - entropy.sel(init="uninformed")).values
-    alpha, found = cube.alpha.values, np.full(gain.shape[1], np.nan)
+    alpha, found = entropy.alpha.values, np.full(gain.shape[1], np.nan)
     for k, values in enumerate(gain.T):
         first = np.flatnonzero((values[:-1] <= 0) & (values[1:] > 0))
         if len(first):

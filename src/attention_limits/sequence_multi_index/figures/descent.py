@@ -48,5 +48,5 @@ def _gamp(part):
 
 def _descent(part):
     """The same of the start with the smallest training error; where weights are finite, the run counts as converged."""
-    last = np.abs(part.cosine_by_batch.isel(batch=-1)).transpose("alpha", "replica")
+    last = np.abs(part.cosine_by_batch.isel(batch=-1, layer=0)).transpose("alpha", "replica")
     return last.values, part.finite.transpose("alpha", "replica").values

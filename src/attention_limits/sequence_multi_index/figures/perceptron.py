@@ -15,15 +15,14 @@ def draw(cubes):
     """Overlaps (top) and free-entropy difference (bottom) from the cube priors_perceptron."""
     cube = cubes["priors_perceptron"]
     figure, (top, bottom) = new_figure(2, 1, 5.2, 5.2, sharex=True, height_ratios=(3, 2))
-    phases = cube.sel(estimator="phase_comparison")
-    _overlaps(top, cube.sel(estimator="state_evolution"), phases)
-    entropy = present(phases.free_entropy_by_start).transpose("alpha", "replica", "init")
+    _overlaps(top, cube)
+    entropy = present(cube.free_entropy_by_start).transpose("alpha", "replica", "init")
     gain = entropy.sel(init="informed") - entropy.sel(init="uninformed")
     bottom.errorbar(gain.alpha, *mean_and_error(gain.values, axis=1), fmt="o-", color="0.3", markersize=4, capsize=2)
     bottom.axhline(0, color="0.6", linewidth=0.8)
     thresholds = {
-        "optimal": (equal_free_entropy(phases), "C2", "perfect recovery is optimal"),
-        "gamp": (recovery(cube.sel(estimator="exact_recovery")), "C1", "GAMP recovers"),
+        "optimal": (equal_free_entropy(cube), "C2", "perfect recovery is optimal"),
+        "gamp": (recovery(cube), "C1", "GAMP recovers"),
     }
     for name, ((value, error), color, label) in thresholds.items():
         for axes in (top, bottom):
@@ -37,10 +36,10 @@ def draw(cubes):
     return figure
 
 
-def _overlaps(axes, single, phases):
-    overlap = present(single.overlap.sel(**_PAIR).transpose("alpha", "replica"))
-    settled = single.converged.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+def _overlaps(axes, cube):
+    overlap = present(cube.overlap.sel(**_PAIR).transpose("alpha", "replica"))
+    settled = cube.converged.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
     curve(axes, overlap.alpha.values, overlap.values, "C0", "uninformed start", converged=settled)
-    informed = present(phases.overlap_by_start.sel(init="informed", **_PAIR)).transpose("alpha", "replica")
+    informed = present(cube.overlap_by_start.sel(init="informed", **_PAIR)).transpose("alpha", "replica")
     mean, error = mean_and_error(np.asarray(informed), axis=1)
     axes.errorbar(informed.alpha, mean, error, fmt="o", color="C3", markersize=4, capsize=2, label="informed start")
