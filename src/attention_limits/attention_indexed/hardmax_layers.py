@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, owens_t
+from scipy.special import expit, ndtr, owens_t
 
 from attention_limits.attention_indexed import layer_contrasts
 from attention_limits.attention_indexed.layer_averages import Averages
@@ -133,17 +133,25 @@ class HardmaxLayers:
     def _forms(self, means, V, x):
         """Unit vectors c_i / |c_i| (n, S, 2, D) at nodes x (S, 2), and c_i . m_2 / (sqrt(V_2) |c_i|), (n, S, 2).
 
-        With the rows b_i of B, b_1 - b_2 = (e, -e), where e is the second eigenvalue of B:
+        With the rows b_1 = (c + s_1, 1 - s_1) and b_2 = (1 - s_2, c + s_2) of B, b_1 - b_2 = (e, -e), e = c + s_1 + s_2 - 1:
         h^2_11 - h^2_12 = b_1^T R (b_1 - b_2), and c_1k = sqrt(2) e (b_11 (E_k11 - E_k12) + b_12 (E_k12 - E_k22)); c_2 is the same
         of b_2, with the other sign.
         """
-        B = self.mixing(layer_contrasts.matrices(means[:, None, 0] + np.sqrt(V[0]) * x, 2))
         E = layer_contrasts.basis(2)
-        forms = B @ np.stack([E[:, 0, 0] - E[:, 0, 1], E[:, 0, 1] - E[:, 1, 1]])
-        forms /= np.linalg.norm(forms, axis=3, keepdims=True)
-        sign = np.where(B[..., 0, 0] > B[..., 1, 0], 1.0, -1.0)
-        forms *= np.stack([sign, -sign], axis=2)[..., None]
-        return forms, (forms @ means[:, 1, None, :, None])[..., 0] / np.sqrt(V[1])
+        to_first, to_second = E[:, 0, 0] - E[:, 0, 1], E[:, 1, 1] - E[:, 0, 1]
+        u = (means[:, None, 0] + np.sqrt(V[0]) * x) @ (np.sqrt(2.0) * np.stack([to_first, to_second], axis=1))
+        s = expit(self.beta * u)
+        own, other = (self.skip + s)[..., None], (1.0 - s)[..., None]
+        forms = np.stack(
+            [
+                own[:, :, 0] * to_first - other[:, :, 0] * to_second,
+                own[:, :, 1] * to_second - other[:, :, 1] * to_first,
+            ],
+            axis=2,
+        )
+        forms /= np.sqrt(np.einsum("nsik,nsik->nsi", forms, forms))[..., None]
+        forms *= np.where(own[:, :, 0] > other[:, :, 1], 1.0, -1.0)[..., None]
+        return forms, np.einsum("nsik,nk->nsi", forms, means[:, 1]) / np.sqrt(V[1])
 
     def averages(self, V, nodes) -> Averages:
         """Averages over outputs at variances V (2,), on Gaussian nodes of dimension `node_dimension`.
@@ -169,7 +177,7 @@ def _moments(x, signs, forms, ratios):
     The weights P have the mean of the nodes themselves as control variate: an output without information has the prior moments.
     """
     kappa = np.clip(signs[:, None] * ratios, -_FURTHEST, _FURTHEST)
-    r = signs[:, :1] * signs[:, 1:] * np.sum(forms[:, :, 0] * forms[:, :, 1], axis=2)
+    r = signs[:, :1] * signs[:, 1:] * np.einsum("nsk,nsk->ns", forms[:, :, 0], forms[:, :, 1])
     P, by = _normal_slopes(kappa, np.clip(r, -1.0 + 1e-14, 1.0 - 1e-14))
     total = P.sum(axis=1)
     safe = np.where(total > 0, total, 1.0)[:, None]
@@ -177,7 +185,7 @@ def _moments(x, signs, forms, ratios):
     lengths = np.sum(x**2, axis=1)
     first = np.where(some, P @ x / safe - x.mean(axis=0), 0.0)
     last = np.einsum("nsi,nsik->nk", by * signs[:, None], forms) / safe
-    squares = np.stack([P @ lengths - total * lengths.mean(), -np.sum(kappa * by, axis=(1, 2))], axis=1) / safe + 2.0
+    squares = np.stack([P @ lengths - total * lengths.mean(), -np.einsum("nsi,nsi->n", kappa, by)], axis=1) / safe + 2.0
     effective = total**2 / np.maximum(np.sum(P**2, axis=1), np.finfo(float).tiny)
     return total / len(x), np.stack([first, last], axis=1), np.where(some, squares, 2.0), effective
 

@@ -1,4 +1,4 @@
-"""Two attention layers of extensive width reading two tokens: model, channel, state evolution.
+"""Two attention layers of extensive width that read two tokens: model, channel, averages.
 
 Derived for this project; one layer is that of Boncoraglio et al. 2025 (arXiv:2506.01582). The layers have independent weights, as
 in `model`. Only the traceless part T_l = S_l - (tr S_l / d) I acts:
@@ -12,12 +12,12 @@ would be correlated, and the data would give information on S_1 and S_2 jointly;
 
 For T = 2, y determines h^2 up to one constant. Given h^1, the raw scores of layer 2 are then known up to a constant, and the
 posterior is a two-dimensional integral (`two_layers_kernels`). In whitened posterior means z_l in R^2 of the differences
-(h_11 - h_12, h_22 - h_12) of layer l, and V_l = mmse of S_l,
+(h_11 - h_12, h_22 - h_12) of layer l, the state evolution (`two_layers_evolution`) needs
 
-    q_hat_l = 4 alpha E ||G_l||_F^2 = alpha k_l / V_l,    k_l = 2 E |z_l|^2,    V_l = mmse(rho, 1 / q_hat_l),
+    k_l = 2 E |z_l|^2 = 4 V_l E ||G_l||_F^2,
 
 with k_1 + k_2 -> 4, twice the two equations of an output, as V -> 0. E tr G_1 G_2 = 0, since the model is symmetric under
-a simultaneous change of sign of T_2 and of h^2.
+a simultaneous change of sign of T_2 and of h^2. More tokens and a hardmax are in `sampled_layers` and `hardmax_layers`.
 """
 
 import math
