@@ -95,15 +95,21 @@ def test_sampled_information_of_two_tokens_is_that_of_the_lattice():
 
 @pytest.mark.parametrize(("tokens", "V"), [(3, [1.0, 1.0]), (3, [0.5, 0.1]), (3, [0.01, 0.01]), (4, [0.8, 0.8])])
 def test_nishimori_identities_of_the_sampled_posterior(tokens, V):
-    """E z_l . z'_l = E z_l . truth over 600 outputs, E of the squares = D, E tr G_1 G_2 = 0; nearly all outputs are resolved."""
-    model = SampledLayers(tokens)
-    a, means, truth = draw(model, V, 600, seed=3)
-    _, mean, squares, effective = model.estimates(a, means, V)
-    assert np.mean(effective.min(axis=0) >= 20) >= 0.95
-    power, overlap = np.sum(mean[0] * mean[1], axis=2), np.sum(mean.mean(axis=0) * truth, axis=2)
-    assert_mean(power - overlap)
-    assert_mean(squares.mean(axis=0) - model.size)
-    assert_mean(np.sum(mean[0][:, 0] * mean[1][:, 1], axis=1)[:, None])
+    """E z_l . z'_l = E z_l . truth, E of the squares = D, E tr G_1 G_2 = 0, over six sets of nodes with 100 outputs each; nearly
+    all outputs are resolved. The allowance is the bias of a mean of weighted nodes, 1 / 50 for at least 50 effective nodes."""
+    differences, squares, joint = [], [], []
+    for seed in range(6):
+        model = SampledLayers(tokens, seed=seed)
+        a, means, truth = draw(model, V, 100, seed)
+        _, mean, square, effective = model.estimates(a, means, V)
+        assert np.mean(effective.min(axis=0) >= 20) >= 0.95
+        power, overlap = np.sum(mean[0] * mean[1], axis=2), np.sum(mean.mean(axis=0) * truth, axis=2)
+        differences.append((power - overlap).mean(axis=0))
+        squares.append(square.mean(axis=(0, 1)))
+        joint.append(np.sum(mean[0][:, 0] * mean[1][:, 1], axis=1).mean(keepdims=True))
+    assert_mean(differences)
+    assert_mean(squares, model.size, allowance=model.size / 50.0)
+    assert_mean(joint)
 
 
 @pytest.mark.parametrize("tokens", [3, 4])

@@ -149,7 +149,7 @@ class SampledLayers:
 
 @functools.cache
 def _nodes(tokens, layers, seed):
-    """Nodes (S, F) for the proposals and (2, S, F) for the two estimates, S = 2^(T + L + 2): more for more dimensions."""
+    """Nodes (S, F) for the proposals and (2, S, F) for the two estimates, S = 2^(2 T + L): more for more dimensions."""
     generator, dimension = np.random.default_rng(seed), (layers - 1) * (tokens * (tokens + 1) // 2 - 1)
-    sets = [gaussian_nodes(dimension, 2 ** (tokens + layers + 2), generator, widening=1.0).points for _ in range(3)]
+    sets = [gaussian_nodes(dimension, 2 ** (2 * tokens + layers), generator, widening=1.0).points for _ in range(3)]
     return sets[0], np.stack(sets[1:])
