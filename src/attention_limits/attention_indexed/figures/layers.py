@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import data_sets, model
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present, realised_alpha
+from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present
 
 _PANELS = {
     "two_layers_skip": "softmax, T = 2",
@@ -15,13 +15,11 @@ _STYLES = {0.0: ":", 0.5: "--", 1.0: "-"}
 
 @house_style
 def draw(cubes):
-    """From the cubes two_layers_skip, two_layers_tokens and two_layers_hardmax: state evolution with its band, and AMP."""
+    """From the cubes two_layers_skip, two_layers_tokens and two_layers_hardmax: state evolution with its band."""
     figure, axes = new_figure(1, 3, 10.5, 3.6, sharey=True)
     for ax, (name, title) in zip(axes, _PANELS.items(), strict=True):
         cube = cubes[name]
         _theory(ax, cube)
-        if "two_layers_amp" in cube.estimator:
-            _amp(ax, cube.sel(estimator="two_layers_amp"))
         ax.set(title=title, xlabel=r"samples per squared dimension $\alpha = n/d^2$")
         recovery = float(np.nanmax(cube.recovery_threshold))
         if np.isfinite(recovery):
@@ -40,9 +38,8 @@ def draw(cubes):
 
 def _theory(ax, cube):
     """A line for each layer and skip strength."""
-    part = cube.sel(estimator="two_layers_state_evolution")
-    for skip in part.skip.values if "skip" in part.dims else [model(cube, "skip")]:
-        here = part.sel(skip=skip) if "skip" in part.dims else part
+    for skip in cube.skip.values if "skip" in cube.dims else [model(cube, "skip")]:
+        here = cube.sel(skip=skip) if "skip" in cube.dims else cube
         errors = present(here.mmse_by_layer)
         flags = here.converged.sel(alpha=errors.alpha).transpose("alpha", "replica").values == 1
         sound = here.resolved.sel(alpha=errors.alpha).transpose("alpha", "replica").values >= 0.95
@@ -52,24 +49,11 @@ def _theory(ax, cube):
                 curve(ax, errors.alpha.values, values, color, None, _STYLES[skip], converged=flags & sound)
 
 
-def _amp(ax, part):
-    """A marker for each layer, number of samples, and skip strength."""
-    for skip in part.skip.values if "skip" in part.dims else [None]:
-        here = part if skip is None else part.sel(skip=skip)
-        errors = present(here.mmse_by_layer).dropna("replica", how="all")
-        converged = here.converged.sel(alpha=errors.alpha, replica=errors.replica).transpose("alpha", "replica").values
-        for layer, color in LAYER_COLORS.items():
-            if layer in errors.layer and errors.size:
-                values = errors.sel(layer=layer).transpose("alpha", "replica").values
-                data_sets(ax, realised_alpha(here, errors.alpha), values, converged, color, None)
-
-
-def _key(lines, markers):
-    """Entries for layers and markers in one panel, for skip strengths in the other."""
+def _key(lines, colors):
+    """Entries for skip strengths in one panel, for layers in the other."""
     for layer in (1, 2):
-        markers.plot([], [], "-", color=LAYER_COLORS[layer], label=f"layer {layer}")
+        colors.plot([], [], "-", color=LAYER_COLORS[layer], label=f"layer {layer}")
     for skip, style in _STYLES.items():
         lines.plot([], [], style, color="0.3", label=f"skip strength c = {skip:g}")
-    markers.plot([], [], "o", color="0.3", markersize=4, label="AMP, d = 50")
     lines.legend(loc="lower left")
-    markers.legend(loc="lower left")
+    colors.legend(loc="lower left")
