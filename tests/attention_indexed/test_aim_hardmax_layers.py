@@ -11,6 +11,9 @@ from agreement import FIRST, OFFSETS, assert_mean
 from attention_limits.attention_indexed import hardmax
 from attention_limits.attention_indexed.hardmax_layers import HardmaxLayers, _normal_slopes
 from attention_limits.attention_indexed.layer_contrasts import matrices
+from attention_limits.attention_indexed.model import Sizes
+from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run
+from attention_limits.attention_indexed.two_layers_evolution import solve
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow
@@ -120,6 +123,17 @@ def test_the_last_layer_is_learnt_like_a_single_one_where_the_mixing_is_known():
 def test_the_first_layer_gives_no_information_once_it_is_known():
     """A change sqrt(V_1) of its scores changes the output with a probability proportional to sqrt(V_1): k_1 vanishes like it."""
     assert_mean(information(HardmaxLayers(), [1e-8, 0.5])[:, 0], 0.0, allowance=0.002)
+
+
+def test_amp_follows_state_evolution():
+    """d = 40 at alpha = 0.5, three data sets of 20 iterations; the allowance is the finite size, 2/d + 2/r + d / (16 n)."""
+    model, dimension = HardmaxLayers(), 40
+    theory = solve(model, 0.5, 0.5, gaussian_nodes(4, 128, np.random.default_rng(6), 1.0), tolerance=1e-3).value
+    errors = []
+    for seed in range(3):
+        data = draw_dataset(model, Sizes(800, dimension, 20), np.random.default_rng(seed))
+        errors.append(run(model, data, max_iterations=20, tolerance=1e-2).error[-1])
+    assert_mean(errors, theory, allowance=2 / 40 + 2 / 20 + 40 / 12800)
 
 
 def test_refuses_what_makes_no_sense():

@@ -9,8 +9,10 @@ import pytest
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.layer_contrasts import basis, contrasts, matrices
+from attention_limits.attention_indexed.model import Sizes
 from attention_limits.attention_indexed.sampled_layers import SampledLayers
 from attention_limits.attention_indexed.two_layers import TwoLayers
+from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow
@@ -135,6 +137,18 @@ def test_three_layers_have_correlated_gradients_of_the_first_two():
     assert_mean(product[:, [0, 1], [2, 2]])
     with pytest.raises(AssertionError):
         assert_mean(product[:, 0, 1][:, None])
+
+
+def test_amp_is_that_of_the_lattice():
+    """Two tokens, d = 40, the same data: after 12 iterations the errors of both posteriors differ by less than 2 / d."""
+    size = Sizes(320, 40, 20)
+    runs = []
+    for model in (TwoLayers(), SampledLayers(2)):
+        data = draw_dataset(model, size, np.random.default_rng(5))
+        runs.append(run(model, data, max_iterations=12, tolerance=0.0))
+    np.testing.assert_allclose(runs[1].error, runs[0].error, atol=2 / 40)
+    np.testing.assert_allclose(runs[1].variance, runs[0].variance, atol=2 / 40)
+    assert runs[1].resolved >= 0.95
 
 
 def test_refuses_what_makes_no_sense():

@@ -49,6 +49,7 @@ LIMITS = estimator("small_width_limit", WITHOUT_RATIO, {"rescaled_alpha": [0.1],
         (LIMITS, "grid.ratio: 1e-12: allowed: 0, or 1e-09 to 100"),
         (changed(TWO_LAYERS, ("model", "skip"), -0.5), "model.skip: -0.5: allowed: a number ≥ 0"),
         (changed(TWO_LAYERS, ("model", "tokens"), 5), "model.tokens: 5: allowed: a whole number ≥ 2 and ≤ 4"),
+        (changed(TWO_LAYERS, ("model", "tokens"), 4), "model.tokens: 4: allowed: a whole number ≥ 2 and ≤ 3"),
         (
             changed(TWO_LAYERS, ("model",), {"ratio": 0.5, "skip": 0.5, "tokens": 3}),
             "model.skip: 0.5: allowed with 3 tokens: at least 1",

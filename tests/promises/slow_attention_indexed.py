@@ -174,12 +174,12 @@ def two_layer_information(V, skip, beta, count, rng, points=200):
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(count)
 
 
-def layer_information(model, V, count, rng, draws=50_000):
+def layer_information(model, V, count, rng, draws=20_000):
     """k_l = 2 E |z_l|^2 (2,) of two layers and its standard error, over `count` random outputs at variances V (2,).
 
     z_l are posterior means of the scores less their prior means, by plain draws from the prior of layer 1 with the likelihood of
     layer 2 as weight (softmax), or from the prior of both with equal outputs (hardmax). Two sets of draws give two estimates of
-    z_l, whose product has no bias. An output that fewer than 30 draws carry in a set is left out.
+    z_l, whose product has no bias. An output that fewer than 20 draws carry in a set is left out; at most one of ten may be.
     """
     T, skip, beta = model["tokens"], model["skip"], model["beta"]
     diagonal = np.where(np.eye(T, dtype=bool), np.sqrt(2.0), 1.0)
@@ -216,9 +216,10 @@ def layer_information(model, V, count, rng, draws=50_000):
             carried = weight.sum() ** 2 / max(np.sum(weight**2), 1e-300)
             weight = weight / max(weight.sum(), 1e-300)
             sets.append((carried, [without_constant(np.einsum("n,nab->ab", weight, z)) for z in (x, y)]))
-        if min(carried for carried, _ in sets) >= 30:
+        if min(carried for carried, _ in sets) >= 20:
             # ||.||_F^2 = 2 |.|^2 in contrasts.
             found.append([np.sum(one * other) for one, other in zip(sets[0][1], sets[1][1], strict=True)])
+    assert len(found) >= 0.9 * count
     return np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
 
 

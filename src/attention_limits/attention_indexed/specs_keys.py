@@ -11,8 +11,9 @@ from attention_limits.pipeline.specification import Whole
 SMALLEST_RATIO = 1e-9
 
 
-# Two layers: with more tokens too few nodes carry an output (docs/attention_indexed_two_layers.md).
-MOST_TOKENS_OF_LAYERS = 4
+# Two layers: with more tokens too few nodes carry an output (docs/attention_indexed_two_layers.md). Matrix AMP needs accurate
+# posterior variances.
+MOST_TOKENS_OF_LAYERS, MOST_TOKENS_OF_AMP = 4, 3
 # Names of channels with a posterior mean, and of all.
 WITH_POSTERIOR = ("linear", "softmax", "hardmax")
 NAMES = (*WITH_POSTERIOR, "hardmax_published")
@@ -63,6 +64,8 @@ Tokens = Annotated[Whole, Field(ge=2, le=64, description=
 Skip = Annotated[float, Field(ge=0, le=1000, description=
     "Strength c of the residual connection between the layers; at least 1 for softmax of more than two tokens.")]
 LayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_LAYERS, description=
+    "Number of tokens T of a sequence; 2 for hardmax.")]
+AmpLayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_AMP, description=
     "Number of tokens T of a sequence; 2 for hardmax.")]
 LastOutput = Annotated[Literal["softmax", "hardmax"], Field(description=
     "Output of the last layer: softmax of each row of its scores, or the position of the largest score of each row. The first "

@@ -7,6 +7,7 @@ from pydantic import Field
 from attention_limits.attention_indexed.specs_checks import memory_checks, size_checks, two_layer_checks
 from attention_limits.attention_indexed.specs_keys import (
     Alpha,
+    AmpLayerTokens,
     Beta,
     LastOutput,
     LayerTokens,
@@ -43,6 +44,7 @@ class TwoLayersSamples(TwoLayersGrid):
     """Scanned parameters of simulated data of two layers."""
 
     alpha: Axis[SampledAlpha]
+    tokens: Axis[AmpLayerTokens] | None = None
 
 
 class TwoLayersStateEvolution(Specification):
@@ -71,7 +73,12 @@ class TwoLayersStateEvolution(Specification):
 class TwoLayersAmp(Specification):
     """Matrix AMP (approximate message passing) estimates the attention matrices of both layers."""
 
-    model: TwoLayers
+    class Model(TwoLayers):
+        """Two layers of attention, the first of them a softmax."""
+
+        tokens: AmpLayerTokens = 2
+
+    model: Model
     grid: TwoLayersSamples
     solver: AmpSolver = AmpSolver()
 
