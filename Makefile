@@ -1,10 +1,11 @@
-# `make run` computes the figures of the papers, `make test` checks everything; both set up .venv first when it is not current.
+# `make run` computes the figures of the papers, `make test` runs lint and all tests except those of Slurm (test-cluster), of kills
+# (soak) and of the browser (test-browser). Both set up .venv first when it is not current.
 SCALE ?= laptop
 CORES ?= all
 # papers: the figures of the four papers; all: the others too.
 FIGURES ?= papers
 # This figure is made first, so that a new user sees a result soon.
-FIRST ?= $(shell grep -Eq '^families:.*(all|sequence_multi_index)' config/config.yaml && echo smi_fig1_left)
+FIRST ?= $(shell grep -Eq '^families:.*(all|sequence_single_index)' config/config.yaml && echo ssi_fig1)
 RESULTS = $(if $(filter smoke,$(SCALE)),results/smoke,results)
 UV_VERSION := 0.13.8
 STAMP := .venv/.synced
@@ -119,7 +120,8 @@ publish: $(STAMP)
 archive: $(STAMP)
 	.venv/bin/python docs/archive.py results $(SCALE)
 
-# Before a release: every other target, in a copy of the checkout in a path with a space; some hours.
+# Before a release: every other target except `notebook`, with `run` at scale smoke, in a copy of the checkout in a path with a space;
+# some hours.
 release-check: $(STAMP)
 	tests/release/check.sh
 

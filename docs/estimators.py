@@ -89,7 +89,7 @@ def _beyond_defaults(cls, section, values):
 
 def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
     """The page of one estimator."""
-    schema, known = json_schema(part.specification), registry(part.family)
+    schema, known = json_schema(part.specification), registry(part.family, part.name)
     paragraphs = [" ".join(text.split()) for text in schema.get("description", "").split("\n\n")]
     table = []
     for section in SECTIONS:
@@ -103,7 +103,7 @@ def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
         "```python", example(part), "```", "",
         "## Keys", "", *(HEAD if table else []), *table, *_reads(part), "",
         "## Variables", "",
-        "The first dimensions are those of the grid and `replica`.", "",
+        "The first dimensions are those of the grid and `replica`. [Notation](../notation.md) defines the symbols.", "",
         "| Variable | Further dimensions | Meaning | Symbol | Normalisation | Equation |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for variable in variables:

@@ -22,7 +22,7 @@ curve = al.plot(cube, "overlap")
 curve
 
 # %% [markdown]
-# The overlap Q is 0 where nothing is learnt and 1 where everything is. It leaves zero at the threshold of weak
+# The overlap Q is 0 where nothing is learned and 1 where everything is. It leaves zero at the threshold of weak
 # recovery, 1/2:
 
 # %%

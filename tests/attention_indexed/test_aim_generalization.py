@@ -50,7 +50,7 @@ def test_errors_are_those_of_sampled_symmetric_scores(name, tokens):
 @pytest.mark.parametrize("tokens", [2, 3])
 @pytest.mark.parametrize("name", ["softmax", "hardmax"])
 def test_the_error_of_the_posterior_mean_is_its_variance(name, tokens):
-    """Nishimori: E ||g(h) - E[g | omega]||^2 of samples of h and of the posterior mean from 400 other draws, whose part
+    """Nishimori: E ||f(h) - E[f | omega]||^2 of samples of h and of the posterior mean from 400 other draws, whose part
     Var / 400 is taken off, agrees with the formula of the overlap. Five standard errors: rate 6e-7."""
     channel, generator, Q, V = make_channel(name, tokens, 2.0), np.random.default_rng(7), 1.3, 0.6
     omega = np.sqrt(Q - V) * symmetric(generator, 600, tokens)

@@ -9,6 +9,7 @@ import pytest
 import attention_limits as al
 from attention_limits.interface import compute
 from attention_limits.interface.describe import variables
+from attention_limits.pipeline.registry import registry, registry_module
 from toy import REPOSITORY
 
 # A script beside the package, not part of it.
@@ -51,3 +52,20 @@ def test_the_variables_of_a_page_are_those_of_the_smoke_cube(name):
     # A new cube has no golden record yet.
     if record := cubes.get(f"{part.family}/{part.experiment}"):
         assert set(listed) <= set(record["variables"])
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_an_estimator_has_texts_of_its_variables_alone(name):
+    """The texts that replace those of the family belong to variables of the estimator, with the same dimensions."""
+    family, estimator = name.split(".")
+    shared = registry(family).variables
+    own = getattr(importlib.import_module(registry_module(family)), "OWN", {}).get(estimator, ())
+    assert {item.name for item in own} <= set(variables()[name])
+    assert all(item.dims == shared[item.name].dims and item != shared[item.name] for item in own)
+
+
+@pytest.mark.parametrize("family", sorted({name.split(".")[0] for name in PARTS}))
+def test_texts_of_estimators_name_estimators(family):
+    module = importlib.import_module(registry_module(family))
+    named = {*getattr(module, "OWN", {}), *getattr(module, "SOURCES", {})}
+    assert {f"{family}.{name}" for name in named} <= set(PARTS)

@@ -102,9 +102,10 @@ def test_a_table_groups_by_reason():
         row(np.nan, 0.1, quantity="d"),
     ]
     full = full_table(rows)
-    assert "4 numbers: 1 agrees, 2 differs, 1 not computed." in full
+    assert "4 numbers: 1 agrees, 2 differ, 1 not computed." in full
     assert "| a | 0.5 ± 0.1 | 0.500(10) | +0.0 | agrees | Figure 1 |" in full
-    assert "- b; c: why `true`" in full
+    assert "- b; c: why. Evidence: `true`" in full
+    assert "- a; d. Evidence: `true`" in full
     assert full_table(json.loads(json.dumps(rows))) == full
 
 

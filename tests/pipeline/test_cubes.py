@@ -27,6 +27,7 @@ def family(monkeypatch):
         Variable("converged", (), "whether it converged", "", "true or false", "eq. (3)"),
         Variable("method", (), "name of the method", "", "text", "none"),
     )
+    module.OWN = {"other": (Variable("height", (), "height", "h", "by two", "eq. (4)"),)}
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
@@ -64,6 +65,16 @@ def test_the_same_dataset_gives_the_same_bytes(tmp_path):
     time.sleep(1.1)
     write_atomic(example(), tmp_path / "two.nc")
     assert (tmp_path / "one.nc").read_bytes() == (tmp_path / "two.nc").read_bytes()
+
+
+def test_a_variable_has_the_texts_of_its_estimators():
+    alone = example()
+    alone["height"].attrs["estimator"] = "other"
+    assert annotate(alone, "toy", ["alpha"]).height.attrs["source"] == "eq. (4)"
+    both = example()[["height"]].expand_dims(estimator=["plain", "other"])
+    assert annotate(both, "toy", ["alpha"]).height.attrs["source"] == "eq. (1); eq. (4)"
+    computed = both.where(both.estimator == "other")
+    assert annotate(computed, "toy", ["alpha"]).height.attrs["normalisation"] == "by two"
 
 
 def test_annotation_tells_the_story(tmp_path):

@@ -214,8 +214,8 @@ def test_branches_of_positions_need_positions():
     ("estimator", "tokens", "solver", "line"),
     [
         ("erm_minimisation", {}, {"start": "positions"}, "solver.start: positions: needs model.positions"),
-        ("erm_gamp", {"sigma": 0.5}, {}, "model.sigma: erm_gamp takes standard normal tokens alone"),
-        ("erm_gamp", {"positions": [[1.0]]}, {}, "model.positions: erm_gamp takes standard normal tokens alone"),
+        ("erm_gamp", {"sigma": 0.5}, {}, "model.sigma: erm_gamp accepts standard normal tokens only"),
+        ("erm_gamp", {"positions": [[1.0]]}, {}, "model.positions: erm_gamp accepts standard normal tokens only"),
     ],
 )
 def test_tokens_that_an_estimator_cannot_take_are_refused(estimator, tokens, solver, line):

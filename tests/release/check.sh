@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every target of the Makefile in a copy of the checkout in a path with a space, and says which fail: `make release-check`.
+# Runs the targets of the Makefile, except `notebook` and with `run` at scale smoke, in a copy of the checkout in a path with a space,
+# and prints those that fail: `make release-check`.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 folder=$(mktemp -d "${TMPDIR:-/tmp}/limits XXXXXX")
@@ -45,4 +46,4 @@ if [ ${#failed[@]} -gt 0 ]; then
     exit 1
 fi
 rm -rf "$folder"
-echo "every target works"
+echo "all these targets work"

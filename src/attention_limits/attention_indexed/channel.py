@@ -50,10 +50,10 @@ class Posterior(Channel, Protocol):
     scale_free: bool
 
     def output(self, h: np.ndarray) -> np.ndarray:
-        """The output g(h) of scores h (n, T, T): array of the same shape."""
+        """The output f(h) of scores h (n, T, T): array of the same shape."""
 
     def distance(self, mixing: np.ndarray, nodes) -> tuple[float, float]:
-        """E ||g(h) - g(h')||_F^2 of the pair of rows of `generalization`, M = `mixing` (2, 2), and its uncertainty.
+        """E ||f(h) - f(h')||_F^2 of the pair of rows of `generalization`, M = `mixing` (2, 2), and its uncertainty.
 
         `nodes` are those of `generalization.row_nodes`.
         """

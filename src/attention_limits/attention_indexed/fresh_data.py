@@ -16,7 +16,7 @@ _DRAWS = 8
 def fresh_errors(
     channel: Posterior, teacher: np.ndarray, estimate: np.ndarray, variance: float, count: int, generator
 ) -> tuple[float, float]:
-    """Mean over `count` fresh sequences of the squared errors of g(omega) and of E[g(h) | omega]; NaN for an estimate with a NaN.
+    """Mean over `count` fresh sequences of the squared errors of f(omega) and of E[f(h) | omega]; NaN for an estimate with a NaN.
 
     Parameters
     ----------

@@ -1,18 +1,18 @@
 """Generalisation errors of one layer on a fresh sequence, as functions of the overlaps alone.
 
 In the limit the scores h of the teacher and omega of an estimate are jointly Gaussian on a fresh sequence. Off the diagonal their
-covariances are Q = tr S^2 / d, m = tr S S_hat / d and q = tr S_hat^2 / d, on the diagonal twice as large. With g the output,
+covariances are Q = tr S^2 / d, m = tr S S_hat / d and q = tr S_hat^2 / d, on the diagonal twice as large. With f the output,
 
-    plug-in:  E ||g(h) - g(omega)||_F^2          (the layer with the estimate S_hat)
-    Bayes:    E ||g(h) - E[g(h) | omega]||_F^2   (the posterior mean of the output, the least possible),
+    plug-in:  E ||f(h) - f(omega)||_F^2          (the layer with the estimate S_hat)
+    Bayes:    E ||f(h) - E[f(h) | omega]||_F^2   (the posterior mean of the output, the least possible),
 
 summed over the T^2 entries of the output. The Bayes error is half the squared distance of the outputs of two independent draws of
 h given omega. The posterior mean has m = q = Q - V, V = mmse. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025
 (arXiv:2506.01582).
 
 All rows of the output have the same law, and the T entries of one row of h are independent. A pair of rows is M (s, t), M a 2 x 2
-matrix, s and t independent rows of variance 2 at the place of the diagonal and 1 elsewhere. `channel.distance` is E ||g(h) -
-g(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with M_11 = m / sqrt(q), M_12 = sqrt(Q -
+matrix, s and t independent rows of variance 2 at the place of the diagonal and 1 elsewhere. `channel.distance` is E ||f(h) -
+f(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with M_11 = m / sqrt(q), M_12 = sqrt(Q -
 m^2 / q), M_21 = sqrt(q), M_22 = 0.
 """
 
@@ -110,7 +110,7 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
 
 
 def softmax_distance(tokens: int, beta: float, mixing: np.ndarray, nodes: np.ndarray) -> tuple[float, float]:
-    """E ||g(h) - g(h')||_F^2 of a softmax at T = `tokens` and `beta`, and its standard error over the scramblings.
+    """E ||f(h) - f(h')||_F^2 of a softmax at T = `tokens` and `beta`, and its standard error over the scramblings.
 
     M = `mixing` (2, 2), `nodes` of `row_nodes`. Both are NaN where fewer than `FEWEST_NODES` effective nodes carry the mean.
     """

@@ -1,6 +1,7 @@
 """Slopes of the training loss of extensive-width attention in the fields of the tokens, and a step of Adam.
 
-Both run in the precision of their arrays. Sums are reordered to use vector registers.
+Both run in the precision of their arrays. Sums are reordered to use vector registers. The loss is that of Boncoraglio, Troiani,
+Erba, Zdeborova 2025, arXiv:2506.01582; its slopes are derived here by the chain rule.
 """
 
 import math
@@ -75,9 +76,10 @@ def field_slopes(fields, outputs, trace, scale, beta, slopes, losses, diagonal):
 
 @njit(fastmath=FAST)
 def adam_step(weights, gradient, mean, square, decays, rates, smallest):
-    """One step of Adam (Kingma and Ba 2015) on flat arrays; `mean`, `square` are its moving averages.
+    """One step of Adam (Kingma and Ba 2015, arXiv:1412.6980) changes flat `weights`, and `mean` and `square`, its averages.
 
-    `decays` are beta_1 and beta_2; `rates` the learning rate over 1 - beta_1^t, and 1 / (1 - beta_2^t); `smallest` is epsilon.
+    `gradient` and the averages of the gradient and of its square have the length of the weights. `decays` are beta_1 and beta_2;
+    `rates` are the learning rate over 1 - beta_1^t, and 1 / (1 - beta_2^t); `smallest` is epsilon.
     """
     one = weights.dtype.type(1.0)
     for i in range(weights.size):

@@ -21,7 +21,7 @@ _POINTS = 24
 
 
 def hardmax_distance(tokens: int, mixing: np.ndarray) -> tuple[float, float]:
-    """E ||g(h) - g(h')||_F^2 of one-hot outputs of T = `tokens`, and its uncertainty. M = `mixing` is that of `generalization`.
+    """E ||f(h) - f(h')||_F^2 of one-hot outputs of T = `tokens`, and its uncertainty. M = `mixing` is that of `generalization`.
 
     An output does not depend on the scale of its row. A row of M that vanishes is taken along s, its limit.
     """

@@ -1,11 +1,11 @@
 """Channels given by an output function or a likelihood, as a file of the user defines them; nothing here compiles.
 
-A class derived from `OutputChannel` gives the output g(h) and one of
+A class derived from `OutputChannel` gives the output f(h) and one of
 
     log_likelihood(y, h) = log P(y | h) up to terms of y alone, with `draw` where y is random;
     posterior(y, omega, V) = E[h | y], exact, for h symmetric about omega with variance 2 V on the diagonal and V off it.
 
-Without both, the channel needs output noise: y = g(h) + sqrt(noise) Z, Z standard normal for each entry of the output. This is
+Without both, the channel needs output noise: y = f(h) + sqrt(noise) Z, Z standard normal for each entry of the output. This is
 the setting of Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582) with any output.
 """
 
@@ -25,7 +25,7 @@ class OutputChannel:
         raise NotImplementedError
 
     def draw(self, h: np.ndarray, generator) -> np.ndarray:
-        """Outputs y (n, ...) of scores h (n, T, T), random from the numpy `generator`; without override g(h) itself."""
+        """Outputs y (n, ...) of scores h (n, T, T), random from the numpy `generator`; without override f(h) itself."""
         return self.output(h)
 
 
@@ -40,7 +40,7 @@ def described_by(channel) -> str | None:
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """y = g(h) + sqrt(noise) Z, g the output of the channel `clean`, noise > 0, Z standard normal: has a log-likelihood."""
+    """y = f(h) + sqrt(noise) Z, f the output of the channel `clean`, noise > 0, Z standard normal: has a log-likelihood."""
 
     clean: object
     noise: float
@@ -51,7 +51,7 @@ class GaussianNoise:
         return self.clean.tokens
 
     def output(self, h):
-        """g(h) of scores h (..., T, T), without the noise."""
+        """f(h) of scores h (..., T, T), without the noise."""
         return self.clean.output(h)
 
     def draw(self, h, generator):
@@ -60,6 +60,6 @@ class GaussianNoise:
         return clean + np.sqrt(self.noise) * generator.standard_normal(clean.shape)
 
     def log_likelihood(self, observed, h):
-        """-||y - g(h)||^2 / (2 noise), (n, S), of `observed` y (n, ...) and scores h (n, S, T, T)."""
+        """-||y - f(h)||^2 / (2 noise), (n, S), of `observed` y (n, ...) and scores h (n, S, T, T)."""
         squares = (observed[:, None] - self.clean.output(h)) ** 2
         return squares.reshape(*squares.shape[:2], -1).sum(axis=-1) / (-2.0 * self.noise)

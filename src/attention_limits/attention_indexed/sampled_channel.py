@@ -48,7 +48,7 @@ class SampledChannel:
         self._nodes = [np.concatenate([points, -points]) for points in nodes]
 
     def output(self, h):
-        """The mean output g(h) of scores h (..., T, T)."""
+        """The mean output f(h) of scores h (..., T, T)."""
         return self.model.output(h)
 
     def observe(self, h, generator):
@@ -99,7 +99,7 @@ class SampledChannel:
         return np.interp(-x, -np.log(_TABLE), self._table(float(Q))[2], right=np.nan)
 
     def distance(self, mixing, nodes):
-        """E ||g(h) - g(h')||^2 of `mixing` (2, 2) as of `channel.Posterior`; sampled outputs have nodes of all T x T scores."""
+        """E ||f(h) - f(h')||^2 of `mixing` (2, 2) as of `channel.Posterior`; sampled outputs have nodes of all T x T scores."""
         if self._distance is not None:
             return self._distance(mixing, nodes)
         means = []

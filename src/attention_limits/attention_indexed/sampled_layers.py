@@ -6,7 +6,7 @@ output determines the contrasts of the last one (`layer_fields_kernels`). The sc
 
     q_hat_l = 4 alpha E ||G_l||_F^2 = alpha k_l / V_l,    k_l = 2 E |z_l|^2,    sum_l k_l -> 2 D = T^2 + T - 2 as V -> 0.
 
-E tr G_l G_L = 0 for l < L, because the model is symmetric under a simultaneous change of sign of T_L and h^L. For three layers
+E tr G_l G_L = 0 for l < L, because the model is symmetric under a simultaneous change of sign of S~_L and h^L. For three layers
 E tr G_1 G_2 does not vanish, and the state evolution of `two_layers` does not hold (docs/attention_indexed_two_layers.md).
 """
 

@@ -2,9 +2,9 @@
 
 With few samples and few columns the plain iteration ends in a cycle; with more damping it reaches its fixed point. An iteration
 makes no progress when the smallest residual of a window of 20 / (1 - damping) iterations is less than a tenth below all before.
-Then the schedule halves 1 - damping, down to 1/8. Without progress at 1/8 the iteration has stagnated. With few columns (rho =
-0.1, d = 100) some iterations pass a fixed point that is unstable and drift away from it, whatever the damping: the schedule ends
-such an iteration when all residuals of a window are three times the smallest of all.
+Then the schedule halves 1 - damping, down to 1/8. Without progress at 1/8 the iteration has stagnated. With few columns
+(r of 10 at d of 100) some iterations pass an unstable fixed point and drift away from it at any damping: the schedule ends them
+when all residuals of a window are three times the smallest of all.
 """
 
 import math

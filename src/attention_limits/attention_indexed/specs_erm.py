@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from attention_limits.attention_indexed.specs_checks import memory_checks, size_checks
-from attention_limits.attention_indexed.specs_keys import Damping, Dimension, FreshSequences, Tokens
+from attention_limits.attention_indexed.specs_keys import Damping, Dimension, FreshSequences
 from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
 
 # Smallest decay and noise beside zero, and the most tokens of a softmax.
@@ -25,19 +25,24 @@ def _zero_or_promised(smallest: float, largest: float):
 ErmAlpha = Annotated[float, Field(ge=0.001, le=100, description="Samples per squared dimension, n / d^2.")]
 ErmRatio = Annotated[float, Field(ge=0.01, le=10, description=
     "Width of the attention of the teacher over the dimension, rho = r / d.")]
+ErmTokens = Annotated[Whole, Field(ge=2, le=64, description="Number of tokens T of a sequence; at most 4 for softmax.")]
 ErmBeta = Annotated[float, Field(ge=0.1, le=10, description=
     "Inverse temperature of the softmax of teacher and student, per score.")]
 ScoreNoise = Annotated[float, _zero_or_promised(SMALLEST_SCORE_NOISE, 10), Field(ge=0, le=10, description=
     "tau: variance of the symmetric noise on every score off the diagonal, twice as large on it; 0, or 0.0001 to 10. "
     "The teacher's output is that of the noisy scores.")]
+_DECAY = (
+    "Strength lambda of the weight decay lambda sqrt(d / p) |W|^2 = lambda d tr S, S = W W^T / sqrt(p d) with p >= d columns. "
+    "It is added to the sum of the squared errors of all samples and entries.")
 WeightDecay = Annotated[float, _zero_or_promised(SMALLEST_DECAY, 1000), Field(ge=0, le=1000, description=
-    "Strength lambda of the weight decay lambda sqrt(d / p) |W|^2 = lambda d tr S, S = W W^T / sqrt(p d) with p >= d "
-    "columns. It is added to the sum of the squared errors of all samples and entries. 0: the limit of vanishing "
-    "decay; else at least 0.0001.")]
+    _DECAY + " 0: the limit of vanishing decay, which a softmax with score noise does not have; else at least 0.0001.")]
+PositiveDecay = Annotated[float, Field(ge=SMALLEST_DECAY, le=1000, description=
+    _DECAY + " Without decay the minimum is not unique; erm_state_evolution computes the limit.")]
 ErmNodes = Annotated[Literal[64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384], Field(description=
     "Sobol nodes of the average over the scores of a softmax; each counts with its negative.")]
 ErmTolerance = Annotated[float, Field(gt=0, le=0.1, description=
-    "Largest change per iteration of the logarithms of q, V and Q + tau - m^2 / q at convergence.")]
+    "Largest change per iteration of the logarithms of q, V and Q + tau - m^2 / q at convergence: q = tr S^2 / d, "
+    "m = tr S S* / d, Q = tr S*^2 / d, V the response. Linear scores need no iteration.")]
 ErmIterations = Annotated[Whole, Field(ge=1, le=10_000, description="Largest number of iterations.")]
 # fmt: on
 
@@ -47,7 +52,7 @@ class BestModel(Section):
 
     channel: Annotated[Literal["linear", "softmax"], Field(description=
         "Output of the scores h: linear, h itself; softmax, of each row.")]  # fmt: skip
-    tokens: Tokens
+    tokens: ErmTokens
     ratio: ErmRatio
     beta: ErmBeta = 1.0
     score_noise: ScoreNoise = 0.0
@@ -64,7 +69,7 @@ class BestGrid(Section):
 
     alpha: Axis[ErmAlpha]
     ratio: Axis[ErmRatio] | None = None
-    tokens: Axis[Tokens] | None = None
+    tokens: Axis[ErmTokens] | None = None
     score_noise: Axis[ScoreNoise] | None = None
 
 
@@ -72,6 +77,18 @@ class ErmGrid(BestGrid):
     """Scanned parameters."""
 
     weight_decay: Axis[WeightDecay] | None = None
+
+
+class FitModel(BestModel):
+    """One layer of attention, its output, and the weight decay."""
+
+    weight_decay: PositiveDecay | None = None
+
+
+class FitGrid(BestGrid):
+    """Scanned parameters."""
+
+    weight_decay: Axis[PositiveDecay] | None = None
 
 
 class ErmSolver(Section):
@@ -176,18 +193,13 @@ class ErmOptimalDecay(OfDecay):
 class ErmMinimisation(OfDecay):
     """L-BFGS or proximal gradient minimises the training error with weight decay on simulated data sets."""
 
-    model: ErmModel
-    grid: ErmGrid
+    model: FitModel
+    grid: FitGrid
     solver: MinimisationSolver = MinimisationSolver()
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """A positive decay, sizes that round to zero, data that exceed the memory, and the checks of the model."""
-        decays = _values(estimator, "weight_decay")
-        place = ("grid" if "weight_decay" in estimator.grid else "model", "weight_decay")
-        if decays and min(decays) == 0:
-            text = f"0: the minimum is not unique; allowed: at least {SMALLEST_DECAY:g}; erm_state_evolution takes the limit"
-            return [(place, text)]
+        """Sizes that round to zero, data that exceed the memory, and the checks of the model."""
         found = [*super().cross_checks(estimator), *size_checks(estimator)]
         return found or memory_checks(estimator, 1, 1)
 

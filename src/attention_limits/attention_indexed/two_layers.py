@@ -1,12 +1,12 @@
 """Two attention layers of extensive width that read two tokens: model, channel, averages.
 
 Derived for this project; one layer is that of Boncoraglio et al. 2025 (arXiv:2506.01582). The layers have independent weights, as
-in `model`. Only the traceless part T_l = S_l - (tr S_l / d) I acts:
+in `model`. Only the traceless part S~_l = S_l - (tr S_l / d) I acts:
 
-    h^1 = X T_1 X^T / sqrt(d),    B = c I + softmax_rows(beta h^1),
-    h^2 = B (X T_2 X^T / sqrt(d)) B^T,    y = softmax_rows(beta h^2).
+    h^1 = X S~_1 X^T / sqrt(d),    B = c I + softmax_rows(beta h^1),
+    h^2 = B (X S~_2 X^T / sqrt(d)) B^T,    y = softmax_rows(beta h^2).
 
-The second layer reads the tokens B X, as in deep attention. The raw scores of layer l are X T_l X^T / sqrt(d). Without the trace
+The second layer reads the tokens B X, as in deep attention. The raw scores of layer l are X S~_l X^T / sqrt(d). Without the trace
 they have variance 2 on the diagonal and 1 off it, and are independent. (With the trace, which is known, the scores of the layers
 would be correlated, and the data would give information on S_1 and S_2 jointly; see docs/attention_indexed_two_layers.md.)
 
@@ -17,7 +17,7 @@ posterior is a two-dimensional integral (`two_layers_kernels`). In whitened post
     k_l = 2 E |z_l|^2 = 4 V_l E ||G_l||_F^2,
 
 with k_1 + k_2 -> 4, twice the two equations of an output, as V -> 0. E tr G_1 G_2 = 0, since the model is symmetric under
-a simultaneous change of sign of T_2 and of h^2. More tokens and a hardmax are in `sampled_layers` and `hardmax_layers`.
+a simultaneous change of sign of S~_2 and of h^2. More tokens and a hardmax are in `sampled_layers` and `hardmax_layers`.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Matrix AMP for two attention layers: `matrix_amp` for both layers at once, coupled through the channel of `two_layers`.
 
-Per iteration and layer l, with T_l = S_hat_l - (tr S_hat_l / d) I,
+Per iteration and layer l, with S~_l = S_hat_l - (tr S_hat_l / d) I,
 
-    omega_l = h(T_l) - 2 V'_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (D - spread_l,mu) / V_l,
+    omega_l = h(S~_l) - 2 V'_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (D - spread_l,mu) / V_l,
 
 then S_hat_l, V_l and V'_l from G_l and q_hat_l as for one layer (derived for this project).
 """

@@ -58,12 +58,12 @@ VARIABLES = (
         "leading error at large alpha",
         "",
         f"{_ERROR}; hardmax only",
-        "(1 + rho) (2 nu / (f(0) alpha))^2, f(0) the information of ties",
+        "(1 + rho) (2 nu / (C alpha))^2, C the information of ties",
     ),
     Variable(
         "weak_threshold",
         (),
-        "samples from which on something is learnt, at rho = 0",
+        "samples from which on something is learned, at rho = 0",
         "ᾱ_w",
         "n / (d r)",
         "1 / information(1, 1)",
@@ -77,12 +77,12 @@ _THEORY = f"{_OUTPUT}; missing where fewer than 20 effective nodes carry the mea
 VARIABLES += (
     Variable(
         "error_plug_in", (), "generalisation error of the layer with the estimate", "ε_plug-in",
-        f"{_FRESH}; theory: missing where fewer than 20 effective nodes carry the mean", "E ||g(h) - g(omega)||_F^2",
+        f"{_FRESH}; theory: missing where fewer than 20 effective nodes carry the mean", "E ||f(h) - f(omega)||_F^2",
     ),
     Variable(
         "error_bayes", (), "generalisation error of the posterior mean of the output", "ε_Bayes",
         f"{_FRESH}; theory: missing as error_plug_in; AMP: V as predicted, unbiased over the draws of h",
-        "E ||g(h) - E[g(h) | omega]||_F^2",
+        "E ||f(h) - E[f(h) | omega]||_F^2",
     ),
     Variable(
         "error_plug_in_uncertainty", (), "uncertainty of the theory's plug-in error", "", _THEORY,
@@ -212,11 +212,11 @@ VARIABLES += (
     ),
     Variable(
         "error_plug_in_average", ("average",), "generalisation error of the layer with the mean of m estimates", "ε_plug-in",
-        f"{_FRESH} and over disjoint sets of m starts", "E ||g(h) - g(omega)||_F^2",
+        f"{_FRESH} and over disjoint sets of m starts", "E ||f(h) - f(omega)||_F^2",
     ),
     Variable(
         "error_outputs_extrapolated", (), "generalisation error of the mean of the outputs of infinitely many starts", "", _FRESH,
-        "mean over pairs k != l of E tr (g(h) - g(omega_k))^T (g(h) - g(omega_l)); missing for one start",
+        "mean over pairs k != l of E tr (f(h) - f(omega_k))^T (f(h) - f(omega_l)); missing for one start",
     ),
     Variable("steps_done", (), "steps of gradient descent done", "", "count", "all, or until the tolerance of the specification"),
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),
@@ -243,3 +243,4 @@ VARIABLES += (
 
 COORDINATES += erm.COORDINATES
 VARIABLES += erm.VARIABLES
+SOURCES, OWN = erm.SOURCES, erm.OWN

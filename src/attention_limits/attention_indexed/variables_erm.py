@@ -1,10 +1,16 @@
-"""Variables of empirical risk minimisation with weight decay."""
+"""Variables of empirical risk minimisation with weight decay.
+
+The learned S has the law of eta (S* + delta Z - eps)_+, Z of the Gaussian orthogonal ensemble; mu is the law of the eigenvalues x
+of S* + delta Z, and Theta the mean derivative of (x - eps)_+ (`erm.spectral`). f is the output of the scores.
+"""
 
 from attention_limits.pipeline.registry import Coordinate, Variable
 
 _PER_DIMENSION = "per dimension d; those of the teacher are 1 + rho"
 _OUTPUT = "summed over the T^2 entries of the output"
 _THEORY = "state evolution of weight decay, `erm.learned`"
+_FLAG, _STOP = "true or false", "stopping rule of the iteration"
+_PROXIMAL = "u = argmin_u ||y - f(u)||_F^2 + ||u - omega||_F^2 / (4 V)"
 
 COORDINATES = (
     Coordinate("weight_decay", "weight decay", "λ", "strength of λ d tr S, added to the sum of the squared errors"),
@@ -22,15 +28,22 @@ VARIABLES = (
     ),
     Variable(
         "learned_rank", (), "rank of the learned S", "rank/d", "fraction of the eigenvalues that are not zero; 0 to 1",
-        "int_eps mu; of a minimum: eigenvalues above 1e-6 times the largest one",
+        "mu(x > eps); of a minimum: eigenvalues above 1e-6 times the largest one",
     ),
-    Variable("learned_trace", (), "trace of the learned S", "tr S / d", "sqrt(rho) for the teacher", "eta A"),
-    Variable("learned_norm", (), "norm of the learned S", "q", _PER_DIMENSION, "tr S^2 / d = eta^2 J"),
+    Variable(
+        "learned_trace", (), "trace of the learned S", "tr S / d", "sqrt(rho) for the teacher", "eta int (x - eps)_+ mu"
+    ),
+    Variable(
+        "learned_norm", (), "norm of the learned S", "q", _PER_DIMENSION, "q = tr S^2 / d = eta^2 int (x - eps)_+^2 mu",
+    ),
     Variable(
         "learned_overlap", (), "overlap of the learned S with the teacher", "m", _PER_DIMENSION,
-        "tr S S* / d = eta (J + eps A - delta^2 Theta)",
+        "m = tr S S* / d = eta (int (x - eps)_+^2 mu + eps int (x - eps)_+ mu - delta^2 Theta)",
     ),
-    Variable("training_loss", (), "mean training loss of a sample", "", f"{_OUTPUT}, without the decay", "E ||y - f(u)||_F^2"),
+    Variable(
+        "training_loss", (), "mean training loss of a sample", "", f"{_OUTPUT}, without the decay",
+        f"E ||y - f(u)||_F^2, {_PROXIMAL} (theory); ||y - f(h)||_F^2 (simulations)",
+    ),
     Variable(
         "test_loss", (), "mean loss of a fresh sample with noise", "", f"{_OUTPUT}, without the decay", "E ||y - f(omega)||_F^2"
     ),
@@ -38,12 +51,13 @@ VARIABLES = (
         "objective", (), "training objective", "e", "per squared dimension", "alpha training_loss + lambda tr S / d"
     ),
     Variable(
-        "free_energy", (), "free energy of the training", "f", "per squared dimension; equal to the objective at a fixed point",
+        "free_energy", (), "free energy of the training", "φ", "per squared dimension; equal to the objective at a fixed point",
         f"replica functional, {_THEORY}",
     ),
     Variable(
-        "replicon", (), "largest eigenvalue of the replicon", "", "below 1: replica symmetry is locally stable",
-        "(2 alpha E ||dDelta/domega||^2 / Theta^2) int int ((f(x) - f(y)) / (x - y))^2 mu mu",
+        "replicon", (), "replicon", "", "below 1: replica symmetry is locally stable",
+        "(2 alpha E ||dDelta/domega||^2 / Theta^2) int int (((x - eps)_+ - (x' - eps)_+) / (x - x'))^2 mu mu, "
+        f"Delta = u - omega, {_PROXIMAL}",
     ),
     Variable(
         "spectrum_value", ("bulk", "place"), "eigenvalue of the learned S", "λ", "tr S^2 / d = q; missing bulks have none",
@@ -59,7 +73,7 @@ VARIABLES = (
     ),
     Variable(
         "interpolation", (), "samples up to which the learned S fits the data as the decay vanishes", "α_int", "n / d^2",
-        "J - delta^2 Theta = Q + tau, K alpha = Theta, eps = 0; `erm.thresholds`",
+        "int x_+^2 mu - delta^2 Theta = Q + tau, K alpha = Theta, eps = 0; `erm.thresholds`",
     ),
     Variable(
         "best_decay", (), "weight decay of the smallest error", "λ*",
@@ -71,3 +85,46 @@ VARIABLES = (
     ),
     Variable("teacher_norm", (), "norm of the teacher", "Q", "1 + rho in the limit of large d", "tr S*^2 / d"),
 )  # fmt: skip
+
+_SPECTRUM = Variable(
+    "eigenvalues",
+    ("eigenvalue",),
+    "spectrum of the learned S",
+    "λ",
+    "tr S^2 / d = q (learned_norm)",
+    "S of the last iteration",
+)
+_OF_THEORY = (
+    Variable(
+        "residual", (), "last change per iteration", "",
+        "largest change of log q, log V and log(Q + tau - m^2 / q); 0 without an iteration, as for linear scores", _STOP,
+    ),
+    Variable("iterations", (), "iterations done", "", "count; 0 without an iteration, as for linear scores", _STOP),
+    Variable(
+        "converged", (), "whether the residual reached the tolerance and all proximal operators converged", "",
+        f"{_FLAG}; true for linear scores", _STOP,
+    ),
+    Variable(
+        "recovery_threshold", (), "samples at which the Bayes-optimal error becomes zero", "α_rec",
+        "n / d^2, the same at all alpha; infinite with noise", "2 nu / K: as many equations as parameters",
+    ),
+)  # fmt: skip
+
+# Texts of these estimators, where those of the family differ.
+OWN = {
+    "erm_state_evolution": _OF_THEORY,
+    "erm_optimal_decay": _OF_THEORY,
+    "erm_minimisation": (
+        _SPECTRUM,
+        Variable("iterations", (), "iterations of L-BFGS and proximal steps", "", "count", _STOP),
+        Variable("converged", (), "whether a proximal step changes S by at most the tolerance", "", _FLAG, _STOP),
+    ),
+    "erm_gamp": (
+        _SPECTRUM,
+        Variable("iterations", (), "iterations done", "", "count", _STOP),
+        Variable("converged", (), "whether an undamped step changes S by at most the tolerance", "", _FLAG, _STOP),
+        Variable("diverged", (), "whether the iteration was stopped as diverging", "", _FLAG, "tr S^2 > 100 tr S*^2"),
+    ),
+}
+SOURCE = "Boncoraglio, Erba et al. 2025, arXiv:2509.24914; Erba et al. 2025, arXiv:2505.17958"
+SOURCES = dict.fromkeys(OWN, SOURCE)

@@ -72,7 +72,7 @@ def describe(estimator: str) -> pd.DataFrame:
             value = f", default {row['default']}" if row["default"] else ""
             value = ", required" if row["default"] == "required" else value
             lines.append(f"{section}.{row['key']}: {row['allowed']}{value}. {row['meaning']}")
-    known = registry(family.name).variables
+    known = registry(family.name, own).variables
     for name in variables().get(estimator, []):
         it, dims = known[name], ", ".join(known[name].dims)
         meaning = "; ".join(filter(None, (it.long_name, it.symbol, it.normalisation)))

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -16,10 +17,13 @@ from attention_limits.pipeline.yaml_reader import read_yaml
 # Two numbers differ if their distance exceeds this many standard errors; one pair in 370 does by chance.
 DIFFERENT = 3.0
 NOTE = """\
-This page lists every published number that a cube can check, in the notation of docs/notation.md. Our number is the mean over
-replicas, with its standard error in brackets, in units of the last digits. A number without brackets has no random error. The
-error of a published number is its stated error, or half of its last digit. The distance is (ours - published), divided by the
-root of the sum of both squared errors. Two numbers *agree* when their distance is at most three."""
+This page lists every published number that its run has checked, in the notation of docs/notation.md. The page docs/audit.md shows
+the last published run. Our number is the mean over replicas, with its standard error in brackets, in units of the last digits. A
+number without brackets has no random error. The error of a published number is its stated error, or half of its last digit. The
+distance is (ours - published), divided by the root of the sum of both squared errors. Two numbers *agree* when their distance is
+at most three."""
+# Verdicts of several numbers.
+PLURAL = {"agrees": "agree", "differs": "differ"}
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -126,8 +130,8 @@ def number_text(value: float, error: float) -> str:
 
 def counts(rows: Iterable[dict]) -> str:
     """The number of each verdict, in words."""
-    verdicts = [row["verdict"] for row in rows]
-    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in sorted(set(verdicts)))
+    found = Counter(row["verdict"] for row in rows)
+    return ", ".join(f"{found[name]} {name if found[name] == 1 else PLURAL.get(name, name)}" for name in sorted(found))
 
 
 def full_table(rows: list[dict]) -> str:
@@ -148,9 +152,9 @@ def full_table(rows: list[dict]) -> str:
             parts.append(
                 f"| {row['quantity']} | {published} | {ours} | {distance} | {row['verdict']} | {row['source']} |"
             )
-            why = row["reason"] + " " if row["verdict"] == "differs" else ""
+            why = f": {row['reason']}" if row["verdict"] == "differs" else ""
             groups.setdefault((why, row["evidence"]), []).append(row["quantity"])
         parts += ["", "Evidence, and reasons of the differences:", ""]
-        parts += [f"- {'; '.join(names)}: {why}`{evidence}`" for (why, evidence), names in groups.items()]
+        parts += [f"- {'; '.join(names)}{why}. Evidence: `{evidence}`" for (why, evidence), names in groups.items()]
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"

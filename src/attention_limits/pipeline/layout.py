@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import xarray as xr
 from attention_limits.pipeline.combine import join
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.files import canonical_json, digest, replacing
-from attention_limits.pipeline.registry import registry
+from attention_limits.pipeline.registry import Variable, registry
 
 
 def annotate(dataset: xr.Dataset, family: str, grid: list[str]) -> xr.Dataset:
@@ -39,7 +40,7 @@ def annotate(dataset: xr.Dataset, family: str, grid: list[str]) -> xr.Dataset:
         if array.dims != wanted:
             problems.append(f"{name}: has dimensions {array.dims}, must have {wanted}")
         kept = {key: array.attrs[key] for key in ("estimator",) if key in array.attrs}
-        array.attrs = {**_attributes(array, known.variables[name], "normalisation", "source"), **kept}
+        array.attrs = {**_attributes(array, _record(array, family), "normalisation", "source"), **kept}
     for name in sorted({str(name) for name in result.coords} | {str(dim) for dim in result.dims}):
         if name not in known.coordinates:
             problems.append(f"{name}: not in the registry of coordinates of {family}")
@@ -50,6 +51,21 @@ def annotate(dataset: xr.Dataset, family: str, grid: list[str]) -> xr.Dataset:
     if problems:
         raise CubeError(problems)
     return result
+
+
+def _record(array: xr.DataArray, family: str) -> Variable:
+    """The texts of the estimators that compute a variable; where these differ, those of the family with all equations."""
+    owners = [array.attrs.get("estimator")]
+    if "estimator" in array.dims:
+        computed = array.notnull().any([dim for dim in array.dims if dim != "estimator"])
+        owners = array.estimator.values[computed.values].tolist() or owners
+    found = dict.fromkeys(registry(family, owner).variables[str(array.name)] for owner in owners)
+    if len(found) == 1:
+        return next(iter(found))
+    joined = {
+        key: "; ".join(dict.fromkeys(getattr(item, key) for item in found)) for key in ("normalisation", "source")
+    }
+    return replace(registry(family).variables[str(array.name)], **joined)
 
 
 def _attributes(array: xr.DataArray, record, *more: str) -> dict[str, str]:
@@ -91,11 +107,12 @@ def is_flag(name: str) -> bool:
 
 def common_attributes(experiment, seed: int, versions: dict[str, str]) -> dict[str, str]:
     """The attributes that chunk files and cubes of an `Experiment` share."""
+    sources = [registry(experiment.family, name).source for name in experiment.estimators]
     return {
         "Conventions": "CF-1.11",
         "title": experiment.title,
         "summary": experiment.description,
-        "source": registry(experiment.family).source,
+        "source": "; ".join(dict.fromkeys(sources)),
         "root_seed": str(seed),
         "versions": canonical_json(versions),
     }

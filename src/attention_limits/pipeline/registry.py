@@ -50,21 +50,24 @@ class Variable:
 
 @dataclass(frozen=True)
 class Registry:
-    """All variables and coordinates of one family, and the paper they come from."""
+    """All variables and coordinates of one family or one of its estimators, and the paper they come from."""
 
     source: str
     variables: dict[str, Variable]
     coordinates: dict[str, Coordinate]
 
 
-def registry(family: str) -> Registry:
+def registry(family: str, estimator: str | None = None) -> Registry:
     """The registry of a family: its module `attention_limits.<family>.variables` and the shared coordinates.
 
-    Raises ModuleNotFoundError when the family has no such module.
+    The module may have `SOURCES` and `OWN`: by estimator another source, and variables with other texts than `VARIABLES`. They
+    count where the `estimator` is given. Raises ModuleNotFoundError when the family has no such module.
     """
-    own = importlib.import_module(registry_module(family))
-    coordinates = (*COORDINATES, *own.COORDINATES)
-    return Registry(own.SOURCE, {item.name: item for item in own.VARIABLES}, {item.name: item for item in coordinates})
+    module = importlib.import_module(registry_module(family))
+    source = getattr(module, "SOURCES", {}).get(estimator, module.SOURCE)
+    variables = (*module.VARIABLES, *getattr(module, "OWN", {}).get(estimator, ()))
+    coordinates = (*COORDINATES, *module.COORDINATES)
+    return Registry(source, {item.name: item for item in variables}, {item.name: item for item in coordinates})
 
 
 def registry_module(family: str) -> str:

@@ -68,7 +68,7 @@ class ErmStateEvolutionSolver(Section):
 
     nodes: Nodes = 4096
     tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
-        "Largest change per iteration of the roots of q and m and of log V at convergence."
+        "Largest change per iteration of m, mu, log V and of the root of the part of q that m and mu leave, at convergence."
     ))] = 1e-6  # fmt: skip
     max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 150
     start_overlap: Annotated[
@@ -97,7 +97,7 @@ class TransitionSolver(Section):
 
     nodes: Nodes = 16384
     tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
-        "Largest change per iteration of the roots of q and m and of log V at convergence."
+        "Largest change per iteration of m, mu, log V and of the root of the part of q that m and mu leave, at convergence."
     ))] = 1e-6  # fmt: skip
     max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 150
     against: Annotated[Literal["positional", "agnostic"], Field(description=(
@@ -196,7 +196,7 @@ class ErmOptimalRidge(OfErm, Specification):
 
 
 class ErmTransition(OfErm, Specification):
-    """State evolution determines where the semantic solution becomes better than another one, and than no learning."""
+    """State evolution determines where the semantic solution beats another one, and where it beats the best constant output."""
 
     model: ErmModel = ErmModel()
     grid: TransitionGrid

@@ -32,7 +32,8 @@ class MinimisationSolver(StartSolver):
     """Numerical parameters of the minimisation."""
 
     tolerance: Annotated[float, Field(gt=0, le=0.1, description=(
-        "Norm of the gradient, relative to that of the ridge's own gradient lambda W, at convergence."
+        "Norm of the gradient of L divided by the norm of lambda W: L-BFGS ends where no entry of the gradient exceeds this "
+        "value times lambda, and `converged` accepts a norm of up to ten times this value."
     ))] = 1e-4  # fmt: skip
     max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 500
 
@@ -41,13 +42,16 @@ class ErmOnlineSgdSolver(StartSolver):
     """Numerical parameters of one pass of stochastic gradient descent."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1000, description=(
-        "Learning rate eta: W <- (1 - eta lambda / N) W - eta grad l(y, W x / sqrt(D)) at every sample."
+        "Learning rate eta: W <- (1 - eta lambda / n) W - eta grad l(y, W x / sqrt(D)) at every sample."
     ))] = 1.0  # fmt: skip
 
 
 class ErmGampSolver(MinimisationSolver):
     """Numerical parameters of GAMP."""
 
+    tolerance: Annotated[
+        float, Field(gt=0, le=0.1, description="Relative change of W_hat per iteration at convergence.")
+    ] = 1e-4
     damping: Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate and of the OLD g.")] = 0.5
 
 
@@ -91,12 +95,12 @@ class ErmGamp(ErmMinimisation):
         """A start at the target that the student does not have, and tokens whose law its variances do not hold."""
         if "positions" in estimator.model or estimator.model["sigma"] != 1.0:
             key = "positions" if "positions" in estimator.model else "sigma"
-            return [(("model", key), "erm_gamp takes standard normal tokens alone; allowed: erm_minimisation")]
+            return [(("model", key), "erm_gamp accepts standard normal tokens only; allowed: erm_minimisation")]
         return _starts(estimator, student)
 
 
 def _kinks(estimator) -> list[Problem]:
-    kink = "hinge: allowed: differentiable losses; erm_gamp and erm_state_evolution take the hinge"
+    kink = "hinge: allowed: differentiable losses; erm_gamp and erm_state_evolution accept the hinge"
     return [(("model", "loss"), kink)] if estimator.model["loss"] == "hinge" else []
 
 

@@ -36,7 +36,7 @@ VARIABLES = (
         _PAIR,
         "overlap of estimated and true weights",
         "Q",
-        f"{_PRIOR}: 0 nothing learnt, 1 exact; sign of a simulated layer chosen towards the teacher; one value per replica",
+        f"{_PRIOR}: 0 nothing learned, 1 exact; sign of a simulated layer chosen towards the teacher; one value per replica",
         _STATE_EVOLUTION,
     ),
     Variable(
@@ -106,7 +106,7 @@ VARIABLES = (
     Variable(
         "converged",
         (),
-        "whether the residual reached the tolerance, or recovery became exact, or one pass of SGD did not diverge",
+        "whether the residual reached the tolerance, or recovery became exact",
         "",
         "true or false",
         "stopping rule of the iteration",
@@ -156,8 +156,8 @@ VARIABLES = (
         ("step",),
         "threshold of weak recovery, step by step",
         "α_k",
-        "samples per dimension, n / D; 0: from any alpha on; missing: nothing more is learnt on this branch",
-        "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to the subspace learnt before",
+        "samples per dimension, n / D; 0: from any alpha on; missing: nothing more is learned on this branch",
+        "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to the subspace learned before",
     ),
     Variable(
         "threshold_error",
@@ -170,7 +170,7 @@ VARIABLES = (
     Variable(
         "threshold_bound",
         ("step",),
-        "alpha below which nothing is learnt, where the first threshold is missing",
+        "alpha below which nothing is learned, where the first threshold is missing",
         "",
         "samples per dimension, n / D; missing elsewhere",
         "1 / ||F|| at zero overlap, with ||F|| raised by four norms of its noise",
@@ -178,7 +178,7 @@ VARIABLES = (
     Variable(
         "direction",
         ("step", *_PAIR),
-        "subspace learnt at a threshold",
+        "subspace learned at a threshold",
         "",
         "positive, of unit trace; of several rows where their thresholds are equal within errors",
         "leading eigenmatrix of F_rest, F(Q) = E_y sum_ab T_ab Q T_ab^T",
@@ -186,7 +186,7 @@ VARIABLES = (
     Variable(
         "overlap_at_threshold",
         ("step", *_PAIR),
-        "overlap of the subspace learnt before, at the threshold",
+        "overlap of the subspace learned before, at the threshold",
         "Q",
         _PRIOR,
         "fixed point of the branch at the threshold",
@@ -299,3 +299,4 @@ VARIABLES += (
 
 COORDINATES += atlas.COORDINATES + training.COORDINATES + erm.COORDINATES
 VARIABLES += atlas.VARIABLES + training.VARIABLES + erm.VARIABLES
+SOURCES, OWN = erm.SOURCES, erm.OWN

@@ -10,7 +10,7 @@ VARIABLES = (
     Variable(
         "learnt",
         ("step", "layer"),
-        "layers learnt at a threshold",
+        "layers learned at a threshold",
         "",
         "shares of the layers, of sum one; missing for layers and steps there are none of",
         "trace of the leading eigenmatrix of F_rest over the rows of a layer",

@@ -149,7 +149,7 @@ VARIABLES = (
         "flow_gain", (), "gain of tied weights in the flow", "", "ratio of escape times; untied weights learn at the base rate",
         "L gamma_t (a - gamma_t (L + 1)) / (gamma_u (a - gamma_u (L + 1))), a = 2 / sqrt(pi): slopes of the drift at m = 0",
     ),
-    Variable("overlap", (), "overlap with the teacher at the end of the run", "|m|", "0 nothing learnt, 1 exact", _SGD),
+    Variable("overlap", (), "overlap with the teacher at the end of the run", "|m|", "0 nothing learned, 1 exact", _SGD),
     Variable("overlap_trajectory", ("step",), "overlap with the teacher", "|m|", "missing after the end of the run", _SGD),
     Variable(
         "positional_overlap", (), "positional overlap at the end of the run or at the global minimum", "e",
@@ -193,7 +193,7 @@ VARIABLES = (
         "diffusion_quantile_error", ("quantile",), "errors of the quantiles of the escape step of the diffusion", "", "SGD steps",
         _DIFFUSION_ERROR,
     ),
-    Variable("semantic", (), "whether the run learnt the semantic direction", "", "|m| > |e| at the end of the run", _SGD),
+    Variable("semantic", (), "whether the run learned the semantic direction", "", "|m| > |e| at the end of the run", _SGD),
     Variable("curvature_position", (), "curvature of the loss of SGD along the position", "H_ee", "per unit loss", _LINEAR),
     Variable("curvature_semantic", (), "curvature of the loss of SGD along the teacher", "H_mm", "per unit loss", _LINEAR),
     Variable("noise_position", (), "variance of the gradient along the position", "v_e", "per sample", _LINEAR),

@@ -11,7 +11,7 @@ _RATIOS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 # Errors below this are drawn there on logarithmic axes: exact recovery.
 FLOOR = 1e-5
 ESTIMATION = r"error $\|S - \hat S\|_F^2/d$"
-GENERALISATION = r"generalisation error $E\,\|g(h) - \hat g\|_F^2$"
+GENERALISATION = r"generalisation error $E\,\|f(h) - \hat f\|_F^2$"
 
 
 def ratio_color(ratio):

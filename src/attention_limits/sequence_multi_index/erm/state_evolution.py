@@ -273,7 +273,7 @@ def solve(problem: Problem, nodes: Nodes, start: Order, tolerance=1e-7, max_iter
         Kept fixed, so that the map is deterministic; independent scramblings give the error.
     start : Order
     tolerance : float
-        Largest change of a coordinate: root of q and m relative to sigma, mu, log V.
+        Largest change of a coordinate: m / sigma^2, mu, log V, root of the part of q that m and mu leave, divided by sigma.
     max_iterations : int
     """
     covariance, sigma = nodes.field_covariance, nodes.sigma

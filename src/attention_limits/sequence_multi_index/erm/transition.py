@@ -1,8 +1,8 @@
-"""Transitions between two minima of the training objective, by state evolution.
+"""Transitions between two solutions, minima of the training objective, by state evolution.
 
-The semantic minimum overlaps with the weights of the target. With positions in its tokens, a student also has a positional one,
+The semantic solution overlaps with the weights of the target. With positions in its tokens, a student also has a positional one,
 which overlaps with the directions of the positions (Cui et al. 2024, arXiv:2402.03902). The agnostic one overlaps with neither:
-students of a loss that is even in the fields have it without positions, too. The semantic minimum has the smaller training
+students of a loss that is even in the fields have it without positions, too. The semantic solution has the smaller training
 objective above alpha_c, where the free energies are equal. It generalises better than the best constant output above alpha_l.
 """
 

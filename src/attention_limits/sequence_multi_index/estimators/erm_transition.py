@@ -1,4 +1,4 @@
-"""Transitions to the semantic minimum; one replica is one scrambling of the nodes."""
+"""Transitions to the semantic solution; one replica is one scrambling of the nodes."""
 
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.erm.at_point import ridge_at, task_at

@@ -7,9 +7,9 @@ from attention_limits.plotting import curve, house_style, new_figure, points, pr
 from attention_limits.sequence_multi_index.figures.fig2 import gamp_cosines
 
 _WAYS = {
-    "gamp": ("C0", "o", "GAMP"),
     "batch_reuse_sgd": ("C1", "s", "gradient descent, batches of the data used several times"),
     "online_sgd": ("C2", "^", "gradient descent, {} fresh sequences per dimension"),
+    "gamp": ("C0", "o", "GAMP"),
 }
 
 
@@ -36,7 +36,7 @@ def draw(cubes):
         title=f"$y = h^2$, simulations at $D = {dimension}$",
     )  # fmt: skip
     axes.set_xlim(left=0)
-    axes.legend(loc="lower right", fontsize=7)
+    axes.legend(loc="center right", fontsize=7)
     return figure
 
 
@@ -48,5 +48,5 @@ def _gamp(part):
 
 def _descent(part):
     """The same of the start with the smallest training error; where weights are finite, the run counts as converged."""
-    last = np.abs(part.cosine_by_batch.isel(batch=-1, layer=0)).transpose("alpha", "replica")
+    last = np.abs(present(part.cosine_by_batch, "batch").isel(batch=-1, layer=0)).transpose("alpha", "replica")
     return last.values, part.finite.transpose("alpha", "replica").values

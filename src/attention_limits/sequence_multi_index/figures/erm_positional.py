@@ -15,7 +15,7 @@ EXPERIMENTS = {"semantic": published.PSL_SEMANTIC, "positional": published.PSL_P
 # Of each criterion: colour, label and published values.
 CRITERIA = {
     "energy": ("#000000", r"$\alpha_c$: equal objectives", published.PSL_ENERGY, "x"),
-    "constant": ("#009E73", r"$\alpha_l$: best constant attention beaten", published.PSL_CONSTANT, "+"),
+    "constant": ("#009E73", r"$\alpha_l$: best constant output beaten", published.PSL_CONSTANT, "+"),
 }
 MAX_JUMP = 0.05
 
@@ -35,11 +35,11 @@ def draw(cubes):
     omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
     if np.any(np.isclose(transitions.omega, omega)):
         constant = float(at(transitions.constant_loss, omega=omega).mean("replica"))
-        errors.axhline(constant, color=CONSTANT, linestyle=":", label="best constant attention")
+        errors.axhline(constant, color=CONSTANT, linestyle=":", label="best constant output")
     _draw_transitions(phases, transitions)
     overlaps.set(ylabel="overlap of the weights", ylim=(0, 0.75))
-    objectives.set(ylabel=r"training objective $e/\sigma^2$", ylim=(0, None))
-    errors.set(ylabel=r"error on fresh data $\epsilon_g/\sigma^2$", ylim=(0, None))
+    objectives.set(ylabel="training objective $e$", ylim=(0, None))
+    errors.set(ylabel=r"error on fresh data $\epsilon_\ell$", ylim=(0, None))
     for axes in (overlaps, objectives, errors):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$")
         axes.legend(loc="best")

@@ -13,8 +13,8 @@ TARGETS = {
 # Panels: variable and label, in the order of the columns of the published curves.
 PANELS = {
     "overlap": r"overlap with the target $w \cdot w^*/D$",
-    "susceptibility": "susceptibility $V$",
-    "test_loss": r"error on fresh data $\epsilon_g/\sigma^2$",
+    "susceptibility": r"susceptibility $V/\sigma^2$",
+    "test_loss": r"error on fresh data $\epsilon_\ell$",
 }
 
 

@@ -37,7 +37,7 @@ def draw(cubes):
             top.plot(FIG1_OVERLAPS[:, 0], FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
         bottom.plot(*FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
-    shade_phases(top, boundaries, ("nothing", "layer 2 learnt", "both layers learnt"), (2, 1), 0.0, 1.6)
+    shade_phases(top, boundaries, ("nothing", "layer 2 learned", "both layers learned"), (2, 1), 0.0, 1.6)
     middle.set(ylabel="overlap $Q$", ylim=(0.4, 1.05))
     shade_phases(bottom, boundaries, ("", "", ""), (2, 1), 0.0, 1.6)
     top.set(ylabel=r"overlap with the teacher $Q$", ylim=(-0.03, 1.08), xlim=(0, 1.6))

@@ -19,7 +19,7 @@ def draw(cubes):
     skip = cube.skip.values
     lines = {layer: layer_threshold_and_error(cube, layer) for layer in (1, 2)}
     edges = [np.zeros_like(skip), lines[2][0], lines[1][0], np.full_like(skip, HIGHEST)]
-    names = ("nothing is learnt", "layer 2 is learnt", "both layers are learnt")
+    names = ("nothing is learned", "layer 2 is learned", "both layers are learned")
     for low, high, layer, name in zip(edges[:-1], edges[1:], (0, 2, 1), names, strict=True):
         axes.fill_between(skip, low, high, color=PHASE_COLORS[layer], linewidth=0, zorder=0)
         axes.text(2.5, 0.5 * (low[-1] + high[-1]), name, ha="center", va="center", fontsize=8)

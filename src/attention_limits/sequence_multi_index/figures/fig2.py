@@ -1,4 +1,4 @@
-"""How the layers are learnt: GAMP by iteration, gradient descent by batch, and both on the same data sets."""
+"""How the layers are learned: GAMP by iteration, gradient descent by batch, and both on the same data sets."""
 
 import numpy as np
 from matplotlib.lines import Line2D

@@ -47,7 +47,7 @@ def draw(cubes):
         axes.plot(FIG3_OVERLAPS[:, 0], FIG3_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 2 else None)
     order = (3, 1, 2)
     boundaries = [float(layer_threshold(onset, layer).mean()) for layer in order]
-    names = ("nothing", "layer 3 learnt", "and layer 1", "all three")
+    names = ("nothing", "layer 3 learned", "and layer 1", "all three")
     shade_phases(axes, boundaries, names, order, 0.0, 2.0)
     shade_phases(bottom, boundaries, ("",) * 4, order, 0.0, 2.0)
     _draw_errors(bottom, theory, gamp)

@@ -1,4 +1,4 @@
-"""Learning curves of two-layer attention for four laws of the weights, with the thresholds of weak recovery."""
+"""Learning curves of two-layer attention for four priors of the weights, with the thresholds of weak recovery."""
 
 import numpy as np
 
