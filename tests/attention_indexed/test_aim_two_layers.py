@@ -10,16 +10,9 @@ from agreement import FIRST, OFFSETS, SECOND, assert_mean
 from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
 from attention_limits.attention_indexed.sample_sums import all_scores
-from attention_limits.attention_indexed.two_layers import (
-    NODE_DIMENSION,
-    SPREADS,
-    TwoLayers,
-    channel_averages,
-    contrasts,
-    slopes,
-    solve,
-)
+from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers, contrasts, slopes
 from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run, traceless
+from attention_limits.attention_indexed.two_layers_evolution import solve
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow
@@ -155,27 +148,27 @@ def test_nishimori_identities_and_no_joint_information(V):
 
 def nodes(count, seed):
     """Sobol nodes of the average over the fields."""
-    return gaussian_nodes(NODE_DIMENSION, count, np.random.default_rng(seed))
+    return gaussian_nodes(TwoLayers.node_dimension, count, np.random.default_rng(seed))
 
 
 def test_averages_on_nodes_are_those_of_random_fields():
     model, V = TwoLayers(), [0.7, 0.2]
     a, means, _ = draw(model, V, 4000, seed=6)
     plain = 2.0 * np.sum(model.posterior(a, means, V)[1] ** 2, axis=2)
-    on_nodes = np.array([channel_averages(model, V, nodes(256, seed)).information for seed in range(8)])
+    on_nodes = np.array([model.averages(V, nodes(256, seed)).information for seed in range(8)])
     error = on_nodes.std(axis=0, ddof=1) / np.sqrt(8)
     assert_mean(plain, on_nodes.mean(axis=0), error=error)
 
 
 def test_an_output_tells_two_equations_where_little_is_unknown():
-    found = [channel_averages(TwoLayers(), [1e-5, 1e-5], nodes(256, seed)).information.sum() for seed in range(12)]
+    found = [TwoLayers().averages([1e-5, 1e-5], nodes(256, seed)).information.sum() for seed in range(12)]
     assert_mean(found, 4.0, allowance=0.01)
 
 
 @pytest.mark.parametrize(("model", "V"), [(TwoLayers(), [1e-8, 0.5]), (TwoLayers(skip=1000.0), [0.7, 0.5])])
 def test_the_second_layer_is_learnt_like_a_single_one_where_the_mixing_is_known(model, V):
     """Known because layer 1 is, or because the skip connection outweighs it: k_2 = 4, T^2 + T - 2 of one layer of two tokens."""
-    found = [channel_averages(model, V, nodes(256, seed)).information for seed in range(8)]
+    found = [model.averages(V, nodes(256, seed)).information for seed in range(8)]
     assert_mean(found, [0.0, 4.0], allowance=0.01)
 
 
@@ -192,7 +185,7 @@ def test_both_layers_are_recovered_from_two_equations_for_all_parameters():
 
 def test_state_evolution_begins_as_its_first_order_in_alpha():
     """1 - V_l = alpha k_l(1, 1) (1 - mmse slope): for D -> infinity mmse(D) = 1 - 1/D."""
-    averages = channel_averages(TwoLayers(), [1.0, 1.0], nodes(256, 8))
+    averages = TwoLayers().averages([1.0, 1.0], nodes(256, 8))
     found = solve(TwoLayers(), 0.5, 1e-4, nodes(256, 8))
     np.testing.assert_allclose(1.0 - found.value, 1.0 - mmse(0.5, 1.0 / (1e-4 * averages.information)), rtol=5e-3)
     np.testing.assert_allclose(1.0 - found.value, 1e-4 * averages.information, rtol=5e-3)
@@ -224,7 +217,7 @@ def test_amp_follows_state_evolution_and_knows_its_error():
 
 def test_refuses_what_makes_no_sense():
     with pytest.raises(ValueError, match="skip"):
-        TwoLayers(skip=0.9)
+        TwoLayers(skip=-0.1)
     with pytest.raises(ValueError, match="beta"):
         TwoLayers(beta=np.inf)
     data = draw_dataset(TwoLayers(), Sizes(10, 4, 2), np.random.default_rng(0))

@@ -167,11 +167,60 @@ def two_layer_information(V, skip, beta, count, rng, points=200):
         v_d = (a_d / e + (s_2 - s_1) * v_s) / (skip + 1.0)
         x = np.stack([u_1 + u_2 - mean[0, 0], u_1 - u_2 - mean[0, 1], v_s - mean[1, 0], v_d - mean[1, 1]])
         x /= (np.sqrt(V)[:, None] * widths).ravel()[:, None, None]
-        weight = -0.5 * np.sum(x**2, axis=0) - 3.0 * np.log(e)
+        weight = -0.5 * np.sum(x**2, axis=0) - 3.0 * np.log(np.abs(e))
         weight = np.exp(weight - weight.max())
         z = np.sum(weight / weight.sum() * x, axis=(1, 2)).reshape(2, 2)
         found[k] = 2.0 * np.sum(z**2, axis=1)
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(count)
+
+
+def layer_information(model, V, count, rng, draws=20_000):
+    """k_l = 2 E |z_l|^2 (2,) of two layers and its standard error, over `count` random outputs at variances V (2,).
+
+    z_l are posterior means of the scores less their prior means, by plain draws from the prior of layer 1 with the likelihood of
+    layer 2 as weight (softmax), or from the prior of both with equal outputs (hardmax). Two sets of draws give two estimates of
+    z_l, whose product has no bias. An output that fewer than 20 draws carry in a set is left out; at most one of ten may be.
+    """
+    T, skip, beta = model["tokens"], model["skip"], model["beta"]
+    diagonal = np.where(np.eye(T, dtype=bool), np.sqrt(2.0), 1.0)
+
+    def symmetric(number):
+        upper = np.triu(rng.standard_normal((number, T, T)) * diagonal)
+        return upper + np.swapaxes(np.triu(upper, 1), 1, 2)
+
+    def without_constant(h):
+        return h - h.mean(axis=(-1, -2), keepdims=True)
+
+    def mixing(h):
+        weights = np.exp(beta * (h - h.max(axis=2, keepdims=True)))
+        return weights / weights.sum(axis=2, keepdims=True) + skip * np.eye(T)
+
+    found = []
+    for _ in range(count):
+        means = [np.sqrt(1.0 - v) * symmetric(1) for v in V]
+        first, second = (mean + np.sqrt(v) * symmetric(1) for mean, v in zip(means, V, strict=True))
+        B = mixing(first)
+        output, sets = B @ second @ np.swapaxes(B, 1, 2), []
+        for _ in range(2):
+            x = symmetric(draws)
+            B = mixing(means[0] + np.sqrt(V[0]) * x)
+            if model["channel"] == "hardmax":
+                y = symmetric(draws)
+                h = B @ (means[1] + np.sqrt(V[1]) * y) @ np.swapaxes(B, 1, 2)
+                weight = np.all(h.argmax(axis=2) == output.argmax(axis=2), axis=1).astype(float)
+            else:
+                inverse = np.linalg.inv(B)
+                y = without_constant(inverse @ output @ np.swapaxes(inverse, 1, 2) - means[1]) / np.sqrt(V[1])
+                logs = -0.25 * np.sum(y**2, axis=(1, 2)) - (T + 1) * np.linalg.slogdet(B)[1]
+                weight = np.exp(logs - logs.max())
+            carried = weight.sum() ** 2 / max(np.sum(weight**2), 1e-300)
+            weight = weight / max(weight.sum(), 1e-300)
+            sets.append((carried, [without_constant(np.einsum("n,nab->ab", weight, z)) for z in (x, y)]))
+        if min(carried for carried, _ in sets) >= 20:
+            # ||.||_F^2 = 2 |.|^2 in contrasts.
+            found.append([np.sum(one * other) for one, other in zip(sets[0][1], sets[1][1], strict=True)])
+    assert len(found) >= 0.9 * count
+    return np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
 
 
 def sampled_information(tokens, V, Q, count, rng, cut=400):

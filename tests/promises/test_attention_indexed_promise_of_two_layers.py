@@ -5,7 +5,7 @@ import pytest
 from attention_indexed_promises import FAMILY, computed, slow_mmse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from slow_attention_indexed import two_layer_information
+from slow_attention_indexed import layer_information, two_layer_information
 from specifications import section
 
 pytestmark = pytest.mark.slow
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
     settles=st.just(False),
 )
 @example(model={"ratio": 0.5, "skip": 1.0, "beta": 1.0}, alpha=0.2, settles=True)
+@example(model={"ratio": 0.5, "skip": 0.3, "beta": 1.0}, alpha=0.2, settles=True)
 @example(model={"ratio": 0.5, "skip": 1.0, "beta": 1000.0}, alpha=0.1, settles=False)
 def test_two_layers_state_evolution_is_a_fixed_point_of_brute_force(model, alpha, settles):
     """V_l = mmse(V_l / (alpha k_l)), k_l = 2 E |z_l|^2 of 30 random outputs, each on a lattice of 200 x 200 points over the
@@ -29,14 +30,44 @@ def test_two_layers_state_evolution_is_a_fixed_point_of_brute_force(model, alpha
         assert not settles
         return
     V = found.mmse_by_layer.values.reshape(4, 2)
-    k, error = two_layer_information(V.mean(axis=0), model["skip"], model["beta"], 30, np.random.default_rng(0))
+    _assert_fixed_point(
+        V,
+        model["ratio"],
+        alpha,
+        *two_layer_information(V.mean(axis=0), model["skip"], model["beta"], 30, np.random.default_rng(0)),
+    )
+
+
+def _assert_fixed_point(V, ratio, alpha, k, error):
+    """Errors V (replicas, 2) are a fixed point with k_l (2,) up to five standard errors."""
     for layer in range(2):
         at = [
-            slow_mmse(model["ratio"], V[:, layer].mean() / (alpha * x))[0] for x in (k[layer], k[layer] - error[layer])
+            slow_mmse(ratio, V[:, layer].mean() / (alpha * max(x, 1e-9)))[0]
+            for x in (k[layer], k[layer] - error[layer])
         ]
         # An error of the average moves the fixed point further than one step: by 1 / (1 - dF/dV), at most 5 away from recovery.
         spread = np.hypot(5.0 * abs(at[1] - at[0]), 5.0 * V[:, layer].std(ddof=1))
         assert abs(V[:, layer].mean() - at[0]) < spread + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("model", "alpha"),
+    [
+        ({"ratio": 0.5, "skip": 1.0, "beta": 1.0, "tokens": 3, "channel": "softmax"}, 0.03),
+        ({"ratio": 1.5, "skip": 2.0, "beta": 0.5, "tokens": 3, "channel": "softmax"}, 0.05),
+        ({"ratio": 0.5, "skip": 0.0, "beta": 1.0, "tokens": 2, "channel": "hardmax"}, 0.5),
+        ({"ratio": 1.0, "skip": 1.0, "beta": 3.0, "tokens": 2, "channel": "hardmax"}, 0.3),
+    ],
+)
+def test_two_layers_state_evolution_of_sampled_posteriors_is_a_fixed_point_of_plain_draws(model, alpha):
+    """As above, with 40 outputs by plain draws from the prior; false-alarm rate 1e-3 per layer."""
+    found = computed("two_layers_state_evolution", model, {"alpha": alpha}, solver={"nodes": 64}, replicas=4)
+    assert found.converged.min() == 1
+    assert found.resolved.min() >= 0.95
+    V = found.mmse_by_layer.values.reshape(4, 2)
+    _assert_fixed_point(
+        V, model["ratio"], alpha, *layer_information(model, V.mean(axis=0), 40, np.random.default_rng(0))
+    )
 
 
 @settings(max_examples=1)

@@ -1,11 +1,11 @@
 """Specifications of the attention-indexed family. The model: x_a in R^d, S = W W^T / sqrt(r d), W of d x r."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.attention_indexed import specs_erm
+from attention_limits.attention_indexed import specs_erm, specs_two_layers
 from attention_limits.attention_indexed.specs_checks import (
     channel_checks,
     memory_checks,
@@ -15,15 +15,11 @@ from attention_limits.attention_indexed.specs_checks import (
 )
 from attention_limits.attention_indexed.specs_keys import (
     Alpha,
-    AmpTolerance,
     Beta,
-    Damping,
     DescentBeta,
     Dimension,
     FreshSequences,
     LearningRate,
-    MaxIterations,
-    Nodes,
     Noise,
     OneReplica,
     Output,
@@ -34,9 +30,7 @@ from attention_limits.attention_indexed.specs_keys import (
     RecordEvery,
     RescaledAlpha,
     SampledAlpha,
-    Skip,
     Spectrum,
-    StartError,
     Starts,
     Steps,
     Tied,
@@ -44,6 +38,7 @@ from attention_limits.attention_indexed.specs_keys import (
     TrainingTolerance,
     Untied,
 )
+from attention_limits.attention_indexed.specs_solvers import FreshAmpSolver, FreshIteration
 from attention_limits.pipeline.specification import Axis, DataSpecification, Problem, Section, Specification, Whole
 
 PREFIX = "aim"
@@ -105,55 +100,6 @@ class SizesGrid(OneLayerSamples):
     dimension: Axis[Dimension]
 
 
-class TwoLayers(Section):
-    """Two layers of softmax attention that read two tokens."""
-
-    ratio: Ratio
-    skip: Skip
-    beta: Beta = 1.0
-    untied: Tied = False
-
-
-class TwoLayersGrid(Section):
-    """Scanned parameters of two layers."""
-
-    alpha: Axis[Alpha]
-    ratio: Axis[Ratio] | None = None
-    skip: Axis[Skip] | None = None
-
-
-class TwoLayersSamples(TwoLayersGrid):
-    """Scanned parameters of simulated data of two layers."""
-
-    alpha: Axis[SampledAlpha]
-
-
-class Iteration(Section):
-    """Numerical parameters of the iteration of matrix AMP."""
-
-    max_iterations: MaxIterations = 2000
-    damping: Damping = 0.5
-    tolerance: AmpTolerance = 0.002
-
-
-class FreshIteration(Iteration):
-    """Numerical parameters of matrix AMP and of its errors on fresh data."""
-
-    fresh_sequences: FreshSequences = 2000
-
-
-class AmpSolver(Iteration):
-    """Numerical parameters of matrix AMP at one dimension."""
-
-    dimension: Dimension = 100
-
-
-class FreshAmpSolver(FreshIteration):
-    """Numerical parameters of matrix AMP at one dimension."""
-
-    dimension: Dimension = 100
-
-
 class OfChannel(Specification):
     """An estimator of one layer whose channel may be in a file."""
 
@@ -179,12 +125,10 @@ class Curve(OfChannel):
 class Simulation(OfChannel):
     """An algorithm on n simulated sequences of T tokens of dimension d at every point."""
 
-    LAYERS: ClassVar[int] = 1
-
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
         """As of every channel, sizes that round to zero, and data that exceed the memory."""
-        return [*super().cross_checks(estimator), *size_checks(estimator), *memory_checks(estimator, cls.LAYERS)]
+        return [*super().cross_checks(estimator), *size_checks(estimator), *memory_checks(estimator, layers=1)]
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
@@ -309,39 +253,6 @@ class GradientDescent(Simulation):
         return {**super().work(estimator), "ratio": 1, "steps": 1, "starts": 1}
 
 
-class TwoLayersStateEvolution(Specification):
-    """State evolution computes the Bayes-optimal errors of both layers."""
-
-    class Solver(Section):
-        """Numerical parameters of the average over the scores and of the iteration."""
-
-        nodes: Nodes = 1024
-        start: StartError = 1.0
-        tolerance: Annotated[float, Field(gt=0, le=1, description="Relative change of the errors at convergence.")] = (
-            1e-4
-        )
-        max_iterations: Annotated[Whole, Field(ge=1, le=100_000, description="Largest number of iterations.")] = 500
-
-    model: TwoLayers
-    grid: TwoLayersGrid
-    solver: Solver = Solver()
-
-    @classmethod
-    def work(cls, estimator) -> dict[str, float]:
-        """The average over the scores."""
-        return {"nodes": 1}
-
-
-class TwoLayersAmp(Simulation):
-    """Matrix AMP (approximate message passing) estimates the attention matrices of both layers."""
-
-    LAYERS: ClassVar[int] = 2
-
-    model: TwoLayers
-    grid: TwoLayersSamples
-    solver: AmpSolver = AmpSolver()
-
-
 DATA: dict[str, type[DataSpecification]] = {}
 ESTIMATORS: dict[str, type[Specification]] = {
     "state_evolution": StateEvolution,
@@ -350,7 +261,6 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "matrix_amp_sizes": MatrixAmpSizes,
     "posterior_sampling": PosteriorSampling,
     "gradient_descent": GradientDescent,
-    "two_layers_state_evolution": TwoLayersStateEvolution,
-    "two_layers_amp": TwoLayersAmp,
+    **specs_two_layers.ESTIMATORS,
     **specs_erm.ESTIMATORS,
 }

@@ -45,6 +45,22 @@ def untied_checks(estimator) -> list[Problem]:
     return found
 
 
+def two_layer_checks(estimator) -> list[Problem]:
+    """Numbers of tokens and skip strengths that the output of the last layer does not allow."""
+    tokens, skip = max(_values(estimator, "tokens")), min(_values(estimator, "skip"))
+    if estimator.model["channel"] == "hardmax" and tokens > 2:
+        return [(("model", "channel"), f"hardmax: allowed with 2 tokens, not {tokens}")]
+    if tokens > 2 and skip < 1:
+        place = "grid" if "skip" in estimator.grid else "model"
+        return [
+            (
+                (place, "skip"),
+                f"{skip:g}: allowed with {tokens} tokens: at least 1, where every mixing matrix is invertible",
+            )
+        ]
+    return []
+
+
 def spectrum_checks(estimator) -> list[Problem]:
     """Problems of the law of the eigenvalues of S at each width ratio."""
     name, found = estimator.model.get("spectrum"), []
@@ -76,7 +92,7 @@ def size_checks(estimator) -> list[Problem]:
 
 
 def memory_checks(estimator, layers: int, starts: int = 0) -> list[Problem]:
-    """Data that exceed the memory. Two layers always read two tokens.
+    """Data that exceed the memory.
 
     A minimisation holds the numbers of gradient descent from `starts`, if its solver has no such key.
     """

@@ -11,6 +11,9 @@ from attention_limits.pipeline.specification import Whole
 SMALLEST_RATIO = 1e-9
 
 
+# Two layers: with more tokens too few nodes carry an output (docs/attention_indexed_two_layers.md). Matrix AMP needs accurate
+# posterior variances.
+MOST_TOKENS_OF_LAYERS, MOST_TOKENS_OF_AMP = 4, 3
 # Names of channels with a posterior mean, and of all.
 WITH_POSTERIOR = ("linear", "softmax", "hardmax")
 NAMES = (*WITH_POSTERIOR, "hardmax_published")
@@ -67,8 +70,15 @@ RatioOrLimit = Annotated[float, AfterValidator(_zero_or_promised), Field(ge=0, l
     "Width of the attention over the dimension, rho = r / d. 0: the limit of small width.")]
 Tokens = Annotated[Whole, Field(ge=2, le=64, description=
     "Number of tokens T of a sequence; at most 8 for hardmax, 2 for hardmax_published.")]
-Skip = Annotated[float, Field(ge=1, le=1000, description=
-    "Strength c of the residual connection between the layers. For c >= 1 every mixing matrix is invertible.")]
+Skip = Annotated[float, Field(ge=0, le=1000, description=
+    "Strength c of the residual connection between the layers; at least 1 for softmax of more than two tokens.")]
+LayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_LAYERS, description=
+    "Number of tokens T of a sequence; 2 for hardmax.")]
+AmpLayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_AMP, description=
+    "Number of tokens T of a sequence; 2 for hardmax.")]
+LastOutput = Annotated[Literal["softmax", "hardmax"], Field(description=
+    "Output of the last layer: softmax of each row of its scores, or the position of the largest score of each row. The first "
+    "layer is a softmax.")]
 Beta = Annotated[float, Field(ge=0.001, le=1000, description=
     "Inverse temperature of the softmax, per score h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d). "
     "Below 0.001 outputs are linear in the scores.")]

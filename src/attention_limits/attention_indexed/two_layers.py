@@ -1,4 +1,4 @@
-"""Two attention layers of extensive width reading two tokens: model, channel, state evolution.
+"""Two attention layers of extensive width that read two tokens: model, channel, averages.
 
 Derived for this project; one layer is that of Boncoraglio et al. 2025 (arXiv:2506.01582). The layers have independent weights, as
 in `model`. Only the traceless part S~_l = S_l - (tr S_l / d) I acts:
@@ -12,12 +12,12 @@ would be correlated, and the data would give information on S_1 and S_2 jointly;
 
 For T = 2, y determines h^2 up to one constant. Given h^1, the raw scores of layer 2 are then known up to a constant, and the
 posterior is a two-dimensional integral (`two_layers_kernels`). In whitened posterior means z_l in R^2 of the differences
-(h_11 - h_12, h_22 - h_12) of layer l, and V_l = mmse of S_l,
+(h_11 - h_12, h_22 - h_12) of layer l, the state evolution (`two_layers_evolution`) needs
 
-    q_hat_l = 4 alpha E ||G_l||_F^2 = alpha k_l / V_l,    k_l = 2 E |z_l|^2,    V_l = mmse(rho, 1 / q_hat_l),
+    k_l = 2 E |z_l|^2 = 4 V_l E ||G_l||_F^2,
 
 with k_1 + k_2 -> 4, twice the two equations of an output, as V -> 0. E tr G_1 G_2 = 0, since the model is symmetric under
-a simultaneous change of sign of S~_2 and of h^2.
+a simultaneous change of sign of S~_2 and of h^2. More tokens and a hardmax are in `sampled_layers` and `hardmax_layers`.
 """
 
 import math
@@ -25,18 +25,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.denoiser import mmse
+from attention_limits.attention_indexed.layer_averages import Averages
 from attention_limits.attention_indexed.model import attention, log_attention
 from attention_limits.attention_indexed.two_layers_kernels import posterior
-from attention_limits.numerics.fixed_point import FixedPoint, iterate
 from attention_limits.numerics.statistics import combine_unbiased
 
 # Standard deviations of the sum and of the difference of (h_11 - h_12, h_22 - h_12), at unit variance off the diagonal.
 SPREADS = np.sqrt([8.0, 4.0])
-# Prior means and deviations of two sums and two differences.
-NODE_DIMENSION = 8
-# A smaller V counts as exact recovery.
-RECOVERED = 1e-7
+
+
+def contrasts(h):
+    """Sum and difference (..., 2) of (h_11 - h_12, h_22 - h_12) of symmetric scores h (..., 2, 2)."""
+    first, second = h[..., 0, 0] - h[..., 0, 1], h[..., 1, 1] - h[..., 0, 1]
+    return np.stack([first + second, first - second], axis=-1)
+
+
+def slopes(z, V):
+    """G_l = E[h^l - omega^l | y] / (2 V_l), symmetric matrices (n, 2, 2, 2), of whitened means z (n, 2, 2).
+
+    The output does not depend on a constant added to h, so the entries of G_l sum to zero: ||G_l||_F^2 = |z_l|^2 / (2 V_l).
+    """
+    s, d = np.moveaxis(z * SPREADS / (2.0 * np.sqrt(V)[:, None]), -1, 0)
+    off = -0.25 * s
+    return np.stack([np.stack([0.5 * (s + d) + off, off], -1), np.stack([off, 0.5 * (s - d) + off], -1)], -2)
 
 
 @dataclass(frozen=True)
@@ -46,22 +57,32 @@ class TwoLayers:
     Attributes
     ----------
     skip : float
-        c >= 1, for which the mixing matrix of all tokens is invertible.
+        c >= 0. For c >= 1 the mixing matrix of all tokens is invertible.
     beta : float
         Inverse temperature, > 0.
 
     Raises
     ------
     ValueError
-        If c < 1, or beta is not positive and finite.
+        If c < 0, or beta is not positive; both must be finite.
     """
 
     skip: float = 1.0
     beta: float = 1.0
 
+    tokens = 2
+    layers = 2
+    # Contrasts of a layer, and equations of an output.
+    size = 2
+    # Prior means and deviations of two sums and two differences.
+    node_dimension = 8
+    widening = 1.15
+    contrasts = staticmethod(contrasts)
+    slopes = staticmethod(slopes)
+
     def __post_init__(self):
-        if not (1 <= self.skip < math.inf and 0 < self.beta < math.inf):
-            raise ValueError(f"need skip >= 1 and beta > 0, both finite, got {self.skip} and {self.beta}")
+        if not (0 <= self.skip < math.inf and 0 < self.beta < math.inf):
+            raise ValueError(f"need skip >= 0 and beta > 0, both finite, got {self.skip} and {self.beta}")
 
     def mixing(self, first):
         """B (n, 2, 2) of the scores of layer 1, `first` (n, 2, 2)."""
@@ -77,6 +98,10 @@ class TwoLayers:
         logs = log_y / self.beta
         first, second = logs[:, 0, 0] - logs[:, 0, 1], logs[:, 1, 1] - logs[:, 1, 0]
         return np.stack([first + second, first - second], axis=1)
+
+    def observed(self, first, second):
+        """`observe` of the outputs of raw scores (n, 2, 2) of both layers."""
+        return self.observe(self.log_output(first, second))
 
     def posterior(self, a, means, V):
         """Posterior of outputs a (n, 2), as of `observe`, at prior means (n, 2, 2) of `contrasts` and variances V (2,).
@@ -100,53 +125,20 @@ class TwoLayers:
             self.beta,
         )
 
+    def averages(self, V, nodes) -> Averages:
+        """Averages over outputs at variances V (2,), on Gaussian nodes of dimension `node_dimension`.
 
-def contrasts(h):
-    """Sum and difference (..., 2) of (h_11 - h_12, h_22 - h_12) of symmetric scores h (..., 2, 2)."""
-    first, second = h[..., 0, 0] - h[..., 0, 1], h[..., 1, 1] - h[..., 0, 1]
-    return np.stack([first + second, first - second], axis=-1)
-
-
-def slopes(z, V):
-    """G_l = E[h^l - omega^l | y] / (2 V_l), symmetric matrices (n, 2, 2, 2), of whitened means z (n, 2, 2).
-
-    The output does not depend on a constant added to h, so the entries of G_l sum to zero: ||G_l||_F^2 = |z_l|^2 / (2 V_l).
-    """
-    s, d = np.moveaxis(z * SPREADS / (2.0 * np.sqrt(V)[:, None]), -1, 0)
-    off = -0.25 * s
-    return np.stack([np.stack([0.5 * (s + d) + off, off], -1), np.stack([off, 0.5 * (s - d) + off], -1)], -2)
-
-
-@dataclass(frozen=True)
-class Averages:
-    """Averages over outputs.
-
-    Attributes
-    ----------
-    information : array (2,)
-        k_l = 2 E |z_l|^2.
-    resolved : float
-        Fraction of outputs whose quadrature met its check.
-    """
-
-    information: np.ndarray
-    resolved: float
-
-
-def channel_averages(model: TwoLayers, V, nodes) -> Averages:
-    """Averages over outputs of the model at variances V (2,), on Gaussian nodes of dimension NODE_DIMENSION.
-
-    |z_l|^2 and the product of z_l with the true deviations have the same expectation (Nishimori); the two are combined.
-    """
-    V = np.asarray(V, float)
-    points = nodes.points.reshape(len(nodes), 2, 2, 2)
-    means = points[:, 0] * SPREADS * np.sqrt(1.0 - V)[:, None]
-    truth = points[:, 1]
-    a = _forward(model, means + truth * SPREADS * np.sqrt(V)[:, None])
-    _, z, _, resolved = model.posterior(a, means, V)
-    weights = nodes.weights[:, None]
-    combined = combine_unbiased(weights * np.sum(z**2, axis=2), weights * np.sum(z * truth, axis=2))
-    return Averages(2.0 * combined.mean(axis=0), float(resolved.mean()))
+        |z_l|^2 and the product of z_l with the true deviations have the same expectation (Nishimori); the two are combined.
+        """
+        V = np.asarray(V, float)
+        points = nodes.points.reshape(len(nodes), 2, 2, 2)
+        means = points[:, 0] * SPREADS * np.sqrt(1.0 - V)[:, None]
+        truth = points[:, 1]
+        a = _forward(self, means + truth * SPREADS * np.sqrt(V)[:, None])
+        _, z, _, resolved = self.posterior(a, means, V)
+        weights = nodes.weights[:, None]
+        combined = combine_unbiased(weights * np.sum(z**2, axis=2), weights * np.sum(z * truth, axis=2))
+        return Averages(2.0 * combined.mean(axis=0), float(resolved.mean()))
 
 
 def _forward(model, fields):
@@ -155,47 +147,3 @@ def _forward(model, fields):
     first, second = (1.0 / (1.0 + np.exp(-0.5 * model.beta * u)) for u in (u_s + u_d, u_s - u_d))
     e = model.skip + first + second - 1.0
     return np.stack([e**2 * v_s, e * ((model.skip + 1.0) * v_d - (second - first) * v_s)], axis=1)
-
-
-def solve(
-    model: TwoLayers,
-    ratio: float,
-    alpha: float,
-    nodes,
-    start=(1.0, 1.0),
-    tolerance=1e-4,
-    max_iterations=200,
-    lookahead=8,
-) -> FixedPoint:
-    """Errors V (2,) of both layers by state evolution; the residual is relative. Below RECOVERED both are exactly known.
-
-    Parameters
-    ----------
-    model : TwoLayers
-    ratio, alpha : float
-        rho, and n / d^2.
-    nodes : GaussianNodes
-        Of dimension NODE_DIMENSION.
-    start : array (2,)
-        First V: 1, the uninformed start, or less.
-    tolerance, max_iterations, lookahead
-        As in `numerics.fixed_point.iterate`, in log V.
-    """
-    if alpha == 0:
-        return FixedPoint(np.ones(2), 0.0, 0, True)
-
-    def step(log_v):
-        V = np.exp(np.clip(log_v, math.log(0.1 * RECOVERED), 0.0))
-        # Where the data hardly inform about a layer, noise of the nodes can make its information negative.
-        information = np.maximum(channel_averages(model, V, nodes).information, 1e-12)
-        return np.log(np.maximum(mmse(ratio, V / (alpha * information)), 0.1 * RECOVERED))
-
-    point = iterate(
-        step,
-        np.log(start),
-        tolerance,
-        max_iterations,
-        lookahead,
-        arrived=lambda x: bool(np.all(x < math.log(RECOVERED))),
-    )
-    return FixedPoint(np.exp(point.value), point.residual, point.iterations, point.converged)

@@ -2,7 +2,7 @@
 
 Per iteration and layer l, with S~_l = S_hat_l - (tr S_hat_l / d) I,
 
-    omega_l = h(S~_l) - 2 V'_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (2 - spread_l,mu) / V_l,
+    omega_l = h(S~_l) - 2 V'_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (D - spread_l,mu) / V_l,
 
 then S_hat_l, V_l and V'_l from G_l and q_hat_l as for one layer (derived for this project).
 """
@@ -16,7 +16,7 @@ from attention_limits.attention_indexed.matrix_amp import RECOVERED, refine
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
 from attention_limits.attention_indexed.sample_sums import all_scores
 from attention_limits.attention_indexed.schedule import Schedule
-from attention_limits.attention_indexed.two_layers import TwoLayers, contrasts, slopes
+from attention_limits.attention_indexed.two_layers_evolution import Model
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Dataset:
 
     Attributes
     ----------
-    sequences : array (n, 2, d)
+    sequences : array (n, T, d)
         X, standard normal.
     teachers : array (2, d, d)
         S_1 and S_2.
-    observed : array (n, 2)
-        Sum and difference of the scores, see `TwoLayers.observe`.
+    observed : array (n, ...)
+        Outputs as `model.observed` gives them.
     ratio : float
         r/d.
     """
@@ -41,15 +41,15 @@ class Dataset:
     ratio: float
 
 
-def draw_dataset(model: TwoLayers, size: Sizes, generator) -> Dataset:
+def draw_dataset(model: Model, size: Sizes, generator) -> Dataset:
     """Two teachers of `model` and their data, from the numpy.random.Generator `generator`.
 
     Raises ValueError if a size is below one.
     """
-    teachers = np.stack([draw_weights(size.dimension, size.rank, generator)[1] for _ in range(2)])
-    sequences = draw_sequences(size.count, 2, size.dimension, generator, np.float32)
-    log_y = model.log_output(*(all_scores(sequences, traceless(S)) for S in teachers))
-    return Dataset(sequences, teachers, model.observe(log_y), size.rank / size.dimension)
+    teachers = np.stack([draw_weights(size.dimension, size.rank, generator)[1] for _ in range(model.layers)])
+    sequences = draw_sequences(size.count, model.tokens, size.dimension, generator, np.float32)
+    observed = model.observed(*(all_scores(sequences, traceless(S)) for S in teachers))
+    return Dataset(sequences, teachers, observed, size.rank / size.dimension)
 
 
 def traceless(matrix):
@@ -87,7 +87,7 @@ class TwoLayerRun:
 
 
 def run(
-    model: TwoLayers, data: Dataset, max_iterations: int = 2000, damping: float = 0.5, tolerance: float = 2e-3
+    model: Model, data: Dataset, max_iterations: int = 2000, damping: float = 0.5, tolerance: float = 2e-3
 ) -> TwoLayerRun:
     """Iterate on the `data` of a `model` until the residual falls below `tolerance`, or without progress.
 
@@ -96,17 +96,17 @@ def run(
     schedule = Schedule(max_iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
-    V, onsager = np.ones(2), np.zeros((count, 2, 2, 2))
+    V, onsager = np.ones(2), np.zeros((count, 2, model.tokens, model.tokens))
     errors, variances, residuals, resolved = [], [], [], 1.0
     diverged = False
     while not schedule.finished:
         omega = np.stack([all_scores(data.sequences, traceless(S)) for S in estimates], axis=1) - onsager
-        _, z, spread, sound = model.posterior(data.observed, contrasts(omega), V)
+        _, z, spread, sound = model.posterior(data.observed, model.contrasts(omega), V)
         resolved = min(resolved, float(np.mean(sound)))
-        G = slopes(z, V)
+        G = model.slopes(z, V)
         # From the posterior variances. The mean of G^2 has the same expectation, but where the finite size makes V too small,
         # it is too large and makes V smaller still.
-        q_hat = 2.0 * (2.0 - spread.mean(axis=0)) / V * count / dimension**2
+        q_hat = 2.0 * (model.size - spread.mean(axis=0)) / V * count / dimension**2
         diverged = not np.all(np.isfinite(q_hat) & (q_hat > 0))
         if diverged:
             errors.append(np.full(2, np.nan)), variances.append(np.full(2, np.nan)), residuals.append(np.nan)

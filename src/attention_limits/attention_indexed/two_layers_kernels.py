@@ -14,7 +14,7 @@ so that the posterior of (u, v) given a is a density in u alone:
 
 This density is summed on an equidistant lattice in (u_1, u_2), where s_1 and s_2 are functions of one coordinate each. A
 trapezoid rule converges geometrically if its step resolves the width. The lattice finds this width: it starts with the whole
-prior and zooms in.
+prior and zooms in. For c < 1 e vanishes on a line in u, and each side of the line has a lattice (`two_layers_cut_kernels`).
 """
 
 import math
@@ -22,6 +22,7 @@ import math
 import numpy as np
 from numba import prange
 
+from attention_limits.attention_indexed.two_layers_cut_kernels import box_of_side, sums_of_side
 from attention_limits.attention_indexed.two_layers_lattice_kernels import (
     HALF_1,
     HALF_2,
@@ -58,7 +59,7 @@ _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _sums(output, lattice, best, out):
+def _sums_of_plane(output, lattice, best, out):
     """Writes sums of the density, of x = u - m and y = v - n times it, and the accuracy of the lattice into `out` (SUMS,)."""
     u_1, s_1, u_2, s_2, log_weight = lattice
     a_s, a_d, skip = output.a_s, output.a_d, output.skip
@@ -113,6 +114,21 @@ def _sums(output, lattice, best, out):
 
 
 @njit(error_model="numpy")
+def _sums(output, lattice, best, out):
+    """As `_sums_of_plane`, in the coordinates of the lattice."""
+    if output.side == 0.0:
+        _sums_of_plane(output, lattice, best, out)
+        return
+    sums_of_side(output, lattice, best, out[:AT_BORDER])
+    for k in range(MEAN_X_S, AT_BORDER):
+        out[k] /= out[SUM]
+    out[ROWS], out[COLUMNS] = abs(out[ROWS]), abs(out[COLUMNS])
+    weights = lattice.log_weight
+    border = max(weights[0].max(), weights[-1].max(), weights[:, 0].max(), weights[:, -1].max())
+    out[AT_BORDER] = math.exp(border - best)
+
+
+@njit(error_model="numpy")
 def _resolve(output, box, lattice, best, sums):
     """Widens the box and refines the lattice until it resolves the density, whose sums it writes; returns whether it does, the
     largest log of the density, and the last number of nodes per direction."""
@@ -135,18 +151,52 @@ def _resolve(output, box, lattice, best, sums):
 
 
 @njit(error_model="numpy")
-def _posterior(a_s, a_d, mean, variances, skip, beta, out):
-    """Writes the moments of one output into `out` (MOMENTS,); returns whether the lattice resolved the density."""
-    output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta)
-    # Var u_1 = (Var u_s + Var u_d) / 4.
-    half = RANGE * 0.5 * math.sqrt(variances[0] + variances[1])
-    box = np.array([0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1]), half, half])
-    lattice, sums = empty_lattice(NODES), np.empty(SUMS)
+def _integral(output, box, sums):
+    """Writes the sums of the lattice that a first box leads to; returns whether it is resolved, and the log of the integral."""
+    lattice = empty_lattice(NODES)
     best = zoom(output, box, lattice)
     resolved, best, size = _resolve(output, box, lattice, best, sums)
-    # du_s du_d = 2 du_1 du_2.
-    cell = 2.0 * (2.0 * box[HALF_1] / size) * (2.0 * box[HALF_2] / size)
-    log_z = best + math.log(sums[SUM] * cell / (skip + 1.0)) - 2.0 * math.log(2.0 * math.pi)
+    # du_s du_d = 2 du_1 du_2; the weight on a side of the line holds its own Jacobian.
+    cell = (2.0 if output.side == 0.0 else 1.0) * (2.0 * box[HALF_1] / size) * (2.0 * box[HALF_2] / size)
+    return resolved, best + math.log(sums[SUM] * cell / (output.skip + 1.0))
+
+
+@njit(error_model="numpy")
+def _both_sides(a_s, a_d, mean, variances, skip, beta, sums):
+    """As `_integral` for c < 1: both sides of the line where e = 0, each with the share of its integral in the sums."""
+    half_s, half_d = RANGE * math.sqrt(variances[0]), RANGE * math.sqrt(variances[1])
+    box, found = np.empty(4), np.zeros((2, SUMS))
+    logs, resolved = np.full(2, -np.inf), np.ones(2, np.bool_)
+    for k in range(2):
+        output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta, 2.0 * k - 1.0)
+        if box_of_side(output, half_s, half_d, box):
+            resolved[k], logs[k] = _integral(output, box, found[k])
+    largest = max(logs[0], logs[1])
+    total = math.exp(logs[0] - largest) + math.exp(logs[1] - largest)
+    sums[:] = 0.0
+    missed = 0.0
+    for k in range(2):
+        share = math.exp(logs[k] - largest) / total
+        if share > 0.0:
+            for i in range(MEAN_X_S, ROWS):
+                sums[i] += share * found[k, i]
+        missed += 0.0 if resolved[k] else share
+    return missed <= BORDER, largest + math.log(total)
+
+
+@njit(error_model="numpy")
+def _posterior(a_s, a_d, mean, variances, skip, beta, out):
+    """Writes the moments of one output into `out` (MOMENTS,); returns whether the lattice resolved the density."""
+    sums = np.empty(SUMS)
+    if skip >= 1.0:
+        # Var u_1 = (Var u_s + Var u_d) / 4.
+        half = RANGE * 0.5 * math.sqrt(variances[0] + variances[1])
+        box = np.array([0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1]), half, half])
+        output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta, 0.0)
+        resolved, log_z = _integral(output, box, sums)
+    else:
+        resolved, log_z = _both_sides(a_s, a_d, mean, variances, skip, beta, sums)
+    log_z -= 2.0 * math.log(2.0 * math.pi)
     for k in range(4):
         log_z -= 0.5 * math.log(variances[k])
         out[Z_X_S + k] = sums[MEAN_X_S + k] / math.sqrt(variances[k])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attention_limits.attention_indexed.two_layers_cut_kernels import fill_side
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp, log
 
@@ -29,7 +30,10 @@ _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 class Output(NamedTuple):
-    """One output and its prior: a_s, a_d; mean (m_s, m_d, n_s, n_d); precision, 1 / variances of these; skip c and beta."""
+    """One output and its prior: a_s, a_d; mean (m_s, m_d, n_s, n_d); precision, 1 / variances of these; skip c and beta.
+
+    `side` is the sign of e on one side of the line where e = 0, for c < 1, and 0 for the whole plane of u.
+    """
 
     a_s: float
     a_d: float
@@ -37,6 +41,7 @@ class Output(NamedTuple):
     precision: np.ndarray
     skip: float
     beta: float
+    side: float
 
 
 class Lattice(NamedTuple):
@@ -78,7 +83,7 @@ def _axis(centre, half, beta, u, s):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def fill(output, box, lattice):
+def _fill_plane(output, box, lattice):
     """Writes the lattice of a box (centre_1, centre_2, half_1, half_2); returns the largest log of the density."""
     _axis(box[CENTRE_1], box[HALF_1], output.beta, lattice.u_1, lattice.s_1)
     _axis(box[CENTRE_2], box[HALF_2], output.beta, lattice.u_2, lattice.s_2)
@@ -103,6 +108,12 @@ def fill(output, box, lattice):
         for j in range(u_2.size):
             best = max(best, row[j])
     return best
+
+
+@njit(error_model="numpy")
+def fill(output, box, lattice):
+    """Writes the lattice of a box, in (u_1, u_2) or on one side of the line; returns the largest log of the density."""
+    return _fill_plane(output, box, lattice) if output.side == 0.0 else fill_side(output, box, lattice)
 
 
 @njit(fastmath=_FAST, error_model="numpy")

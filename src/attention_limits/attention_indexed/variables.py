@@ -50,7 +50,7 @@ VARIABLES = (
         "samples at which the error becomes zero",
         "α_rec",
         "n / d^2, the same at all alpha; infinite where outputs are discrete",
-        "2 nu / K for each layer: as many equations as parameters; K counts both entries of a symmetric pair",
+        "one layer: 2 nu / K, K counts both entries of a symmetric pair; two: 2 nu / D; as many equations as parameters",
     ),
     Variable(
         "mmse_tail",
@@ -243,7 +243,8 @@ VARIABLES += (
     Variable(
         "resolved", (), "fraction of posterior integrals that met their accuracy check", "",
         "0 to 1; for AMP the smallest over the iterations; 1 for posteriors in closed form",
-        "two layers: even and odd rows and columns of the lattice agree to 2e-3; one layer: 20 effective nodes",
+        "softmax of two layers and two tokens: even and odd rows and columns of the lattice agree to 2e-3; sampled posteriors: "
+        "20 effective nodes",
     ),
 )  # fmt: skip
 

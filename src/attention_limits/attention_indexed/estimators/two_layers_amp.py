@@ -1,9 +1,9 @@
 """Matrix AMP for two layers on simulated data; one replica is one pair of teachers with its data."""
 
 from attention_limits.attention_indexed.model import sizes
-from attention_limits.attention_indexed.two_layers import TwoLayers
 from attention_limits.attention_indexed.two_layers_amp import draw_dataset
 from attention_limits.attention_indexed.two_layers_amp import run as iterate
+from attention_limits.attention_indexed.two_layers_evolution import model_of
 from attention_limits.pipeline.points import collect
 
 _DIMS = {"mmse_by_layer": ("layer",), "predicted_by_layer": ("layer",)}
@@ -15,7 +15,7 @@ def run(spec, streams):
 
     def compute(at, replica):
         point = {**spec["model"], **at}
-        model = TwoLayers(point["skip"], point["beta"])
+        model = model_of(point, int(streams.generator("posterior", replica).integers(2**32)))
         size = sizes(point["alpha"], point["ratio"], solver["dimension"])
         data = draw_dataset(model, size, streams.generator("data", replica, **at))
         found = iterate(model, data, solver["max_iterations"], solver["damping"], solver["tolerance"])

@@ -5,14 +5,7 @@ All points of a replica share its nodes: a curve is smooth, and its replicas spr
 
 import numpy as np
 
-from attention_limits.attention_indexed.denoiser import effective_dimension
-from attention_limits.attention_indexed.two_layers import (
-    NODE_DIMENSION,
-    RECOVERED,
-    TwoLayers,
-    channel_averages,
-    solve,
-)
+from attention_limits.attention_indexed.two_layers_evolution import RECOVERED, model_of, recovery_threshold, solve
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 
@@ -23,8 +16,10 @@ def run(spec, streams):
 
     def compute(at, replica):
         point = {**spec["model"], **at}
-        model = TwoLayers(point["skip"], point["beta"])
-        nodes = gaussian_nodes(NODE_DIMENSION, solver["nodes"], streams.generator("nodes", replica))
+        model = model_of(point, int(streams.generator("posterior", replica).integers(2**32)))
+        nodes = gaussian_nodes(
+            model.node_dimension, solver["nodes"], streams.generator("nodes", replica), model.widening
+        )
         found = solve(
             model, point["ratio"], point["alpha"], nodes, np.full(2, solver["start"]), solver["tolerance"],
             solver["max_iterations"],
@@ -34,9 +29,8 @@ def run(spec, streams):
             "residual": found.residual,
             "iterations": found.iterations,
             "converged": found.converged,
-            # An output gives two equations, each layer has nu d^2 parameters.
-            "recovery_threshold": float(effective_dimension(point["ratio"])),
-            "resolved": channel_averages(model, np.maximum(found.value, RECOVERED), nodes).resolved,
+            "recovery_threshold": recovery_threshold(model, point["ratio"]),
+            "resolved": model.averages(np.maximum(found.value, RECOVERED), nodes).resolved,
         }
 
     return collect(spec, compute, {"mmse_by_layer": ("layer",)}, {"layer": [1, 2]})

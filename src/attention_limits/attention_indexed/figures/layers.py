@@ -1,0 +1,59 @@
+"""Errors of two layers of extensive width: strengths of the residual connection, three tokens, a hardmax as the last layer."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present
+
+_PANELS = {
+    "two_layers_skip": "softmax, T = 2",
+    "two_layers_tokens": "softmax, T = 3",
+    "two_layers_hardmax": "hardmax, T = 2",
+}
+_STYLES = {0.0: ":", 0.5: "--", 1.0: "-"}
+
+
+@house_style
+def draw(cubes):
+    """From the cubes two_layers_skip, two_layers_tokens and two_layers_hardmax: state evolution with its band."""
+    figure, axes = new_figure(1, 3, 10.5, 3.6, sharey=True)
+    for ax, (name, title) in zip(axes, _PANELS.items(), strict=True):
+        cube = cubes[name]
+        _theory(ax, cube)
+        ax.set(title=title, xlabel=r"samples per squared dimension $\alpha = n/d^2$")
+        recovery = float(np.nanmax(cube.recovery_threshold))
+        if np.isfinite(recovery):
+            ax.axvline(recovery, color="0.4", linewidth=0.8, linestyle=":")
+            ax.annotate(
+                r"$\alpha_\mathrm{rec}$", (recovery, 0.97), xycoords=("data", "axes fraction"), xytext=(3, 0),
+                textcoords="offset points", va="top", fontsize=7.5,
+            )  # fmt: skip
+            ax.set_xlim(0, float(cube.alpha.max()))
+        else:
+            ax.set_xscale("log")
+    axes[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$", ylim=(0, 1.05))
+    _key(axes[0], axes[2])
+    return figure
+
+
+def _theory(ax, cube):
+    """A line for each layer and skip strength."""
+    for skip in cube.skip.values if "skip" in cube.dims else [model(cube, "skip")]:
+        here = cube.sel(skip=skip) if "skip" in cube.dims else cube
+        errors = present(here.mmse_by_layer)
+        flags = here.converged.sel(alpha=errors.alpha).transpose("alpha", "replica").values == 1
+        sound = here.resolved.sel(alpha=errors.alpha).transpose("alpha", "replica").values >= 0.95
+        for layer, color in LAYER_COLORS.items():
+            if layer in errors.layer:
+                values = errors.sel(layer=layer).transpose("alpha", "replica").values
+                curve(ax, errors.alpha.values, values, color, None, _STYLES[skip], converged=flags & sound)
+
+
+def _key(lines, colors):
+    """Entries for skip strengths in one panel, for layers in the other."""
+    for layer in (1, 2):
+        colors.plot([], [], "-", color=LAYER_COLORS[layer], label=f"layer {layer}")
+    for skip, style in _STYLES.items():
+        lines.plot([], [], style, color="0.3", label=f"skip strength c = {skip:g}")
+    lines.legend(loc="lower left")
+    colors.legend(loc="lower left")
