@@ -74,7 +74,7 @@ class HardmaxLayers:
         return attention(first, self.beta) + self.skip * np.eye(2)
 
     def observed(self, first, second):
-        """Signs (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12) of the raw scores of both layers (n, 2, 2)."""
+        """Signs (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12) of the raw scores of the layers, `first` and `second` (n, 2, 2)."""
         B = self.mixing(first)
         h = B @ second @ np.swapaxes(B, 1, 2)
         return np.where(np.stack([h[:, 0, 0] > h[:, 0, 1], h[:, 1, 1] > h[:, 0, 1]], axis=1), 1.0, -1.0)
@@ -108,7 +108,7 @@ class HardmaxLayers:
         return log_z, mean.mean(axis=0), spread, np.all(effective >= FEWEST, axis=0)
 
     def estimates(self, signs, means, V):
-        """Two independent estimates of the moments of outputs; arguments as of `posterior`.
+        """Two independent estimates of the moments of outputs; `signs`, `means`, V as of `posterior`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Averages over the outputs of several layers, on which the state evolution of `two_layers_evolution` iterates."""
+"""Averages over the outputs of several layers, which the state evolution of `two_layers_evolution` iterates. Derived there."""
 
 from dataclasses import dataclass
 

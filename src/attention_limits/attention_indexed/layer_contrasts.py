@@ -2,6 +2,7 @@
 
 With an orthonormal basis E_k (Frobenius product) of the symmetric matrices whose entries sum to zero, the contrasts of scores h
 are r_k = tr(E_k h) / sqrt(2). Raw scores of variance 2 V on the diagonal and V off it have independent contrasts of variance V.
+Derived for this project.
 """
 
 import functools
@@ -28,13 +29,13 @@ def contrasts(h: np.ndarray) -> np.ndarray:
 
 
 def matrices(r: np.ndarray, tokens: int) -> np.ndarray:
-    """Symmetric scores (..., T, T) of contrasts r (..., D), whose entries sum to zero."""
+    """Symmetric scores (..., T, T) of contrasts r (..., D), T = `tokens`, whose entries sum to zero."""
     return np.sqrt(2.0) * np.einsum("...k,kab->...ab", r, basis(tokens))
 
 
 def slopes(z: np.ndarray, V, tokens: int) -> np.ndarray:
     """G_l = E[h^l - omega^l | y] / (2 V_l), (n, L, T, T), of posterior means z (n, L, D) in units of sqrt(V_l), V (L,).
 
-    ||G_l||_F^2 = |z_l|^2 / (2 V_l).
+    T = `tokens`; ||G_l||_F^2 = |z_l|^2 / (2 V_l).
     """
     return matrices(z, tokens) / (2.0 * np.sqrt(np.asarray(V))[:, None, None])

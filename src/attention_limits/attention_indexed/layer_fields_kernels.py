@@ -43,7 +43,7 @@ class Given(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Work space of `last_layer`: five T x T matrices."""
+    """Work space of `last_layer`, T x T: `mix` M_l, `raw` and final `scores` of a layer, an `other` one, the `inverse` of M_L."""
 
     mix: np.ndarray
     raw: np.ndarray
@@ -138,7 +138,10 @@ def _invert(matrix, inverse):
 
 @njit(error_model="numpy")
 def last_layer(x, given, network, space, y):
-    """Write y (D,) of the deviations x ((L - 1) D,) of the other layers; returns log |det M_L|, or -inf where M_L is singular."""
+    """Write y (D,) of the deviations x ((L - 1) D,) of the other layers of a `network`, with the work space `space`.
+
+    Returns log |det M_L|, or -inf where M_L is singular; `given` is the output and the prior.
+    """
     basis, mix, raw = network.basis, space.mix, space.raw
     size, tokens = basis.shape[0], basis.shape[1]
     for i in range(tokens):
@@ -168,7 +171,10 @@ def last_layer(x, given, network, space, y):
 
 @njit(error_model="numpy")
 def energy(x, given, network, space, y):
-    """-log of the posterior density of x, up to a constant; infinite where M_L is singular. Writes y (D,)."""
+    """-log of the posterior density of x, up to a constant; infinite where M_L is singular.
+
+    Writes y (D,). The arguments `given`, `network` and `space` are those of `last_layer`.
+    """
     log_det = last_layer(x, given, network, space, y)
     if log_det == -np.inf:
         return np.inf

@@ -1,4 +1,4 @@
-"""Posterior of the scores of several softmax layers by importance sampling, with the equations of `layer_fields_kernels`.
+"""Posterior of the scores of several softmax layers by importance sampling, with the equations derived in `layer_fields_kernels`.
 
 The proposal of an output is a mixture in equal shares: the prior N(0, I), and a Gaussian at each mode that descents from several
 starts find, with the precision I + J^T J of the Gauss-Newton approximation of the energy, J = dy/dx. As V_l -> 0 the posterior
@@ -30,7 +30,7 @@ WIDENING = 1.2
 
 
 class Mixture(NamedTuple):
-    """Gaussians beside the prior: centres (K, F), Cholesky factors L of their precisions (K, F, F), and log det L (K,)."""
+    """Gaussians beside the prior: `centres` (K, F), Cholesky `factors` L (K, F, F) of the precisions, `log_volumes` log det L (K,)."""
 
     centres: np.ndarray
     factors: np.ndarray

@@ -78,7 +78,7 @@ class SampledLayers:
         return 2 * self.layers * self.size
 
     def log_output(self, *fields):
-        """log y (n, T, T) of the raw scores (n, T, T) of each layer; y itself may round to zero."""
+        """log y (n, T, T) of the raw scores (n, T, T) of each layer, `fields`; y itself may round to zero."""
         mixing = np.eye(self.tokens)
         for raw in fields[:-1]:
             scores = mixing @ raw @ np.swapaxes(mixing, -1, -2)
@@ -95,7 +95,7 @@ class SampledLayers:
         return 0.5 * (h + np.swapaxes(h, 1, 2))
 
     def observed(self, *fields):
-        """`observe` of the outputs of raw scores (n, T, T) of each layer."""
+        """`observe` of the outputs of raw scores (n, T, T) of each layer, `fields`."""
         return self.observe(self.log_output(*fields))
 
     def contrasts(self, h):
@@ -125,7 +125,7 @@ class SampledLayers:
         return np.logaddexp(*log_z) - np.log(2.0), mean.mean(axis=0), spread, np.all(effective >= FEWEST, axis=0)
 
     def estimates(self, a, means, V):
-        """The two independent estimates that `layer_posterior_kernels.posteriors` returns, with arguments as of `posterior`."""
+        """The two estimates that `layer_posterior_kernels.posteriors` returns, for a, `means` and V as of `posterior`."""
         pilot, nodes = _nodes(self.tokens, self.layers, self.seed)
         network = Network(layer_contrasts.basis(self.tokens), self.layers, float(self.skip), float(self.beta))
         arrays = (np.ascontiguousarray(array, float) for array in (a, means, V))

@@ -100,7 +100,7 @@ class TwoLayers:
         return np.stack([first + second, first - second], axis=1)
 
     def observed(self, first, second):
-        """`observe` of the outputs of raw scores (n, 2, 2) of both layers."""
+        """`observe` of the outputs of raw scores of the layers, `first` and `second` (n, 2, 2)."""
         return self.observe(self.log_output(first, second))
 
     def posterior(self, a, means, V):

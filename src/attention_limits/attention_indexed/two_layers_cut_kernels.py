@@ -41,7 +41,7 @@ def line(u_d, skip, beta):
 
 @njit(error_model="numpy")
 def box_of_side(output, half_s, half_d, box):
-    """Write centres and half widths of t and u_d on the side `output.side` of the line; return whether it has prior weight.
+    """Write centres and half widths of t and u_d on the side `output.side` into `box`; return whether it has prior weight.
 
     The prior reaches half_s and half_d from the means m_s and m_d.
     """
@@ -74,7 +74,7 @@ def _at(distance, u_d, on_line, side, skip, beta, a_s, a_d):
 
 @njit(fastmath=_FAST, error_model="numpy")
 def fill_side(output, box, lattice):
-    """Writes the lattice of a box (centres, half widths of t and u_d); returns the largest log of the density in (t, u_d)."""
+    """Writes the `lattice` of a `box` (centres, half widths) for an `output`; returns the largest log-density in (t, u_d)."""
     ts, distances, u_ds, lines, log_weight = lattice
     step_1, step_2 = 2.0 * box[2] / ts.size, 2.0 * box[3] / u_ds.size
     for i in range(ts.size):
@@ -104,7 +104,9 @@ def fill_side(output, box, lattice):
 
 @njit(fastmath=_FAST, error_model="numpy")
 def sums_of_side(output, lattice, best, out):
-    """Writes sums over the lattice into `out` (9,), in the order of the indices of `two_layers_kernels`.
+    """Writes sums over the `lattice` of an `output` into `out` (9,), in the order of the indices of `two_layers_kernels`.
+
+    The weights are relative to that of the largest log-density, `best`.
 
     The weight, and the weight times x_s, x_d, y_s, y_d, times the squares of each layer in prior standard deviations, and times
     signs that alternate along the first and along the second direction.

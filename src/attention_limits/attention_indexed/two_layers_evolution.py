@@ -3,6 +3,7 @@
     q_hat_l = alpha k_l / V_l,    V_l = mmse(rho, 1 / q_hat_l),
 
 with k_l from the `averages` of `two_layers.TwoLayers`, `sampled_layers.SampledLayers` or `hardmax_layers.HardmaxLayers`.
+Derived in docs/attention_indexed_two_layers.md.
 """
 
 import math
@@ -31,7 +32,10 @@ def model_of(point: dict, seed: int) -> Model:
 
 
 def recovery_threshold(model: Model, ratio: float) -> float:
-    """The alpha with as many equations as parameters: D per output, nu d^2 per layer; infinite where signs are the output."""
+    """The alpha with as many equations as parameters: D per output of a `model`, nu d^2 per layer of the width `ratio`.
+
+    Infinite where signs are the output.
+    """
     if isinstance(model, HardmaxLayers):
         return math.inf
     return float(model.layers / model.size * effective_dimension(ratio))
