@@ -30,7 +30,7 @@ WIDENING = 1.2
 
 
 class Mixture(NamedTuple):
-    """Gaussians beside the prior: `centres` (K, F), Cholesky `factors` L (K, F, F) of the precisions, `log_volumes` log det L (K,)."""
+    """Gaussians beside the prior: `centres` (K, F), Cholesky `factors` L (K, F, F) of the precisions, log det L `log_volumes`."""
 
     centres: np.ndarray
     factors: np.ndarray
