@@ -94,7 +94,7 @@ def test_values_of_an_axis(capsys):
         (
             ["--alpha", "0:1:3", "--depth", "2"],
             "attention-limits: model.depth: unknown key; allowed: beta, channel, output_noise, parameters, ratio, spectrum, "
-            "tokens\n",
+            "tokens, untied\n",
         ),
         (["--alpha", "-1"], "attention-limits: grid.alpha: -1.0: allowed: a number ≥ 0 and ≤ 1000"),
         (["--alpha", "1,x"], "attention-limits: grid.alpha: "),

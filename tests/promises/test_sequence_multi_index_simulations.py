@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @settings(max_examples=8)
 @given(
-    model=models(*KEYS, sizes={}),
+    model=models(*KEYS),
     alpha=whole_range(node(FAMILY, "gaussian_sequences", "grid", "alpha")),
     dimension=st.integers(10, 40),
 )

@@ -19,8 +19,9 @@ import attention_limits as al
 seconds = time.perf_counter() - start
 cube = al.compute("attention_indexed.state_evolution", {"tokens": 2, "ratio": 0.5, "channel": "linear"}, {"alpha": [0.0, 0.1]})
 print(seconds, cube.mmse.values.ravel().tolist(), al.__file__)
-for call in (lambda: al.plot(cube, "mmse"), lambda: al.compute("attention_indexed.gradient_descent", {"tokens": 2, "ratio": 0.5},
-             {"alpha": [0.1]}, solver={"dimension": 4, "starts": 1, "steps": 1})):
+for call in (lambda: al.plot(cube, "mmse"), lambda: al.compute("sequence_multi_index.online_sgd", {"link": "phase_retrieval"},
+             {"alpha": [1.0]}, solver={"batch": 4, "batches": 1, "learning_rate": 0.1},
+             data={"gaussian_sequences": {"dimension": 10}})):
     try:
         call()
     except ValueError as error:

@@ -71,14 +71,14 @@ def test_a_target_that_fails_prints_the_reason(toy, make):
 
 @pytest.mark.parametrize(
     ("families", "first"),
-    [("all", True), ("[potts_mlm, sequence_multi_index]", True), ("[potts_mlm]", False), ("[toy]", False)],
+    [("all", True), ("[potts_mlm, sequence_single_index]", True), ("[potts_mlm]", False), ("[toy]", False)],
 )
 def test_the_first_figure_comes_first_where_its_family_is_computed(toy, make, families, first):
     """Snakemake refuses to prioritise a target that there is not."""
     toy.edit("config/config.yaml", "families: all", f"families: {families}")
     asked = make("-n", "run")
     assert asked.returncode == 0
-    assert ("--prioritize smi_fig1_left" in asked.stdout) == first
+    assert ("--prioritize ssi_fig1" in asked.stdout) == first
 
 
 def test_the_release_check_runs_every_target():

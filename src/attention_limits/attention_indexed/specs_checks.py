@@ -1,8 +1,8 @@
 """Checks of several keys of the attention-indexed family: channel, sizes and memory; nothing here compiles."""
 
 from attention_limits.attention_indexed.channel_files import channel_problems
+from attention_limits.attention_indexed.channel_names import NAMES, untied_problem
 from attention_limits.attention_indexed.model import MOST_SAMPLED, MOST_TOKENS, megabytes, sizes
-from attention_limits.attention_indexed.specs_keys import NAMES, untied_problem
 from attention_limits.attention_indexed.spectrum_files import law_of_file
 from attention_limits.pipeline.specification import Problem
 

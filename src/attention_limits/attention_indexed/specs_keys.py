@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from attention_limits.attention_indexed.channel_names import NAMES, WITH_POSTERIOR
 from attention_limits.pipeline.specification import Whole
 
 # Below it the limit of small width is right to 1e-5, and the state evolution is not promised.
@@ -14,9 +15,6 @@ SMALLEST_RATIO = 1e-9
 # Two layers: with more tokens too few nodes carry an output (docs/attention_indexed_two_layers.md). Matrix AMP needs accurate
 # posterior variances.
 MOST_TOKENS_OF_LAYERS, MOST_TOKENS_OF_AMP = 4, 3
-# Names of channels with a posterior mean, and of all.
-WITH_POSTERIOR = ("linear", "softmax", "hardmax")
-NAMES = (*WITH_POSTERIOR, "hardmax_published")
 
 
 def _one_of(name: str, names: tuple[str, ...]) -> str:
@@ -49,15 +47,6 @@ def _zero_or_promised(ratio: float) -> float:
     if 0 < ratio < SMALLEST_RATIO:
         raise ValueError(f"{ratio:g}: allowed: 0, or {SMALLEST_RATIO:g} to 100")
     return ratio
-
-
-def untied_problem(channel: str, noise: float) -> str | None:
-    """Why there is no untied `channel` of this name with output noise of the variance `noise`; None where there is one."""
-    if channel not in WITH_POSTERIOR:
-        return f"{channel}: allowed with untied: true: {', '.join(WITH_POSTERIOR)}"
-    if noise > 0 and channel != "linear":
-        return f"{channel}: with untied: true and output noise {noise:g}: allowed: linear, or output_noise 0"
-    return None
 
 
 # fmt: off

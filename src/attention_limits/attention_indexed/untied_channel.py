@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.channel import Linear, Posterior, Softmax
+from attention_limits.attention_indexed.channel_names import untied_problem
 from attention_limits.attention_indexed.model import MOST_TOKENS
 from attention_limits.attention_indexed.score_law import UNSYMMETRIC
-from attention_limits.attention_indexed.specs_keys import untied_problem
 from attention_limits.attention_indexed.untied_hardmax import UntiedHardmax
 
 
