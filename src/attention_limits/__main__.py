@@ -8,6 +8,7 @@ import time
 from importlib import import_module, metadata
 from pathlib import Path
 
+from attention_limits.interface.extras import extras
 from attention_limits.pipeline.arguments import mapping, named, whole
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE
@@ -120,12 +121,8 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error("; ".join(f"--{'.'.join(keys)}: {text}" for keys, text in wrong))
     module, _, function = options.pop("function").partition(":")
     try:
-        try:
+        with extras():
             getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)
-        except ModuleNotFoundError as error:
-            from attention_limits.interface.extras import missing
-
-            raise missing(error) from None
         if module == "cli.jobs":
             # For the log of a job: its cost, independent of the load of the machine.
             print(f"{time.process_time():.1f} s of CPU")
