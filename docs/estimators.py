@@ -5,6 +5,7 @@ variables of an estimator: the program runs the examples of new estimators first
 list of variables into the package.
 """
 
+import functools
 import json
 import sys
 
@@ -31,6 +32,7 @@ def computed(known: dict[str, list[str]]) -> dict[str, list[str]]:
     return found
 
 
+@functools.cache
 def smallest() -> dict[str, Estimator]:
     """Of each estimator the smoke run with the fewest points."""
     found: dict[str, Estimator] = {}

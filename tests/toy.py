@@ -5,6 +5,7 @@ distinguish computed points from copied ones.
 """
 
 import contextlib
+import functools
 import importlib
 import os
 import re
@@ -17,8 +18,16 @@ from pathlib import Path
 import attention_limits
 import snakemake_server
 from attention_limits.pipeline import figures, provenance
+from attention_limits.pipeline.project import Project, load_project
 
 REPOSITORY = Path(__file__).parent.parent
+
+
+@functools.cache
+def repository(scale: str = "laptop") -> Project:
+    """The real project; it takes seconds to load."""
+    return load_project(REPOSITORY, {"scale": scale})
+
 
 EXPERIMENT = """\
 title: Growth of a toy

@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from attention_limits.pipeline.audit import load_published
-from attention_limits.pipeline.project import load_project
-from toy import REPOSITORY
+from toy import REPOSITORY, repository
 
 # A script beside the package, not part of it.
 sys.path.append(str(REPOSITORY / "docs"))
@@ -19,7 +18,7 @@ publish = importlib.import_module("publish")
 
 @pytest.fixture(scope="module")
 def project():
-    return load_project(REPOSITORY, {"scale": "laptop"})
+    return repository()
 
 
 @pytest.fixture(scope="module")

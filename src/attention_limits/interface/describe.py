@@ -154,5 +154,5 @@ def default(node: dict, required: bool) -> str:
 
 
 def first_paragraph(schema: dict) -> str:
-    """The first paragraph of the docstring of a class with this JSON Schema, on one line."""
+    """The first paragraph of the docstring of the class with this JSON Schema (`schema`), on one line."""
     return " ".join(schema.get("description", "").split("\n\n")[0].split())
