@@ -35,7 +35,7 @@ class WrongWeight(MultiHeadAttention):
 
 
 def test_a_wrong_density_is_found():
-    checks = check_link(WrongWeight(), outputs=512, resolution=0.5)
+    checks = check_link(WrongWeight(), outputs=1024, resolution=0.5)
     assert not all(check.passed for check in checks)
 
 
