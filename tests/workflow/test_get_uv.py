@@ -39,7 +39,8 @@ def test_only_the_locked_bytes_are_unpacked(tmp_path, monkeypatch, changed):
     (tmp_path / "envs").mkdir()
     (tmp_path / "wheel_x86_64.whl").write_bytes(content + (b"x" if changed else b""))
     url = (tmp_path / "wheel_x86_64.whl").as_uri()
-    lock = f'[[package]]\nname = "uv"\nversion = "1"\nwheels = [{{url = "{url}", hash = "sha256:{hashlib.sha256(content).hexdigest()}"}}]\n'
+    entry = f'{{url = "{url}", hash = "sha256:{hashlib.sha256(content).hexdigest()}"}}'
+    lock = f'[[package]]\nname = "uv"\nversion = "1"\nwheels = [{entry}]\n'
     (tmp_path / "uv.lock").write_text(lock)
     monkeypatch.setattr(get_uv, "__file__", str(tmp_path / "envs" / "get_uv.py"))
     monkeypatch.setattr(get_uv, "wheel_for", lambda wheels, *_: wheels[0])
