@@ -107,7 +107,10 @@ def compute(
     try:
         made = at_all_scales(source, document=document)["laptop"]
     except SpecError as error:
-        places = [(f"estimators.{name}.", "")]
+        places = [
+            (f"estimators.{name}.resources.memory", "memory of this machine for each worker"),
+            (f"estimators.{name}.", ""),
+        ]
         for kind in document.get("data", {}):
             places += [(f"data.{kind}.solver.", f"data.{kind}."), (f"data.{kind}.grid.", "grid.")]
         problems = [_placed(problem.removeprefix(f"{source}: "), places) for problem in error.problems]
@@ -131,7 +134,9 @@ def open(path: str | Path) -> xr.Dataset:
 def _document(family: Family, name: str, model, grid, replicas, solver, data, workers: int) -> dict:
     """The content that an experiment file with the same meaning has."""
     axes, replicas = {key: _axis(values) for key, values in (grid or {}).items()}, _plain(replicas)
-    written = {"grid": axes, "replicas": replicas, "solver": _plain(solver or {})}
+    # No queue limits the memory, but the machine does.
+    resources = {"memory": max(100, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (10**6 * workers))}
+    written = {"grid": axes, "replicas": replicas, "solver": _plain(solver or {}), "resources": resources}
     # Replicas share no work, while neighbours on a grid may.
     several = isinstance(replicas, int) and replicas > 1
     if workers > 1 and not (several and replicas >= workers):
@@ -149,7 +154,7 @@ def _document(family: Family, name: str, model, grid, replicas, solver, data, wo
         scanned = fields(family.data[kind], "grid") if kind in family.data else ()
         shared = {key: axis for key, axis in axes.items() if key in scanned}
         settings = _plain((data or {}).get(kind, {}))
-        document["data"] = {kind: {"grid": shared, "replicas": replicas, "solver": settings}}
+        document["data"] = {kind: {"grid": shared, "replicas": replicas, "solver": settings, "resources": resources}}
         written["reads"] = kind
     return {**document, "estimators": {name: written}}
 
