@@ -12,7 +12,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 # A skip strength or an inverse temperature below this hides differences of tokens behind the last digits.
 SMALLEST = 0.1
 # The trapezoid rule: largest resolution, smallest variance.
-MAX_RESOLUTION, MIN_VARIANCE = 0.75, 1e-4
+MAX_RESOLUTION, MIN_VARIANCE = 0.75, 1e-5
 # Sampling: largest product of the inverses of the layers, or of the layers.
 MAX_RANGE = 1e3
 
