@@ -1,7 +1,6 @@
-"""Stochastic gradient descent on the squared loss of any link.
+"""Stochastic gradient descent on the squared loss of any link, in JAX.
 
-JAX differentiates the forward pass of the link itself (`links.tracing`); softmax layers of rank one that read two tokens have a
-compiled kernel (`descent_kernels`), which takes half of the time. Per step, on a batch of sequences x_mu (M x D) with
+JAX differentiates the forward pass of the link itself (`links.tracing`). Per step, on a batch of sequences x_mu (M x D) with
 outputs y_mu, and with fields h_mu = W x_mu^T / sqrt(D) (P x M),
 
     loss(W) = (1/D) sum_{mu in batch} ||y_mu - g(h_mu)||_F^2,      W <- W - learning_rate (grad loss(W) + decay W).
@@ -21,7 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.sequence_multi_index import descent_kernels
 from attention_limits.sequence_multi_index.links import tracing
 from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, require
 
@@ -130,45 +128,23 @@ def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descen
         raise SpecError([problem])
     weights, teacher = jnp.asarray(start, jnp.float32), jnp.asarray(teacher, jnp.float32)[:, None]
     batches, losses, measured = [0], [np.full(weights.shape[:2], np.nan)], [_measure(weights, teacher)]
-    layers, fixed = _two_token_layers(link), _ByIdentity(link)
+    fixed = _ByIdentity(link)
     for block in blocks:
-        if layers:
-            weights, loss = _through_layers(layers, weights, block, descent)
-        else:
-            weights, loss = _through(
-                fixed, descent.reuse, weights, block.sequences, block.outputs, block.order, descent.learning_rate,
-                descent.decay,
-            )  # fmt: skip
+        weights, loss = _through(
+            fixed,
+            descent.reuse,
+            weights,
+            block.sequences,
+            block.outputs,
+            block.order,
+            descent.learning_rate,
+            descent.decay,
+        )
         batches.append(batches[-1] + block.order.shape[1])
         losses.append(loss)
         measured.append(_measure(weights, teacher))
     cosine, norm = (np.stack([np.asarray(item[i]) for item in measured], axis=2) for i in (0, 1))
     return Trajectory(np.array(batches), cosine, norm, np.stack(losses, axis=2), np.asarray(weights))
-
-
-def _two_token_layers(link):
-    """(L, c, beta) of softmax layers of one tied row that read two tokens and return their matrix; else an empty tuple."""
-    kind, settings = link.student or ("", ())
-    if kind != "attention":
-        return ()
-    depth, heads, tokens, skip, beta, untied, softmax, sequence = settings
-    return (depth, skip, beta) if (heads, tokens, untied, softmax, sequence) == (1, 2, 0, 1, 0) else ()
-
-
-def _through_layers(layers, weights, block, descent):
-    """`_through` by the kernel, for links with `layers` of `_two_token_layers`."""
-    depth, *parameters = layers
-    sets, starts, rows, dimension = weights.shape
-    moved = np.zeros((sets, starts, rows + rows % 2, dimension), np.float32)
-    moved[:, :, :rows] = weights
-    loss = np.empty((sets, starts))
-    parameters += [descent.learning_rate, descent.decay]
-    skip, beta, rate, decay = (np.float32(number) for number in parameters)
-    descent_kernels.descend(
-        moved, depth, np.asarray(block.sequences), np.asarray(block.outputs), np.asarray(block.order), descent.reuse,
-        skip, beta, rate, decay, loss,
-    )  # fmt: skip
-    return moved[:, :, :rows], loss
 
 
 @dataclass(frozen=True, eq=False)
