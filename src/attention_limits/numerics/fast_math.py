@@ -1,7 +1,9 @@
 """Elementary functions that the compiler can vectorise inside numba loops."""
 
+import numpy as np
+from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from attention_limits.numerics.compiled import njit
 
@@ -24,6 +26,17 @@ def _from_bits(typingctx, n):
         return builder.bitcast(arguments[0], context.get_value_type(types.float64))
 
     return types.float64(types.int64), generate
+
+
+@intrinsic
+def _scaled(typingctx, p, shifted):
+    """p times 2^k in single precision, where the low bits of `shifted` hold k."""
+
+    def generate(context, builder, signature, arguments):
+        bits, exponent = (builder.bitcast(value, ir.IntType(32)) for value in arguments)
+        return builder.bitcast(builder.add(bits, builder.shl(exponent, ir.IntType(32)(23))), ir.FloatType())
+
+    return types.float32(types.float32, types.float32), generate
 
 
 # No reassociation here: it would cancel the rounding constant below.
@@ -53,6 +66,39 @@ def exp(x):
     p = 1.0 + r * p
     p = 1.0 + r * p
     return _from_bits(_bits(p) + (_bits(shifted) << 52))
+
+
+_LOWEST, _HIGHEST, _MAGIC = np.float32(-87.0), np.float32(88.0), np.float32(12582912.0)
+_LOG2E, _LOG2, _LOG2_REST = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.1219444005469058e-4)
+_P6, _P5, _P4, _P3, _P2, _P1 = (np.float32(1 / n) for n in (720, 120, 24, 6, 2, 1))
+
+
+@njit(fastmath={"nnan", "contract"})
+def exp_single(x):
+    """exp(x) for a float32, relative error below 3e-7; x is clamped to [-87, 88]. As `exp`, with a polynomial of degree 6."""
+    x = x if x > _LOWEST else _LOWEST
+    x = x if x < _HIGHEST else _HIGHEST
+    # Adding 1.5 * 2**23 rounds to the nearest integer; the product of k and the first part of log 2 is exact.
+    shifted = x * _LOG2E + _MAGIC
+    k = shifted - _MAGIC
+    r = (x - k * _LOG2) - k * _LOG2_REST
+    p = _P5 + r * _P6
+    p = _P4 + r * p
+    p = _P3 + r * p
+    p = _P2 + r * p
+    p = _P1 + r * p
+    p = _P1 + r * p
+    return _scaled(p, shifted)
+
+
+def exp_of(x):
+    """exp(x) in the precision of x: `exp_single` of a float32, `exp` of a float64."""
+    return np.exp(x)
+
+
+@overload(exp_of)
+def _exp_of(x):
+    return (lambda x: exp_single(x)) if x == types.float32 else (lambda x: exp(x))
 
 
 @njit(fastmath={"nnan", "contract"}, error_model="numpy")

@@ -167,12 +167,20 @@ def _next_threshold(channel, nodes, learnt, start, begin, tolerance, prior):
         largest, precision, below = max(largest, point.alpha), point.precision, level
         length *= 1.6
 
+    found = {level: point}
+
+    def point_at(at):
+        # The search asks for its ends and its result again.
+        if at not in found:
+            found[at] = branch_point(channel, nodes, learnt, at, precision, prior=prior)
+        return found[at]
+
     def log_growth(at):
         # Sampling noise can make a growth near zero negative.
-        return np.log(max(branch_point(channel, nodes, learnt, at, precision, prior=prior).growth, 1e-3))
+        return np.log(max(point_at(at).growth, 1e-3))
 
     # At the very beginning of a branch the growth is that of the previous one, below one.
     below = max(below, begin + 1e-3)
     root = brentq(log_growth, below, level, xtol=tolerance) if log_growth(below) < 0 else below
-    point = branch_point(channel, nodes, learnt, root, precision, prior=prior)
+    point = point_at(root)
     return point, max(largest, point.alpha), root
