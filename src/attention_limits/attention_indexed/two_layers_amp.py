@@ -69,18 +69,22 @@ class TwoLayerRun:
         V_l, the errors that the algorithm predicts.
     residual : array (t,)
         Larger of ||S_hat_l - S_prev,l||_F / sqrt(d V_l), of undamped steps.
+    best : int
+        Number of the iteration that counts, from 0: the last one of a run that converged or ended with a NaN, otherwise that of
+        the smallest residual.
     resolved : float
         Smallest fraction, over the iterations, of outputs whose quadrature met its check.
     converged : bool
         Whether the residual reached the tolerance, or the larger predicted error `RECOVERED`.
     diverged : bool
-        Whether numbers were not finite, where the trajectory ends, or the last estimate of a layer is too large: a posterior mean
+        Whether numbers were not finite, where the trajectory ends, or the estimate of a layer is too large: a posterior mean
         has ||S_hat||_F^2 / d <= 1 + rho in the limit, and an estimate with twice as much is no posterior mean.
     """
 
     error: np.ndarray
     variance: np.ndarray
     residual: np.ndarray
+    best: int
     resolved: float
     converged: bool
     diverged: bool
@@ -96,6 +100,7 @@ def run(
     schedule = Schedule(max_iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
+    size = np.sum(estimates**2, axis=(1, 2))
     V, onsager = np.ones(2), np.zeros((count, 2, model.tokens, model.tokens))
     errors, variances, residuals, resolved = [], [], [], 1.0
     diverged = False
@@ -123,6 +128,9 @@ def run(
         errors.append(np.sum((data.teachers - estimates) ** 2, axis=(1, 2)) / dimension)
         variances.append(V), residuals.append(float(change.max()))
         schedule.note(residuals[-1], bool(V.max() <= RECOVERED))
-    diverged = diverged or bool(np.max(np.sum(estimates**2, axis=(1, 2))) > 2.0 * (1.0 + data.ratio) * dimension)
+        if schedule.best == len(errors) - 1:
+            size = np.sum(estimates**2, axis=(1, 2))
+    best = len(errors) - 1 if diverged else schedule.best
+    diverged = diverged or bool(size.max() > 2.0 * (1.0 + data.ratio) * dimension)
     converged = schedule.converged and not diverged
-    return TwoLayerRun(np.array(errors), np.array(variances), np.array(residuals), resolved, converged, diverged)
+    return TwoLayerRun(np.array(errors), np.array(variances), np.array(residuals), best, resolved, converged, diverged)
