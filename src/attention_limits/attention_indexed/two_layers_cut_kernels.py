@@ -75,8 +75,7 @@ def _at(distance, u_d, on_line, side, skip, beta, a_s, a_d):
 @njit(fastmath=_FAST, error_model="numpy")
 def fill_side(output, box, lattice):
     """Writes the `lattice` of a `box` (centres, half widths) for an `output`; returns the largest log-density in (t, u_d)."""
-    ts, distances, log_weight = lattice.u_1, lattice.s_1, lattice.log_weight
-    u_ds, lines = lattice.u_2, lattice.s_2
+    ts, distances, u_ds, lines, log_weight = lattice
     step_1, step_2 = 2.0 * box[2] / ts.size, 2.0 * box[3] / u_ds.size
     for i in range(ts.size):
         ts[i] = box[0] - box[2] + (i + 0.5) * step_1
@@ -112,7 +111,7 @@ def sums_of_side(output, lattice, best, out):
     The weight, and the weight times x_s, x_d, y_s, y_d, times the squares of each layer in prior standard deviations, and times
     signs that alternate along the first and along the second direction.
     """
-    distances, u_ds, lines, log_weight = lattice.s_1, lattice.u_2, lattice.s_2, lattice.log_weight
+    _, distances, u_ds, lines, log_weight = lattice
     a_s, a_d, side, skip, beta = output.a_s, output.a_d, output.side, output.skip, output.beta
     m_s, m_d, n_s, n_d = output.mean[0], output.mean[1], output.mean[2], output.mean[3]
     p_s, p_d, q_s, q_d = output.precision[0], output.precision[1], output.precision[2], output.precision[3]

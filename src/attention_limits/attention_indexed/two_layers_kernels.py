@@ -12,10 +12,9 @@ so that the posterior of (u, v) given a is a density in u alone:
 
     exp(-(u_s - m_s)^2 / 16 V_1 - (u_d - m_d)^2 / 8 V_1 - (v_s(u) - n_s)^2 / 16 V_2 - (v_d(u) - n_d)^2 / 8 V_2) / |e|^3.
 
-This density is summed on an equidistant lattice in (u_1, u_2), where s_1 and s_2 are functions of one coordinate each, or on a
-sheared one. A trapezoid rule converges geometrically if its step resolves the width. The lattice finds this width: it starts with
-the whole prior and zooms in. For c < 1 e vanishes on a line in u, and each side of the line has a lattice
-(`two_layers_cut_kernels`).
+This density is summed on an equidistant lattice in (u_1, u_2), where s_1 and s_2 are functions of one coordinate each. A
+trapezoid rule converges geometrically if its step resolves the width. The lattice finds this width: it starts with the whole
+prior and zooms in. For c < 1 e vanishes on a line in u, and each side of the line has a lattice (`two_layers_cut_kernels`).
 """
 
 import math
@@ -25,14 +24,12 @@ from numba import prange
 
 from attention_limits.attention_indexed.two_layers_cut_kernels import box_of_side, sums_of_side
 from attention_limits.attention_indexed.two_layers_lattice_kernels import (
-    BOX,
     HALF_1,
     HALF_2,
     Output,
     empty_lattice,
     fill,
     raw_scores,
-    row_of,
     zoom,
 )
 from attention_limits.numerics.compiled import njit
@@ -64,18 +61,17 @@ _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 @njit(fastmath=_FAST, error_model="numpy")
 def _sums_of_plane(output, lattice, best, out):
     """Writes sums of the density, of x = u - m and y = v - n times it, and the accuracy of the lattice into `out` (SUMS,)."""
-    u_1, s_1, log_weight = lattice.u_1, lattice.s_1, lattice.log_weight
+    u_1, s_1, u_2, s_2, log_weight = lattice
     a_s, a_d, skip = output.a_s, output.a_d, output.skip
     m_s, m_d, n_s, n_d = output.mean[0], output.mean[1], output.mean[2], output.mean[3]
     p_s, p_d, q_s, q_d = output.precision[0], output.precision[1], output.precision[2], output.precision[3]
     total = sum_s = sum_d = raw_s = raw_d = squares_1 = squares_2 = rows = columns = 0.0
     border = -1e300
-    last = u_1.size - 1
+    last_1, last_2 = u_1.size - 1, u_2.size - 1
     for i in range(u_1.size):
         z = z_s = z_d = z_vs = z_vd = z_1 = z_2 = alternating = 0.0
         row = log_weight[i]
         x, s = u_1[i], s_1[i]
-        u_2, s_2 = row_of(lattice, i, output.beta)
         for j in range(u_2.size):
             v_s, v_d, _ = raw_scores(s, s_2[j], skip, a_s, a_d)
             w = exp(row[j] - best)
@@ -102,9 +98,9 @@ def _sums_of_plane(output, lattice, best, out):
         squares_2 += z_2
         rows += z * (1.0 - 2.0 * (i & 1))
         columns += alternating
-        border = max(border, row[0], row[last])
-    for j in range(u_1.size):
-        border = max(border, log_weight[0, j], log_weight[last, j])
+        border = max(border, row[0], row[last_2])
+    for j in range(u_2.size):
+        border = max(border, log_weight[0, j], log_weight[last_1, j])
     out[SUM] = total
     out[MEAN_X_S] = sum_s / total
     out[MEAN_X_D] = sum_d / total
@@ -169,7 +165,7 @@ def _integral(output, box, sums):
 def _both_sides(a_s, a_d, mean, variances, skip, beta, sums):
     """As `_integral` for c < 1: both sides of the line where e = 0, each with the share of its integral in the sums."""
     half_s, half_d = RANGE * math.sqrt(variances[0]), RANGE * math.sqrt(variances[1])
-    box, found = np.zeros(BOX), np.zeros((2, SUMS))
+    box, found = np.empty(4), np.zeros((2, SUMS))
     logs, resolved = np.full(2, -np.inf), np.ones(2, np.bool_)
     for k in range(2):
         output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta, 2.0 * k - 1.0)
@@ -195,7 +191,7 @@ def _posterior(a_s, a_d, mean, variances, skip, beta, out):
     if skip >= 1.0:
         # Var u_1 = (Var u_s + Var u_d) / 4.
         half = RANGE * 0.5 * math.sqrt(variances[0] + variances[1])
-        box = np.array([0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1]), half, half, 0.0])
+        box = np.array([0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1]), half, half])
         output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta, 0.0)
         resolved, log_z = _integral(output, box, sums)
     else:

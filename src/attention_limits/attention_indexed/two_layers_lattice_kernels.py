@@ -1,8 +1,5 @@
 """The lattice of `two_layers_kernels`: the density of one output in u, and the box that zooms in on it.
 
-Where the second layer is known much better than the first, the density is a narrow ridge across both directions. The lattice then
-follows it: row i begins at u_2 + k (u_1[i] - c_1), with the slope k of the regression of u_2 on u_1, the shear of the box.
-
 Derived for this project, with the equations of `two_layers_kernels`.
 """
 
@@ -26,11 +23,8 @@ ZOOM = 4.0
 ZOOMS = 40
 # Zooming ends when it would shrink neither direction of the box below this fraction.
 GAIN = 0.7
-# A ridge narrower than this, along one direction at fixed other one over all of them, gets a sheared lattice.
-NARROW = 0.8
-# Indices of a box: centres and half widths in u_1 and u_2, and the shear.
-CENTRE_1, CENTRE_2, HALF_1, HALF_2, SHEAR = range(5)
-BOX = 5
+# Indices of a box: centres and half widths in u_1 and u_2.
+CENTRE_1, CENTRE_2, HALF_1, HALF_2 = range(4)
 
 _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
@@ -51,19 +45,13 @@ class Output(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """Points u_1, u_2 and attention weights s_1, s_2 along both directions, (size,); log_weight (size, size), the log-density.
-
-    `shear` (1,) is that of the box. A sheared row has its points and weights in `row_u` and `row_s` (size,); see `row_of`.
-    """
+    """Points u_1, u_2 and attention weights s_1, s_2 along both directions, (size,); log_weight (size, size), the log-density."""
 
     u_1: np.ndarray
     s_1: np.ndarray
     u_2: np.ndarray
     s_2: np.ndarray
     log_weight: np.ndarray
-    shear: np.ndarray
-    row_u: np.ndarray
-    row_s: np.ndarray
 
 
 @njit(fastmath=_FAST, error_model="numpy", inline="always")
@@ -82,10 +70,7 @@ def raw_scores(s_1, s_2, skip, a_s, a_d):
 @njit
 def empty_lattice(size):
     """A lattice of `size` nodes per direction, not yet filled."""
-    u_1, s_1, u_2, s_2, row_u, row_s = (
-        np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    )  # fmt: skip
-    return Lattice(u_1, s_1, u_2, s_2, np.empty((size, size)), np.zeros(1), row_u, row_s)
+    return Lattice(np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty((size, size)))
 
 
 @njit(fastmath=_FAST, error_model="numpy")
@@ -98,27 +83,12 @@ def _axis(centre, half, beta, u, s):
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def row_of(lattice, i, beta):
-    """Points u_2 and attention weights s_2 of row i, (size,)."""
-    u_1, u_2, row_u, row_s = lattice.u_1, lattice.u_2, lattice.row_u, lattice.row_s
-    if lattice.shear[0] == 0.0:
-        return u_2, lattice.s_2
-    shift = lattice.shear[0] * (u_1[i] - 0.5 * (u_1[0] + u_1[-1]))
-    for j in range(u_2.size):
-        row_u[j] = u_2[j] + shift
-    for j in range(u_2.size):
-        row_s[j] = 1.0 / (1.0 + exp(-beta * row_u[j]))
-    return row_u, row_s
-
-
-@njit(fastmath=_FAST, error_model="numpy")
 def _fill_plane(output, box, lattice):
-    """Writes the lattice of a box, an array (BOX,); returns the largest log of the density."""
+    """Writes the lattice of a box (centre_1, centre_2, half_1, half_2); returns the largest log of the density."""
     _axis(box[CENTRE_1], box[HALF_1], output.beta, lattice.u_1, lattice.s_1)
     _axis(box[CENTRE_2], box[HALF_2], output.beta, lattice.u_2, lattice.s_2)
-    lattice.shear[0] = box[SHEAR]
     # Local copies: the compiler vectorises only what it can prove to be apart from the array that is written.
-    u_1, s_1, log_weight = lattice.u_1, lattice.s_1, lattice.log_weight
+    u_1, s_1, u_2, s_2, log_weight = lattice
     a_s, a_d, skip = output.a_s, output.a_d, output.skip
     m_s, m_d, n_s, n_d = output.mean[0], output.mean[1], output.mean[2], output.mean[3]
     p_s, p_d, q_s, q_d = output.precision[0], output.precision[1], output.precision[2], output.precision[3]
@@ -126,7 +96,6 @@ def _fill_plane(output, box, lattice):
     for i in range(u_1.size):
         row = log_weight[i]
         x, s = u_1[i], s_1[i]
-        u_2, s_2 = row_of(lattice, i, output.beta)
         for j in range(u_2.size):
             v_s, v_d, inverse = raw_scores(s, s_2[j], skip, a_s, a_d)
             x_s = x + u_2[j] - m_s
@@ -149,12 +118,9 @@ def fill(output, box, lattice):
 
 @njit(fastmath=_FAST, error_model="numpy")
 def _shape(lattice, best, power):
-    """(nodes that share the weight, means of u_1 and u_2, their variances, their covariance) of the weights to a power.
-
-    u_2 is without the shear of the lattice.
-    """
-    u_1, u_2, log_weight = lattice.u_1, lattice.u_2, lattice.log_weight
-    total = squares = first = second = first_2 = second_2 = mixed = 0.0
+    """(nodes that share the weight, means of u_1 and u_2, standard deviations) of the weights to a power."""
+    u_1, _, u_2, _, log_weight = lattice
+    total = squares = first = second = first_2 = second_2 = 0.0
     for i in range(u_1.size):
         x = u_1[i] - u_1[0]
         z = zz = y_1 = y_2 = 0.0
@@ -170,16 +136,14 @@ def _shape(lattice, best, power):
         squares += zz
         first += z * x
         first_2 += z * x * x
-        mixed += x * y_1
         second += y_1
         second_2 += y_2
     first /= total
     second /= total
     # A single node has no width: that of a step, then.
-    variance_1 = max(first_2 / total - first * first, (u_1[1] - u_1[0]) ** 2)
-    variance_2 = max(second_2 / total - second * second, (u_2[1] - u_2[0]) ** 2)
-    covariance = mixed / total - first * second
-    return total * total / squares, u_1[0] + first, u_2[0] + second, variance_1, variance_2, covariance
+    width_1 = math.sqrt(max(first_2 / total - first * first, (u_1[1] - u_1[0]) ** 2))
+    width_2 = math.sqrt(max(second_2 / total - second * second, (u_2[1] - u_2[0]) ** 2))
+    return total * total / squares, u_1[0] + first, u_2[0] + second, width_1, width_2
 
 
 @njit(error_model="numpy")
@@ -188,20 +152,13 @@ def zoom(output, box, lattice):
     best = fill(output, box, lattice)
     for _ in range(ZOOMS):
         power = POWER
-        shared, c_1, c_2, variance_1, variance_2, covariance = _shape(lattice, best, power)
+        shared, c_1, c_2, w_1, w_2 = _shape(lattice, best, power)
         while shared < SHARED and power > 1e-9:
             power *= 0.5
-            shared, c_1, c_2, variance_1, variance_2, covariance = _shape(lattice, best, power)
-        w_1, w_2, tilt = math.sqrt(variance_1), math.sqrt(variance_2), 0.0
-        rest = variance_2 - covariance * covariance / variance_1
-        if output.side == 0.0 and rest < NARROW**2 * variance_2:
-            # At least the width of a step.
-            w_2, tilt = max(math.sqrt(max(rest, 0.0)), lattice.u_2[1] - lattice.u_2[0]), covariance / variance_1
+            shared, c_1, c_2, w_1, w_2 = _shape(lattice, best, power)
         if power == POWER and ZOOM * w_1 >= GAIN * box[HALF_1] and ZOOM * w_2 >= GAIN * box[HALF_2]:
             break
-        # The ridge passes through the means.
-        box[CENTRE_2] = c_2 + box[SHEAR] * (c_1 - box[CENTRE_1])
-        box[CENTRE_1], box[SHEAR] = c_1, box[SHEAR] + tilt
+        box[CENTRE_1], box[CENTRE_2] = c_1, c_2
         box[HALF_1], box[HALF_2] = min(box[HALF_1], ZOOM * w_1), min(box[HALF_2], ZOOM * w_2)
         best = fill(output, box, lattice)
     return best
