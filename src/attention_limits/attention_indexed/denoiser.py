@@ -28,7 +28,6 @@ from functools import lru_cache
 import numpy as np
 
 from attention_limits.attention_indexed import denoiser_kernels
-from attention_limits.numerics.roots import bisect
 
 # Gauss-Legendre nodes per panel, in the angle theta of log t = middle - half cos(theta): at the edges mu vanishes like a square
 # root, which this makes smooth.
@@ -130,12 +129,10 @@ def stieltjes(eigenvalues, ratio: float, noise: float):
     def solve(chosen, sign, first, last):
         """g of the chosen eigenvalues between first and last; lambda decreases with g off the support."""
         wanted = values[chosen]
-        size = bisect(
-            lambda g: sign * (wanted - (1.0 / (sign * g) + noise * sign * g + ratio / (root - sign * g))),
-            np.broadcast_to(first, wanted.shape),
-            np.broadcast_to(last, wanted.shape),
-        )
-        result[chosen] = sign * size
+        transforms = np.empty(wanted.shape)
+        ends = (np.broadcast_to(end, wanted.shape).copy() for end in (first, last))
+        denoiser_kernels.transforms_outside(wanted, sign, *ends, float(ratio), float(noise), transforms)
+        result[chosen] = transforms
 
     above, below = values > upper[0], values < lower[-1]
     solve(above, 1.0, 1.0 / (values[above] - lower[-1]), root - low[0])

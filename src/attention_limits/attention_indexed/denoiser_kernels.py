@@ -112,3 +112,22 @@ def places(eigenvalues, low, high, ratio, noise, t):
             if abs(inside - eigenvalues[k]) < distance:
                 nearest, wanted, distance = bulk, inside, abs(inside - eigenvalues[k])
         t[k] = math.exp(_place(wanted, math.log(low[nearest]), math.log(high[nearest]), ratio, noise))
+
+
+@njit(error_model="numpy")
+def transforms_outside(eigenvalues, sign, first, last, ratio, noise, transforms):
+    """Writes g of `eigenvalues` (n,) outside of the support into `transforms` (n,): z = 1/g + D g + rho / (sqrt(rho) - g).
+
+    g has the sign `sign`, and |g| is between `first` and `last` (n,), where z falls with g.
+    """
+    root = math.sqrt(ratio)
+    for k in range(eigenvalues.size):
+        low, high = math.log(first[k]), math.log(last[k])
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            g = sign * math.exp(middle)
+            if sign * (eigenvalues[k] - (1.0 / g + noise * g + ratio / (root - g))) < 0.0:
+                low = middle
+            else:
+                high = middle
+        transforms[k] = sign * math.exp(0.5 * (low + high))
