@@ -114,3 +114,41 @@ def log(x):
     q = t * t
     series = 1.0 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9 + q * (1 / 11 + q * (1 / 13))))))
     return 0.6931471805599453 * k + 2.0 * t * series
+
+
+@njit(fastmath={"nnan", "contract"}, error_model="numpy")
+def normal_tail(z):
+    """exp(z^2 / 2) Phi(-z) of z >= 0, relative error below 1e-12, without a call like `exp`.
+
+    (1 + z) times it is smooth in t = (z - 4) / (z + 4), from -1 at z = 0 to 1 at infinity: its Chebyshev interpolation of degree
+    19 in t, in powers of t.
+    """
+    t = (z - 4.0) / (z + 4.0)
+    p = -4.519970389083028e-08 - 2.9103830456733704e-10 * t
+    p = -3.188324626535177e-08 + t * p
+    p = 4.28108069172595e-07 + t * p
+    p = 4.388006345834583e-07 + t * p
+    p = -2.4764401587162874e-06 + t * p
+    p = -3.4545214475656407e-06 + t * p
+    p = 1.3533705812562863e-05 + t * p
+    p = 2.1259278207708123e-05 + t * p
+    p = -8.781326718718676e-05 + t * p
+    p = -9.44326163050846e-05 + t * p
+    p = 0.0006948866023979151 + t * p
+    p = -0.0002856227469976602 + t * p
+    p = -0.005002376994696144 + t * p
+    p = 0.017936097453120144 + t * p
+    p = -0.03219783755181489 + t * p
+    p = 0.028600364054314525 + t * p
+    p = 0.013999634728155819 + t * p
+    p = -0.09670347732652854 + t * p
+    p = 0.47205320650982613 + t * p
+    return p / (1.0 + z)
+
+
+@njit(fastmath={"nnan", "contract"}, error_model="numpy")
+def ndtr(x):
+    """Phi(x), the normal distribution function, relative error below 1e-12 down to x = -37, by `normal_tail`."""
+    z = abs(x)
+    tail = exp(-0.5 * z * z) * normal_tail(z)
+    return tail if x < 0.0 else 1.0 - tail
