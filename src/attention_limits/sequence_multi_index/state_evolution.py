@@ -32,10 +32,6 @@ RECOVERED = 1e-3
 # recovered, the edge recedes; the fixed point is right once it moves by no more than the last number.
 EDGES = (LARGEST_OVERLAP, 1.0 - 1e-8, 1.0 - 1e-10)
 SETTLED = 0.01
-# Weights that are not Gaussian can come to the edge in one iteration, long before the other rows follow. There the channel of an
-# output without noise is narrow in some fields and wide in others, and costs up to 100 times as much as at this number. Therefore
-# the iteration comes to rest here first. A larger overlap never lowers the map, so the fixed points are the same.
-FIRST_EDGE = 1.0 - 1e-4
 
 
 def node_dimension(link: Link):
@@ -245,10 +241,6 @@ class _Map:
     def fixed_point(self, nodes, first) -> FixedPoint:
         """The fixed point on the given nodes: the edge recedes while a row is at the edge and another row still follows."""
         done, before = 0, None
-        if not self.prior.gaussian and np.isneginf(self.channel.link.output_entropy):
-            near = self.to_edge(FIRST_EDGE, nodes, first)
-            if np.all(np.isfinite(near.value)):
-                done, first = near.iterations, near.value
         for largest in EDGES:
             found = self.to_edge(largest, nodes, first)
             done += found.iterations
