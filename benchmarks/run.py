@@ -20,7 +20,7 @@ THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREAD
 
 
 def measure(quick, families):
-    """Run the benchmarks of some families; returns (rows, growths, conditions) for `table`."""
+    """Run the benchmarks of some families, and the bounds of all; returns (rows, growths, roofs, conditions) for `table`."""
     started = time.perf_counter()
     rows, growths = [], []
     for family in families:
@@ -29,6 +29,9 @@ def measure(quick, families):
         for found, measured in ((rows, cases.rows), (growths, cases.growths)):
             print(f"[{time.perf_counter() - started:5.0f} s] {family}: {measured.__name__}", flush=True)
             found += measured(quick)
+    roofline = importlib.import_module("roofline")
+    print(f"[{time.perf_counter() - started:5.0f} s] limits of one core", flush=True)
+    limits, roofs = roofline.roofs(quick)
     conditions = {
         "sizes": "quick" if quick else "full",
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f} at the end",
@@ -39,8 +42,9 @@ def measure(quick, families):
         "naive denoiser": "dblquad for Z and the four posterior means, forward differences for ∂g",
         "errors of the denoiser": "against our quadrature at resolution 3, largest component per output in units of the prior "
         "standard deviations; median and largest over outputs",
+        **limits.lines(),
     }
-    return rows, growths, conditions
+    return rows, growths, roofs, conditions
 
 
 def main():

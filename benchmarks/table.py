@@ -6,7 +6,10 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from scipy.stats import linregress
 
-_SCALES = {"s": ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (3600.0, "h")), "iterations": ((1.0, "iterations"),)}
+_SCALES = {
+    "s": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (3600.0, "h")),
+    "iterations": ((1.0, "iterations"),),
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,21 @@ class Growth:
         return cls(what, size, [float(x) for x in sizes], seconds, float(line.slope), float(line.stderr))
 
 
+@dataclass(frozen=True)
+class Roof:
+    """Seconds of a kernel per unit of work, their bound, and the counts per unit behind it; `size` counts bytes."""
+
+    what: str
+    unit: str
+    ours: Spread
+    bound: float
+    operations: float
+    exponentials: float
+    normals: float
+    size: float
+    note: str = ""
+
+
 def number(value):
     """A positive number with three significant digits, thousands separated: 12 300, 45.6, 0.0123, 1.2e-05."""
     if value < 1e-3:
@@ -84,7 +102,7 @@ def spread_text(spread, factor=1.0, suffix=""):
 
 
 def amount_text(spread, unit):
-    """A spread in `unit`, seconds in the largest of µs, ms, s and h below the median."""
+    """A spread in `unit`, seconds in the largest of ns, µs, ms, s and h below the median."""
     if spread is None:
         return ""
     fitting = [scale for scale in _SCALES[unit] if scale[0] <= spread.median]
@@ -101,8 +119,31 @@ def _table(header, rows):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def markdown(rows, growths, conditions):
-    """A list of the conditions {name: text} of the measurement, then the tables of all rows and fits."""
+def _count(value):
+    return f"{value:,.0f}".replace(",", " ") if value else ""
+
+
+def roof_table(roofs):
+    """Markdown table of kernels beside the limits of the machine."""
+    return _table(
+        ["kernel", "per", "operations", "exponentials", "normal numbers", "bytes", "bound", "ours", "share", "note"],
+        [
+            [
+                roof.what,
+                roof.unit,
+                *(_count(value) for value in (roof.operations, roof.exponentials, roof.normals, roof.size)),
+                amount_text(Spread.of([roof.bound]), "s"),
+                amount_text(roof.ours, "s"),
+                f"{100 * roof.bound / roof.ours.median:.0f} %",
+                roof.note,
+            ]
+            for roof in roofs
+        ],
+    )
+
+
+def markdown(rows, growths, roofs, conditions):
+    """A list of the conditions {name: text} of the measurement, then the tables of all rows, fits and bounds."""
     comparisons = _table(
         ["what", "baseline", "ours", "ratio", "error of baseline", "error of ours", "peak memory / MB", "note"],
         [
@@ -135,16 +176,19 @@ def markdown(rows, growths, conditions):
     listed = "\n".join(f"- {name}: {text}" for name, text in conditions.items())
     return (
         f"# Benchmarks\n\nMedian (lowest–highest).\n\n{listed}\n\n{comparisons}\n\n## Growth of the cost\n\n"
-        f"time ~ size^exponent, exponent ± standard error of the fit.\n\n{fits}\n"
+        f"time ~ size^exponent, exponent ± standard error of the fit.\n\n{fits}\n\n## Share of the limit of one core\n\n"
+        "Bound: the time of the counted operations, exponentials and normal numbers at the rates above, or that of the bytes.\n\n"
+        f"{roof_table(roofs)}\n"
     )
 
 
-def plain(rows, growths, conditions):
+def plain(rows, growths, roofs, conditions):
     """The same as plain data for JSON."""
     return {
         "conditions": conditions,
         "rows": [asdict(row) for row in rows],
         "growth": [asdict(fit) for fit in growths],
+        "roofs": [asdict(roof) for roof in roofs],
     }
 
 

@@ -29,16 +29,32 @@ def test_a_row_becomes_a_line_of_the_table_and_of_the_data():
     )
     fit = table.Growth.fit("cost", "D", [10, 100, 1000], [table.Spread.of([1e-6 * d**2]) for d in (10, 100, 1000)])
     assert fit.exponent == pytest.approx(2.0)
-    text = table.markdown([row], [fit], {"sizes": "quick"})
+    roof = table.Roof("product", "row", table.Spread.of([4e-8]), 1e-8, 1200.0, 0.0, 7.0, 0.0, "one core")
+    text = table.markdown([row], [fit], [roof], {"sizes": "quick"})
     assert (
         "| denoiser | 200 (100–300) ms | 15.0 (10.0–20.0) µs | 12 500 (10 000–15 000) |  | g 2.0e-09 (max 3.0e-09) |"
         in text
     )
     assert "| 2.00 ± 0.00 |" in text
     assert "- sizes: quick" in text
-    data = table.plain([row], [fit], {"sizes": "quick"})
+    assert "| product | row | 1 200 |  | 7 |  | 10.0 ns | 40.0 ns | 25 % | one core |" in text
+    data = table.plain([row], [fit], [roof], {"sizes": "quick"})
+    assert data["roofs"][0]["bound"] == 1e-8
     assert data["rows"][0]["ratio"] == {"median": 12500.0, "low": 10000.0, "high": 15000.0, "count": 2}
     assert data["growth"][0]["sizes"] == [10.0, 100.0, 1000.0]
+
+
+def test_a_bound_is_the_larger_sum_of_times():
+    """The arithmetic of `roofline._roof` with rates that are powers of ten; the counts of the kernels are in their docstrings."""
+    roofline = importlib.import_module("roofline")
+    single = roofline.SINGLE
+    limits = roofline.Peaks({single: 1e-3}, {single: 1e-2}, 1e-1, 1.0)
+
+    def bound(**counts):
+        return roofline._roof("", "", 1, lambda: None, 1, limits, single, **counts).bound
+
+    assert bound(operations=2, exponentials=3, normals=4) == pytest.approx(0.432)
+    assert bound(operations=2, size=5, extra=7) == pytest.approx(12.0)
 
 
 def test_growth_is_timed_per_unit_and_drawn(monkeypatch, tmp_path):

@@ -163,8 +163,8 @@ class FactoredAttention(Learner):
 
     @classmethod
     def work(cls, estimator):
-        """Evaluations of the loss of all sequences from each start."""
-        return {"samples": 1, "starts": 1}
+        """Evaluations of the loss of all sequences from each start, at most; fits that converge need fewer."""
+        return {"samples": 1, "starts": 1, "max_iterations": 1}
 
 
 class MixedAttention(Learner):
@@ -186,8 +186,8 @@ class MixedAttention(Learner):
 
     @classmethod
     def work(cls, estimator):
-        """Evaluations of the loss of all sequences from each start."""
-        return {"samples": 1, "starts": 1}
+        """Evaluations of the loss of all sequences from each start, at most; fits that converge need fewer."""
+        return {"samples": 1, "starts": 1, "max_iterations": 1}
 
 
 class RidgeGrid(Section):
