@@ -13,7 +13,7 @@ FIRST_STEP, LONGER = 0.3, 1.6
 # Sampling noise can make a growth near zero negative.
 SMALLEST_GROWTH = 1e-3
 # Largest number of secant steps, and largest distance from the first guess in units of the level.
-MOST_STEPS, FARTHEST = 8, 1.0
+MOST_STEPS, FARTHEST = 5, 1.0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.branches import SEED, branch_point, complement, principal
+from attention_limits.sequence_multi_index.branches import SEED, SHAPE, branch_point, complement, principal
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.crossing import polish, search
 from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
@@ -153,8 +153,9 @@ def _recovered(learnt, precision, prior):
 def _next_threshold(channel, nodes, learnt, start, begin, tolerance, prior):
     """(point, alpha, level) where the growth crosses one above the level `begin`, or None up to the highest level.
 
-    A part of the nodes finds where to look, and all nodes find the threshold from there. They search the whole branch where the
-    part finds nothing, or an overlap that jumps.
+    On a branch of one direction a part of the nodes finds where to look, and all nodes find the threshold from there. They search
+    the whole branch where the part finds nothing, or an overlap that jumps. More directions have a shape that is iterated at each
+    level, to SHAPE; from there on its noise hides the crossing.
     """
 
     def on(some):
@@ -165,7 +166,9 @@ def _next_threshold(channel, nodes, learnt, start, begin, tolerance, prior):
     def recovered(point):
         return _recovered(learnt, point.precision, prior)
 
-    if len(nodes) >= SHARE * FEWEST_NODES:
+    if learnt.shape[1] > 1:
+        tolerance = max(tolerance, SHAPE)
+    elif len(nodes) >= SHARE * FEWEST_NODES:
         part = search(on(nodes.head(len(nodes) // SHARE)), start, begin, highest, COARSE, recovered)
         found = None if part is None or part.jumps else polish(on(nodes), part, begin, highest, tolerance)
         if found is not None and not recovered(found.point):
