@@ -18,7 +18,7 @@ from attention_limits.sequence_multi_index.priors import GaussianRows
 pytestmark = pytest.mark.slow
 
 RNG = np.random.default_rng(0)
-SETTINGS = state_evolution.Settings(tolerance=1e-3, max_iterations=100)
+SETTINGS = state_evolution.Settings(tolerance=3e-3, max_iterations=100)
 
 
 def averaged(matrix):
@@ -81,17 +81,17 @@ CORRELATED = GaussianRows([[1.0, 0.5, 0.3], [0.5, 1.0, 0.3], [0.3, 0.3, 1.0]])
     ("depth", "alpha", "start", "prior"), [(3, 0.6, 1e-3, None), (4, 0.6, 1e-3, None), (3, 0.4, 1e-3, CORRELATED)],
     ids=["three layers", "four layers", "correlated"],
 )  # fmt: skip
-def test_reduced_state_evolution_is_the_full_one(depth, alpha, start, prior):
+def test_reduced_state_evolution_is_the_full_one(depth, alpha, count, prior):
     """Mean over permutations of the full fixed point, on other nodes and other samples; false-alarm rate 1e-4."""
-    link, replicas = CommitteeDepth(depth, 2.0), 6
+    link, replicas = CommitteeDepth(depth, 2.0), 5
     found = {"reduced": [], "full": []}
-    for k, nodes in enumerate(node_sets(link, 128, 2 * replicas, seed=5)):
+    for k, nodes in enumerate(node_sets(link, count, 2 * replicas, seed=5)):
         channel = channel_of(link, 0.35, seed=k)
         if k < replicas:
-            point = exchangeable.solve(channel, alpha, nodes, start, SETTINGS, prior)
+            point = exchangeable.solve(channel, alpha, nodes, 1e-3, SETTINGS, prior)
             found["reduced"].append(point.value)
         else:
-            point = state_evolution.solve(channel, alpha, nodes, start, SETTINGS, prior=prior)
+            point = state_evolution.solve(channel, alpha, nodes, 1e-3, SETTINGS, prior=prior)
             found["full"].append(Exchangeable.of(point.value).entries)
         assert point.converged
     reduced, full = (np.array(found[name]) for name in ("reduced", "full"))
