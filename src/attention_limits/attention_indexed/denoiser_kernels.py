@@ -1,4 +1,7 @@
-"""Ends of the bulks of the spectrum of Y, and the points of its support, by bracketed roots; derivation in `denoiser`."""
+"""Ends of the bulks of the spectrum of Y, and the points of its support, by bracketed roots.
+
+The equations are those of `denoiser`, derived there for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
+"""
 
 import math
 
@@ -42,7 +45,7 @@ def _edge(of_sum, of_difference, of_root, low, high, ratio, noise):
 
 @njit(error_model="numpy")
 def bulk_ends(ratio, noises, low, high):
-    """Writes the ends in t of the bulks at each D of `noises` (n,) into `low` and `high`, (n, 1) for rho >= 1, else (n, 2).
+    """Writes the ends in t of the bulks at `ratio` rho and each D of `noises` (n,) into `low` and `high`, (n, 1) for rho >= 1, else (n, 2).
 
     The first bulk has the largest eigenvalues. For rho < 1 two merged bulks share an end, where the density is smallest.
     """
@@ -116,9 +119,9 @@ def places(eigenvalues, low, high, ratio, noise, t):
 
 @njit(error_model="numpy")
 def transforms_outside(eigenvalues, sign, first, last, ratio, noise, transforms):
-    """Writes g of `eigenvalues` (n,) outside of the support into `transforms` (n,): z = 1/g + D g + rho / (sqrt(rho) - g).
+    """Writes g of `eigenvalues` (n,) outside of the support into `transforms` (n,), z = 1/g + D g + rho / (sqrt(rho) - g).
 
-    g has the sign `sign`, and |g| is between `first` and `last` (n,), where z falls with g.
+    `ratio` is rho, `noise` is D. g has the sign `sign`, and |g| is between `first` and `last` (n,), where z falls with g.
     """
     root = math.sqrt(ratio)
     for k in range(eigenvalues.size):

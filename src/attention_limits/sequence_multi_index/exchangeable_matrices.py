@@ -1,4 +1,7 @@
-"""Symmetric matrices of K exchangeable rows and one last row, in the two parts that every permutation of the K rows keeps."""
+"""Symmetric matrices of K exchangeable rows and one last row, in the two parts that every permutation of the K rows keeps.
+
+Derived for this project; the rows are the layers of Troiani et al. 2025 (arXiv:2502.00901).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +41,7 @@ class Exchangeable:
 
     @classmethod
     def from_entries(cls, count, diagonal, off_diagonal, cross, last) -> "Exchangeable":
-        """The matrix of the numbers d, o, m and q."""
+        """The matrix of the numbers d = `diagonal`, o = `off_diagonal`, m = `cross` and q = `last`."""
         corner = np.sqrt(count) * cross
         common = np.array([[diagonal + (count - 1) * off_diagonal, corner], [corner, last]])
         return cls(count, diagonal - off_diagonal, common)
@@ -98,7 +101,10 @@ class Exchangeable:
 
 
 def outer(first, second) -> Exchangeable:
-    """Symmetric part of sum_a x_a y_a^T of fields x, y (..., K + 1, M), its mean over the permutations of the first K rows."""
+    """Symmetric part of sum_a x_a y_a^T, its mean over the permutations of the first K rows.
+
+    `first` x and `second` y are fields (..., K + 1, M).
+    """
     count = first.shape[-2] - 1
     pairs = []
     for fields in (first, second):

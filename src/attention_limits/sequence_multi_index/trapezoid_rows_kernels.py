@@ -61,7 +61,10 @@ class Row(NamedTuple):
 
 @njit(error_model="numpy")
 def row_of(kind, output, s, s_step, d, factor):
-    """The row through (s, d) of an `output`, in the precision of the array `kind`."""
+    """The row through (s, d) of an `output`, in the precision of the array `kind`.
+
+    Its nodes have the distance `s_step`, and their weights the factor `factor`.
+    """
     number = kind.dtype.type
     v11, v12, v22 = output.V
     x_d, w_d = d - output.omega[OMEGA_1D], output.omega[OMEGA_2D]
@@ -110,7 +113,7 @@ def _log_weights(x_s, v_s, v_d, row):
 
 @njit(fastmath=_FAST, error_model="numpy")
 def scan_row(cells, row):
-    """Write the larger of the two log-weights at the cell centres of one row, at most RUN; return their maximum."""
+    """Write the larger of the two log-weights into `cells`, the centres of one row, at most RUN; return their maximum."""
     for i in range(cells.size):
         x_s = row.start + NUMBERS[i] * row.step
         v_s, v_d, _ = _fields(row.omega_s + x_s, row)
@@ -125,7 +128,10 @@ def scan_row(cells, row):
 
 @njit(fastmath=_FAST, error_model="numpy")
 def sum_row(total, count, parity, x_d, shift, row):
-    """Add the first `count` nodes of one row, at most RUN, to the running sums `total` (SUMS,)."""
+    """Add the first `count` nodes of one row, at most RUN, to the running sums `total` (SUMS,).
+
+    `parity` counts the rows of the checkerboard, `x_d` is d - omega_d of layer 1, and `shift` is subtracted from log-weights.
+    """
     w_s = row.w_s
     w_d = row.w_d
     # x_d is constant along a row: moments with it follow from the others.
