@@ -7,7 +7,6 @@ FIGURES ?= papers
 # This figure is made first, so that a new user sees a result soon.
 FIRST ?= $(shell grep -Eq '^families:.*(all|sequence_single_index)' config/config.yaml && echo ssi_fig1)
 RESULTS = $(if $(filter smoke,$(SCALE)),results/smoke,results)
-UV_VERSION := 0.13.8
 STAMP := .venv/.synced
 UV = $(or $(shell command -v uv),.venv/bin/uv)
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) --config scale=$(SCALE) figures=$(FIGURES)
@@ -128,16 +127,15 @@ release-check: $(STAMP)
 clean:
 	rm -rf results .snakemake docs/_build docs/_reference
 
-# The stamp is written last, so an incomplete environment is made again. If uv is not installed, it is installed into the environment
-# first; --inexact keeps it there. The bytecode is compiled once for all jobs: where Python does not write bytecode, as in many
-# containers, each job would spend two seconds on the compilation.
+# The stamp is written last, so an incomplete environment is made again. If uv is not installed, its locked version is downloaded into
+# the environment; --inexact keeps it there. The bytecode is compiled once for all jobs: where Python does not write bytecode, as in
+# many containers, each job would spend two seconds on the compilation.
 $(STAMP): pyproject.toml uv.lock
 	@if command -v uv > /dev/null; then \
 	    uv sync --locked --extra workflow --compile-bytecode; \
 	else \
-	    .venv/bin/python -c "" 2> /dev/null || rm -rf .venv; \
-	    test -x .venv/bin/uv || { { python3 -m venv .venv || { echo 'python3 cannot make environments; on Debian: apt install python3-venv' >&2; exit 1; }; } \
-	        && .venv/bin/python -m pip install --quiet uv==$(UV_VERSION); }; \
-	    .venv/bin/uv sync --locked --inexact --extra workflow --compile-bytecode; \
+	    .venv/bin/python -c "" 2> /dev/null && test -x .venv/bin/uv || { rm -rf .venv .uv && python3 envs/get_uv.py .uv \
+	        && .uv/uv venv --quiet --python python3 .venv && mv .uv/uv .venv/bin/uv && rmdir .uv; } \
+	        && .venv/bin/uv sync --locked --inexact --extra workflow --compile-bytecode; \
 	fi
 	@touch $@

@@ -36,15 +36,12 @@ wildcard_constraints:
     chunk="[A-Za-z0-9_.-]+",
 
 
-localrules:
-    all,
-
-
 rule all:
     default_target: True
     input:
         [path for family in PROJECT.experiments for path in PROJECT.targets(family)],
         lambda wildcards: AUDIT if PUBLISHED else [],
+    localrule: True
 
 
 include: "workflow/rules/common.smk"

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.optimize import minimize
 
-from attention_limits.potts_mlm import transformer_kernels
+from attention_limits.potts_mlm import transformer
 from attention_limits.potts_mlm.descent import MEMORY, START
 from attention_limits.potts_mlm.factored_attention import fit, objective
 from attention_limits.potts_mlm.gibbs import Ladder
@@ -17,7 +17,7 @@ from attention_limits.potts_mlm.pair_model import Ridge, Shape
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
 from attention_limits.potts_mlm.transformer import Shape as Encoder
-from attention_limits.potts_mlm.transformer import initial, positions
+from attention_limits.potts_mlm.transformer import initial
 from naive_potts_mlm import adabmdca_sweep, incremental_sweeps, naive_objective
 from table import Row, Spread, growth
 
@@ -135,14 +135,12 @@ def training_row(sites, layers, repeats, runs=4, count=4000, batch=100):
     sequences = rng.integers(0, COLORS, (count, sites))
     steps = count // batch
     orders, masked = rng.permutation(count).reshape(steps, batch), rng.integers(0, sites, (steps, batch))
-    starts, waves = [initial(shape, rng) for _ in range(runs)], positions(sites, shape.width).astype(np.float32)
+    starts = [initial(shape, rng) for _ in range(runs)]
     rates, tokens = np.full(steps, 0.003), sequences.astype(np.int32)
 
     def epoch(theta):
         moments = np.zeros((2, len(theta)), dtype=np.float32)
-        transformer_kernels.epoch(
-            theta.copy(), moments, shape.sizes, waves, sequences, orders, masked, rates, True, 0
-        )  # fmt: skip
+        transformer.epoch(theta.copy(), moments, shape, sequences, orders, masked, rates, True, 0)
 
     def ours():
         with ThreadPoolExecutor(os.cpu_count()) as pool:

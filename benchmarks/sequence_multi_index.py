@@ -11,6 +11,7 @@ import numpy as np
 
 import erm_rows
 import naive_sequence_multi_index as naive
+import precision_rows
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.experiment import load_experiment
@@ -54,6 +55,7 @@ def rows(quick):
     # The last layer is learnt, as it is on most of a learning curve; then three layers that are all but recovered.
     known = ((0.0, 0.0, 0.7), (0.97, 0.96, 0.9995), (0.0, 0.0, 0.0, 0.7))
     found += [sampling_row(q, 64 if quick else 256, repeats=2 if quick else 5) for q in known]
+    found += precision_rows.rows(quick, typical_outputs)
     found.append(one_token_row(16384, replicas=2 if quick else 8))
     found.append(gamp_row(1000, 1 if quick else 3, 60, naive_evaluation))
     with fresh_processes(PROCESSES) as pool:

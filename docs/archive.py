@@ -11,7 +11,7 @@ import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
-from attention_limits.pipeline.cubes import read, remake
+from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import load_project
@@ -52,7 +52,7 @@ def contents(results: Path, scale: str) -> dict[str, bytes]:
     for experiment in project.all():
         path = Path(experiment.cube_path(project.run.folder))
         try:
-            cube = read(path, remake(path))
+            cube = read(path)
         except CubeError as error:
             wrong += error.problems
             continue

@@ -5,7 +5,7 @@ variables of an estimator: the program runs the examples of new estimators first
 list of variables into the package.
 """
 
-import importlib
+import functools
 import json
 import sys
 
@@ -32,6 +32,7 @@ def computed(known: dict[str, list[str]]) -> dict[str, list[str]]:
     return found
 
 
+@functools.cache
 def smallest() -> dict[str, Estimator]:
     """Of each estimator the smoke run with the fewest points."""
     found: dict[str, Estimator] = {}
@@ -87,17 +88,16 @@ def _beyond_defaults(cls, section, values):
     return {key: value for key, value in values.items() if value != known[key].default}
 
 
-def page(name: str, part: Estimator, prefix: str, variables: list[str]) -> str:
+def page(name: str, part: Estimator, rule: str, variables: list[str]) -> str:
     """The page of one estimator."""
     schema, known = json_schema(part.specification), registry(part.family, part.name)
     paragraphs = [" ".join(text.split()) for text in schema.get("description", "").split("\n\n")]
     table = []
     for section in SECTIONS:
         table += rows(schema["properties"][section], f"{section}.", scanned=section == "grid")
-    module = importlib.util.find_spec(part.module).name
     lines = [
         f"# `{name}`", "", *("\n\n".join(paragraphs).split("\n")), "",
-        f"The rule of the workflow is `{prefix}_{part.name}`, the module `{module}`. Source: {known.source}.", "",
+        f"The rule of the workflow is `{rule}`, the module `{part.module}`. Source: {known.source}.", "",
         "## Example", "",
         "The sizes are small, so that the example takes seconds. Paths are relative to the repository.", "",
         "```python", example(part), "```", "",
@@ -126,9 +126,9 @@ def pages() -> dict[str, str]:
     parts, listed, found = smallest(), variables(), {}
     for family in families():
         for own in family.estimators:
-            path, name = f"docs/estimators/{family.prefix}_{own}.md", f"{family.name}.{own}"
+            name, rule = f"{family.name}.{own}", family.rule(own)
             if name in parts:
-                found[path] = page(name, parts[name], family.prefix, listed.get(name, []))
+                found[f"docs/estimators/{rule}.md"] = page(name, parts[name], rule, listed.get(name, []))
     return found
 
 

@@ -6,7 +6,6 @@ there is one), and from these docs/gallery.md, docs/audit.md and the tables betw
 contain figures and published numbers that no finished run has made yet; this program and the tests print them.
 """
 
-import csv
 import json
 import re
 import shutil
@@ -53,25 +52,11 @@ def minutes(seconds):
     return max(sum(seconds) / 2, max(seconds, default=0.0)) / 60
 
 
-def seconds_of(benchmark, log):
-    """CPU seconds of a job, from the last line of its log; without one the run time in the table that Snakemake writes.
-
-    The column cpu_time of the table misses the seconds after the last sample, up to half a minute.
-    """
-    printed = cpu_seconds(log)
-    if printed is not None:
-        return printed
-    with benchmark.open(encoding="utf-8", newline="") as opened:
-        (row,) = csv.DictReader(opened, delimiter="\t")
-    return float(row["s"])
-
-
 def measured(project, results):
-    """Minutes on two cores per figure and family, from the logs and Snakemake's benchmarks of the jobs."""
-    jobs = {}
-    for path in (results / "benchmarks").rglob("*.tsv"):
-        job = path.relative_to(results / "benchmarks").with_suffix("")
-        jobs[job.parts] = seconds_of(path, results / "logs" / f"{job}.log")
+    """Minutes of CPU on two cores per figure and family, from the logs of the jobs; the log of the audit has no time."""
+    logs = results / "logs"
+    found = {path.relative_to(logs).with_suffix("").parts: cpu_seconds(path) for path in logs.rglob("*.log")}
+    jobs = {job: seconds for job, seconds in found.items() if seconds is not None}
 
     def needs(family, experiment):
         return [seconds for job, seconds in jobs.items() if job[0] != "figures" and job[1:3] == (family, experiment)]

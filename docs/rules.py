@@ -24,16 +24,8 @@ repository is in the graph only if the file exists.
 
 def rule_graph():
     """Pairs of rules; the second rule of a pair reads files of the first."""
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--rulegraph",
-        "mermaid-js",
-        "--config",
-        "scale=smoke",
-        "families=all",
-    ]
+    options = ["--rulegraph", "mermaid-js", "--config", "scale=smoke", "families=all"]
+    command = [sys.executable, "-m", "snakemake", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", done.stdout, re.MULTILINE))
     return [(names[a], names[b]) for a, b in re.findall(r"^\s*(id\d+) --> (id\d+)$", done.stdout, re.MULTILINE)]

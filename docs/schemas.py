@@ -8,7 +8,15 @@ import json
 import re
 from pathlib import Path
 
-from attention_limits.interface.describe import SECTIONS, allowed_values, default, families, keys, meaning
+from attention_limits.interface.describe import (
+    SECTIONS,
+    allowed_values,
+    default,
+    families,
+    first_paragraph,
+    keys,
+    meaning,
+)
 from attention_limits.pipeline.audit import Entry
 from attention_limits.pipeline.experiment import File
 from attention_limits.pipeline.figures import FigureEntry
@@ -123,7 +131,7 @@ def mapping_page(title, *parts):
 def part_lines(name, cls, written, link=""):
     """The section of a page about one estimator or one kind of data; `written` holds the sections of the page so far."""
     schema = json_schema(cls)
-    lines = [f"### `{name}`", "", " ".join(schema.get("description", "").split("\n\n")[0].split()) + link, ""]
+    lines = [f"### `{name}`", "", first_paragraph(schema) + link, ""]
     table = []
     for section in SECTIONS:
         own = rows(schema["properties"][section], f"{section}.", scanned=section == "grid")
@@ -150,7 +158,7 @@ def family_page(family):
     for heading, classes in (("Data", family.data), ("Estimators", family.estimators)):
         lines += [f"## {heading}", ""] if classes else []
         for name, cls in classes.items():
-            page = f" [Example and variables](../estimators/{family.prefix}_{name}.md)."
+            page = f" [Example and variables](../estimators/{family.rule(name)}.md)."
             lines += part_lines(name, cls, written, page if classes is family.estimators else "")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -191,9 +199,8 @@ def catalog_page():
     ]  # fmt: skip
     for family in families():
         for name, cls in family.estimators.items():
-            rule = f"{family.prefix}_{name}"
-            computed = json_schema(cls).get("description", "").split("\n\n")[0]
-            lines.append(cells(f"[`{rule}`](../docs/estimators/{rule}.md)", computed))
+            rule = family.rule(name)
+            lines.append(cells(f"[`{rule}`](../docs/estimators/{rule}.md)", first_paragraph(json_schema(cls))))
     return "\n".join(lines) + "\n"
 
 

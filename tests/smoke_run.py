@@ -5,20 +5,22 @@ tests of the toy project and of the tutorials show that Snakemake runs such line
 """
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import snakemake_server
 from attention_limits import __main__ as program
 from toy import REPOSITORY
 
 
 def snakemake(folder: Path, *arguments: str) -> str:
     """What Snakemake prints for the repository's workflow in a working directory; it must succeed."""
-    command = [sys.executable, "-m", "snakemake", "-s", str(REPOSITORY / "Snakefile")]
-    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    arguments = ["-s", str(REPOSITORY / "Snakefile"), *arguments]
+    done = snakemake_server.call(arguments, folder, dict(os.environ), sys.executable)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 

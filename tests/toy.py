@@ -5,20 +5,30 @@ distinguish computed points from copied ones.
 """
 
 import contextlib
+import functools
 import importlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import attention_limits
 import snakemake_server
 from attention_limits.pipeline import figures, provenance
+from attention_limits.pipeline.estimator import Estimator
+from attention_limits.pipeline.project import Project, load_project
 
 REPOSITORY = Path(__file__).parent.parent
+
+
+@functools.cache
+def repository(scale: str = "laptop") -> Project:
+    """The real project; it takes seconds to load."""
+    return load_project(REPOSITORY, {"scale": scale})
+
 
 EXPERIMENT = """\
 title: Growth of a toy
@@ -202,9 +212,7 @@ class Toy:
 
     def edit(self, name: str, old: str, new: str) -> None:
         path = self.folder / name
-        text = path.read_text(encoding="utf-8")
-        assert old in text
-        path.write_text(text.replace(old, new), encoding="utf-8")
+        path.write_text(edited(path.read_text(encoding="utf-8"), [(old, new)]), encoding="utf-8")
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment in which the copied package is the one that is imported."""
@@ -244,6 +252,20 @@ class Toy:
     def chunks(self) -> list[Path]:
         """All chunk files, without those half written."""
         return sorted(self.folder.glob("results/chunks/*/*/*/[!.]*.nc"))
+
+
+def edited(text: str, edits: Iterable[tuple[str, str]]) -> str:
+    """A text with replacements, each of which must have a place."""
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def point_digest(part: Estimator, seed: int = 0, code: str = "c") -> str:
+    """The digest of the points of an estimator whose code has this digest."""
+    vars(part)["code"] = code
+    return part.attributes(part.chunks[0], seed)["point_digest"]
 
 
 def forget_code() -> None:

@@ -40,9 +40,7 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    try:
-        return getattr(importlib.import_module(f"{__name__}.interface.{_PLACES[name]}"), name)
-    except ModuleNotFoundError as error:
-        from attention_limits.interface.extras import missing
+    from attention_limits.interface.extras import extras
 
-        raise missing(error) from None
+    with extras():
+        return getattr(importlib.import_module(f"{__name__}.interface.{_PLACES[name]}"), name)

@@ -8,6 +8,7 @@ import time
 from importlib import import_module, metadata
 from pathlib import Path
 
+from attention_limits.interface.extras import extras
 from attention_limits.pipeline.arguments import mapping, named, whole
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE
@@ -33,54 +34,43 @@ def _parser() -> argparse.ArgumentParser:
     scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
     project = argparse.ArgumentParser(add_help=False, parents=[scaled])
     project.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
-    job = argparse.ArgumentParser(add_help=False, parents=[scaled])
-    job.add_argument("spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml")
+    families = argparse.ArgumentParser(add_help=False, parents=[project])
+    families.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
+    file = argparse.ArgumentParser(add_help=False)
+    file.add_argument("spec", type=Path, metavar="SPEC", help="file config/<family>/experiments/<experiment>.yaml")
 
-    def command(name: str, function: str, text: str, *parents, epilog: str | None = None) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, parents=parents, epilog=epilog)
+    def command(name: str, function: str, text: str, *parents) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, parents=parents)
         made.set_defaults(function=function)
         return made
 
-    run = command("run", "cli.jobs:run_command", "compute chunks of an experiment", job)
+    run = command("run", "cli.jobs:run_command", "compute chunks of an experiment", file, scaled)
     run.add_argument("--estimator", required=True, help="an estimator of the experiment, or its data")
     run.add_argument("--chunk", help="name of one chunk (default: all chunks that are missing or not current)")
     run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
     run.add_argument("--threads", type=whole(1), default=1, help="threads of BLAS and numba (default: 1)")
 
-    merge = command("merge", "cli.jobs:merge_command", "join all chunks of an experiment into its cube", job)
+    merge = command("merge", "cli.jobs:merge_command", "join all chunks of an experiment into its cube", file, scaled)
     merge.add_argument("--output", type=Path, help="file of the cube (default: below results/cubes)")
 
     draw = command("draw", "cli.jobs:draw_command", "draw a figure from cubes, as PDF and PNG")
     draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
-    draw.add_argument(
-        "cubes", type=Path, nargs="+", metavar="CUBE", help="cubes; the figure gets each by its file name"
-    )
+    draw.add_argument("cubes", type=Path, nargs="+", metavar="CUBE", help="the figure gets each by its file name")
     draw.add_argument("--output", type=Path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
 
     check = command("check", "cli.reports:check_command", "validate experiment files at every scale")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")
     command("list", "cli.reports:list_command", "list experiments and figures with the number of their files", project)
-    command(
-        "summary", "cli.reports:summary_command", "print the results of a run and points that did not converge", project
-    )
-    estimate = command(
-        "estimate",
-        "cli.reports:estimate_command",
-        "estimate CPU hours of the jobs that are left, from finished jobs",
-        project,
-    )
-    estimate.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
+    command("summary", "cli.reports:summary_command", "print the results of a run and unconverged points", project)
+    estimated = "estimate CPU hours of the jobs that are left, from finished jobs"
+    command("estimate", "cli.reports:estimate_command", estimated, families)
     show = command("show", "cli.reports:show_command", "summarise a cube as text")
     show.add_argument("cube", type=Path, metavar="CUBE")
 
-    audit = command("audit", "cli.reports:audit_command", "compare published numbers with the cubes", project)
-    audit.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
+    audit = command("audit", "cli.reports:audit_command", "compare published numbers with the cubes", families)
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
-    refine = command("refine", "cli.reports:refine_command", "add grid values to an experiment where a curve bends")
-    refine.add_argument(
-        "spec", type=Path, metavar="SPEC", help="experiment file, config/<family>/experiments/<name>.yaml"
-    )
+    refine = command("refine", "cli.reports:refine_command", "add grid values where a curve bends", file)
     refine.add_argument("cube", type=Path, metavar="CUBE", help="its cube, which holds the curve")
     refine.add_argument("--estimator", required=True, help="estimator whose grid is refined")
     refine.add_argument("--key", default="alpha", help="grid key (default: alpha)")
@@ -89,8 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     refine.add_argument("--log", action="store_true", help="measure distances along the axis in its logarithm")
     refine.add_argument("--write", action="store_true", help="write the values into the experiment file")
 
-    for file in sorted(SOURCE.glob("*/commands.py")):
-        import_module(f"{PACKAGE}.{file.parent.name}.commands").add(commands)
+    for path in sorted(SOURCE.glob("*/commands.py")):
+        import_module(f"{PACKAGE}.{path.parent.name}.commands").add(commands)
     return parser
 
 
@@ -120,12 +110,8 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error("; ".join(f"--{'.'.join(keys)}: {text}" for keys, text in wrong))
     module, _, function = options.pop("function").partition(":")
     try:
-        try:
+        with extras():
             getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)
-        except ModuleNotFoundError as error:
-            from attention_limits.interface.extras import missing
-
-            raise missing(error) from None
         if module == "cli.jobs":
             # For the log of a job: its cost, independent of the load of the machine.
             print(f"{time.process_time():.1f} s of CPU")

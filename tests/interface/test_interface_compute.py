@@ -206,3 +206,19 @@ def test_the_import_is_light():
     with pytest.raises(AttributeError, match="nothing_of_this_name"):
         _ = al.nothing_of_this_name
     assert all(callable(getattr(al, name)) for name in al.__all__)
+
+
+def test_the_machine_limits_the_memory(monkeypatch):
+    """An experiment of the workflow may ask for 1000 MB by default; a call has the memory of the machine."""
+    sizes = {"gaussian_sequences": {"dimension": 4000}}
+    arguments = {"model": {"depth": 2, "skip": 1.0}, "grid": {"alpha": 1.2}, "data": sizes, "workers": 2}
+    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 10**6, "SC_PHYS_PAGES": 2000}[name])
+    with pytest.raises(SpecError, match="memory of this machine for each worker: 1000: allowed: ≥ 1230"):
+        al.compute("sequence_multi_index.gamp", **arguments)
+    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 10**6, "SC_PHYS_PAGES": 3000}[name])
+    started = []
+    monkeypatch.setattr(compute, "_run", lambda made, part, *_: started.append(part.name))
+    monkeypatch.setattr(compute, "merge", lambda *_: None)
+    monkeypatch.setattr(compute.cubes, "read", lambda *_, **__: None)
+    al.compute("sequence_multi_index.gamp", **arguments)
+    assert started == ["gaussian_sequences", "gamp"]

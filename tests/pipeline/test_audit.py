@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from attention_limits.pipeline.audit import Published, compare, full_table, load_published, number_text, reading
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.readings import value
-from toy import REPOSITORY
+from toy import REPOSITORY, repository
 
 CUBE = xr.Dataset(
     {
@@ -111,7 +110,7 @@ def test_a_table_groups_by_reason():
 
 @pytest.fixture(scope="module")
 def experiments():
-    return load_project(REPOSITORY, {"scale": "laptop"}).experiments
+    return repository().experiments
 
 
 def test_every_reading_of_the_repository_exists(experiments):

@@ -8,11 +8,10 @@ import docutils.nodes
 import jinja2
 import pytest
 
-from attention_limits.pipeline.project import load_project
-from toy import REPOSITORY
+from toy import REPOSITORY, repository
 
 REPORT = REPOSITORY / "workflow" / "report"
-PROJECT = load_project(REPOSITORY, {"scale": "laptop"})
+PROJECT = repository()
 
 
 def problems(text):

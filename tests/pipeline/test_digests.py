@@ -3,10 +3,9 @@
 import pytest
 
 from attention_limits.pipeline import provenance
-from attention_limits.pipeline.project import load_project
-from toy import REPOSITORY
+from toy import repository
 
-PROJECT = load_project(REPOSITORY, {"scale": "laptop"})
+PROJECT = repository()
 OF_CHUNKS = {"streams.py", "files.py", "errors.py", "points.py", "user_files.py"}
 OF_CUBES = {"layout.py", "combine.py", "files.py", "registry.py", "errors.py"}
 

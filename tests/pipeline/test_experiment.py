@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
-from toy import EXPERIMENT, Toy, imported
-from toy_data import SHARED, share
+from toy import EXPERIMENT, Toy, edited, imported, point_digest
 
 MODELS = "steep: {gain: 3.0}\nflat: {gain: 0.0}\n"
 
@@ -17,17 +16,9 @@ MODELS = "steep: {gain: 3.0}\nflat: {gain: 0.0}\n"
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
     project = Toy(tmp_path_factory.mktemp("spec") / "project")
-    share(project)
     project.write("config/toy/models.yaml", MODELS)
     with imported(project):
         yield project
-
-
-def edited(text, edits):
-    for old, new in edits:
-        assert old in text
-        text = text.replace(old, new)
-    return text
 
 
 @pytest.fixture
@@ -237,8 +228,6 @@ def test_an_empty_and_a_missing_file(toy, load):
     toy.experiment.write_bytes(b"title: \xff\n")
     with pytest.raises(SpecError, match="not UTF-8"):
         load_experiment(toy.experiment)
-    with pytest.raises(SpecError, match="allowed: laptop, paper, smoke"):
-        load_experiment(toy.experiment, "huge")
 
 
 def test_a_required_key_may_be_scanned(load):
@@ -246,12 +235,6 @@ def test_a_required_key_may_be_scanned(load):
     growth = load(*edits).estimators["growth"]
     assert growth.model == {}
     assert list(growth.grid) == ["gain", "alpha"]
-
-
-def point_digest(part, seed=0, code="c"):
-    """The digest of the points of an estimator whose code has this digest."""
-    vars(part)["code"] = code
-    return part.attributes(part.chunks[0], seed)["point_digest"]
 
 
 def test_what_a_point_hangs_on(load):
@@ -263,59 +246,6 @@ def test_what_a_point_hangs_on(load):
     assert (
         len({same, digest(seed=1), digest(code="d"), digest(("gain: 2.0", "gain: 3")), digest(("s: 3}", "s: 4}"))}) == 5
     )
-
-
-@pytest.fixture
-def sharing(toy):
-    return toy.folder / "config/toy/experiments/shared.yaml"
-
-
-def load_shared(path, *edits, scale="laptop"):
-    path.write_text(edited(SHARED, edits))
-    return load_experiment(path, scale)
-
-
-def test_data_and_their_readers(sharing):
-    experiment = load_shared(sharing)
-    drawn, means, spreads = experiment.data["drawn"], *experiment.estimators.values()
-    assert means.reads is spreads.reads is drawn
-    assert [chunk.size for chunk in drawn.chunks] == [1] * 4
-    (chunk,) = spreads.chunks
-    wanted = [item.name for item in spreads.data_chunks(chunk)]
-    assert wanted == [item.name for item in drawn.chunks if item.grid["alpha"] == [0.4]]
-    reads = {"name": "drawn", "model": {"gain": 2.0}, "grid": ["alpha"], "solver": {"samples": 5}}
-    assert spreads.effective(chunk)["reads"] == reads
-    assert experiment.effective()["estimators"]["spreads"]["reads"] == "drawn"
-    other = load_shared(sharing, ("samples: 5", "samples: 6")).estimators["spreads"]
-    assert point_digest(other) != point_digest(spreads)
-    # Where the project lies, and how many points there are, decides no number.
-    more = load_shared(sharing, scale="paper").estimators["means"]
-    assert point_digest(more) == point_digest(means)
-
-
-@pytest.mark.parametrize(
-    ("edit", "line"),
-    [
-        (("[0.4]", "[0.4, 0.6]"), "estimators.spreads.grid.alpha: 0.6: not in data.drawn.grid.alpha; allowed: 0.2, 0.4"),
-        (("    replicas: 2\n    chunk", "    replicas: 3\n    chunk"), "estimators.means.replicas: 3: allowed: ≤ 2, the rep"),
-        (("{drawn: {replicas: 3}}", "{drawn: {replicas: 2}}"), "scales.paper.estimators.means.replicas: 3: allowed: ≤ 2"),
-        (("    reads: drawn\n    grid: {alpha: {values: [0.4]}}", "    grid: {alpha: {values: [0.4]}}"),
-         'estimators.spreads.reads: missing; allowed: exactly "drawn"'),
-        (("reads: drawn", "reads: drown"), 'estimators.means.reads: "drown": allowed: exactly "drawn"'),
-        (("reads: drawn", "reads: drown"), "data.drawn: no estimator reads it"),
-        (("  spreads:\n    reads", "  growth:\n    reads"), "estimators.growth.reads: unknown key"),
-        (("  spreads:\n    reads: drawn", "  drawn:"), "estimators.drawn: no such estimator; allowed: growth, counting"),
-        (("    solver: {samples: 5}", "    chunk: {alpha: 1}"), "data.drawn.chunk: unknown key; allowed: grid, "),
-        (("samples: 5", "samples: 0"), "data.drawn.solver.samples: 0: allowed: a whole number ≥ 1"),
-        (("  drawn:", "  dealt:"), "data.dealt: no such estimator; allowed: drawn"),
-        (("  drawn:", "  dealt:"), "estimators.means.reads: 'drawn': not in the section data; allowed: dealt"),
-        (("data: {drawn: {rep", "data: {drown: {rep"), "scales.paper.data.drown: no such estimator; allowed: drawn"),
-    ],
-)  # fmt: skip
-def test_wrong_data_are_named(sharing, edit, line):
-    with pytest.raises(SpecError) as caught:
-        load_shared(sharing, edit)
-    assert [found for found in caught.value.problems if found.startswith(f"{sharing}: {line}")], caught.value.problems
 
 
 plain = st.recursive(

@@ -4,13 +4,12 @@ import re
 
 import pytest
 
-from attention_limits.pipeline.project import load_project
-from toy import REPOSITORY
+from toy import repository
 
 
 @pytest.fixture(scope="module")
 def project():
-    return load_project(REPOSITORY, {"scale": "laptop"})
+    return repository()
 
 
 def test_a_run_of_the_papers_makes_the_figures_with_their_numbers(project):

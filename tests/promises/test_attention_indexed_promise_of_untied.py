@@ -104,7 +104,7 @@ def test_information_of_more_tokens_is_right_within_its_bound(tokens, share):
     assert mean - 5.0 * error - bound < implied < mean + missing + 5.0 * error + bound
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(
     model=section(
         FAMILY, "matrix_amp", "model", "beta", tokens=st.integers(2, 4), channel=st.sampled_from(["linear", "softmax"]),

@@ -93,7 +93,7 @@ def test_online_sgd_is_plain_gradient_descent_on_fresh_batches(model):
     _assert_descent("online_sgd", model, DESCENT | {"reuse": 1})
 
 
-@settings(max_examples=2)
+@settings(max_examples=1)
 @given(
     model=section(
         FAMILY, "batch_reuse_sgd", "model", "skip", "beta", depth=st.integers(1, 8), tokens=st.integers(2, 32)

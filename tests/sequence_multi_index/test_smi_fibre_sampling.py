@@ -17,6 +17,8 @@ from attention_limits.sequence_multi_index.links.deep_attention import DeepAtten
 pytestmark = pytest.mark.slow
 
 REPLICAS = 16
+# Rounding errors in single precision of log Z and of moments in units of the prior standard deviations.
+SINGLE = 2e-5
 
 
 def covariance(*variances):
@@ -90,6 +92,30 @@ def test_kernel_computes_the_sums_of_the_general_sampling(V, several):
     assert_equal_moments(kernel_moments(link, u, omega, V, nodes, proposals), expected, V)
 
 
+@pytest.mark.parametrize("several", [1, 2])
+@pytest.mark.parametrize("skip", [0.1, 1.0, 9.0])
+@pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-6])
+def test_single_precision_has_five_digits(skip, smallest, several):
+    """At the ends of the range in which `precision` allows it. The width of the last layer is sqrt(smallest) of its fields, so
+    that a field, rounded to 6e-8 of itself and up to ten times as large behind a weak skip, has errors of 6e-7 / sqrt(smallest)
+    widths, and a log-weight, at distances of up to five widths, five times as much."""
+    link, V = (
+        DeepAttention(skip, 1.0, 3),
+        np.diag(np.minimum([30 * smallest, 40 * smallest, smallest], [0.5, 0.9, 0.5])),
+    )
+    u, omega, _ = draw_channels(link, V, 50, seed=218, overlap=np.eye(3) - V)
+    nodes = node_points(link, 4 * PASS, np.random.default_rng(219))
+    proposals = adapted(link, u, omega, V, nodes) if several == 2 else None
+    exact = kernel_moments(link, u, omega, V, nodes, proposals)
+    found = kernel_moments(link, u, omega, V, nodes.astype(np.float32), proposals)
+    scale = np.repeat(np.sqrt(np.diag(V)), 2)
+    enough = exact[3] >= 10
+    assert enough.mean() > 0.3
+    tolerance = SINGLE + 3e-6 / np.sqrt(smallest)
+    for one, other, unit in zip(found[:3], exact[:3], (1.0, scale, np.outer(scale, scale)), strict=True):
+        np.testing.assert_allclose((one / unit)[enough], (other / unit)[enough], rtol=tolerance, atol=tolerance)
+
+
 def test_tokens_that_are_all_but_equal_have_no_weight_without_a_skip():
     """kappa = 1 - S_12 - S_21 is of the second order in the difference d of the tokens: a rounded difference of exponentials
     could be negative, and at d = 0 attention is singular."""
@@ -128,14 +154,15 @@ def test_kernel_is_exact_far_out(skip):
 
 
 def test_channel_of_deep_attention_is_that_of_its_fibre():
-    """The same nodes with and without the kernel, hence the same two estimates to rounding."""
+    """The same nodes with and without the kernel, hence the same two estimates to rounding. The kernel computes in single
+    precision: log-weights of size 100 are rounded to 6e-6, hence log Z, and moments in units of the prior deviations."""
     link, V = DeepAttention(1.0, 1.0, 3), COVARIANCES["depth 3, known first"]
     u, omega, _ = draw_channels(link, V, 20, seed=204, overlap=overlap_of(V))
     fast, slow = (channel_of(which, 0.5, seed=205).posterior(u, omega, V) for which in (link, Generic(link)))
-    np.testing.assert_allclose(fast.log_z, slow.log_z, atol=1e-10)
-    np.testing.assert_allclose(fast.means, slow.means, atol=1e-10)
-    np.testing.assert_allclose(fast.covariances, slow.covariances, atol=1e-10)
-    np.testing.assert_allclose(fast.effective, slow.effective, rtol=1e-9)
+    np.testing.assert_allclose(fast.log_z, slow.log_z, atol=SINGLE)
+    np.testing.assert_allclose(fast.means, slow.means, atol=SINGLE)
+    np.testing.assert_allclose(fast.covariances, slow.covariances, atol=SINGLE)
+    np.testing.assert_allclose(fast.effective, slow.effective, rtol=10 * SINGLE)
     assert np.all(fast.means[0] != fast.means[1])
 
 

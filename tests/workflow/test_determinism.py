@@ -14,9 +14,8 @@ import time
 import pytest
 
 import smoke_run
-from attention_limits.pipeline.project import load_project
 from golden import golden
-from toy import REPOSITORY
+from toy import REPOSITORY, repository
 
 pytestmark = pytest.mark.soak
 
@@ -38,7 +37,7 @@ def digests(folder):
 
 def test_all_experiments(tmp_path):
     """All lines in one process, and jobs of Snakemake on two cores in random order, killed a few times."""
-    project = load_project(REPOSITORY, {"scale": "smoke"})
+    project = repository("smoke")
     cubes = [experiment.cube_path(project.run.folder) for experiment in project.all()]
     chunks = [path for experiment in project.all() for path in experiment.chunk_paths(project.run.folder)]
     plain, other = tmp_path / "plain", tmp_path / "other"

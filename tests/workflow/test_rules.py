@@ -1,12 +1,13 @@
 """The rules: their names are the physics, their graph is the way of the data, and options of Snakemake take those names."""
 
+import os
 import re
-import subprocess
 import sys
 from itertools import pairwise
 
 import pytest
 
+import snakemake_server
 from toy import REPOSITORY
 from toy_data import share
 
@@ -25,8 +26,8 @@ CHAINS = [
 
 def test_the_way_of_the_data():
     """Pairs of rules of the whole project, the second of which reads files of the first, hold the chains."""
-    command = [sys.executable, "-m", "snakemake", "--rulegraph", "--config", "scale=smoke"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
+    arguments = ["--rulegraph", "--config", "scale=smoke"]
+    done = snakemake_server.call(arguments, REPOSITORY, dict(os.environ), sys.executable)
     assert done.returncode == 0, done.stderr
     names = dict(re.findall(r'(\d+)\[label = "(\w+)"', done.stdout))
     edges = {(names[a], names[b]) for a, b in re.findall(r"(\d+) -> (\d+)", done.stdout)}

@@ -6,9 +6,8 @@ import warnings
 import pytest
 
 import smoke_run
-from attention_limits.pipeline.project import load_project
 from golden import golden
-from toy import REPOSITORY
+from toy import REPOSITORY, repository
 
 pytestmark = pytest.mark.slow
 
@@ -18,17 +17,16 @@ BEFORE = json.loads(golden.FILE.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_figure_at_smoke_scale(tmp_path, family):
-    project = load_project(REPOSITORY, {"scale": "smoke", "families": [family]})
     planned = smoke_run.snakemake(tmp_path, "-n", "--config", "scale=smoke", f"families=[{family}]")
     smoke_run.run(tmp_path, smoke_run.lines(planned))
     # All that the rule of the family asks for, and the audit.
-    targets = [*project.targets(family), "results/smoke/audit.md"]
+    targets = [*repository("smoke").targets(family), "results/smoke/audit.md"]
     assert [path for path in targets if not (tmp_path / path).exists()] == []
     assert differences_from_before(tmp_path / "results" / "smoke", family) == []
 
 
 def test_the_golden_file_has_no_other_cubes():
-    experiments = load_project(REPOSITORY, {"scale": "smoke"}).experiments
+    experiments = repository("smoke").experiments
     assert BEFORE["cubes"].keys() <= {f"{family}/{name}" for family, names in experiments.items() for name in names}
 
 

@@ -1,7 +1,6 @@
 """The tutorials of docs/ run as they are written: files are written, commands run, their output is what is shown."""
 
 import contextlib
-import functools
 import io
 import os
 import re
@@ -19,6 +18,7 @@ import snakemake_server
 from attention_limits.__main__ import main
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.project import load_project
+from toy import repository
 
 pytestmark = pytest.mark.slow
 
@@ -191,17 +191,12 @@ def test_every_tutorial_is_listed():
     assert all(f"(tutorials/{path.name})" in listed for path in TUTORIALS.glob("*.md"))
 
 
-@functools.cache
-def original():
-    return load_project(ROOT, {})
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/configuration.md"])
 def test_the_line_that_changes_a_model_changes_all_that_is_drawn_together(page):
     target, line, folder = re.search(
         r"snakemake (\w+) --config set='(.*)' results=(\S+)", (ROOT / page).read_text()
     ).groups()
-    changed, plain = load_project(ROOT, {"set": yaml.safe_load(line), "results": folder}), original()
+    changed, plain = load_project(ROOT, {"set": yaml.safe_load(line), "results": folder}), repository()
     figure = plain.figures[target]
     for cube in figure.cubes:
         specs = [project.experiments[figure.family][cube].effective() for project in (changed, plain)]

@@ -27,7 +27,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from attention_limits.numerics.roots import bisect, false_position
+from attention_limits.attention_indexed import denoiser_kernels
 
 # Gauss-Legendre nodes per panel, in the angle theta of log t = middle - half cos(theta): at the edges mu vanishes like a square
 # root, which this makes smooth.
@@ -68,17 +68,10 @@ class Spectrum:
 def spectrum(t, ratio, noise) -> Spectrum:
     """lambda, h, pi mu and xi at t = |sqrt(rho) - g|; arguments broadcast. Outside of the support pi mu is zero."""
     root = np.sqrt(ratio)
-    total, difference = _sides(t, ratio, noise)
+    total, difference = denoiser_kernels.sides.py_func(t, ratio, noise)
     product = (total + root) * (total - root) * (root + difference) * (root - difference)
-    h = (ratio + total * difference) / (2.0 * root)
-    signal = ratio * root / t**2
+    h, signal = denoiser_kernels.transform_and_signal.py_func(t, total, difference, ratio)
     return Spectrum(2.0 * noise * h + signal, h, np.sqrt(np.maximum(product, 0.0)) / (2.0 * root), signal)
-
-
-def _sides(t, ratio, noise):
-    """s + t and s - t, the latter without cancellation."""
-    r = np.sqrt(noise * t**2 + ratio)
-    return t / r + t, t * (1.0 - ratio - noise * t**2) / (r * (1.0 + r))
 
 
 def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray]:
@@ -101,21 +94,11 @@ def _panels_of_one(ratio, noise):
 
 
 def _panels(ratio, noise):
-    root = np.sqrt(ratio)
-    ones = np.ones_like(noise)
-    # The largest eigenvalue, g < sqrt(rho): s + t = sqrt(rho). The smallest, g < 0: t - s = sqrt(rho).
-    first = bisect(lambda t: _sides(t, ratio, noise)[0] - root, 0.5 * ratio / (1.0 + root) * ones, root * ones)
-    last = bisect(lambda t: -_sides(t, ratio, noise)[1] - root, root * ones, 1.01 * (root + 1.0 / np.sqrt(noise)))
-    if ratio >= 1.0:
-        return first[..., None], last[..., None]
-    # In the gap g > sqrt(rho): s - t exceeds sqrt(rho), most at the neck.
-    neck = np.sqrt((ratio ** (2.0 / 3.0) - ratio) / noise)
-    neck = np.clip(neck, first, last)
-    apart = _sides(neck, ratio, noise)[1] > root
-    left = bisect(lambda t: _sides(t, ratio, noise)[1] - root, first, neck)
-    right = bisect(lambda t: root - _sides(t, ratio, noise)[1], neck, last)
-    left, right = np.where(apart, left, neck), np.where(apart, right, neck)
-    return np.stack([first, right], axis=-1), np.stack([left, last], axis=-1)
+    noises = noise.ravel()
+    low, high = np.empty((2, len(noises), 1 if ratio >= 1.0 else 2))
+    denoiser_kernels.bulk_ends(float(ratio), noises, low, high)
+    shape = (*noise.shape, -1)
+    return low.reshape(shape), high.reshape(shape)
 
 
 def _quadrature(ratio, noise):
@@ -146,12 +129,10 @@ def stieltjes(eigenvalues, ratio: float, noise: float):
     def solve(chosen, sign, first, last):
         """g of the chosen eigenvalues between first and last; lambda decreases with g off the support."""
         wanted = values[chosen]
-        size = bisect(
-            lambda g: sign * (wanted - (1.0 / (sign * g) + noise * sign * g + ratio / (root - sign * g))),
-            np.broadcast_to(first, wanted.shape),
-            np.broadcast_to(last, wanted.shape),
-        )
-        result[chosen] = sign * size
+        transforms = np.empty(wanted.shape)
+        ends = (np.broadcast_to(end, wanted.shape).copy() for end in (first, last))
+        denoiser_kernels.transforms_outside(wanted, sign, *ends, float(ratio), float(noise), transforms)
+        result[chosen] = transforms
 
     above, below = values > upper[0], values < lower[-1]
     solve(above, 1.0, 1.0 / (values[above] - lower[-1]), root - low[0])
@@ -211,18 +192,9 @@ def quotients(values, xi, slope):
 
 def _inverse(eigenvalues, low, high, ratio, noise):
     """t of each eigenvalue, moved to the nearest end of a bulk where it is in none."""
-    ends = spectrum(np.stack([low, high]), ratio, noise).eigenvalue
-    above, below = ends[0], ends[1]
-    inside = np.clip(eigenvalues[..., None], below, above)
-    bulk = np.argmin(np.abs(inside - eigenvalues[..., None]), axis=-1)
-    wanted = np.take_along_axis(inside, bulk[..., None], axis=-1)[..., 0]
-    return np.exp(
-        false_position(
-            lambda log_t: wanted - spectrum(np.exp(log_t), ratio, noise).eigenvalue,
-            np.log(low)[bulk],
-            np.log(high)[bulk],
-        )
-    )
+    t = np.empty(eigenvalues.size)
+    denoiser_kernels.places(eigenvalues.ravel(), low, high, float(ratio), float(noise), t)
+    return t.reshape(eigenvalues.shape)
 
 
 def _slope(t, ratio, noise):

@@ -205,7 +205,7 @@ def run(
         onsager = (1.0 - damping) * 2.0 * own * found.G + damping * onsager
         errors.append(float(np.sum((data.teacher - estimate) ** 2) / dimension))
         variances.append(variance), residuals.append(residual)
-        schedule.note(residual, variance <= RECOVERED)
+        schedule.note(residual, variance, variance <= RECOVERED)
         if schedule.best == len(errors) - 1:
             best = estimate
     reached = len(errors) - 1 if diverged else schedule.best

@@ -11,6 +11,7 @@ the queries (cross-attention), h_ab = x_a^T S z_b / sqrt(d). Then tr S S^T / d -
 variance one. The error is 1 for S_hat = 0.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -158,10 +159,18 @@ def scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | None = 
     return h / math.sqrt(dimension)
 
 
+def over_last(operation, array: np.ndarray) -> np.ndarray:
+    """Fold of the entries along the last axis of an `array` (..., T) by a binary `operation`; (...).
+
+    numpy reduces each short row by itself; here every step is one operation on all rows.
+    """
+    return functools.reduce(operation, np.moveaxis(array, -1, 0))
+
+
 def log_attention(h: np.ndarray, beta: float) -> np.ndarray:
     """log softmax(beta h) over the last axis, 0 < `beta` < infinity. It is finite where the softmax itself rounds to zero."""
-    scaled = beta * (h - h.max(axis=-1, keepdims=True))
-    return scaled - np.log(np.exp(scaled).sum(axis=-1, keepdims=True))
+    scaled = beta * (h - over_last(np.maximum, h)[..., None])
+    return scaled - np.log(over_last(np.add, np.exp(scaled)))[..., None]
 
 
 def attention(h: np.ndarray, beta: float = 1.0) -> np.ndarray:
@@ -176,5 +185,5 @@ def attention(h: np.ndarray, beta: float = 1.0) -> np.ndarray:
         raise ValueError(f"need beta > 0, got {beta}")
     if math.isinf(beta):
         return (np.argmax(h, axis=-1)[..., None] == np.arange(h.shape[-1])).astype(float)
-    exponentials = np.exp(beta * (h - h.max(axis=-1, keepdims=True)))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+    exponentials = np.exp(beta * (h - over_last(np.maximum, h)[..., None]))
+    return exponentials / over_last(np.add, exponentials)[..., None]

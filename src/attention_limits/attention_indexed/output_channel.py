@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.attention_indexed.model import over_last
+
 
 @dataclass(frozen=True)
 class OutputChannel:
@@ -62,4 +64,4 @@ class GaussianNoise:
     def log_likelihood(self, observed, h):
         """-||y - f(h)||^2 / (2 noise), (n, S), of `observed` y (n, ...) and scores h (n, S, T, T)."""
         squares = (observed[:, None] - self.clean.output(h)) ** 2
-        return squares.reshape(*squares.shape[:2], -1).sum(axis=-1) / (-2.0 * self.noise)
+        return over_last(np.add, squares.reshape(*squares.shape[:2], -1)) / (-2.0 * self.noise)

@@ -47,24 +47,24 @@ def errors_of_mean(cube, starts):
     return limit + (cube.mmse_average.sel(average=1, drop=True) - limit) / starts
 
 
-def at_infinite_size(cube, variable="mmse", **point):
-    """An error of matrix AMP at several dimensions, extrapolated linearly in 1/d to d = infinity, and its standard error.
+def at_infinite_size(cube, variable="mmse", sound="converged", **point):
+    """An error at several dimensions, extrapolated linearly in 1/d to d = infinity, and its standard error.
 
-    Weighted least squares of the means over the converged data sets. Where the means scatter about the line by more than their
-    errors, the error grows in proportion. Raises KeyError where the cube does not hold the point, and ValueError below three
-    dimensions with an error.
+    Weighted least squares of the means over the data sets on which the variable `sound` is true. Where the means scatter about
+    the line by more than their errors, the error grows in proportion. Raises KeyError where the cube does not hold the point,
+    and ValueError below three dimensions with an error.
     """
-    dimension, mean, error = by_dimension(cube, variable, **point)
+    dimension, mean, error = by_dimension(cube, variable, sound, **point)
     if len(dimension) < 3:
         raise ValueError(f"{variable}: an extrapolation needs three dimensions with errors, got {len(dimension)}")
     intercept, _, spread = inverse_law(dimension, mean, error)
     return intercept, spread
 
 
-def by_dimension(cube, variable, **point):
-    """The dimensions with two converged data sets or more, mean and standard error of a variable over them; arrays (n,)."""
+def by_dimension(cube, variable, sound="converged", **point):
+    """The dimensions with two `sound` data sets or more, mean and standard error of a variable over them; arrays (n,)."""
     part = at(cube.sel(estimator="matrix_amp_sizes") if "estimator" in cube.dims else cube, **point)
-    values = part[variable].where(part.converged == 1).transpose("dimension", "replica").values
+    values = part[variable].where(part[sound] == 1).transpose("dimension", "replica").values
     mean, error = mean_and_error(values, axis=1)
     seen = np.isfinite(error) & (error > 0)
     return part.dimension.values[seen], mean[seen], error[seen]

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from attention_limits.attention_indexed.gradient import Gradient
+from attention_limits.attention_indexed.model import over_last
 from attention_limits.attention_indexed.output_channel import POSTERIOR, described_by
 from attention_limits.attention_indexed.score_law import SYMMETRIC
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
@@ -128,13 +129,15 @@ class SampledChannel:
         count, size = len(omega), nodes.shape[1]
         mean, factor = np.zeros((count, size)), np.broadcast_to(np.eye(size), (count, size, size)).copy()
         found, effective = np.zeros((count, size)), np.zeros(count)
-        left = np.arange(count)
-        for _ in range(_ROUNDS):
-            z = mean[left, None] + nodes @ np.swapaxes(factor[left], 1, 2)
+        left, squares = np.arange(count), 0.5 * np.sum(nodes**2, axis=1)
+        for attempt in range(_ROUNDS):
+            # At first the nodes of the prior, the same for all outputs.
+            z = mean[left, None] + nodes @ np.swapaxes(factor[left], 1, 2) if attempt else nodes[None]
             h = omega[left, None] + scale * self._matrix(z)
             with np.errstate(all="ignore"):
                 logs = self.model.log_likelihood(observed[left], h)
-            logs = logs - 0.5 * np.sum(z**2, axis=2) + 0.5 * np.sum(nodes**2, axis=1)
+            logs = logs + (squares - 0.5 * over_last(np.add, z**2))
+            z = np.broadcast_to(z, (len(left), *nodes.shape))
             weights, number = _weights(logs, 1.0)
             better = number > effective[left]
             chosen = left[better]

@@ -100,6 +100,12 @@ class SizesGrid(OneLayerSamples):
     dimension: Axis[Dimension]
 
 
+class DescentGrid(OneLayerSamples):
+    """Scanned parameters of simulated data of gradient descent."""
+
+    dimension: Axis[Dimension] | None = None
+
+
 class OfChannel(Specification):
     """An estimator of one layer whose channel may be in a file."""
 
@@ -244,7 +250,7 @@ class GradientDescent(Simulation):
         fresh_sequences: FreshSequences = 2000
 
     model: Model
-    grid: OneLayerSamples
+    grid: DescentGrid
     solver: Solver = Solver()
 
     @classmethod

@@ -2,9 +2,14 @@
 
 Per iteration and layer l, with S~_l = S_hat_l - (tr S_hat_l / d) I,
 
-    omega_l = h(S~_l) - 2 V'_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (D - spread_l,mu) / V_l,
+    omega_l = h(S~_l) - 2 V'_l G_l,prev,    q_hat_l = (2/d^2) sum_mu (D - spread_l,mu) / (s_l V_l),
 
 then S_hat_l, V_l and V'_l from G_l and q_hat_l as for one layer (derived for this project).
+
+The prior variance of the channel is s_l V_l. At its true value the mean of |z_l|^2 + spread_l over the samples is D (Nishimori).
+At finite d the errors exceed V_l near exact recovery; with s_l = 1 the iteration then predicts a recovery that it does not reach.
+Each iteration multiplies s_l by this mean over D, a step of expectation maximisation for the variance, and keeps s_l at least
+one.
 """
 
 import math
@@ -12,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.matrix_amp import RECOVERED, refine
+from attention_limits.attention_indexed.matrix_amp import refine
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
 from attention_limits.attention_indexed.sample_sums import all_scores
 from attention_limits.attention_indexed.schedule import Schedule
-from attention_limits.attention_indexed.two_layers_evolution import Model
+from attention_limits.attention_indexed.two_layers_evolution import RECOVERED, Model
 
 
 @dataclass(frozen=True)
@@ -69,18 +74,22 @@ class TwoLayerRun:
         V_l, the errors that the algorithm predicts.
     residual : array (t,)
         Larger of ||S_hat_l - S_prev,l||_F / sqrt(d V_l), of undamped steps.
+    best : int
+        Number of the iteration that counts, from 0: the last one of a run that converged or ended with a NaN, otherwise that of
+        the smallest residual.
     resolved : float
         Smallest fraction, over the iterations, of outputs whose quadrature met its check.
     converged : bool
         Whether the residual reached the tolerance, or the larger predicted error `RECOVERED`.
     diverged : bool
-        Whether numbers were not finite, where the trajectory ends, or the last estimate of a layer is too large: a posterior mean
+        Whether numbers were not finite, where the trajectory ends, or the estimate of a layer is too large: a posterior mean
         has ||S_hat||_F^2 / d <= 1 + rho in the limit, and an estimate with twice as much is no posterior mean.
     """
 
     error: np.ndarray
     variance: np.ndarray
     residual: np.ndarray
+    best: int
     resolved: float
     converged: bool
     diverged: bool
@@ -96,17 +105,20 @@ def run(
     schedule = Schedule(max_iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
-    V, onsager = np.ones(2), np.zeros((count, 2, model.tokens, model.tokens))
+    size = np.sum(estimates**2, axis=(1, 2))
+    V, scale, onsager = np.ones(2), np.ones(2), np.zeros((count, 2, model.tokens, model.tokens))
     errors, variances, residuals, resolved = [], [], [], 1.0
     diverged = False
     while not schedule.finished:
         omega = np.stack([all_scores(data.sequences, traceless(S)) for S in estimates], axis=1) - onsager
-        _, z, spread, sound = model.posterior(data.observed, model.contrasts(omega), V)
+        used = scale * V
+        _, z, spread, sound = model.posterior(data.observed, model.contrasts(omega), used)
+        scale = np.maximum(1.0, scale * (np.mean(np.sum(z**2, axis=2), axis=0) + spread.mean(axis=0)) / model.size)
         resolved = min(resolved, float(np.mean(sound)))
-        G = model.slopes(z, V)
+        G = model.slopes(z, used)
         # From the posterior variances. The mean of G^2 has the same expectation, but where the finite size makes V too small,
         # it is too large and makes V smaller still.
-        q_hat = 2.0 * (model.size - spread.mean(axis=0)) / V * count / dimension**2
+        q_hat = 2.0 * (model.size - spread.mean(axis=0)) / used * count / dimension**2
         diverged = not np.all(np.isfinite(q_hat) & (q_hat > 0))
         if diverged:
             errors.append(np.full(2, np.nan)), variances.append(np.full(2, np.nan)), residuals.append(np.nan)
@@ -122,7 +134,10 @@ def run(
         V = (1.0 - damping) * predicted + damping * V
         errors.append(np.sum((data.teachers - estimates) ** 2, axis=(1, 2)) / dimension)
         variances.append(V), residuals.append(float(change.max()))
-        schedule.note(residuals[-1], bool(V.max() <= RECOVERED))
-    diverged = diverged or bool(np.max(np.sum(estimates**2, axis=(1, 2))) > 2.0 * (1.0 + data.ratio) * dimension)
+        schedule.note(residuals[-1], float(V.max()), bool(V.max() <= RECOVERED))
+        if schedule.best == len(errors) - 1:
+            size = np.sum(estimates**2, axis=(1, 2))
+    best = len(errors) - 1 if diverged else schedule.best
+    diverged = diverged or bool(size.max() > 2.0 * (1.0 + data.ratio) * dimension)
     converged = schedule.converged and not diverged
-    return TwoLayerRun(np.array(errors), np.array(variances), np.array(residuals), resolved, converged, diverged)
+    return TwoLayerRun(np.array(errors), np.array(variances), np.array(residuals), best, resolved, converged, diverged)

@@ -237,7 +237,7 @@ _TWO_LAYERS = "V_l = mmse(1 / q_hat_l), q_hat_l = alpha k_l / V_l"
 VARIABLES += (
     Variable(
         "mmse_by_layer", ("layer",), "error of the estimate of each layer", "mmse_l", _ERROR,
-        f"theory: {_TWO_LAYERS}; AMP: last iteration",
+        f"theory: {_TWO_LAYERS}; AMP: last iteration, or the one of the smallest residual where it did not converge",
     ),
     Variable("predicted_by_layer", ("layer",), "error that AMP predicts for each layer", "V_l", _ERROR, _TWO_LAYERS),
     Variable(

@@ -77,9 +77,9 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from attention_limits.pipeline.cubes import read, remake
+    from attention_limits.pipeline.cubes import read
 
-    drawn = importlib.import_module(module).draw(_Cubes({path.stem: read(path, remake(path)) for path in cubes}))
+    drawn = importlib.import_module(module).draw(_Cubes({path.stem: read(path) for path in cubes}))
     # Without a date.
     for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), {"Software": None})):
         with replacing(path) as temporary:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.experiment import SCALES, load_experiment
+from attention_limits.pipeline.experiment import at_all_scales
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import Run, load_project
 
@@ -16,8 +16,7 @@ def check_command(files: list[Path]) -> None:
     for path in files:
         try:
             sizes = []
-            for scale in SCALES:
-                experiment = load_experiment(path, scale)
+            for scale, experiment in at_all_scales(path).items():
                 chunks = [chunk for part in experiment.estimators.values() for chunk in part.chunks]
                 sizes.append(f"{scale} {sum(chunk.size for chunk in chunks)} points in {len(chunks)} chunks")
             print("; ".join([f"{path}: good", ", ".join(sizes), *experiment.missing()]))
@@ -46,13 +45,13 @@ def list_command(project: Path, run: Run) -> None:
 
 def summary_command(project: Path, run: Run) -> None:
     """Print the number of unconverged points of each cube, and the paths of the results."""
-    from attention_limits.pipeline.cubes import read, remake
+    from attention_limits.pipeline.cubes import read
 
     loaded = load_project(project, run.plain())
     lines, damaged = [], []
     for path in (Path(experiment.cube_path(run.folder)) for experiment in loaded.all()):
         try:
-            cube = read(path, remake(path)) if path.exists() else {}
+            cube = read(path) if path.exists() else {}
         except CubeError as error:
             damaged += error.problems
             continue
@@ -126,9 +125,9 @@ def _sum(name: str, rows) -> str:
 
 def show_command(cube: Path) -> None:
     """Print the attributes, the dimensions and the variables of a cube, and its unconverged points."""
-    from attention_limits.pipeline.cubes import read, remake
+    from attention_limits.pipeline.cubes import read
 
-    dataset = read(cube, remake(cube))
+    dataset = read(cube)
     dataset.info(sys.stdout)
     print()
     for estimator, count, points in _unconverged(dataset):
@@ -142,12 +141,12 @@ def audit_command(project: Path, families: list[str], output: Path, run: Run) ->
     loaded = load_project(project, {**run.plain(), "families": families or "all"})
 
     from attention_limits.pipeline.audit import compare, counts, full_table, load_published
-    from attention_limits.pipeline.cubes import read, remake
+    from attention_limits.pipeline.cubes import read
 
     rows = []
     for entry in load_published(project, loaded.experiments):
         paths = [Path(loaded.experiments[entry.family][name].cube_path(run.folder)) for name in entry.cubes]
-        rows.append(compare(entry, {path.stem: read(path, remake(path)) for path in paths if path.exists()}))
+        rows.append(compare(entry, {path.stem: read(path) for path in paths if path.exists()}))
     data = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
     for path, text in ((output, full_table(rows)), (output.with_suffix(".json"), data)):
         with replacing(path) as temporary:
@@ -162,11 +161,11 @@ def refine_command(
 
     Raises SpecError as `refine.curves_of` and `refine.refined_text`, or when the file is no valid experiment.
     """
-    from attention_limits.pipeline.cubes import read, remake
+    from attention_limits.pipeline.cubes import read
     from attention_limits.pipeline.refine import curves_of, further_values, refined_text
 
-    load_experiment(spec)
-    x, mean, error = curves_of(read(cube, remake(cube)), estimator, of, key)
+    at_all_scales(spec)
+    x, mean, error = curves_of(read(cube), estimator, of, key)
     if log and not x[0] > 0:
         raise SpecError([f"--log: the axis {key} begins at {x[0]:g}; allowed: values above zero"])
     more = further_values(x, mean, error, points, log)
@@ -175,7 +174,7 @@ def refine_command(
     if write:
         with replacing(spec) as temporary:
             temporary.write_text(text, encoding="utf-8")
-        load_experiment(spec)
+        at_all_scales(spec)
         print(f"{spec}: {len(more)} values added to estimators.{estimator}.grid.{key}")
 
 

@@ -16,13 +16,13 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.interface.describe import family_and_name
-from attention_limits.interface.extras import missing
+from attention_limits.interface.extras import extras
 from attention_limits.interface.given import objects_of, with_names
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import Family, experiment_of
+from attention_limits.pipeline.experiment import Family, at_all_scales
 from attention_limits.pipeline.grid import single
 from attention_limits.pipeline.progress import progress
 from attention_limits.pipeline.specification import fields
@@ -105,9 +105,12 @@ def compute(
         model = with_names(model)
     document = _document(family, name, model, grid, replicas, solver, data, workers)
     try:
-        made = experiment_of(source, document)
+        made = at_all_scales(source, document=document)["laptop"]
     except SpecError as error:
-        places = [(f"estimators.{name}.", "")]
+        places = [
+            (f"estimators.{name}.resources.memory", "memory of this machine for each worker"),
+            (f"estimators.{name}.", ""),
+        ]
         for kind in document.get("data", {}):
             places += [(f"data.{kind}.solver.", f"data.{kind}."), (f"data.{kind}.grid.", "grid.")]
         problems = [_placed(problem.removeprefix(f"{source}: "), places) for problem in error.problems]
@@ -125,13 +128,15 @@ def open(path: str | Path) -> xr.Dataset:
     """The cube in the file `path`, in memory. Raises CubeError when the file is missing, damaged or foreign."""
     path = Path(path)
     of_workflow = path.parts[-3:-2] == ("cubes",)
-    return cubes.read(path, cubes.remake(path) if of_workflow else "compute it again, or give another path")
+    return cubes.read(path, None if of_workflow else "compute it again, or give another path")
 
 
 def _document(family: Family, name: str, model, grid, replicas, solver, data, workers: int) -> dict:
     """The content that an experiment file with the same meaning has."""
     axes, replicas = {key: _axis(values) for key, values in (grid or {}).items()}, _plain(replicas)
-    written = {"grid": axes, "replicas": replicas, "solver": _plain(solver or {})}
+    # No queue limits the memory, but the machine does.
+    resources = {"memory": max(100, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (10**6 * workers))}
+    written = {"grid": axes, "replicas": replicas, "solver": _plain(solver or {}), "resources": resources}
     # Replicas share no work, while neighbours on a grid may.
     several = isinstance(replicas, int) and replicas > 1
     if workers > 1 and not (several and replicas >= workers):
@@ -149,7 +154,7 @@ def _document(family: Family, name: str, model, grid, replicas, solver, data, wo
         scanned = fields(family.data[kind], "grid") if kind in family.data else ()
         shared = {key: axis for key, axis in axes.items() if key in scanned}
         settings = _plain((data or {}).get(kind, {}))
-        document["data"] = {kind: {"grid": shared, "replicas": replicas, "solver": settings}}
+        document["data"] = {kind: {"grid": shared, "replicas": replicas, "solver": settings, "resources": resources}}
         written["reads"] = kind
     return {**document, "estimators": {name: written}}
 
@@ -187,13 +192,13 @@ def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
 
 def _run(made: Experiment, part: Estimator, seed: int, results: str, workers: int, finished: Callable | None) -> None:
     """Compute the chunks of an estimator, or of data, that the folder does not hold; report each when it is there."""
-    done, files = 0, [(chunk, Path(part.path(results, chunk))) for chunk in part.chunks]
-    current = [is_current(path, part, chunk, seed) for chunk, path in files]
-    jobs = [(made, part, *file, seed, results) for file, there in zip(files, current, strict=True) if not there]
-    total = sum(chunk.size for chunk in part.chunks)
+    paths = [(chunk, Path(part.path(results, chunk))) for chunk in part.chunks]
+    files = [(chunk, path, is_current(path, part, chunk, seed)) for chunk, path in paths]
+    jobs = [(made, part, chunk, seed, path, results) for chunk, path, there in files if not there]
+    done, total = 0, sum(chunk.size for chunk in part.chunks)
     with _mapped(workers if jobs else 1) as mapped:
         computed = mapped(_chunk, jobs)
-        for there, (chunk, path) in progress(zip(current, files, strict=True), len(files), f"parts of {part.name}"):
+        for chunk, path, there in progress(files, len(files), f"parts of {part.name}"):
             if not there:
                 next(computed)
             done += chunk.size
@@ -220,9 +225,6 @@ def _mapped(workers: int) -> Iterator[Callable]:
         os.environ.update(environment)
 
 
+@extras()
 def _chunk(job) -> None:
-    made, part, chunk, path, seed, results = job
-    try:
-        run_chunk(made, part, chunk, seed, path, results)
-    except ModuleNotFoundError as error:
-        raise missing(error) from None
+    run_chunk(*job)

@@ -47,8 +47,8 @@ def estimators() -> pd.DataFrame:
             rows.append(
                 {
                     "estimator": f"{family.name}.{name}",
-                    "rule": f"{family.prefix}_{name}",
-                    "computes": _first_paragraph(schema),
+                    "rule": family.rule(name),
+                    "computes": first_paragraph(schema),
                     "reads": allowed_values(reads) if reads else "",
                 }
             )
@@ -153,5 +153,6 @@ def default(node: dict, required: bool) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _first_paragraph(schema: dict) -> str:
+def first_paragraph(schema: dict) -> str:
+    """The first paragraph of the docstring of the class with this JSON Schema (`schema`), on one line."""
     return " ".join(schema.get("description", "").split("\n\n")[0].split())

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.interface.compute import open as opened
-from attention_limits.interface.extras import missing
+from attention_limits.interface.extras import extras
 from attention_limits.interface.table import grid_keys
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
 from attention_limits.pipeline.errors import SpecError
@@ -60,10 +60,8 @@ def explore(paths: Iterable[str | Path], output: str | Path, project: str | Path
 
 def page(records: list[dict]) -> str:
     """The page of the cubes `records` (`described`). Raises SpecError where plotly is missing."""
-    try:
+    with extras():
         from plotly.offline import get_plotlyjs
-    except ModuleNotFoundError as error:
-        raise missing(error) from None
     files = resources.files("attention_limits.interface")
     text = files.joinpath("explorer.html").read_text(encoding="utf-8")
     # A closing tag inside of the data would end them.

@@ -1,5 +1,7 @@
 """Packages that only some calls need, and the extra that installs each."""
 
+from contextlib import contextmanager
+
 from attention_limits.pipeline.errors import SpecError
 
 EXTRAS = {
@@ -12,9 +14,13 @@ EXTRAS = {
 }
 
 
-def missing(error: ModuleNotFoundError) -> Exception:
-    """The error to raise where `error` is about the package of an extra, a SpecError with the command that installs it."""
-    package = (error.name or "").partition(".")[0]
-    if package not in EXTRAS:
-        return error
-    return SpecError([f"{package} is not installed: pip install attention-limits[{EXTRAS[package]}]"])
+@contextmanager
+def extras():
+    """Raise a SpecError with the command that installs it where the package of an extra is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise SpecError([f"{package} is not installed: pip install attention-limits[{EXTRAS[package]}]"]) from None

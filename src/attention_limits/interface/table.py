@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
-from attention_limits.interface.extras import missing
+from attention_limits.interface.extras import extras
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import replacing
@@ -79,11 +79,9 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
 
     `pandas.read_parquet(path).attrs["units"]` gives them back. Raises SpecError where pyarrow is missing.
     """
-    try:
+    with extras(), replacing(path) as temporary:
         import pyarrow  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise missing(error) from None
-    with replacing(path) as temporary:
+
         frame.to_parquet(temporary, engine="pyarrow", index=False)
 
 

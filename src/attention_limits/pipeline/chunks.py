@@ -102,7 +102,7 @@ def _point_of_data(data: Estimator, seed: int, results: str, replica: int, **poi
     """
     chunk = Chunk({key: [point[key]] for key in data.grid}, [replica])
     path = Path(data.path(results, chunk))
-    dataset = cubes.read(path, cubes.remake(path), data.attributes(chunk, seed))
+    dataset = cubes.read(path, expect=data.attributes(chunk, seed))
     return dataset.isel({**dict.fromkeys(data.grid, 0), "replica": 0}, drop=True)
 
 

@@ -15,16 +15,16 @@ from attention_limits.pipeline.layout import data_digest
 _UNREADABLE = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
 
 
-def read(path: Path, repair: str, expect: dict[str, str] | None = None) -> xr.Dataset:
+def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = None) -> xr.Dataset:
     """Read a whole data file into memory and validate it.
 
-    `repair` states how to make the file again, `expect` holds attributes that the file must have. Raises CubeError with the file
-    and the repair when the file is missing, truncated, damaged, foreign or outdated.
+    `repair` states how to make the file again, by default with the workflow; `expect` holds attributes that the file must have.
+    Raises CubeError with the file and the repair when the file is missing, truncated, damaged, foreign or outdated.
     """
     path = Path(path)
 
     def problem(what: str) -> CubeError:
-        return CubeError([f"{path}: {what}; repair: {repair}"])
+        return CubeError([f"{path}: {what}; repair: {repair or remake(path)}"])
 
     if not path.is_file():
         raise problem("is missing")

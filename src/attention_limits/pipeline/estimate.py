@@ -16,7 +16,7 @@ from pathlib import Path
 import netCDF4
 
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import SCALES, load_experiment
+from attention_limits.pipeline.experiment import SCALES, at_all_scales
 from attention_limits.pipeline.grid import Chunk
 from attention_limits.pipeline.project import Project, Run
 
@@ -51,9 +51,10 @@ def estimates(project: Project) -> Iterator[Estimate]:
     # The scales whose results are in the same folder.
     scales = [scale for scale in SCALES if run.model_copy(update={"scale": scale}).folder == run.folder]
     for experiment in project.all():
-        versions = [load_experiment(experiment.path, scale, run.set).parts for scale in scales]
+        versions = [version for scale, version in at_all_scales(experiment.path, run.set).items() if scale in scales]
         for name, part in experiment.parts.items():
-            yield _estimate(part, _wanted(experiment, part), [parts[name] for parts in versions if name in parts], run)
+            others = [version.parts[name] for version in versions if name in version.parts]
+            yield _estimate(part, _wanted(experiment, part), others, run)
 
 
 def cpu_seconds(log: Path) -> float | None:

@@ -103,14 +103,12 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
     `settings` holds changes of models: family -> model of `models.yaml` -> key -> value. Every scale of the file is validated.
     Raises SpecError with one line per problem.
     """
-    path = Path(path)
-    if scale not in SCALES:
-        raise SpecError([f"{path}: scale: {scale!r}: allowed: {', '.join(SCALES)}"])
-    return experiment_of(path, read_yaml(path), scale, settings)
+    return at_all_scales(path, settings)[scale]
 
 
-def experiment_of(path: Path, document: dict, scale: str = "laptop", settings: Mapping | None = None) -> Experiment:
-    """The experiment whose file is `path`, or would be, with the content `document`; everything else as `load_experiment`."""
+def at_all_scales(path: Path, settings: Mapping | None = None, document: dict | None = None) -> dict[str, Experiment]:
+    """The experiment of the file `path` at each scale, as `load_experiment`; `document` is its content if there is no file."""
+    document = read_yaml(path) if document is None else document
     name = path.absolute().parents[1].name
     try:
         family = load_family(name)
@@ -130,7 +128,7 @@ def experiment_of(path: Path, document: dict, scale: str = "laptop", settings: M
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
     if found:
         raise SpecError(located(path, dict.fromkeys(found)))
-    return experiments[scale]
+    return experiments
 
 
 def load_models(path: Path, changes: Mapping) -> dict[str, dict]:

@@ -157,7 +157,8 @@ def evaluate(theta, shape: Shape, sequences) -> tuple[np.ndarray, np.ndarray]:
     sequences = np.asarray(sequences, dtype=np.int64)
     rows, masked = _every_site(sequences)
     out, looks = np.empty(len(rows)), np.zeros((shape.layers, shape.sites, shape.sites))
-    transformer_kernels.losses(theta, shape.sizes, _waves(shape), sequences, rows, masked, out, looks)
+    nothing = np.empty(0, dtype=np.float32)
+    transformer_kernels.mean_loss(theta, shape.sizes, _waves(shape), sequences, rows, masked, out, looks, nothing)
     return out.reshape(sequences.shape), looks / len(sequences)
 
 
@@ -170,8 +171,39 @@ def gradient(theta, shape: Shape, sequences, rows=None, masked=None) -> tuple[fl
     if rows is None:
         rows, masked = _every_site(sequences)
     slope = np.empty_like(theta)
-    loss = transformer_kernels.gradient(theta, shape.sizes, _waves(shape), sequences, rows, masked, slope)
-    return loss, slope
+    return _descended(theta, shape, _waves(shape), sequences, rows, masked, slope), slope
+
+
+def _descended(theta, shape, waves, sequences, rows, masked, slope):
+    """The mean loss, as in `gradient`, whose gradient is written into `slope`."""
+    out, looks = np.empty(len(rows)), np.empty((0, shape.sites, shape.sites))
+    return transformer_kernels.mean_loss(theta, shape.sizes, waves, sequences, rows, masked, out, looks, slope)
+
+
+def epoch(theta, moments, shape: Shape, sequences, orders, masked, rates, adam: bool, done: int) -> float:
+    """The steps of an epoch, in place; returns the mean loss over the steps.
+
+    Parameters
+    ----------
+    theta : float32 array (parameters,), changed
+    moments : float32 array (2, parameters), changed
+        As in `transformer_kernels.move`.
+    shape : Shape
+    sequences : integer array (M, L)
+    orders, masked : integer arrays (steps, batch)
+        Sequences and masked sites of each step.
+    rates : array (steps,)
+        Learning rates.
+    adam : bool
+        Otherwise plain gradient descent.
+    done : int
+        Steps before this epoch.
+    """
+    waves, slope, losses = _waves(shape), np.empty_like(theta), []
+    for step, (rows, sites, rate) in enumerate(zip(orders, masked, rates, strict=True)):
+        losses.append(_descended(theta, shape, waves, sequences, rows, sites, slope))
+        transformer_kernels.move(theta, moments, slope, rate, adam, done + step + 1)
+    return sum(losses) / len(losses)
 
 
 def _every_site(sequences):
@@ -209,19 +241,18 @@ def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Sch
     sequences = np.asarray(sequences, dtype=np.int64)
     batch = min(schedule.batch, len(sequences))
     steps = len(sequences) // batch
-    theta, waves = initial(shape, rng), _waves(shape)
+    theta = initial(shape, rng)
     moments = np.zeros((2, len(theta)), dtype=np.float32)
     wanted = evaluated_epochs(schedule.epochs, schedule.evaluations)
     training, tested, looks = [], [], []
-    for epoch in range(schedule.epochs):
+    for number in range(schedule.epochs):
         orders = rng.permutation(len(sequences))[: steps * batch].reshape(steps, batch)
         masked = rng.integers(0, shape.sites, (steps, batch))
-        rates = annealed(schedule.learning_rate, epoch * steps, steps, schedule.epochs * steps)
-        loss = transformer_kernels.epoch(
-            theta, moments, shape.sizes, waves, sequences, orders, masked, rates, schedule.optimizer == "adam",
-            epoch * steps,
-        )  # fmt: skip
-        if epoch + 1 in wanted:
+        rates = annealed(schedule.learning_rate, number * steps, steps, schedule.epochs * steps)
+        loss = epoch(
+            theta, moments, shape, sequences, orders, masked, rates, schedule.optimizer == "adam", number * steps
+        )
+        if number + 1 in wanted:
             losses, look = evaluate(theta, shape, test)
             training.append(loss)
             tested.append(losses.mean())

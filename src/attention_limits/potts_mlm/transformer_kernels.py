@@ -26,7 +26,7 @@ def layer_size(width, hidden):
     return 4 * (width + 1) * width + (width + 1) * hidden + (hidden + 1) * width + 4 * width
 
 
-@njit
+@njit(inline="always")
 def forward(theta, sizes, waves, tokens, masked, kept, logits):
     """Logits (C, WIDTH) of the masked sites of sixteen sequences.
 
@@ -89,7 +89,7 @@ def forward(theta, sizes, waves, tokens, masked, kept, logits):
     blocks.dense(theta, at, width, colors, kept[layers - 1, OUTPUT], logits, 1)
 
 
-@njit
+@njit(inline="always")
 def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
     """Add the gradient of sum_a d_logits[a] logits[a] to d_theta (parameters, WIDTH).
 
@@ -169,29 +169,6 @@ def _gather(sequences, rows, start, masked, tokens, own_masked):
     return used
 
 
-@njit(nogil=True)
-def losses(theta, sizes, waves, sequences, rows, masked, out, looks):
-    """-log p of the colours at the masked sites (n,) of sequences rows[n], into out (n,), in nats.
-
-    The attention of masked[n], layer by layer, is added to looks (layers, L, L) in the row of the masked site. sequences (M, L),
-    rows and masked (n,) are integers; theta, sizes and waves as in `forward`.
-    """
-    sites, colors, width, hidden, layers = sizes
-    size = sites * max(sites, width, hidden)
-    kept = lanes.empty(layers * SLOTS * size).reshape(layers, SLOTS, size, WIDTH)
-    logits = lanes.empty(colors)
-    tokens, own = np.empty((sites, WIDTH), dtype=np.int64), np.empty(WIDTH, dtype=np.int64)
-    for start in range(0, len(rows), WIDTH):
-        used = _gather(sequences, rows, start, masked, tokens, own)
-        forward(theta, sizes, waves, tokens, own, kept, logits)
-        for k in range(used):
-            out[start + k] = -math.log(_probability(logits, k, tokens[own[k], k]))
-            for depth in range(layers):
-                at = 0 if depth == layers - 1 else own[k] * sites
-                for j in range(sites):
-                    looks[depth, own[k], j] += kept[depth, LOOKS, at + j, k]
-
-
 @njit
 def _probability(logits, k, color):
     """Softmax of column k of logits (C, WIDTH) at a colour."""
@@ -205,68 +182,60 @@ def _probability(logits, k, color):
 
 
 @njit(nogil=True)
-def gradient(theta, sizes, waves, sequences, rows, masked, d_theta):
-    """The mean of -log p of the colours at the masked sites (n,) of sequences rows[n].
+def mean_loss(theta, sizes, waves, sequences, rows, masked, out, looks, slope):
+    """The mean of -log p of the colours at the masked sites (n,) of sequences rows[n], in nats; the losses go into out (n,).
 
-    Its gradient is written into d_theta (parameters,). The others, `theta`, `sizes` and `waves` too, are as in `losses`.
+    Two arrays are written unless they are empty: the attention of masked[n], layer by layer, is added to looks (layers, L, L) in
+    the row of the masked site, and slope (parameters,) becomes the gradient of the mean. sequences (M, L), rows and masked (n,)
+    are integers; theta, sizes and waves as in `forward`. (Of several functions, each would compile the encoder again.)
     """
     sites, colors, width, hidden, layers = sizes
+    learns = len(slope) > 0
     size = sites * max(sites, width, hidden)
     kept = lanes.empty(layers * SLOTS * size).reshape(layers, SLOTS, size, WIDTH)
-    slopes = lanes.empty(SLOTS * size).reshape(SLOTS, size, WIDTH)
+    scratch = size if learns else 0
+    slopes = lanes.empty(SLOTS * scratch).reshape(SLOTS, scratch, WIDTH)
+    columns = lanes.zeros(len(slope))
     logits = lanes.empty(colors)
     tokens, own = np.empty((sites, WIDTH), dtype=np.int64), np.empty(WIDTH, dtype=np.int64)
-    columns = lanes.zeros(len(theta))
     total, share = 0.0, np.float32(1.0 / len(rows))
     for start in range(0, len(rows), WIDTH):
         used = _gather(sequences, rows, start, masked, tokens, own)
         forward(theta, sizes, waves, tokens, own, kept, logits)
         for k in range(used):
-            total -= math.log(_probability(logits, k, tokens[own[k], k]))
-        blocks.softmax(logits, 0, colors, np.float32(1.0))
-        for k in range(WIDTH):
-            logits[tokens[own[k], k], k] -= np.float32(1.0)
-            for a in range(colors):
-                logits[a, k] *= share if k < used else np.float32(0.0)
-        _backward(theta, sizes, tokens, own, kept, logits, columns, slopes)
-    for p in range(len(theta)):
-        d_theta[p] = columns[p].sum()
+            out[start + k] = -math.log(_probability(logits, k, tokens[own[k], k]))
+            total += out[start + k]
+        for depth in range(len(looks)):
+            for k in range(used):
+                at = 0 if depth == layers - 1 else own[k] * sites
+                for j in range(sites):
+                    looks[depth, own[k], j] += kept[depth, LOOKS, at + j, k]
+        if learns:
+            blocks.softmax(logits, 0, colors, np.float32(1.0))
+            for k in range(WIDTH):
+                logits[tokens[own[k], k], k] -= np.float32(1.0)
+                for a in range(colors):
+                    logits[a, k] *= share if k < used else np.float32(0.0)
+            _backward(theta, sizes, tokens, own, kept, logits, columns, slopes)
+    for p in range(len(slope)):
+        slope[p] = columns[p].sum()
     return total / len(rows)
 
 
 @njit(nogil=True)
-def epoch(theta, moments, sizes, waves, sequences, orders, masked, rates, adam, done):
-    """The steps of an epoch of one run, in place; the mean loss over the steps.
+def move(theta, moments, slope, rate, adam, number):
+    """Step `number` = 1, 2, ... at a learning rate, in place: of Adam if `adam`, else of plain gradient descent.
 
-    Parameters
-    ----------
-    theta : float32 (parameters,), changed
-    moments : float32 (2, parameters), changed
-        Means of the gradient and of its square, which Adam keeps (Kingma and Ba 2015; 0.9, 0.999, 1e-8).
-    sizes, waves
-        As in `forward`.
-    sequences : (M, L)
-    orders, masked : (steps, batch)
-        Sequences and masked sites of each step.
-    rates : (steps,)
-        Learning rates.
-    adam : bool
-        Otherwise plain gradient descent.
-    done : int
-        Steps before this epoch.
+    theta and slope are float32 (parameters,). moments, float32 (2, parameters), are the means of the gradient and of its square,
+    which Adam keeps (Kingma and Ba 2015; 0.9, 0.999, 1e-8).
     """
-    slope = np.empty_like(theta)
-    total = 0.0
-    for step in range(len(orders)):
-        total += gradient(theta, sizes, waves, sequences, orders[step], masked[step], slope)
-        if adam:
-            first = 1.0 / (1.0 - 0.9 ** (done + step + 1))
-            second = 1.0 / (1.0 - 0.999 ** (done + step + 1))
-            for p in range(len(theta)):
-                moments[0, p] = 0.9 * moments[0, p] + 0.1 * slope[p]
-                moments[1, p] = 0.999 * moments[1, p] + 0.001 * slope[p] ** 2
-                theta[p] -= rates[step] * first * moments[0, p] / (math.sqrt(second * moments[1, p]) + 1e-8)
-        else:
-            for p in range(len(theta)):
-                theta[p] -= rates[step] * slope[p]
-    return total / len(orders)
+    if adam:
+        first = 1.0 / (1.0 - 0.9**number)
+        second = 1.0 / (1.0 - 0.999**number)
+        for p in range(len(theta)):
+            moments[0, p] = 0.9 * moments[0, p] + 0.1 * slope[p]
+            moments[1, p] = 0.999 * moments[1, p] + 0.001 * slope[p] ** 2
+            theta[p] -= rate * first * moments[0, p] / (math.sqrt(second * moments[1, p]) + 1e-8)
+    else:
+        for p in range(len(theta)):
+            theta[p] -= rate * slope[p]

@@ -6,6 +6,8 @@ leaves the last layer the two values +-v, v = A_1^-1 ... A_{L-1}^-1 u, with weig
 difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
 
     (A x)_d = kappa x_d,   (A x)_s = (1 + c) x_s - tau x_d,   kappa = c + 1 - S_12 - S_21,   tau = S_12 - S_21.
+
+A node is computed in the precision of the nodes, single or double; the sums over passes are in double precision.
 """
 
 import math
@@ -15,9 +17,11 @@ import numpy as np
 from numba import prange
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.fast_math import exp
+from attention_limits.numerics.fast_math import exp_of
 from attention_limits.sequence_multi_index.fibre_layers_kernels import (
+    HALF,
     PASS,
+    ZERO,
     compare,
     draw,
     last_layer,
@@ -28,7 +32,7 @@ from attention_limits.sequence_multi_index.fibre_layers_kernels import (
 # Samples per parallel block, which share one work space.
 BLOCK = 16
 # Log-weight of nothing.
-LOWEST = -1e300
+LOWEST = np.float32(-1e37)
 
 # Sums over the nodes of one output: of the weights, of their squares, and the second moments of the last layer over tokens.
 NORM, SQUARES, YY_11, YY_12, YY_22 = range(5)
@@ -62,74 +66,105 @@ _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _sum_products(weighted, fields, count, out):
-    """Add to out[j] the sum over nodes of weighted * fields[j], j < count; return the sum of weighted."""
-    for j in range(count):
-        total = 0.0
-        for i in range(PASS):
-            total += weighted[i] * fields[j, i]
-        out[j] += total
-    total = 0.0
+def _sum_pair(left, right, fields, second):
+    """Add the sums over nodes of left and right, each times both rows of `fields` (2, PASS), to `second` (2, 2)."""
+    one, two = fields[0], fields[1]
+    a = b = c = d = ZERO
     for i in range(PASS):
-        total += weighted[i]
-    return total
+        a += left[i] * one[i]
+        b += left[i] * two[i]
+        c += right[i] * one[i]
+        d += right[i] * two[i]
+    second[0, 0] += a
+    second[0, 1] += b
+    second[1, 0] += c
+    second[1, 1] += d
 
 
 @njit(fastmath=_FAST, error_model="numpy")
 def _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus):
-    """Write log_weight plus the Gaussian log-weights of +v and -v, v ~ N(mu, 1 / precision); return the larger maximum."""
+    """Write log_weight plus the Gaussian log-weights of +v and -v, v ~ N(mu, 1 / precision); return the largest of them."""
+    half = HALF * precision
+    for i in range(PASS):
+        # Differences first: with few digits, a narrow Gaussian must not be the difference of large squares.
+        a = v_1[i] - mu_1[i]
+        b = v_2[i] - mu_2[i]
+        plus[i] = max(log_weight[i] - half * (a * a + b * b), LOWEST)
+        a = v_1[i] + mu_1[i]
+        b = v_2[i] + mu_2[i]
+        minus[i] = max(log_weight[i] - half * (a * a + b * b), LOWEST)
     best = LOWEST
     for i in range(PASS):
-        squares = v_1[i] * v_1[i] + v_2[i] * v_2[i] + mu_1[i] * mu_1[i] + mu_2[i] * mu_2[i]
-        even = log_weight[i] - 0.5 * precision * squares
-        odd = precision * (v_1[i] * mu_1[i] + v_2[i] * mu_2[i])
-        plus[i] = max(even + odd, LOWEST)
-        minus[i] = max(even - odd, LOWEST)
-        best = max(best, even + abs(odd))
+        best = max(best, max(plus[i], minus[i]))
     return best
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums):
+def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums, first):
     """Turn log-weights into weights and sum the moments of the last layer alone.
 
-    plus becomes both = w_+ + w_-, w = factor exp(log-weight - shift). y = +-v - centre has the first moments y_1, y_2 per node,
-    which are written; the sums over nodes are added to sums (SUMS,).
+    plus becomes both = w_+ + w_-, w = factor exp(log-weight - shift). The first moments per node of y = +-v - centre are
+    written into y_1, y_2; the sums over nodes are added to sums (SUMS,) and first (2,).
     """
     c_1 = centre[0]
     c_2 = centre[1]
-    total = squares = yy_11 = yy_12 = yy_22 = 0.0
+    total = squares = first_1 = first_2 = yy_11 = yy_12 = yy_22 = ZERO
     for i in range(PASS):
-        a = factor[i] * exp(plus[i] - shift)
-        b = factor[i] * exp(minus[i] - shift)
+        a = factor[i] * exp_of(plus[i] - shift)
+        b = factor[i] * exp_of(minus[i] - shift)
         both = a + b
-        difference = a - b
         plus[i] = both
         total += both
         squares += both * both
-        y_1[i] = difference * v_1[i] - both * c_1
-        y_2[i] = difference * v_2[i] - both * c_2
-        t_1 = both * v_1[i] - difference * c_1
-        t_2 = both * v_2[i] - difference * c_2
-        yy_11 += v_1[i] * t_1 - c_1 * y_1[i]
-        yy_12 += v_2[i] * t_1 - c_2 * y_1[i]
-        yy_22 += v_2[i] * t_2 - c_2 * y_2[i]
+        above_1 = v_1[i] - c_1
+        above_2 = v_2[i] - c_2
+        below_1 = v_1[i] + c_1
+        below_2 = v_2[i] + c_2
+        a_1 = a * above_1
+        b_1 = b * below_1
+        a_2 = a * above_2
+        b_2 = b * below_2
+        y_1[i] = a_1 - b_1
+        y_2[i] = a_2 - b_2
+        first_1 += a_1 - b_1
+        first_2 += a_2 - b_2
+        yy_11 += a_1 * above_1 + b_1 * below_1
+        yy_12 += a_1 * above_2 + b_1 * below_2
+        yy_22 += a_2 * above_2 + b_2 * below_2
     sums[NORM] += total
     sums[SQUARES] += squares
     sums[YY_11] += yy_11
     sums[YY_12] += yy_12
     sums[YY_22] += yy_22
+    first[0] += first_1
+    first[1] += first_2
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _weighted(fields, weights, out, mean):
+    """Write both rows of `fields` (2, PASS) times the weights into `out`; add their sums over nodes to mean (2,)."""
+    for a in range(2):
+        field, row = fields[a], out[a]
+        total = ZERO
+        for i in range(PASS):
+            value = weights[i] * field[i]
+            row[i] = value
+            total += value
+        mean[a] += total
 
 
 @njit(error_model="numpy")
-def _sum_pass(fields, bound, plus, w_s, w_d, mean, second):
-    """Add the moments that the first layers take part in; w_s and w_d hold the weighted deviations of the last layer."""
-    mean[bound] += _sum_products(w_s, fields, bound, second[bound])
-    mean[bound + 1] += _sum_products(w_d, fields, bound, second[bound + 1])
-    for j in range(bound):
-        for i in range(PASS):
-            w_s[i] = plus[i] * fields[j, i]
-        mean[j] += _sum_products(w_s, fields, j + 1, second[j])
+def _sum_pass(fields, bound, plus, last, mean, second):
+    """Add the moments that the first layers take part in; `last` (2, PASS) holds the weighted deviations of the last layer.
+
+    They become scratch; plus holds the weights of the nodes. Blocks of `second` on and below the diagonal are written.
+    """
+    for k in range(0, bound, 2):
+        _sum_pair(last[0], last[1], fields[k : k + 2], second[bound : bound + 2, k : k + 2])
+    for j in range(0, bound, 2):
+        _weighted(fields[j : j + 2], plus, last, mean[j : j + 2])
+        for k in range(0, j + 2, 2):
+            _sum_pair(last[0], last[1], fields[k : k + 2], second[j : j + 2, k : k + 2])
 
 
 @njit(error_model="numpy")
@@ -146,6 +181,7 @@ def _moments(u, omega, mixture, model, nodes, half_squares, work, mean, second):
     kappa, tau = work[bound : bound + free], work[bound + free : 2 * bound]
     # Row by row: unpacking an array in one go gives rows of unknown stride, which the compiler does not vectorise.
     rows = work[2 * bound :]
+    last = rows[W_S : W_D + 1]
     w_s, w_d, v_1, v_2, mu_1, mu_2 = rows[W_S], rows[W_D], rows[V_1], rows[V_2], rows[MU_1], rows[MU_2]
     plus, minus, factor, log_weight = rows[PLUS], rows[MINUS], rows[FACTOR], rows[LOG_WEIGHT]
     sums = np.zeros(SUMS)
@@ -173,17 +209,17 @@ def _moments(u, omega, mixture, model, nodes, half_squares, work, mean, second):
             mean *= scale
             second *= scale
             top = best
-        _last_moments(v_1, v_2, plus, minus, factor, top, omega[free], w_s, w_d, sums)
-        _sum_pass(fields, bound, plus, w_s, w_d, mean, second)
+        _last_moments(v_1, v_2, plus, minus, factor, top, omega[free], w_s, w_d, sums, mean[bound:])
+        _sum_pass(fields, bound, plus, last, mean, second)
     second[bound, bound], second[bound + 1, bound], second[bound + 1, bound + 1] = sums[YY_11], sums[YY_12], sums[YY_22]
     mean /= sums[NORM]
     for j in range(bound + 2):
         for k in range(j + 1):
             second[j, k] /= sums[NORM]
             second[k, j] = second[j, k]
-    density = model.precision / (2.0 * math.pi)
+    density = np.float64(model.precision) / (2.0 * math.pi)
     count = passes * several * PASS
-    log_z = math.log(sums[NORM] / count) + top + math.log(density) - free * math.log(1.0 + model.skip)
+    log_z = math.log(sums[NORM] / count) + top + math.log(density) - free * math.log(1.0 + np.float64(model.skip))
     return log_z, sums[NORM] * sums[NORM] / sums[SQUARES]
 
 
@@ -193,6 +229,8 @@ def deep_moments(
     log_z, mean, second, effective,
 ):  # fmt: skip
     """Moments of p(h | u) for n outputs, on nodes that all share.
+
+    All numbers that are read have the precision of the nodes, single or double.
 
     Parameters
     ----------
@@ -220,10 +258,10 @@ def deep_moments(
     n = u.shape[0]
     count, free = nodes.shape[0], nodes.shape[1]
     passes = np.ascontiguousarray(nodes.reshape((count // PASS, PASS, 2 * free)).transpose((0, 2, 1)))
-    half_squares = 0.5 * np.sum(passes**2, axis=1)
+    half_squares = HALF * np.sum(passes * passes, axis=1)
     model = Model(whitening, regression, precision, skip, beta)
     for block in prange((n + BLOCK - 1) // BLOCK):
-        work = np.empty((4 * free + WORK_ROWS, PASS))
+        work = np.empty((4 * free + WORK_ROWS, PASS), dtype=nodes.dtype)
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
             mixture = Mixture(centre[i], spread[i], inverse[i], log_volume[i])
             log_z[i], effective[i] = _moments(

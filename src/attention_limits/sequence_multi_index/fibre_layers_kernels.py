@@ -1,16 +1,24 @@
 """The fields of `fibre_kernels` at the nodes of one pass: drawn from a proposal, sent through the layers, with their log-weights.
 
 Derived for this project, with the equations of `fibre_kernels`. All arrays end in the axis of the nodes, PASS; F = L - 1 layers
-are drawn. `skip` is c; w_s and w_d are sum and difference over tokens of the fields that a layer reads.
+are drawn. `skip` is c; w_s and w_d are sum and difference over tokens of the fields that a layer reads. Everything is in the
+precision of the arrays, single or double.
 """
 
+import numpy as np
+
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.fast_math import exp
+from attention_limits.numerics.fast_math import exp_of
 
 # Nodes per pass: the work space of one pass stays in the first-level cache.
 PASS = 128
 # Below this the last layer would be so large that its weight is zero; products of five inverses still are in range.
-SMALLEST_KAPPA = 1e-20
+SMALLEST_KAPPA = np.float32(1e-20)
+# In single precision, so that they leave the precision of the arrays as it is.
+ZERO, HALF, ONE, TWO, THREE, FOUR, FIVE, SIX = (np.float32(x) for x in (0, 0.5, 1, 2, 3, 4, 5, 6))
+# Exponents are cut here, where 1 + exp has the digits of exp, or of 1.
+_LARGEST_EXPONENT = np.float32(80.0)
+_SMALL = np.float32(0.01)
 
 _FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
@@ -22,13 +30,13 @@ def _attend(w_s, w_d, kappa, tau, skip, beta):
         s = w_s[i]
         d = w_d[i]
         # e_1 = exp(-beta w_1 d), e_2 = exp(beta w_2 d): S_12 = e_1 / (1 + e_1), S_21 = e_2 / (1 + e_2).
-        e1 = exp(max(-80.0, min(80.0, -0.5 * beta * d * (s + d))))
-        e2 = exp(max(-80.0, min(80.0, 0.5 * beta * d * (s - d))))
-        inverse = 1.0 / ((1.0 + e1) * (1.0 + e2))
+        e1 = exp_of(max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, -HALF * beta * d * (s + d))))
+        e2 = exp_of(max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, HALF * beta * d * (s - d))))
+        inverse = ONE / ((ONE + e1) * (ONE + e2))
         # 1 - e_1 e_2 = 1 - exp(-x): for small x the difference would be rounded, even below zero.
         x = beta * d * d
-        series = x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0 * (1.0 - x / 6.0)))))
-        kappa[i] = max(skip + (series if x < 0.01 else 1.0 - e1 * e2) * inverse, SMALLEST_KAPPA)
+        series = x * (ONE - x / TWO * (ONE - x / THREE * (ONE - x / FOUR * (ONE - x / FIVE * (ONE - x / SIX)))))
+        kappa[i] = max(skip + (series if x < _SMALL else ONE - e1 * e2) * inverse, SMALLEST_KAPPA)
         tau[i] = (e1 - e2) * inverse
 
 
@@ -36,7 +44,7 @@ def _attend(w_s, w_d, kappa, tau, skip, beta):
 def _pass_on(w_s, w_d, kappa, tau, skip):
     """Replace tokens by the output A w of a layer."""
     for i in range(PASS):
-        w_s[i] = (1.0 + skip) * w_s[i] - tau[i] * w_d[i]
+        w_s[i] = (ONE + skip) * w_s[i] - tau[i] * w_d[i]
         w_d[i] *= kappa[i]
 
 
@@ -49,18 +57,18 @@ def last_layer(u_s, u_d, kappa, tau, skip, v_1, v_2, factor):
     for i in range(PASS):
         v_1[i] = u_s
         v_2[i] = u_d
-        factor[i] = 1.0
+        factor[i] = ONE
     for layer in range(kappa.shape[0] - 1, -1, -1):
         for i in range(PASS):
-            inverse = 1.0 / kappa[layer, i]
+            inverse = ONE / kappa[layer, i]
             v_2[i] *= inverse
-            v_1[i] = (v_1[i] + tau[layer, i] * v_2[i]) * (1.0 / (1.0 + skip))
+            v_1[i] = (v_1[i] + tau[layer, i] * v_2[i]) * (ONE / (ONE + skip))
             factor[i] *= inverse
     for i in range(PASS):
         s = v_1[i]
         d = v_2[i]
-        v_1[i] = 0.5 * (s + d)
-        v_2[i] = 0.5 * (s - d)
+        v_1[i] = HALF * (s + d)
+        v_2[i] = HALF * (s - d)
 
 
 @njit(fastmath=_FAST, error_model="numpy")
@@ -73,7 +81,7 @@ def draw(nodes, centre, spread, fields):
             out[i] = moved
         for k in range(j + 1):
             factor = spread[j, k]
-            if factor != 0.0:
+            if factor != ZERO:
                 for i in range(PASS):
                     out[i] += factor * nodes[k, i]
 
@@ -89,12 +97,12 @@ def compare(half_squares, log_volume, deviation, whitening, xi, log_weight):
     for k in range(deviation.shape[0]):
         for a in range(2):
             for i in range(PASS):
-                xi[i] = 0.0
+                xi[i] = ZERO
             for j in range(k + 1):
                 for i in range(PASS):
                     xi[i] += whitening[k, j] * deviation[j, a, i]
             for i in range(PASS):
-                log_weight[i] -= 0.5 * xi[i] * xi[i]
+                log_weight[i] -= HALF * xi[i] * xi[i]
 
 
 @njit(fastmath=_FAST, error_model="numpy")
@@ -105,21 +113,21 @@ def share(half_squares, fields, centre, inverse, log_ratio, squares, xi, factor)
     nodes x; squares and xi are work spaces.
     """
     for i in range(PASS):
-        squares[i] = 0.0
+        squares[i] = ZERO
     for j in range(fields.shape[0]):
         for i in range(PASS):
-            xi[i] = 0.0
+            xi[i] = ZERO
         for k in range(j + 1):
             slope = inverse[j, k]
-            if slope != 0.0:
+            if slope != ZERO:
                 moved = centre[k]
                 for i in range(PASS):
                     xi[i] += slope * (fields[k, i] - moved)
         for i in range(PASS):
             squares[i] += xi[i] * xi[i]
     for i in range(PASS):
-        excess = log_ratio + half_squares[i] - 0.5 * squares[i]
-        factor[i] *= 2.0 / (1.0 + exp(max(-700.0, min(700.0, excess))))
+        excess = log_ratio + half_squares[i] - HALF * squares[i]
+        factor[i] *= TWO / (ONE + exp_of(max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, excess))))
 
 
 @njit(fastmath=_FAST, error_model="numpy")

@@ -16,19 +16,17 @@ VECTOR = 16
 RANGE = 6.5
 # Largest number of cells: one thread's work space is 8 MiB.
 MAX_CELLS = 1 << 20
-# Prior means omega of one output: layer 1 and layer 2, sum and difference over tokens. Entries of V^-1 over layers.
+# Prior means omega of one output: layer 1 and layer 2, sum and difference over tokens.
 OMEGA_1S, OMEGA_1D, OMEGA_2S, OMEGA_2D = range(4)
-P_11, P_12, P_22 = range(3)
 
 
 class Output(NamedTuple):
-    """One output: score root (u_s, u_d), prior means omega (4,), V (v11, v12, v22), its inverse precision, skip c and beta."""
+    """One output: score root (u_s, u_d), prior means omega (4,), V (v11, v12, v22), skip c and beta."""
 
     u_s: float
     u_d: float
     omega: tuple
     V: tuple
-    precision: tuple
     skip: float
     beta: float
 

@@ -26,12 +26,13 @@ _DIMS = {
 def run(spec, streams):
     """Errors of estimates and of their means, also on fresh data, and training errors (see `variables`)."""
     solver = spec["solver"]
-    dimension, starts = solver["dimension"], solver["starts"]
+    starts = solver["starts"]
     descent = Descent(solver["learning_rate"], solver["steps"], solver["record_every"], solver["tolerance"])
     averaged = average_sizes(starts)
 
     def compute(at, replica):
         point = {**spec["model"], **at}
+        dimension = int(at.get("dimension", solver["dimension"]))
         size = sizes(point["alpha"], point["ratio"], dimension)
         generator = streams.generator("data", replica, **at)
         _, S = draw_weights(dimension, size.rank, generator)

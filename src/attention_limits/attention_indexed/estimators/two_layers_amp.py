@@ -10,7 +10,7 @@ _DIMS = {"mmse_by_layer": ("layer",), "predicted_by_layer": ("layer",)}
 
 
 def run(spec, streams):
-    """Errors of both layers after the last iteration, actual and predicted (see `variables`)."""
+    """Errors of both layers at the iteration that counts, actual and predicted (see `variables`)."""
     solver = spec["solver"]
 
     def compute(at, replica):
@@ -20,9 +20,9 @@ def run(spec, streams):
         data = draw_dataset(model, size, streams.generator("data", replica, **at))
         found = iterate(model, data, solver["max_iterations"], solver["damping"], solver["tolerance"])
         return {
-            "mmse_by_layer": found.error[-1],
-            "predicted_by_layer": found.variance[-1],
-            "residual": found.residual[-1],
+            "mmse_by_layer": found.error[found.best],
+            "predicted_by_layer": found.variance[found.best],
+            "residual": found.residual[found.best],
             "iterations": len(found.residual),
             "converged": found.converged,
             "diverged": found.diverged,

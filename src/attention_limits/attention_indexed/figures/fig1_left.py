@@ -5,6 +5,7 @@ from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
     amp,
+    model,
     output_key,
     output_theory,
     ratio_color,
@@ -17,8 +18,11 @@ from attention_limits.plotting import PUBLISHED, house_style, new_figure
 
 @house_style
 def draw(cubes):
-    """From the cube fig1_left_hardmax: state evolution (lines) and matrix AMP (circles), published state evolution (crosses)."""
-    cube = cubes["fig1_left_hardmax"]
+    """From the cube fig1_left_hardmax: state evolution (lines) and matrix AMP (circles), published state evolution (crosses).
+
+    Diamonds: matrix AMP at a larger dimension, from fig1_left_dimension400.
+    """
+    cube, large = cubes["fig1_left_hardmax"], cubes["fig1_left_dimension400"]
     figure, (left, right) = new_figure(1, 2, 9.4, 4.0)
     for ratio in cube.ratio.values:
         line, color = theory(cube, ratio), ratio_color(ratio)
@@ -27,6 +31,10 @@ def draw(cubes):
         with_unknown_scale(left, cube, color, float(ratio))
         output_theory(right, cube, color, ratio)
         amp(right, cube, color, ratio=ratio, variable="error_bayes")
+    narrow = float(model(large, "ratio"))
+    label = rf"AMP, $d = {setting(large, 'matrix_amp', 'dimension')}$, $\rho = {narrow:g}$"
+    amp(left, large, ratio_color(narrow), label, marker="D")
+    amp(right, large, ratio_color(narrow), marker="D", variable="error_bayes")
     known = [HARDMAX_CURVES[ratio] for ratio in cube.ratio.values if ratio in HARDMAX_CURVES]
     for index, values in enumerate(known):
         left.plot(*values.T, **PUBLISHED, label=None if index else "published")

@@ -1,4 +1,4 @@
-"""Bayes-optimal error of softmax attention against matrix AMP and averaged gradient descent, two and three tokens."""
+"""Bayes-optimal error of softmax attention against matrix AMP and averaged gradient descent, two, three and five tokens."""
 
 import numpy as np
 
@@ -19,33 +19,37 @@ from attention_limits.plotting import PUBLISHED, house_style, new_figure, points
 
 # The number of starts in the mean that the publication shows.
 STARTS = 32
+# Cubes of theory and AMP, with the width ratio where they hold several, and of gradient descent; published descent.
 _PANELS = (
-    ("fig2_right_tokens2", "fig2_right_gradient_descent", (DESCENT, AVERAGED_DESCENT)),
-    ("fig2_right_tokens3", "fig2_right_descent_tokens3", ()),
+    ("fig2_right_tokens2", None, "fig2_right_gradient_descent", (DESCENT, AVERAGED_DESCENT)),
+    ("fig2_right_tokens3", None, "fig2_right_descent_tokens3", ()),
+    ("fig4_tokens5", 0.5, "fig2_right_descent_tokens5", ()),
 )
 
 
 @house_style
 def draw(cubes):
     """One column per number of tokens; against equations per squared dimension the theory above is the same line."""
-    figure, (panels, outputs) = new_figure(2, 2, 8.6, 7.6, sharey="row")
-    for axes, below, (name, descent, published) in zip(panels, outputs, _PANELS, strict=True):
-        cube, line = cubes[name], theory(cubes[name])
+    figure, (panels, outputs) = new_figure(2, 3, 12.4, 7.6, sharey="row")
+    for axes, below, (name, ratio, descent, published) in zip(panels, outputs, _PANELS, strict=True):
+        cube, line = cubes[name], theory(cubes[name], ratio)
         tokens = model(cube, "tokens")
         scale = tokens**2 + tokens - 2
         axes.plot(scale * line.alpha, line, color="black", label="Bayes-optimal state evolution")
         axes.plot(
             scale * line.alpha, 2.0 * line, ":", color="black", linewidth=0.9, label="twice the Bayes-optimal error"
         )
-        mark_thresholds(axes, [scale * threshold(cube)], ["black"])
+        mark_thresholds(axes, [scale * threshold(cube, ratio)], ["black"])
         _draw_descent(axes, cubes[descent], scale)
-        amp(axes, cube, "#0072B2", f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$", scale=scale)
+        label = f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
+        amp(axes, cube, "#0072B2", label, ratio, scale)
         for index, values in enumerate(published):
             label = None if index else f"published descent, $d = 200$: one, mean of {STARTS}"
             axes.plot(scale * values[:, 0], values[:, 1], **PUBLISHED, label=label)
-        axes.plot(*(SOFTMAX_AMP[tokens] * [scale, 1.0]).T, **{**PUBLISHED, "marker": "+"}, label="published AMP")
+        if tokens in SOFTMAX_AMP:
+            axes.plot(*(SOFTMAX_AMP[tokens] * [scale, 1.0]).T, **{**PUBLISHED, "marker": "+"}, label="published AMP")
         axes.set(title=f"$T = {tokens}$")
-        _draw_outputs(below, cube, cubes[descent], scale)
+        _draw_outputs(below, cube, ratio, cubes[descent], scale)
         for panel in (axes, below):
             panel.set(xlabel=r"equations per squared dimension $\alpha (T^2 + T - 2)$", xlim=(0, 1.2))
             panel.legend(loc="upper right")
@@ -71,13 +75,13 @@ def _draw_descent(axes, cube, scale):
         points(axes, alpha, replicas, finite, color, label, marker)
 
 
-def _draw_outputs(axes, cube, descent, scale):
+def _draw_outputs(axes, cube, ratio, descent, scale):
     """Generalisation errors of state evolution, AMP and gradient descent."""
-    output_theory(axes, cube, "black", scale=scale)
+    output_theory(axes, cube, "black", ratio, scale)
     axes.plot([], [], color="black", label="posterior mean of the output")
     axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the estimate")
-    amp(axes, cube, "#0072B2", "AMP, posterior mean", scale=scale, variable="error_bayes")
-    amp(axes, cube, "#56B4E9", "AMP, output of the estimate", scale=scale, marker="s", variable="error_plug_in")
+    amp(axes, cube, "#0072B2", "AMP, posterior mean", ratio, scale, variable="error_bayes")
+    amp(axes, cube, "#56B4E9", "AMP, output of the estimate", ratio, scale, "s", "error_plug_in")
     most = int(descent.average.max())
     finite = descent.finite.transpose("alpha", "replica").values
     shown = (

@@ -1,4 +1,4 @@
-"""Matrix AMP at finite dimension: its iterations, its limit of large d, and the exact posterior of small layers."""
+"""Finite dimension: iterations of matrix AMP, its limit of large d, the exact posterior of small layers, gradient descent."""
 
 import matplotlib as mpl
 import numpy as np
@@ -6,6 +6,7 @@ import numpy as np
 from attention_limits.attention_indexed.figures.shared import ESTIMATION
 from attention_limits.attention_indexed.readings import by_dimension, inverse_law
 from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.readings import at
 from attention_limits.plotting import curve, house_style, new_figure, points
 
 AMP, PREDICTED, VARIANCE, MEAN = "#0072B2", "#56B4E9", "#D55E00", "#CC79A7"
@@ -17,8 +18,8 @@ STEP = 0.0006
 
 @house_style
 def draw(cubes):
-    """From the cubes iterations, sizes_linear, sizes_softmax, sizes_hardmax and posterior_hardmax."""
-    figure, (left, middle, right) = new_figure(1, 3, 12.4, 4.0)
+    """From the cubes iterations, sizes_linear, sizes_softmax, sizes_hardmax, posterior_hardmax and descent_sizes."""
+    figure, ((left, middle), (right, last)) = new_figure(2, 2, 9.4, 8.0)
     _draw_iterations(left, cubes["iterations"])
     place = 0
     for channel, color in CHANNELS.items():
@@ -37,6 +38,7 @@ def draw(cubes):
     )
     middle.legend(loc="upper left")
     _draw_posterior(right, cubes["posterior_hardmax"], cubes["sizes_hardmax"])
+    _draw_descent(last, cubes["descent_sizes"], cubes["sizes_softmax"])
     return figure
 
 
@@ -100,3 +102,28 @@ def _draw_posterior(axes, cube, sizes):
         title=rf"hardmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
     axes.legend(loc="lower right")
+
+
+def _draw_descent(axes, cube, sizes):
+    """Gradient descent and AMP at one alpha against 1/d in units of the Bayes-optimal error, with their straight lines."""
+    alpha = float(cube.alpha.values[0])
+    limit = float(at(sizes.mmse_limit, alpha=alpha).max())
+    shown = (
+        (cube, "mmse_extrapolated", "finite", "#E69F00", "*", "gradient descent, limit of many starts"),
+        (sizes, "mmse", "converged", AMP, "o", "AMP"),
+    )
+    for part, variable, sound, color, marker, label in shown:
+        dimension, mean, error = by_dimension(part, variable, sound, alpha=alpha)
+        look = {"fmt": marker, "color": color, "capsize": 2, "elinewidth": 1}
+        axes.errorbar(1.0 / dimension, mean / limit, error / limit, markersize=4, label=label, **look)
+        if len(dimension) > 2:
+            a, b, spread = inverse_law(dimension, mean, error)
+            x = np.array([0.0, 1.0 / dimension.min()])
+            axes.plot(x, (a + b * x) / limit, color=color, linewidth=0.7)
+            axes.errorbar([0.0], [a / limit], [spread / limit], markersize=7, zorder=4, clip_on=False, **look)
+    axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
+    axes.set(
+        xlabel="$1/d$", ylabel="error in units of the Bayes-optimal one", ylim=(0.9, None), xlim=(-0.001, None),
+        title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
+    )  # fmt: skip
+    axes.legend(loc="upper left")

@@ -1,0 +1,83 @@
+"""CPU time and memory at the largest sizes of the papers and beyond: `python benchmarks/sizes.py`, some minutes.
+
+Each case is one point of one replica, computed by `attention-limits compute` in its own process with one thread, with its data.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# Family, estimator, what it is, the size that grows, its values (the first one is that of the papers), and the arguments; SIZE
+# stands for the value.
+CASES = [
+    (
+        "sequence_multi_index.gamp", "GAMP, 2 layers, α = 1.2", "D", (1000, 2000, 4000),
+        "--depth 2 --skip 1 --alpha 1.2", '{"gaussian_sequences": {"dimension": SIZE}}',
+    ),
+    (
+        "sequence_multi_index.gamp", "GAMP, D = 500, α = 1, 40 iterations", "L", (3, 6),
+        "--depth SIZE --skip 1 --alpha 1 --max_iterations 40", '{"gaussian_sequences": {"dimension": 500}}',
+    ),
+    (
+        "sequence_multi_index.state_evolution", "State evolution, one layer, α = 0.5, 512 nodes", "M", (2, 4, 6),
+        "--depth 1 --skip 1 --tokens SIZE --alpha 0.5 --nodes 512", None,
+    ),
+    (
+        "attention_indexed.matrix_amp", "Matrix AMP, softmax, T = 2, α = 0.1, 20 iterations", "d", (100, 200, 400, 800),
+        "--channel softmax --tokens 2 --ratio 0.5 --alpha 0.1 --max_iterations 20 --dimension SIZE", None,
+    ),
+    (
+        "attention_indexed.matrix_amp", "Matrix AMP, softmax, d = 100, α = 0.05, 20 iterations", "T", (5, 8),
+        "--channel softmax --tokens SIZE --ratio 0.5 --alpha 0.05 --max_iterations 20 --dimension 100", None,
+    ),
+    (
+        "attention_indexed.gradient_descent", "Gradient descent, T = 2, α = 0.1, 4 starts, 1000 steps", "d", (100, 200),
+        "--tokens 2 --ratio 0.5 --alpha 0.1 --starts 4 --dimension SIZE", None,
+    ),
+    (
+        "sequence_single_index.attention_sgd", "SGD of attention, 10⁷ steps", "d", (1000, 10**6),
+        "--a 1 --omega 0.5 --loss frobenius --dimension SIZE --learning_rate 0.05 --threshold 0.99 --steps 10000000 --stop false",
+        None,
+    ),
+]  # fmt: skip
+
+
+def measure(estimator, arguments, data, folder):
+    """(CPU seconds, MB) of one call, with those of its data."""
+    command = [
+        sys.executable,
+        "-m",
+        "attention_limits",
+        "compute",
+        estimator,
+        *arguments.split(),
+        "-o",
+        str(folder / "cube.nc"),
+    ]
+    if data is not None:
+        command += ["--data", data]
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(command)}\n{errors}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def main():
+    """Print the table."""
+    print("| Computation | Size | CPU seconds | Memory / MB |\n|---|---|---|---|", flush=True)
+    with TemporaryDirectory() as folder:
+        for estimator, what, symbol, sizes, arguments, data in CASES:
+            for size in sizes:
+                given = data and data.replace("SIZE", str(size))
+                seconds, memory = measure(estimator, arguments.replace("SIZE", str(size)), given, Path(folder))
+                print(f"| {what} | {symbol} = {size:g} | {seconds:.0f} | {memory:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
