@@ -1,7 +1,6 @@
 """Benchmarks of the channels of softmax layers that read two tokens in single precision."""
 
 import time
-import timeit
 from unittest.mock import patch
 
 import numpy as np
@@ -12,10 +11,6 @@ from attention_limits.sequence_multi_index.fibre_sampling import shared_proposal
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from table import Row, Spread
 
-# Of a node of three layers and one proposal: additions, multiplications, divisions and comparisons, 17 for an exponential.
-OPERATIONS = 350
-# Size of the product of matrices that shows the speed of the machine.
-SIZE = 1024
 # Diagonal overlap and resolution.
 CASES = (((0.3, 0.9), 0.75), ((0.3, 0.5, 0.7), 0.5))
 
@@ -38,15 +33,7 @@ def _row(typical_outputs, outputs, repeats, overlap, resolution):
             moments(link, observed, omega, V, resolution, kind)
             times.append((time.perf_counter() - start) / outputs)
     single, double = (times[1:] for times in seconds.values())
-    note = "trapezoid rule"
-    if link.depth > 2:
-        matrix = np.random.default_rng(4).standard_normal((SIZE, SIZE)).astype(np.float32)
-        peak = 2.0 * SIZE**3 / min(timeit.repeat(lambda: matrix @ matrix, number=1, repeat=10)) / 1e9
-        speed = OPERATIONS * _nodes(resolution) / min(single) / 1e9
-        note = (
-            f"{_nodes(resolution)} nodes of about {OPERATIONS} operations, 6 exponentials among them: {speed:.0f} Gflop/s; a "
-            f"product of matrices in single precision reaches {peak:.0f}"
-        )
+    note = "trapezoid rule" if link.depth == 2 else f"importance sampling, {_nodes(resolution)} nodes"
     return Row(
         f"channel of {link.depth} layers in single precision, resolution {resolution:g}, per output",
         ours=Spread.of(single),
