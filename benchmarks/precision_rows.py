@@ -33,7 +33,7 @@ def _row(typical_outputs, outputs, repeats, overlap, resolution):
             moments(link, observed, omega, V, resolution, kind)
             times.append((time.perf_counter() - start) / outputs)
     single, double = (times[1:] for times in seconds.values())
-    note = "trapezoid rule" if link.depth == 2 else f"importance sampling, {_nodes(resolution)} nodes"
+    note = "trapezoid rule" if link.depth == 2 else f"{_nodes(resolution)} nodes"
     return Row(
         f"channel of {link.depth} layers in single precision, resolution {resolution:g}, per output",
         ours=Spread.of(single),

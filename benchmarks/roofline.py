@@ -20,13 +20,14 @@ from attention_limits.attention_indexed.model import Sizes
 from attention_limits.numerics import fast_math, random_kernels
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.double_lanes import WIDTH
+from attention_limits.potts_mlm import transformer_kernels
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
-from attention_limits.potts_mlm.transformer import Shape, epoch, initial
-from attention_limits.sequence_multi_index import trapezoid_rows_kernels
+from attention_limits.potts_mlm.transformer import Shape, initial, positions
 from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import Output
+from attention_limits.sequence_multi_index.trapezoid_rows_kernels import SUMS, row_of, sum_row
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention
 from potts_mlm import model
 from sequence_multi_index import typical_outputs
@@ -89,9 +90,11 @@ def peaks(repeats):
         operation[precision] = best(lambda square=square: square @ square, repeats) / (2 * SIDE**3)
         x = rng.standard_normal(SMALL).astype(precision)
         y = np.empty_like(x)
-        numpy = best(lambda x=x, y=y: [np.exp(x, out=y) for _ in range(100)], repeats)
-        ours = best(lambda x=x, y=y: [_exponentials(x, y) for _ in range(100)], repeats)
-        exponential[precision] = min(numpy, ours) / (100 * SMALL)
+        calls = (
+            lambda x=x, y=y: [np.exp(x, out=y) for _ in range(100)],
+            lambda x=x, y=y: [_exponentials(x, y) for _ in range(100)],
+        )
+        exponential[precision] = min(best(call, repeats) for call in calls) / (100 * SMALL)
     y = np.empty(SMALL)
     state, bits = random_kernels.random_state(rng), np.empty(SMALL, dtype=np.uint64)
     normal = best(lambda: [random_kernels.fill_normals(state, bits, y) for _ in range(100)], repeats) / (100 * SMALL)
@@ -127,19 +130,19 @@ def _roof(what, unit, units, run, repeats, limits, precision, *, operations=0.0,
 
 
 @njit
-def _rows(total, count, nodes, kind, output):
-    row = trapezoid_rows_kernels.row_of(kind, output, -2.0, 0.06, 0.3, 1.0)
+def _rows(total, count, nodes, row):
     for _ in range(count):
-        trapezoid_rows_kernels.sum_row(total, nodes, 0, 0.2, kind[0], row)
+        sum_row(total, nodes, 0, 0.3, 0.0, row)
 
 
 def trapezoid(limits, repeats):
-    """A row of the lattice of the two-layer channel: 22 operations of the layers, 19 of the log-weights, 41 of the sums."""
-    output, kind = Output(0.4, -0.3, (0.2, 0.1, -0.5, 0.3), (0.7, 0.0, 0.5), 1.0, 1.0), np.zeros(1, SINGLE)
-    nodes, count, total = 64, 2000, np.zeros(trapezoid_rows_kernels.SUMS)
+    """A row of the lattice of the two-layer channel: 26 operations of the layers, 22 of the log-weights, 42 of the sums."""
+    output = Output(0.4, -0.3, (0.2, 0.1, -0.5, 0.3), (0.7, 0.0, 0.5), 1.0, 1.0)
+    nodes, count, total = 64, 2000, np.zeros(SUMS)
+    row = row_of(np.empty(0, SINGLE), output, -2.0, 0.06, 0.3, 1.0)
     return _roof(
-        "trapezoid channel of two layers", "node", nodes * count, lambda: _rows(total, count, nodes, kind, output), repeats,
-        limits, SINGLE, operations=82, exponentials=4, note=f"rows of {nodes} nodes; one division per node is not counted",
+        "trapezoid channel of two layers", "node", nodes * count, lambda: _rows(total, count, nodes, row), repeats, limits,
+        SINGLE, operations=90, exponentials=4, note=f"rows of {nodes} nodes; one division per node is not counted",
     )  # fmt: skip
 
 
@@ -152,7 +155,7 @@ def importance_sampling(limits, repeats, outputs=64, free=2):
     draw = bound * (bound + 1)
     densities = sum(2 * (2 * (k + 1) + 3) for k in range(free)) + 1.5 * bound * (bound + 1) + 2 * bound + 6
     layers = free * (10 + 35) + 5 * free * (free - 1) / 2 + 7 * free + 4
-    moments = 14 + 32 + 8 * (free + free * (free + 1) / 2) + 4 * free
+    moments = 14 + 32 + 8 * free + sum(4 + 8 * (j + 1) for j in range(free))
     return _roof(
         f"importance sampling of {free + 1} layers", "node", 2 * SAMPLING_NODES * outputs,
         lambda: channel.posterior(observed, omega, V), repeats, limits, SINGLE,
@@ -190,12 +193,12 @@ def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=10
     width, hidden = shape.width, shape.hidden
     sequences = rng.integers(0, colors, (count, sites))
     orders, masked = rng.permutation(count).reshape(-1, batch), rng.integers(0, sites, (count // batch, batch))
-    theta = initial(shape, rng)
+    theta, waves = initial(shape, rng), positions(sites, width).astype(SINGLE)
     rates = np.full(count // batch, 0.003)
 
     def run():
         moments = np.zeros((2, len(theta)), dtype=SINGLE)
-        epoch(theta.copy(), moments, shape, sequences, orders, masked, rates, True, 0)
+        transformer_kernels.epoch(theta.copy(), moments, shape.sizes, waves, sequences, orders, masked, rates, True, 0)
 
     whole = sites * (8 * width**2 + 4 * sites * width + 4 * width * hidden)
     last = 8 * width**2 + 4 * sites * width + 4 * width * hidden

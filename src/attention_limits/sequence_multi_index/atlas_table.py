@@ -31,8 +31,9 @@ def atlas_table(cubes: dict) -> pd.DataFrame:
     -------
     DataFrame
         `experiment`, `link`, its parameters, `quantity`, `alpha` and `error` (samples per dimension n / D, mean over replicas and
-        standard error; of exact recovery the middle of the bracket, and half its width included), `replicas`, `resolved`
-        (smallest fraction of outputs with a resolved channel) and `converged` (fraction of replicas).
+        standard error; of exact recovery the middle of the bracket, and half its width included), `replicas`, `learned` (number
+        of replicas that learn the layer, at least half of them; the others end before), `resolved` (smallest fraction of outputs
+        with a resolved channel) and `converged` (fraction of replicas).
 
     Raises
     ------
@@ -71,16 +72,19 @@ def _points(part, grid):
 
 
 def _weak(point):
-    """A row for each layer that the model has."""
+    """A row for each layer that at least half of the replicas learn."""
     replicas = int(np.isfinite(point.step_resolved).any("step").sum())
     for layer in point.layer.values:
         if not np.any(np.isfinite(point.learnt.sel(layer=layer))):
             continue
         mean, error = atlas_threshold(point, layer)
+        if not np.isfinite(mean):
+            continue
         learns = point.learnt.sel(layer=layer) >= 0.5 * point.learnt.max("layer")
         converged = point.step_converged.where(learns).max("step")
         yield {
             "quantity": f"weak recovery of layer {layer}", "alpha": float(mean), "error": float(error), "replicas": replicas,
+            "learned": int(learns.any("step").sum()),
             "resolved": float(point.step_resolved.where(learns).min()), "converged": float(converged.mean()),
         }  # fmt: skip
 
@@ -94,7 +98,7 @@ def _exact(point):
     half = np.nanmean(0.5 * (above - below)) if np.any(np.isfinite(above)) else np.nan
     yield {
         "quantity": "exact recovery", "alpha": float(middle), "error": float(np.hypot(np.nan_to_num(error), half)),
-        "replicas": int(np.isfinite(above).sum()), "resolved": np.nan,
+        "replicas": int(np.isfinite(above).sum()), "learned": int(np.isfinite(above).sum()), "resolved": np.nan,
         "converged": float(point.recovery_resolved.mean()),
     }  # fmt: skip
 

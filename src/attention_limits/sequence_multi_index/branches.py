@@ -22,6 +22,8 @@ from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 SMALLEST_SHARE = 0.05
 # Smallest diagonal of Q_hat on a branch: a direction that has just become unstable must not be lost below the sampling noise.
 SEED = 1e-3
+# Largest accepted relative change of Q_hat per iteration of its shape.
+SHAPE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class BranchPoint:
 
 
 def branch_point(
-    channel: Channel, nodes, subspace, level, start, tolerance=1e-3, prior: Prior | None = None
+    channel: Channel, nodes, subspace, level, start, tolerance=SHAPE, prior: Prior | None = None
 ) -> BranchPoint:
     """The point of a branch at a level.
 

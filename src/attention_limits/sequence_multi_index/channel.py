@@ -115,6 +115,8 @@ class Channel:
         The first of `link.posterior_methods`.
     sampled : bool
         Whether the method is one of importance sampling.
+    nodes : tuple of arrays (S, dimension)
+        Standard normal nodes of the two scramblings; empty for the exact methods.
 
     Raises
     ------
@@ -128,7 +130,7 @@ class Channel:
         self.method = link.posterior_methods[0]
         self.sampled = self.method in _SAMPLERS
         *halves, self._others = generator.spawn(3)
-        self._nodes = tuple(self._sampling_nodes(child) for child in halves) if self.sampled else ()
+        self.nodes = tuple(self._sampling_nodes(child) for child in halves) if self.sampled else ()
 
     def _sampling_nodes(self, generator):
         """Nodes (S, dimension) of the fields that are drawn, closed under the symmetry of the link."""
@@ -228,8 +230,8 @@ class Channel:
         def on(nodes):
             return lambda outputs, proposals: moments(self.link, observed[outputs], omega[outputs], V, nodes, proposals)
 
-        samples = [on(nodes) for nodes in self._nodes]
-        return self._posterior(adaptive_moments(samples, V, omega, drawn_rows(self.link), len(self._nodes[0])))
+        samples = [on(nodes) for nodes in self.nodes]
+        return self._posterior(adaptive_moments(samples, V, omega, drawn_rows(self.link), len(self.nodes[0])))
 
     def _posterior(self, estimates) -> Posterior:
         """The posterior from one or two estimates of (log Z, mean, second moments, effective sample size)."""

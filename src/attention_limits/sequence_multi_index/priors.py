@@ -61,6 +61,8 @@ class Prior(ABC):
         Which changes of sign leave the law unchanged, as in `Link`: "rows", "all" or "none".
     rotations : bool
         Whether every rotation of the rows leaves the law unchanged.
+    gaussian : bool
+        Whether the weights are jointly Gaussian, of mean zero.
     entropy : float
         Entropy of w in nats; infinite if w is not discrete.
     most_coupled_rows : float
@@ -70,6 +72,7 @@ class Prior(ABC):
     rows: int
     sign_symmetry: str
     rotations = False
+    gaussian = False
     entropy = np.inf
     most_coupled_rows = math.inf
 
@@ -170,6 +173,8 @@ class GaussianRows(Prior):
     ValueError
         If it is not.
     """
+
+    gaussian = True
 
     def __init__(self, covariance):
         covariance = np.array(covariance, dtype=float)

@@ -49,12 +49,15 @@ def atlas_threshold(cube, layer):
     """Threshold of a layer in a cube of `threshold_atlas`: mean over replicas and standard error, arrays (grid...).
 
     A step learns a layer if the layer has at least half of the largest share of one. The error is the larger one of the spread
-    over replicas and of the error that the nodes show; NaN where the layer is not learnt.
+    over replicas and of the error that the nodes show; NaN where fewer than half of the replicas learn the layer.
     """
     learns = cube.learnt.sel(layer=layer, drop=True) >= 0.5 * cube.learnt.max("layer")
     value = cube.threshold.where(learns).min("step").transpose(..., "replica").values
     own = cube.threshold_error.where(learns).min("step").transpose(..., "replica").values
-    return _mean_with_floor(value, own)
+    # Those that learn the layer by chance would be the ones with a low threshold.
+    present = np.isfinite(cube.threshold).any("step").transpose(..., "replica").values
+    most = 2 * np.isfinite(value).sum(axis=-1, keepdims=True) >= present.sum(axis=-1, keepdims=True)
+    return _mean_with_floor(np.where(most, value, np.nan), np.where(most, own, np.nan))
 
 
 def _mean_with_floor(values, own):

@@ -2,12 +2,13 @@
 
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
 from attention_limits.sequence_multi_index import cross_checks, specs_atlas, specs_erm, specs_erm_fits, specs_training
 from attention_limits.sequence_multi_index.cross_checks import OfDataSets, OfNodes
-from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, EXCHANGEABLE, POSTERIOR
 from attention_limits.sequence_multi_index.specs_keys import (
     Alpha,
     Damping,
@@ -38,6 +39,12 @@ class SomeAlphaGrid(LinkGrid):
     alpha: Axis[SomeAlpha]
 
 
+class ExchangeableGrid(specs_atlas.AtlasGrid):
+    """Scanned parameters; the depth too."""
+
+    alpha: Axis[Alpha]
+
+
 class HeldGrid(SomeAlphaGrid):
     """Scanned parameters."""
 
@@ -62,6 +69,14 @@ class FixedPointSolver(Section):
     ] = 0.001
     max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 120
     resolution: Resolution = 0.75
+
+
+class ExchangeableSolver(FixedPointSolver):
+    """Numerical parameters of the state evolution of exchangeable layers."""
+
+    start: Annotated[float, Field(gt=0, lt=1, description=(
+        "Initial precision Q_hat = start / (1 - start) I, which is Q = start * I for independent weights."
+    ))] = 0.001  # fmt: skip
 
 
 class HeldSolver(FixedPointSolver):
@@ -166,6 +181,28 @@ class HeldOverlap(OfNodes, Specification):
     solver: HeldSolver = HeldSolver()
 
 
+class ExchangeableLayers(OfNodes, Specification):
+    """State evolution computes the Bayes-optimal overlaps of layers that may change their places, as four numbers."""
+
+    needs: ClassVar = frozenset({POSTERIOR, EXCHANGEABLE})
+    model: TeacherModel = TeacherModel(link="committee_depth", depth=4)
+    grid: ExchangeableGrid
+    solver: ExchangeableSolver = ExchangeableSolver()
+
+    @classmethod
+    def of_prior(cls, link, prior):
+        """Weights that are not Gaussian, or whose law changes with a permutation of the exchangeable layers."""
+        if not prior.gaussian:
+            return "the weights of exchangeable layers must be Gaussian; allowed: gaussian, correlated"
+        places = [*range(1, link.rows - 1), 0, link.rows - 1]
+        moved = [prior.second_moment[np.ix_(order, order)] for order in (places, [1, 0, *range(2, link.rows)])]
+        if all(np.array_equal(one, prior.second_moment) for one in moved):
+            return ""
+        return (
+            "its covariance changes with a permutation of the layers before the last one; allowed: equal correlations"
+        )
+
+
 class StateEvolutionTrajectory(OfNodes, Specification):
     """State evolution computes the Bayes-optimal overlaps after each iteration."""
 
@@ -247,6 +284,7 @@ ESTIMATORS = {
     "state_evolution": StateEvolution,
     "state_evolution_informed": StateEvolutionInformed,
     "state_evolution_trajectory": StateEvolutionTrajectory,
+    "exchangeable_layers": ExchangeableLayers,
     "held_overlap": HeldOverlap,
     "phase_comparison": PhaseComparison,
     "gamp": Gamp,

@@ -16,16 +16,18 @@ followed for standard normal weights alone; other priors then have the first thr
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
-from attention_limits.sequence_multi_index.branches import SEED, branch_point, complement, principal
+from attention_limits.sequence_multi_index.branches import SEED, SHAPE, branch_point, complement, principal
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.crossing import polish, search
 from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
 
 # A branch is followed up to this level per learnt direction, 1 - Q = 2e-5 for Gaussian weights.
 HIGHEST_LEVEL = 11.0
+# This part of the nodes looks for a threshold first, to the accuracy COARSE of the level, if it has at least FEWEST_NODES.
+SHARE, FEWEST_NODES, COARSE = 8, 32, 0.02
 
 
 @dataclass(frozen=True)
@@ -151,36 +153,25 @@ def _recovered(learnt, precision, prior):
 def _next_threshold(channel, nodes, learnt, start, begin, tolerance, prior):
     """(point, alpha, level) where the growth crosses one above the level `begin`, or None up to the highest level.
 
-    Where alpha is not monotone along the branch the overlap jumps: the threshold is the largest alpha met on the way.
+    On a branch of one direction a part of the nodes finds where to look, and all nodes find the threshold from there. They search
+    the whole branch where the part finds nothing, or an overlap that jumps. More directions have a shape that is iterated at each
+    level, to SHAPE; from there on its noise hides the crossing.
     """
-    largest, precision, below = 0.0, start, begin
-    length = 0.3
-    while True:
-        level = below + length
-        if level > HIGHEST_LEVEL * learnt.shape[1]:
-            return None
-        point = branch_point(channel, nodes, learnt, level, precision, prior=prior)
-        if not np.isfinite(point.growth) or _recovered(learnt, point.precision, prior):
-            return None
-        if point.growth > 1.0:
-            break
-        largest, precision, below = max(largest, point.alpha), point.precision, level
-        length *= 1.6
 
-    found = {level: point}
+    def on(some):
+        return lambda level, precision: branch_point(channel, some, learnt, level, precision, prior=prior)
 
-    def point_at(at):
-        # The search asks for its ends and its result again.
-        if at not in found:
-            found[at] = branch_point(channel, nodes, learnt, at, precision, prior=prior)
-        return found[at]
+    highest = HIGHEST_LEVEL * learnt.shape[1]
 
-    def log_growth(at):
-        # Sampling noise can make a growth near zero negative.
-        return np.log(max(point_at(at).growth, 1e-3))
+    def recovered(point):
+        return _recovered(learnt, point.precision, prior)
 
-    # At the very beginning of a branch the growth is that of the previous one, below one.
-    below = max(below, begin + 1e-3)
-    root = brentq(log_growth, below, level, xtol=tolerance) if log_growth(below) < 0 else below
-    point = point_at(root)
-    return point, max(largest, point.alpha), root
+    if learnt.shape[1] > 1:
+        tolerance = max(tolerance, SHAPE)
+    elif len(nodes) >= SHARE * FEWEST_NODES:
+        part = search(on(nodes.head(len(nodes) // SHARE)), start, begin, highest, COARSE, recovered)
+        found = None if part is None or part.jumps else polish(on(nodes), part, begin, highest, tolerance)
+        if found is not None and not recovered(found.point):
+            return found.point, found.alpha, found.level
+    found = search(on(nodes), start, begin, highest, tolerance, recovered)
+    return None if found is None else (found.point, found.alpha, found.level)

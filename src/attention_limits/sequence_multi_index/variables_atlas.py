@@ -1,4 +1,4 @@
-"""Variables of the thresholds of many models."""
+"""Variables of the thresholds of many models, and of exchangeable layers."""
 
 from attention_limits.pipeline.registry import Coordinate, Variable
 
@@ -48,3 +48,19 @@ VARIABLES = (
         "stopping rule of the iteration",
     ),
 )
+
+# State evolution of exchangeable layers (exchangeable_layers).
+_REDUCED = "Q = C - (C^-1 + Q_hat)^-1, Q_hat = alpha E sum_a g_a g_a^T, mean over the permutations of the layers l < L"
+_UNIT = "in units of the prior variance of a weight"
+VARIABLES += (
+    Variable("shallow_overlap", (), "overlap of each layer before the last one with the teacher", "Q_ll", _UNIT, _REDUCED),
+    Variable(
+        "shallow_correlation", (), "overlap of two different layers before the last one", "Q_lk",
+        f"{_UNIT}; zero where the sign of every layer is free", _REDUCED,
+    ),
+    Variable(
+        "shallow_last_overlap", (), "overlap of a layer before the last one with the last one", "Q_lL",
+        f"{_UNIT}; zero where the sign of every layer is free", _REDUCED,
+    ),
+    Variable("last_overlap", (), "overlap of the last layer with the teacher", "Q_LL", _UNIT, _REDUCED),
+)  # fmt: skip

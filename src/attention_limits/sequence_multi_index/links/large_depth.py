@@ -134,6 +134,7 @@ class CommitteeDepth(Link):
     tokens: int = 2
 
     sign_symmetry = "rows"
+    exchangeable = True
 
     def __post_init__(self):
         _require(self.ratio, self.beta, self.depth, self.tokens)

@@ -16,8 +16,10 @@ from collections.abc import Iterable
 import numpy as np
 
 # A solver may need of a link (see `require`): the posterior of the fields given the output; an overlap that is diagonal, because
-# the sign of every row is free; an output that changes with the fields by more than rounding: gradient descent moves.
+# the sign of every row is free; an output that changes with the fields by more than rounding: gradient descent moves; rows that
+# may change their places.
 POSTERIOR, DIAGONAL_OVERLAP, GRADIENT = "posterior", "diagonal overlap", "gradient"
+EXCHANGEABLE = "exchangeable rows"
 # Random fields, and the relative change of them, that show whether an output has a gradient.
 PROBED, PROBE = 32, 1e-6
 # Ways to compute the posterior, see `channel`.
@@ -52,6 +54,8 @@ class Link:
         the sign of h and zero overlap is a fixed point.
     rotations : int
         Number p of successive rows that a common rotation in O(p) leaves the output unchanged under: P / p blocks.
+    exchangeable : bool
+        Whether every permutation of all rows but the last leaves the output unchanged; these are then the free rows of a fibre.
     noise_dimension : int
         Number of standard normal variables that `observe` takes beside h; 0 for a deterministic output.
     free_rows, angles : int
@@ -68,6 +72,7 @@ class Link:
     tokens: int
     sign_symmetry = "all"
     rotations = 1
+    exchangeable = False
     noise_dimension = 0
     free_rows = 0
     angles = 0
@@ -181,7 +186,7 @@ def inference(link: Link) -> str:
 
 
 def require(link: Link, needs: Iterable[str]) -> None:
-    """Check that a link meets the needs of a solver: POSTERIOR, DIAGONAL_OVERLAP, GRADIENT.
+    """Check that a link meets the needs of a solver: POSTERIOR, DIAGONAL_OVERLAP, EXCHANGEABLE, GRADIENT.
 
     Raises
     ------
@@ -195,6 +200,11 @@ def require(link: Link, needs: Iterable[str]) -> None:
         raise ValueError(
             f"{name} has the sign symmetry {link.sign_symmetry!r}; allowed: links in which the sign of every row is free, so "
             "that Q is diagonal"
+        )
+    if EXCHANGEABLE in needs and not (link.exchangeable and link.rows > 2):
+        raise ValueError(
+            f"{name} of {link.rows} rows has no exchangeable rows; allowed: links in which all rows but the last may change "
+            "their places, such as committee_depth, with at least three rows"
         )
     if GRADIENT in needs:
         h = np.random.default_rng(0).standard_normal((PROBED, link.rows, link.tokens))

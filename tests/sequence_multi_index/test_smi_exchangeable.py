@@ -1,0 +1,125 @@
+"""State evolution of exchangeable layers: the reduced matrices, and the full state evolution at three and four layers."""
+
+import itertools
+
+import numpy as np
+import pytest
+from smi_tools import channel_of, node_sets
+
+from agreement import FALSE_ALARM, t_threshold
+from attention_limits.sequence_multi_index import exchangeable, state_evolution
+from attention_limits.sequence_multi_index.exchangeable_matrices import Exchangeable, outer
+from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth
+from attention_limits.sequence_multi_index.mixture_prior import binary
+from attention_limits.sequence_multi_index.priors import GaussianRows
+
+pytestmark = pytest.mark.slow
+
+RNG = np.random.default_rng(0)
+SETTINGS = state_evolution.Settings(tolerance=3e-3, max_iterations=100)
+
+
+def averaged(matrix):
+    """The mean of a matrix over the permutations of all rows but the last, one by one."""
+    last = len(matrix) - 1
+    orders = [[*order, last] for order in itertools.permutations(range(last))]
+    return np.mean([matrix[np.ix_(order, order)] for order in orders], axis=0)
+
+
+def symmetric(size):
+    root = RNG.standard_normal((size, size))
+    return root @ root.T + 0.1 * np.eye(size)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_matrices_are_means_over_permutations(count):
+    matrix, other = symmetric(count + 1), symmetric(count + 1)
+    X, Y = Exchangeable.of(matrix), Exchangeable.of(other)
+    dense, second = averaged(matrix), averaged(other)
+    np.testing.assert_allclose(X.matrix, dense, atol=1e-12)
+    np.testing.assert_allclose(Exchangeable.from_entries(count, *X.entries).matrix, dense, atol=1e-12)
+    np.testing.assert_allclose(Exchangeable.from_numbers(count, X.numbers).matrix, dense, atol=1e-12)
+    np.testing.assert_allclose((X - Y * 2.0).matrix, dense - 2.0 * second, atol=1e-12)
+    np.testing.assert_allclose(X.mapped(np.linalg.inv).matrix, np.linalg.inv(dense), atol=1e-12)
+    np.testing.assert_allclose(X.between(Y).matrix, dense @ second @ dense, atol=1e-11)
+    x, y = RNG.standard_normal((2, 3, count + 1, 2))
+    np.testing.assert_allclose(X @ x, np.einsum("pq,nqa->npa", dense, x), atol=1e-12)
+    for k in range(3):
+        both = x[k] @ y[k].T
+        np.testing.assert_allclose(
+            Exchangeable.from_numbers(count, outer(x, y).numbers[k]).matrix, averaged(0.5 * (both + both.T)), atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("tokens", [2, 3])
+def test_posterior_is_that_of_the_full_channel_on_the_same_nodes(tokens):
+    """Where the free rows are drawn independently of omega (overlap below 0.1) both draw the same fields."""
+    link = CommitteeDepth(4, 1.0, 1.0, tokens)
+    overlap = Exchangeable.from_entries(3, 0.05, 0.01, 0.02, 0.3)
+    unit = Exchangeable.of(np.eye(4))
+    V = unit - overlap
+    rng = np.random.default_rng(1)
+    omega = 0.2 * rng.standard_normal((5, 4, tokens))
+    observed = link.observe(rng.standard_normal((5, 4, tokens)))
+    nodes = rng.standard_normal((300, 3 * tokens))
+    mean, second, effective = exchangeable._moments(link, observed, omega, V, unit, nodes)
+    _, full_mean, full_second, full_effective = fibre_moments(link, observed, omega, V.matrix, nodes)
+    np.testing.assert_allclose(effective, full_effective, rtol=1e-9)
+    np.testing.assert_allclose(mean, full_mean.reshape(5, 4, tokens), atol=1e-10)
+    same_token = np.einsum("npaqa->npq", full_second.reshape(5, 4, tokens, 4, tokens))
+    for k in range(5):
+        found = Exchangeable.from_numbers(3, second[k]).matrix
+        np.testing.assert_allclose(found, averaged(same_token[k]), atol=1e-10)
+
+
+CORRELATED = GaussianRows([[1.0, 0.5, 0.3], [0.5, 1.0, 0.3], [0.3, 0.3, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("depth", "alpha", "start", "prior"), [(3, 0.6, 1e-3, None), (4, 0.6, 1e-3, None), (3, 0.4, 1e-3, CORRELATED)],
+    ids=["three layers", "four layers", "correlated"],
+)  # fmt: skip
+def test_reduced_state_evolution_is_the_full_one(depth, alpha, count, prior):
+    """Mean over permutations of the full fixed point, on other nodes and other samples; false-alarm rate 1e-4."""
+    link, replicas = CommitteeDepth(depth, 2.0), 5
+    found = {"reduced": [], "full": []}
+    for k, nodes in enumerate(node_sets(link, count, 2 * replicas, seed=5)):
+        channel = channel_of(link, 0.35, seed=k)
+        if k < replicas:
+            point = exchangeable.solve(channel, alpha, nodes, 1e-3, SETTINGS, prior)
+            found["reduced"].append(point.value)
+        else:
+            point = state_evolution.solve(channel, alpha, nodes, 1e-3, SETTINGS, prior=prior)
+            found["full"].append(Exchangeable.of(point.value).entries)
+        assert point.converged
+    reduced, full = (np.array(found[name]) for name in ("reduced", "full"))
+    error = np.hypot(*(values.std(axis=0, ddof=1) / np.sqrt(replicas) for values in (reduced, full)))
+    limit = t_threshold(4, 2 * replicas - 2, FALSE_ALARM)
+    assert np.all(np.abs(reduced.mean(axis=0) - full.mean(axis=0)) <= limit * error + 1e-8)
+    # The comparison is between numbers that are learnt, and sharp.
+    assert reduced[:, 3].mean() > 0.3
+    assert np.all(limit * error < 0.25)
+
+
+def test_overlaps_of_free_signs_are_diagonal():
+    link = CommitteeDepth(4, 1.0)
+    (nodes,) = node_sets(link, 64, 1, seed=2)
+    found = exchangeable.solve(channel_of(link, 0.35), 0.5, nodes, 1e-3, SETTINGS)
+    assert found.value[1] == found.value[2] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("link", "prior", "text"),
+    [
+        (DeepAttention(1.0, depth=3), None, "no exchangeable rows"),
+        (CommitteeDepth(2), None, "no exchangeable rows"),
+        (CommitteeDepth(3), binary(3), "must be Gaussian"),
+        (CommitteeDepth(3), GaussianRows([[1.0, 0.5, 0.3], [0.5, 1.0, 0.2], [0.3, 0.2, 1.0]]), "permutation"),
+    ],
+)
+def test_other_models_are_refused(link, prior, text):
+    (nodes,) = node_sets(link, 64, 1, seed=2)
+    with pytest.raises(ValueError, match=text):
+        exchangeable.solve(channel_of(link, 0.35), 0.5, nodes, 1e-3, SETTINGS, prior)
