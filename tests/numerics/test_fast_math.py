@@ -5,7 +5,7 @@ from numba import njit
 from scipy.special import erfcx
 from scipy.special import ndtr as exact_ndtr
 
-from attention_limits.numerics.fast_math import exp, log, ndtr, normal_tail
+from attention_limits.numerics.fast_math import exp, exp_of, exp_single, log, ndtr, normal_tail
 
 
 @given(st.floats(-700, 700))
@@ -45,6 +45,22 @@ def test_exponential_is_as_accurate_in_a_vectorised_loop():
     out = np.empty_like(x)
     loop(x, out)
     np.testing.assert_allclose(out, np.exp(x), rtol=1e-14)
+
+
+def test_exponential_in_single_precision_to_3e_7():
+    """On a dense grid, at the joints of the reduction, and clamped beyond; `exp_of` takes the precision of its argument."""
+    joints = (np.arange(-125, 126) + 0.5) * np.log(2)
+    x = np.concatenate([np.linspace(-87, 88, 20_001), joints, [0.0, -0.0]]).astype(np.float32)
+    found = np.array([exp_single(value) for value in x])
+    np.testing.assert_allclose(found, np.exp(x.astype(float)), rtol=3e-7)
+    assert exp_single(np.float32(1e30)) == exp_single(np.float32(88.0))
+    assert exp_single(np.float32(-1e30)) == exp_single(np.float32(-87.0))
+
+    @njit
+    def both(single, double):
+        return exp_of(single), exp_of(double)
+
+    assert both(np.float32(0.3), 0.3) == (exp_single(np.float32(0.3)), exp(0.3))
 
 
 @given(st.floats(1e-300, 1e300))
