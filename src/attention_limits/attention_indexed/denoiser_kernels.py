@@ -47,7 +47,8 @@ def _edge(of_sum, of_difference, of_root, low, high, ratio, noise):
 def bulk_ends(ratio, noises, low, high):
     """Writes the ends in t of the bulks at `ratio` rho and each D of `noises` (n,) into `low` and `high`.
 
-    These are (n, 1) for rho >= 1, else (n, 2). The first bulk has the largest eigenvalues. For rho < 1 two merged bulks share an end, where the density is smallest.
+    These are (n, 1) for rho >= 1, else (n, 2). The first bulk has the largest eigenvalues. For rho < 1 two merged bulks
+    share an end, where the density is smallest.
     """
     root = math.sqrt(ratio)
     for k in range(noises.size):
