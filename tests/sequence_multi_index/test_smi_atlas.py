@@ -109,3 +109,16 @@ def test_table_has_a_row_for_each_layer_and_recovery(atlas):
 def test_table_refuses_other_cubes():
     with pytest.raises(SpecError, match="no estimator threshold_atlas"):
         atlas_table({"x": as_cube(xr.Dataset(), spec("gamp", {"alpha": [1.0]}, {}))})
+
+
+def test_layer_that_few_replicas_learn_has_no_threshold():
+    """One of four replicas learns layer 1 at 1.0, three learn layer 2 at 2.0."""
+    learnt = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.0, 1.0]], [[0.0, 1.0]]])
+    threshold = np.array([[1.0], [2.0], [2.0], [2.0]])
+    cube = xr.Dataset(
+        {"learnt": (("replica", "step", "layer"), learnt), "threshold": (("replica", "step"), threshold),
+         "threshold_error": (("replica", "step"), np.full((4, 1), np.nan))},
+        {"layer": [1, 2]},
+    )  # fmt: skip
+    assert np.isnan(atlas_threshold(cube, 1)[0])
+    assert atlas_threshold(cube, 2)[0] == 2.0

@@ -78,12 +78,12 @@ CORRELATED = GaussianRows([[1.0, 0.5, 0.3], [0.5, 1.0, 0.3], [0.3, 0.3, 1.0]])
 
 
 @pytest.mark.parametrize(
-    ("depth", "alpha", "start", "prior"), [(3, 0.6, 1e-3, None), (4, 0.6, 1e-3, None), (3, 0.4, 1e-3, CORRELATED)],
+    ("depth", "alpha", "count", "prior"), [(3, 0.6, 64, None), (4, 0.6, 64, None), (3, 0.4, 128, CORRELATED)],
     ids=["three layers", "four layers", "correlated"],
 )  # fmt: skip
 def test_reduced_state_evolution_is_the_full_one(depth, alpha, count, prior):
     """Mean over permutations of the full fixed point, on other nodes and other samples; false-alarm rate 1e-4."""
-    link, replicas = CommitteeDepth(depth, 2.0), 5
+    link, replicas = CommitteeDepth(depth, 2.0), 6
     found = {"reduced": [], "full": []}
     for k, nodes in enumerate(node_sets(link, count, 2 * replicas, seed=5)):
         channel = channel_of(link, 0.35, seed=k)
