@@ -1,6 +1,7 @@
 """Entropy of the outputs and mutual information: exact formulas, the chain rule, and nearest neighbours."""
 
 import decimal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -174,3 +175,14 @@ def test_volume_keeps_its_digits_where_outputs_are_tiny(tokens):
             ]
             gram = [[sum(row[c] * row[d] for row in J) for d in each] for c in each]
             np.testing.assert_allclose(found, float(determinant(gram).ln() / 2), atol=1e-6)
+
+
+@pytest.mark.parametrize(("resolved", "trusted"), [(0.4, False), (0.6, True)])
+def test_a_fixed_point_of_an_unresolved_channel_is_not_trusted(monkeypatch, resolved, trusted):
+    averages = state_evolution.channel_averages
+    monkeypatch.setattr(
+        state_evolution, "channel_averages", lambda *given: replace(averages(*given), resolved=resolved)
+    )
+    cube = computed({"link": "phase_retrieval"}, [1.0], 1, nodes=64, max_iterations=500)
+    assert cube.residual.item() < 1e-2
+    assert cube.converged.item() == trusted

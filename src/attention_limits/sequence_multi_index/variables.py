@@ -109,7 +109,7 @@ VARIABLES = (
         "whether the residual reached the tolerance, or recovery became exact",
         "",
         "true or false",
-        "stopping rule of the iteration",
+        "stopping rule of the iteration; for the state evolution also resolved >= 0.5",
     ),
     Variable(
         "resolved",

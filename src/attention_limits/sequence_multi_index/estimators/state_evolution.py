@@ -15,6 +15,8 @@ from attention_limits.sequence_multi_index.state_evolution import Settings, chan
 
 # The errors need no channel: this many times the nodes cost next to nothing.
 MORE_ERROR_NODES = 16
+# A fixed point of a channel that resolves fewer outputs is not to be trusted.
+LEAST_RESOLVED = 0.5
 
 
 def run(spec, streams):
@@ -48,6 +50,7 @@ def run(spec, streams):
             "error_plug_in": plug_in_error(link, prior.second_moment, Q, Q, error_nodes),
             "error_bayes": bayes_error(link, Q, error_nodes, prior),
             "resolved": averages.resolved,
+            "converged": point.converged and averages.resolved >= LEAST_RESOLVED,
         }
 
     return collect(spec, compute, {"overlap": ("layer", "layer_star")}, {"layer": rows, "layer_star": rows})
