@@ -140,3 +140,34 @@ def test_state_evolution_sizes_are_refused_before_any_job():
     assert computed("state_evolution", linear, {"alpha": 1.0}, SMOKE) is None
     assert computed("gamp", {"link": "phase_retrieval"}, {"alpha": 100.0}, {"dimension": 100000}) is None
     assert computed("gaussian_sequences", {"link": "phase_retrieval"}, {"alpha": 100.0}, {"dimension": 100000}) is None
+
+
+@settings(max_examples=1)
+@given(model=models("committee_depth", sizes={"depth": (3, 5), "tokens": (2, 3)}), alpha=alphas)
+@example(model={"link": "committee_depth", "ratio": 1.0, "beta": 1.0, "depth": 4, "tokens": 2}, alpha=0.4)
+def test_exchangeable_layers_have_the_overlap_of_the_full_state_evolution(model, alpha):
+    """Overlaps are those of a symmetric matrix. Where both converge, the full state evolution, which knows nothing of exchangeable
+    rows, has the same overlap of the last layer on other nodes."""
+    found = computed(
+        "exchangeable_layers", model, {"alpha": alpha}, {"nodes": 64, "max_iterations": 60, "resolution": 0.35}, 4
+    )
+    if found is None:
+        return
+    depth, replicas = model["depth"], found.sizes["replica"]
+    last = []
+    for replica in range(replicas):
+        one = found.isel(replica=replica)
+        d, o, m, q = (one[name].item() for name in
+                      ("shallow_overlap", "shallow_correlation", "shallow_last_overlap", "last_overlap"))  # fmt: skip
+        matrix = np.full((depth, depth), o)
+        np.fill_diagonal(matrix, d)
+        matrix[-1], matrix[:, -1], matrix[-1, -1] = m, m, q
+        assert_overlap(matrix, not one.converged.item())
+        last.append(q)
+    full = computed("state_evolution", model, {"alpha": alpha}, SMOKE, replicas, seed=1)
+    sure = found.converged.values & full.converged.values & (found.resolved.values > 0.9) & (full.resolved.values > 0.9)
+    if sure.all():
+        other = full.overlap.isel(layer=-1, layer_star=-1).values
+        error = np.hypot(np.std(last, ddof=1), np.std(other, ddof=1)) / np.sqrt(replicas)
+        # Eight runs: Student's law of six degrees of freedom at the rate of five normal standard errors.
+        assert abs(np.mean(last) - np.mean(other)) <= 22.0 * error + 1e-6

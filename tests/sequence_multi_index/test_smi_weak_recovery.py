@@ -32,7 +32,7 @@ def steps(monkeypatch):
         monkeypatch.setattr(module, "instability_at", grows)
         at_zero = FirstThreshold(first, 0.01, 0.5, LAST, 1.0)
         monkeypatch.setattr(module, "first_threshold", lambda channel, nodes, prior: at_zero)
-        return staircase(channel_of(DeepAttention(1.0)), None, None, tolerance)
+        return staircase(channel_of(DeepAttention(1.0)), (), None, tolerance)
 
     return found
 
