@@ -146,11 +146,9 @@ def test_state_evolution_sizes_are_refused_before_any_job():
 @given(model=models("committee_depth", sizes={"depth": (3, 5), "tokens": (2, 3)}), alpha=alphas)
 @example(model={"link": "committee_depth", "ratio": 1.0, "beta": 1.0, "depth": 4, "tokens": 2}, alpha=0.4)
 def test_exchangeable_layers_have_the_overlap_of_the_full_state_evolution(model, alpha):
-    """Overlaps are those of a symmetric matrix. Where both converge, the full state evolution, which knows nothing of exchangeable
-    rows, has the same overlap of the last layer on other nodes."""
-    found = computed(
-        "exchangeable_layers", model, {"alpha": alpha}, {"nodes": 64, "max_iterations": 60, "resolution": 0.35}, 4
-    )
+    """Overlaps are those of a symmetric matrix. Where both converge, the full state evolution, which does not know of
+    exchangeable rows, has the same overlap of the last layer on other nodes."""
+    found = computed("exchangeable_layers", model, {"alpha": alpha}, SMOKE, 4)
     if found is None:
         return
     depth, replicas = model["depth"], found.sizes["replica"]
