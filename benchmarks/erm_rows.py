@@ -12,20 +12,9 @@ from attention_limits.sequence_multi_index.erm.state_evolution import Problem, i
 from attention_limits.sequence_multi_index.erm.transition import transitions
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.positional_attention import PositionalAttention
-from table import Row, Spread
+from table import Row, Spread, timed
 
 LAYER, NODES, OVERLAP = DeepAttention(depth=1), 4096, 0.8
-
-
-def timed(work, repeats):
-    """Seconds of `repeats` calls, after one that compiles."""
-    work()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return np.array(seconds)
 
 
 def prox_row(variance, naive_outputs, repeats):

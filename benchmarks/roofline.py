@@ -6,7 +6,6 @@ operations take at the rate of a matrix product, its exponentials and its normal
 the rate of a copy. Time of a matrix decomposition, for which there is no such count, is measured and added.
 """
 
-import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,10 +19,10 @@ from attention_limits.attention_indexed.model import Sizes
 from attention_limits.numerics import fast_math, random_kernels
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.double_lanes import WIDTH
-from attention_limits.potts_mlm import transformer_kernels
+from attention_limits.potts_mlm import transformer
 from attention_limits.potts_mlm.factored_attention import objective
 from attention_limits.potts_mlm.gibbs import Ladder
-from attention_limits.potts_mlm.transformer import Shape, initial, positions
+from attention_limits.potts_mlm.transformer import Shape, initial
 from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import Output
@@ -31,7 +30,7 @@ from attention_limits.sequence_multi_index.trapezoid_rows_kernels import SUMS, r
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention
 from potts_mlm import model
 from sequence_multi_index import typical_outputs
-from table import Roof, Spread
+from table import Roof, Spread, timed
 
 SINGLE, DOUBLE = np.float32, np.float64
 # Side of the matrices of the peak; numbers of an array in the first cache; bytes of an array far beyond the last one.
@@ -65,14 +64,8 @@ class Peaks:
 
 
 def best(function, repeats):
-    """The shortest wall time of a few calls, after one that compiles."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    """The shortest wall time of a few calls."""
+    return timed(function, repeats).min()
 
 
 @njit(fastmath={"nnan", "nsz", "arcp", "contract", "reassoc"}, error_model="numpy")
@@ -114,12 +107,7 @@ def roofs(quick):
 def _roof(what, unit, units, run, repeats, limits, precision, *, operations=0.0, exponentials=0.0, normals=0.0, size=0.0,
           extra=0.0, note=""):  # fmt: skip
     """Measure run() of `units` units of work; the counts are per unit, `extra` are seconds that are part of the bound."""
-    run()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append((time.perf_counter() - start) / units)
+    times = timed(run, repeats, units)
     busy = (
         operations * limits.operation[precision]
         + exponentials * limits.exponential[precision]
@@ -187,18 +175,18 @@ def factored(limits, repeats, sites=20, colors=20, count=3000):
 
 
 def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=100):
-    """Training step per sequence: the products of all layers, of which the last asks at one site; backward twice forward."""
+    """Training step per sequence: the products of all layers. The last layer asks at one site. Backward costs twice forward."""
     rng = np.random.default_rng(4)
     shape = Shape(sites, colors, layers)
     width, hidden = shape.width, shape.hidden
     sequences = rng.integers(0, colors, (count, sites))
     orders, masked = rng.permutation(count).reshape(-1, batch), rng.integers(0, sites, (count // batch, batch))
-    theta, waves = initial(shape, rng), positions(sites, width).astype(SINGLE)
+    theta = initial(shape, rng)
     rates = np.full(count // batch, 0.003)
 
     def run():
         moments = np.zeros((2, len(theta)), dtype=SINGLE)
-        transformer_kernels.epoch(theta.copy(), moments, shape.sizes, waves, sequences, orders, masked, rates, True, 0)
+        transformer.epoch(theta.copy(), moments, shape, sequences, orders, masked, rates, True, 0)
 
     whole = sites * (8 * width**2 + 4 * sites * width + 4 * width * hidden)
     last = 8 * width**2 + 4 * sites * width + 4 * width * hidden

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+from run import THREAD_VARIABLES
+
 # Family, estimator, what it is, the size that grows, its values (the first one is that of the papers), and the arguments; SIZE
 # stands for the value.
 CASES = [

@@ -192,16 +192,17 @@ def plain(rows, growths, roofs, conditions):
     }
 
 
+def timed(run, repeats, units=1):
+    """Seconds per unit of work of each of `repeats` calls of `run`, array (repeats,), after one call that may compile."""
+    run()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return np.array(seconds) / units
+
+
 def growth(what, size, sizes, work, units, repeats):
     """Time of `work(size)()` per unit of work at every size, without the first call, which may compile."""
-    spreads = []
-    for value in sizes:
-        run = work(value)
-        run()
-        times = []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            run()
-            times.append((time.perf_counter() - start) / units)
-        spreads.append(Spread.of(times))
-    return Growth.fit(what, size, sizes, spreads)
+    return Growth.fit(what, size, sizes, [Spread.of(timed(work(value), repeats, units)) for value in sizes])

@@ -255,7 +255,7 @@ class Toy:
 
 
 def edited(text: str, edits: Iterable[tuple[str, str]]) -> str:
-    """A text with replacements, each of which must have a place."""
+    """A text after replacements. Each old part must occur in the text."""
     for old, new in edits:
         assert old in text
         text = text.replace(old, new)

@@ -14,7 +14,7 @@ from attention_limits.numerics.fast_math import exp_of
 PASS = 128
 # Below this the last layer would be so large that its weight is zero; products of five inverses still are in range.
 SMALLEST_KAPPA = np.float32(1e-20)
-# In single precision, so that they leave the precision of the arrays as it is.
+# Constants in single precision: an operation with an array keeps the precision of the array.
 ZERO, HALF, ONE, TWO, THREE, FOUR, FIVE, SIX = (np.float32(x) for x in (0, 0.5, 1, 2, 3, 4, 5, 6))
 # Exponents are cut here, where 1 + exp has the digits of exp, or of 1.
 _LARGEST_EXPONENT = np.float32(80.0)

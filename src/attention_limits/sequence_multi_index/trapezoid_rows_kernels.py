@@ -12,7 +12,7 @@ from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp_of
 from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import OMEGA_1D, OMEGA_1S, OMEGA_2D, OMEGA_2S
 
-# Log-weight of nothing. Constants of the rows are in single precision, so that they leave the precision of the others as it is.
+# Log-weight of nothing. Constants in single precision: an operation with a row keeps the precision of the row.
 LOWEST = np.float32(-1e37)
 ZERO, QUARTER, HALF, ONE = (np.float32(x) for x in (0, 0.25, 0.5, 1))
 # Exponents are cut here, where the softmax is 1 to all digits.
