@@ -153,6 +153,21 @@ def test_records_are_those_of_the_weights(parameters):
     assert path.training_loss[2] < path.training_loss[1] < path.training_loss[0]
 
 
+def test_records_do_not_depend_on_the_grouping_by_length(parameters):
+    """Five questions of lengths 1 to 4 fall into three groups; their means are those of one group with all padding."""
+    tokens = np.vstack([TOKENS, [[3, PADDING, PADDING, PADDING], [2, 2, 6, PADDING]]]).astype(np.int32)
+    labels = np.array([0, 2, 1, 1, 0], np.int32)
+    groups = classifier._by_length(tokens, labels, padding=False)
+    assert [group.shape for group, _ in groups] == [(2, 2), (2, 3), (1, 4)]
+    for found, expected in zip(
+        classifier._evaluate(parameters, groups, FORWARD),
+        classifier._evaluate(parameters, [(tokens, labels)], FORWARD),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert len(classifier._by_length(tokens, labels, padding=True)) == 1
+
+
 def test_similarity_of_products_is_that_of_the_matrices():
     weights = np.random.default_rng(5).standard_normal((3, 2, 5, 4))
     of_weights, of_products, of_grams = classifier.similarity_with_last(weights)

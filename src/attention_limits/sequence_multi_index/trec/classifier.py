@@ -22,6 +22,7 @@ import optax
 from attention_limits.sequence_multi_index.trec.tokens import PADDING
 
 _EVALUATED_TOGETHER = 512  # questions
+_LENGTH_GROUPS = 3
 
 
 class Parameters(NamedTuple):
@@ -160,7 +161,6 @@ class Trajectory(NamedTuple):
     training_loss: jax.Array
 
 
-@jax.jit
 def train(parameters, train_set, test_set, order, learning_rate, weight_decay, forward):
     """Minimise the cross entropy by AdamW (Loshchilov and Hutter 2019; decay of all weights by learning rate times weight decay).
 
@@ -178,6 +178,27 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, f
     -------
     Trajectory
     """
+    # The test questions are few: grouping them would cost more compilation than it saves.
+    evaluated = _by_length(*train_set, forward.padding), (test_set,)
+    return _train(parameters, train_set, evaluated, order, learning_rate, weight_decay, forward)
+
+
+def _by_length(tokens, labels, padding):
+    """The samples in groups (tokens, labels) of similar length without common padding: a record costs half as much.
+
+    Groups of equal size have the same shapes for nearly every split of the questions, so JAX compiles them once. Where `padding`
+    counts as a token, all samples are one group.
+    """
+    if padding:
+        return ((tokens, labels),)
+    lengths = np.sum(np.asarray(tokens) != PADDING, axis=1)
+    groups = [group for group in np.array_split(np.argsort(lengths, kind="stable"), _LENGTH_GROUPS) if group.size]
+    return tuple((tokens[group, : max(lengths[group].max(), 1)], labels[group]) for group in groups)
+
+
+@jax.jit
+def _train(parameters, train_set, evaluated, order, learning_rate, weight_decay, forward):
+    """`train` with the groups that a record evaluates, of the training and of the test questions."""
     optimiser = optax.adamw(learning_rate, weight_decay=weight_decay)
 
     def step(state, chosen):
@@ -188,19 +209,24 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, f
         return (optax.apply_updates(parameters, update), moments), None
 
     def record(parameters):
-        trained, tested = (_evaluate(parameters, *samples, forward) for samples in (train_set, test_set))
+        trained, tested = (_evaluate(parameters, groups, forward) for groups in evaluated)
         return Trajectory(parameters.attention, trained[0], tested[0], trained[1])
 
     def part(state, chosen):
+        now = record(state[0])
         state, _ = jax.lax.scan(step, state, chosen)
-        return state, record(state[0])
+        return state, now
 
-    _, later = jax.lax.scan(part, (parameters, optimiser.init(parameters)), order)
-    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), record(parameters), later)
+    # The steps after the last record have no effect: a second copy of the record would double the compilation.
+    parts = jnp.concatenate([order, order[-1:]])
+    return jax.lax.scan(part, (parameters, optimiser.init(parameters)), parts)[1]
 
 
-def _evaluate(parameters, tokens, labels, forward):
-    """Share of right answers and mean cross entropy; both are missing once a score is no finite number."""
+def _evaluate(parameters, groups, forward):
+    """Share of right answers and mean cross entropy; both are missing once a score is no finite number.
+
+    `groups` are pairs of tokens (n, length) and labels (n,).
+    """
 
     def one(sample):
         row, label = sample
@@ -208,8 +234,8 @@ def _evaluate(parameters, tokens, labels, forward):
         right = jnp.where(jnp.isfinite(scores).all(), scores.argmax() == label, jnp.nan)
         return right, optax.softmax_cross_entropy_with_integer_labels(scores, label)
 
-    right, entropy = jax.lax.map(one, (tokens, labels), batch_size=_EVALUATED_TOGETHER)
-    return right.mean(), entropy.mean()
+    results = [jax.lax.map(one, samples, batch_size=_EVALUATED_TOGETHER) for samples in groups]
+    return tuple(jnp.concatenate(values).mean() for values in zip(*results, strict=True))
 
 
 def similarity_with_last(weights):
