@@ -112,7 +112,7 @@ schemas: $(STAMP)
 # After `make run FIGURES=all` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of
 # the README.
 publish: $(STAMP)
-	.venv/bin/python docs/publish.py $(RESULTS)
+	.venv/bin/python docs/publish.py $(RESULTS) $(SCALE)
 	.venv/bin/python docs/estimators.py --run
 
 # After a run with FIGURES=all: one file with all cubes, their specifications and checksums, in the folder of the results.

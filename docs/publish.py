@@ -1,9 +1,10 @@
-"""Write the results of a finished run into the pages of docs/: `python docs/publish.py [RESULTS]`, or `make publish`.
+"""Write the results of a finished run into the pages of docs/: `python docs/publish.py [RESULTS [SCALE]]`, or `make publish`.
 
-Writes docs/figures/*.png, docs/published.json (minutes per figure, the audit), docs/benchmarks.md (the last `make bench`, if
-there is one), and from these docs/gallery.md, docs/audit.md and the tables between `<!-- begin: NAME -->` and
-`<!-- end: NAME -->` of the pages in BLOCKS. A test compares the pages with config/ and docs/published.json. The pages do not
-contain figures and published numbers that no finished run has made yet; this program and the tests print them.
+Writes docs/figures/*.png, docs/published.json (for each scale: minutes per figure, CPU seconds per rule, the audit),
+docs/benchmarks.md (the last `make bench`, if there is one), and from these docs/gallery.md, docs/audit.md, docs/scales.md and the
+tables between `<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages in BLOCKS. Pictures and numbers of `paper` replace
+those of `laptop`, never the reverse. A test compares the pages with config/ and docs/published.json. The pages do not contain
+figures and published numbers that no finished run has made yet; this program and the tests print them.
 """
 
 import json
@@ -12,15 +13,19 @@ import shutil
 import sys
 from pathlib import Path
 
+import scales
 from attention_limits.pipeline.audit import full_table, load_published, number_text
-from attention_limits.pipeline.estimate import cpu_seconds
+from attention_limits.pipeline.estimate import cpu_seconds, needed_chunks
+from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.project import load_project
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "published.json"
 PICTURES = ROOT / "docs" / "figures"
 # The page of each table between comments.
-BLOCKS = {"figures": "README.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md"}
+BLOCKS = {
+    "figures": "README.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md", "rules": "docs/speed.md"
+}  # fmt: skip
 BENCHMARKS = {"benchmarks.md": "docs/benchmarks.md", "scaling.png": "docs/figures/scaling.png"}
 
 
@@ -35,13 +40,13 @@ def shown(project):
 
 def published(project, data):
     """The figures that the pages show: those of a finished run, with picture and minutes in `data`."""
-    return {name: figure for name, figure in shown(project).items() if name in data["minutes"]}
+    return {name: figure for name, figure in shown(project).items() if name in data["laptop"]["minutes"]}
 
 
 def unpublished(project, data):
     """One line for each figure and each published number that docs/ does not show yet."""
-    figures = [name for name in shown(project) if name not in data["minutes"]]
-    there = {(row["quantity"], row["published"]) for row in data["audit"]}
+    figures = [name for name in shown(project) if name not in data["laptop"]["minutes"]]
+    there = {(row["quantity"], row["published"]) for row in best_rows(project, data)}
     entries = load_published(ROOT, project.experiments)
     numbers = [entry.quantity for entry in entries if (entry.quantity, entry.published) not in there]
     return [f"{name}: not published yet: make run FIGURES=all, then make publish" for name in (*figures, *numbers)]
@@ -52,11 +57,23 @@ def minutes(seconds):
     return max(sum(seconds) / 2, max(seconds, default=0.0)) / 60
 
 
-def measured(project, results):
-    """Minutes of CPU on two cores per figure and family, from the logs of the jobs; the log of the audit has no time."""
+def finished(project, results):
+    """CPU seconds of the finished jobs by the parts of the path of their log; the log of the audit has no time.
+
+    A folder with results of `paper` has those of `laptop` too: at `laptop` only its own chunks count.
+    """
     logs = results / "logs"
     found = {path.relative_to(logs).with_suffix("").parts: cpu_seconds(path) for path in logs.rglob("*.log")}
-    jobs = {job: seconds for job, seconds in found.items() if seconds is not None}
+    own = {
+        Path(part.path("", chunk).lstrip("/")).with_suffix("").parts
+        for experiment in project.all() for part in experiment.parts.values() for chunk in needed_chunks(experiment, part)
+    }  # fmt: skip
+    kept = [job for job in found if project.run.scale == "paper" or job[0] in ("cubes", "figures") or job in own]
+    return {job: found[job] for job in kept if found[job] is not None}
+
+
+def measured(project, jobs):
+    """Minutes of CPU on two cores per figure and family, from the `finished` jobs."""
 
     def needs(family, experiment):
         return [seconds for job, seconds in jobs.items() if job[0] != "figures" and job[1:3] == (family, experiment)]
@@ -70,12 +87,33 @@ def measured(project, results):
     return times
 
 
-def audited(project, data, new):
-    """The audit in the order of config/: rows of the `new` audit, and the published ones of families that it leaves out."""
+def rule_times(project, jobs):
+    """By family and rule: number of jobs, their CPU seconds, and those of them that the figures of the papers need."""
+    figures = [figure for figure in shown(project).values() if not figure.extra]
+    needed = {(figure.family, cube) for figure in figures for cube in figure.cubes}
+    drawn = {("figures", figure.family, name) for name, figure in shown(project).items() if not figure.extra}
+    found = {family: {} for family in project.experiments}
+    for job, seconds in jobs.items():
+        kind, family = job[:2]
+        if family in found:
+            rule = load_family(family).rule(job[3] if len(job) > 3 else kind)
+            row = found[family].setdefault(rule, [0, 0.0, 0.0])
+            wanted = job in drawn if kind == "figures" else job[1:3] in needed
+            found[family][rule] = [row[0] + 1, row[1] + seconds, row[2] + wanted * seconds]
+    return {family: rules for family, rules in found.items() if rules}
+
+
+def in_order(project, old, new):
+    """Rows of the audit in the order of config/: those of the `new` run, and `old` ones of families that it leaves out."""
     fresh = {row["family"] for row in new}
-    rows = [row for row in data["audit"] if row["family"] not in fresh] + new
+    rows = [row for row in old if row["family"] not in fresh] + new
     families = list(project.experiments)
     return sorted(rows, key=lambda row: families.index(row["family"]))
+
+
+def best_rows(project, data):
+    """The audit: of each family the rows at `paper` if there are any, else those at `laptop`."""
+    return in_order(project, data["laptop"]["audit"], data["paper"]["audit"])
 
 
 def first_sentence(caption):
@@ -91,11 +129,11 @@ def time_text(value):
 
 def gallery(project, data):
     """Every published figure with one sentence, its command, its minutes and its cubes."""
-    times = data["minutes"]
     parts = [
         "# Gallery",
         "",
-        "Every figure at scale `laptop`, with its subject, its command, minutes on two cores, and its cubes.",
+        "Every figure with its subject, its command, its cubes, and minutes on two cores at scale `laptop`. Where minutes at",
+        "`paper` follow, the picture shows this scale.",
         "",
     ]
     figures = published(project, data)
@@ -104,11 +142,14 @@ def gallery(project, data):
         parts += [f"## {family}", ""] if own else []
         for name, figure in own.items():
             cubes = ", ".join(f"`{cube.cube_path(project.run.folder)}`" for cube in figure.cubes.values())
+            spent = f"{time_text(data['laptop']['minutes'][name])} minutes"
+            if name in data["paper"]["minutes"]:
+                spent += f" ({time_text(data['paper']['minutes'][name])} at `paper`)"
             parts += [
                 f"### {figure.title}", "",
                 f"![{figure.title}](figures/{name}.png)", "",
                 first_sentence(figure.caption.read_text(encoding="utf-8")), "",
-                f"`.venv/bin/snakemake --cores 2 {name}`, {time_text(times[name])} minutes; {cubes}; "
+                f"`.venv/bin/snakemake --cores 2 {name}`, {spent}; {cubes}; "
                 f"[whole caption](../src/attention_limits/{family}/figures/{figure.caption.name})", "",
             ]  # fmt: skip
     return "\n".join(parts).rstrip() + "\n"
@@ -116,7 +157,7 @@ def gallery(project, data):
 
 def figure_table(project, data):
     """Published figures with their pictures and minutes, a row for each family."""
-    times = data["minutes"]
+    times = data["laptop"]["minutes"]
     lines = ["| Family | Figures, each with its minutes | All |", "|---|---|---|"]
     for family in project.experiments:
         own = [name for name, figure in published(project, data).items() if figure.family == family]
@@ -136,6 +177,19 @@ def speed_table(benchmarks):
         if len(cells) == 8 and cells[3] not in ("", "ratio", "---") and kind not in seen:
             seen.add(kind)
             lines.append(f"| {' | '.join(cells[:4])} |")
+    return "\n".join(lines) + "\n"
+
+
+def rules_table(data):
+    """Jobs and CPU seconds of each rule at `laptop`; rules below one percent of the sum share the last row but one."""
+    times = {rule: row for rules in data["laptop"]["rules"].values() for rule, row in rules.items()}
+    total = [sum(row[column] for row in times.values()) for column in range(3)]
+    large = {rule: row for rule, row in times.items() if row[1] >= 0.01 * total[1]}
+    rest = [all_jobs - sum(row[column] for row in large.values()) for column, all_jobs in enumerate(total)]
+    rows = sorted(((f"`{rule}`", row) for rule, row in large.items()), key=lambda item: -item[1][1])
+    lines = ["| Rule | Jobs | CPU seconds | for the figures of the papers |", "|---|---|---|---|"]
+    for name, (count, seconds, needed) in (*rows, (f"{len(times) - len(large)} other rules", rest), ("all", total)):
+        lines.append(f"| {name} | {count} | {seconds:.0f} | {needed:.0f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -160,18 +214,23 @@ def audit_table(rows):
 def pages(project, data, read):
     """The text of every page that shows results, by its path below the root. `read` gives the present text of a path."""
     known = {(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)}
-    rows = [row for row in data["audit"] if (row["quantity"], row["published"]) in known]
+    rows = [row for row in best_rows(project, data) if (row["quantity"], row["published"]) in known]
     tables = {
         "figures": figure_table(project, data),
         "audit": audit_table(rows),
         "speed": speed_table(read(BENCHMARKS["benchmarks.md"])),
+        "rules": rules_table(data),
     }
-    written = {"docs/gallery.md": gallery(project, data), "docs/audit.md": full_table(rows)}
+    written = {
+        "docs/gallery.md": gallery(project, data),
+        "docs/audit.md": full_table(rows),
+        "docs/scales.md": scales.page(data["laptop"]["audit"], data["paper"]["audit"]),
+    }
     for name, page in BLOCKS.items():
         pattern = rf"(<!-- begin: {name} -->\n).*?(<!-- end: {name} -->)"
-        table = tables[name]
+        table, text = tables[name], written.get(page) or read(page)
         written[page] = re.sub(
-            pattern, lambda found, table=table: f"{found[1]}{table}{found[2]}", read(page), flags=re.DOTALL
+            pattern, lambda found, table=table: f"{found[1]}{table}{found[2]}", text, flags=re.DOTALL
         )
     return written
 
@@ -181,21 +240,35 @@ def read(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
+def grown(project, rows):
+    """Rows of the audit at `paper` with `growth`; see docs/scales.py."""
+    entries = {entry.quantity: entry for entry in load_published(ROOT, project.experiments)}
+    return [{**row, "growth": scales.growth(entries[row["quantity"]], project)} for row in rows]
+
+
 def main():
     """Read the results, and write the pages."""
     results = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
-    project = load_project(ROOT, {"scale": "laptop"})
+    scale = sys.argv[2] if len(sys.argv) > 2 else "laptop"
+    project = load_project(ROOT, {"scale": scale})
+    data = json.loads(DATA.read_text(encoding="utf-8"))
+    # Numbers and pictures that this run has not made keep their published state.
+    own = data[scale]
     for name, figure in shown(project).items():
         drawn = results / "figures" / figure.family / f"{name}.png"
-        if drawn.exists():
+        if drawn.exists() and (scale == "paper" or name not in data["paper"]["minutes"]):
             shutil.copy(drawn, PICTURES)
-    # Numbers and pictures that this run has not made keep their published state.
-    data = json.loads(DATA.read_text(encoding="utf-8"))
-    times = data["minutes"] | {name: round(value, 2) for name, value in measured(project, results).items() if value}
+    jobs = finished(project, results)
+    times = own["minutes"] | {name: round(value, 2) for name, value in measured(project, jobs).items() if value}
     pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]
-    data["minutes"] = {name: times[name] for name in (*pictured, *project.experiments) if name in times}
+    own["minutes"] = {name: times[name] for name in (*pictured, *project.experiments) if name in times}
+    own["rules"] |= {
+        family: {rule: [count, round(all_jobs), round(needed)] for rule, (count, all_jobs, needed) in rules.items()}
+        for family, rules in rule_times(project, jobs).items()
+    }
     if (results / "audit.json").exists():
-        data["audit"] = audited(project, data, json.loads((results / "audit.json").read_text(encoding="utf-8")))
+        rows = json.loads((results / "audit.json").read_text(encoding="utf-8"))
+        own["audit"] = in_order(project, own["audit"], grown(project, rows) if scale == "paper" else rows)
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, target in BENCHMARKS.items():
         measurement = ROOT / "benchmarks" / "results" / name

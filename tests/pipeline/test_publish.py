@@ -45,8 +45,9 @@ def pages_of_docs():
 
 
 def test_what_the_audit_found_is_explained(data):
-    assert len(data["audit"]) > 20
-    assert {row["verdict"] for row in data["audit"]} <= {"agrees", "differs"}
+    rows = [row for scale in data.values() for row in scale["audit"]]
+    assert len(rows) > 20
+    assert {row["verdict"] for row in rows} <= {"agrees", "differs"}
 
 
 def test_a_new_figure_and_a_new_number_wait_for_a_run(project, data, monkeypatch):
@@ -92,17 +93,22 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     publish.main()
     assert (pages / f"docs/figures/{pictured}.png").read_bytes() == b"new"
     after = json.loads((pages / "docs/published.json").read_text(encoding="utf-8"))
-    assert after["audit"] == data["audit"]
-    assert data["minutes"].keys() - after["minutes"].keys() == {bare}
+    assert after["laptop"]["audit"] == data["laptop"]["audit"]
+    assert after["paper"] == data["paper"]
+    assert data["laptop"]["minutes"].keys() - after["laptop"]["minutes"].keys() == {bare}
     assert f"{bare}: not published yet: make run FIGURES=all, then make publish" in capsys.readouterr().out
     assert f"figures/{bare}.png" not in (pages / "docs/gallery.md").read_text(encoding="utf-8")
 
 
 def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
-    family = data["audit"][0]["family"]
-    new = [{**data["audit"][0], "ours": 1.0}]
-    others = [row for row in data["audit"] if row["family"] != family]
-    assert sorted(map(str, publish.audited(project, data, new))) == sorted(map(str, [*new, *others]))
+    old = data["laptop"]["audit"]
+    family = old[0]["family"]
+    new = [{**old[0], "ours": 1.0}]
+    others = [row for row in old if row["family"] != family]
+    assert sorted(map(str, publish.in_order(project, old, new))) == sorted(map(str, [*new, *others]))
+    # The audit of a family at `paper` replaces that at `laptop` on the pages.
+    both = {"laptop": {"audit": old}, "paper": {"audit": new}}
+    assert publish.best_rows(project, both) == publish.in_order(project, old, new)
 
 
 @pytest.mark.parametrize(
@@ -128,25 +134,46 @@ def test_the_speed_table_shows_one_row_of_each_kind():
     assert shown.splitlines()[2:] == ["| point at 1, x | 2 s | 1 s | 2 |"]
 
 
-def test_the_minutes_of_a_figure_are_those_of_its_data_chunks_cubes_and_drawing(project, tmp_path):
-    name = "potts_fig3_right"
-    figure = project.figures[name]
-    (cube,) = figure.cubes
-    jobs = [f"data/potts_mlm/{cube}/potts_samples/a", f"chunks/potts_mlm/{cube}/factored_attention/a"]
-    for job in (
-        *jobs,
-        f"cubes/potts_mlm/{cube}",
-        f"figures/potts_mlm/{name}",
-        "chunks/potts_mlm/other/replica/a",
-    ):
-        path = tmp_path / "logs" / f"{job}.log"
+@pytest.fixture
+def logs(project, tmp_path):
+    """Logs of a minute each: a figure, its cube, one chunk with its data, and a chunk that only scale `paper` has."""
+    figure = project.figures["potts_fig3_right"]
+    (cube,) = figure.cubes.values()
+    part = cube.estimators["factored_attention"]
+    files = [part.path("", part.chunks[0]), part.reads.path("", part.data_chunks(part.chunks[0])[0])]
+    later = f"/chunks/potts_mlm/{cube.name}/factored_attention/replicas90-99_0.nc"
+    for name in (*files, later, f"/cubes/potts_mlm/{cube.name}.nc", f"/figures/potts_mlm/{figure.name}.nc"):
+        path = (tmp_path / "logs" / name[1:]).with_suffix(".log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("made\n60.0 s of CPU\n")
     (tmp_path / "logs" / "audit.log").write_text("no time\n")
-    times = publish.measured(project, tmp_path)
-    assert times[name] == 2.0
-    assert times["potts_mlm"] == 2.5
+    return tmp_path
+
+
+def test_the_minutes_of_a_figure_are_those_of_its_data_chunks_cubes_and_drawing(project, logs):
+    times = publish.measured(project, publish.finished(project, logs))
+    assert times["potts_fig3_right"] == 2.0
+    assert times["potts_mlm"] == 2.0
     assert times["smi_fig1_left"] == 0.0
+    larger = replace(project, run=project.run.model_copy(update={"scale": "paper"}))
+    assert publish.measured(project, publish.finished(larger, logs))["potts_fig3_right"] == 2.5
+
+
+def test_the_times_of_rules_count_the_figures_of_the_papers(project, logs):
+    rules = publish.rule_times(project, publish.finished(project, logs))
+    names = ("potts_factored_attention", "potts_samples", "potts_cubes", "potts_figures")
+    assert rules == {"potts_mlm": {key: [1, 60.0, 60.0] for key in names}}
+    extra = {name: replace(figure, extra=True) for name, figure in project.figures.items()}
+    rules = publish.rule_times(replace(project, figures=extra), publish.finished(project, logs))
+    assert rules == {"potts_mlm": {key: [1, 60.0, 0.0] for key in names}}
+    table = publish.rules_table(
+        {"laptop": {"rules": {"potts_mlm": {"potts_samples": [2, 99.5, 9.5], "rest": [1, 0.5, 0.5]}}}}
+    )
+    assert table.splitlines()[2:] == [
+        "| `potts_samples` | 2 | 100 | 10 |",
+        "| 1 other rules | 1 | 0 | 0 |",
+        "| all | 3 | 100 | 10 |",
+    ]
 
 
 def test_minutes_of_two_cores():

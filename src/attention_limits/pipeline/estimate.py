@@ -54,17 +54,10 @@ def estimates(project: Project) -> Iterator[Estimate]:
         versions = [version for scale, version in at_all_scales(experiment.path, run.set).items() if scale in scales]
         for name, part in experiment.parts.items():
             others = [version.parts[name] for version in versions if name in version.parts]
-            yield _estimate(part, _wanted(experiment, part), others, run)
+            yield _estimate(part, needed_chunks(experiment, part), others, run)
 
 
-def cpu_seconds(log: Path) -> float | None:
-    """CPU seconds of a job, from the last line of its log; None without this line."""
-    text = log.read_text(encoding="utf-8") if log.is_file() else ""
-    printed = re.findall(r"^([\d.]+) s of CPU$", text, re.MULTILINE)
-    return float(printed[-1]) if printed else None
-
-
-def _wanted(experiment: Experiment, part: Estimator) -> list[Chunk]:
+def needed_chunks(experiment: Experiment, part: Estimator) -> list[Chunk]:
     """The chunks that the cube needs: of data those that an estimator reads."""
     if not part.is_data:
         return list(part.chunks)
@@ -72,6 +65,13 @@ def _wanted(experiment: Experiment, part: Estimator) -> list[Chunk]:
         (reader, chunk) for reader in experiment.estimators.values() if reader.reads is part for chunk in reader.chunks
     ]
     return list({item.name: item for reader, chunk in readers for item in reader.data_chunks(chunk)}.values())
+
+
+def cpu_seconds(log: Path) -> float | None:
+    """CPU seconds of a job, from the last line of its log; None without this line."""
+    text = log.read_text(encoding="utf-8") if log.is_file() else ""
+    printed = re.findall(r"^([\d.]+) s of CPU$", text, re.MULTILINE)
+    return float(printed[-1]) if printed else None
 
 
 def _estimate(part: Estimator, wanted: list[Chunk], versions: list[Estimator], run: Run) -> Estimate:
