@@ -108,6 +108,17 @@ def test_overlaps_of_free_signs_are_diagonal():
     (nodes,) = node_sets(link, 64, 1, seed=2)
     found = exchangeable.solve(channel_of(link, 0.35), 0.5, nodes, 1e-3, SETTINGS)
     assert found.value[1] == found.value[2] == 0.0
+    assert found.converged
+
+
+def test_a_fixed_point_of_unresolved_outputs_is_not_converged(monkeypatch):
+    """One sample per output resolves nothing: the iteration ends as before, and the point is marked."""
+    link = CommitteeDepth(4, 1.0)
+    (nodes,) = node_sets(link, 64, 1, seed=2)
+    monkeypatch.setattr(exchangeable, "SMALLEST_SAMPLE", np.inf)
+    found = exchangeable.solve(channel_of(link, 0.35), 0.5, nodes, 1e-3, SETTINGS)
+    assert found.resolved == 0.0
+    assert not found.converged
 
 
 @pytest.mark.parametrize(

@@ -99,3 +99,22 @@ def test_plug_in_error_at_zero_data_is_the_published_one():
     zero = np.zeros((2, 2))
     found = [plug_in_error(MODEL, np.eye(2), zero, zero, nodes) for nodes in sets]
     assert_mean(found, 0.38790104430716293, error=0.001, false_alarm=1e-2)
+
+
+# alpha: diagonal of Q (BO_3w.csv) and plug-in error (gen_error_BO_3w.csv) of three layers.
+THREE_LAYERS = {
+    0.0: ((0.0, 0.0, 0.0), 0.584976),
+    0.5: ((0.000686, 0.000622, 0.635449), 0.472560),
+    0.75: ((0.003067, 0.002295, 0.932330), 0.205460),
+    1.0: ((0.028245, 0.012280, 0.976733), 0.143708),
+}
+
+
+@pytest.mark.parametrize("alpha", THREE_LAYERS)
+def test_published_errors_of_three_layers(alpha):
+    """At the published overlaps. The published errors are Monte Carlo values, with errors of about 0.001 as for two layers."""
+    diagonal, expected = THREE_LAYERS[alpha]
+    model, overlap = DeepAttention(depth=3), np.diag(diagonal)
+    sets = node_sets(model, 4096, 8, seed=128, dimension=12)
+    found = [plug_in_error(model, np.eye(3), overlap, overlap, nodes) for nodes in sets]
+    assert_mean(found, expected, error=0.001, false_alarm=1e-2)

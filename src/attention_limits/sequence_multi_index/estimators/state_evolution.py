@@ -11,12 +11,10 @@ from attention_limits.sequence_multi_index.at_point import channel_at, prior_of,
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.information import mean_log_volume, mutual_information, output_entropy
-from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
+from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, Settings, channel_averages, solve
 
 # The errors need no channel: this many times the nodes cost next to nothing.
 MORE_ERROR_NODES = 16
-# A fixed point of a channel that resolves fewer outputs is not to be trusted.
-LEAST_RESOLVED = 0.5
 
 
 def run(spec, streams):
