@@ -50,23 +50,8 @@ def _log_volume(link, h):
 
 
 @dataclass(frozen=True)
-class RescaledAttention(Link):
-    """Deep attention with rescaled layers, at finite depth and c = depth / ratio.
-
-    As h_l enters through h_l B_{l-1} alone, this is `DeepAttention` with skip c of the fields h_l / c^(l-1).
-
-    Attributes
-    ----------
-    depth, tokens : int
-        L and M.
-    ratio, beta : float
-        kappa = L / c > 0 and beta > 0.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-    """
+class _RescaledLayers(Link):
+    """What both models at finite depth share: y = softmax_rows(beta u^T u) with u = h_L B_{L-1}; `transfer` is B_{L-1}^T."""
 
     depth: int = 2
     ratio: float = 1.0
@@ -87,11 +72,6 @@ class RescaledAttention(Link):
     def free_rows(self):
         """All layers but the last."""
         return self.depth - 1
-
-    def transfer(self, h):
-        """B_{L-1}^T (..., M, M) of the first L - 1 layers h (..., L - 1, M)."""
-        gain = self.ratio / self.depth
-        return layer_product(h[..., None, :], lambda read: _attention(self.beta, read[..., 0, :]), 1.0, gain)
 
     def observe(self, h, noise=None):
         """The score root u = h_L B_{L-1} (n, M) of the output, known up to sign."""
@@ -112,8 +92,10 @@ class RescaledAttention(Link):
 
 
 @dataclass(frozen=True)
-class CommitteeDepth(Link):
-    """First order in 1/c: y = softmax_rows(beta u u^T) with u = (I + (1/c) sum_{l<L} softmax_rows(beta h_l^T h_l)) h_L.
+class RescaledAttention(_RescaledLayers):
+    """Deep attention with rescaled layers, at finite depth and c = depth / ratio.
+
+    As h_l enters through h_l B_{l-1} alone, this is `DeepAttention` with skip c of the fields h_l / c^(l-1).
 
     Attributes
     ----------
@@ -128,50 +110,37 @@ class CommitteeDepth(Link):
         If a parameter is out of its range.
     """
 
-    depth: int = 2
-    ratio: float = 1.0
-    beta: float = 1.0
-    tokens: int = 2
+    def transfer(self, h):
+        """B_{L-1}^T (..., M, M) of the first L - 1 layers h (..., L - 1, M)."""
+        gain = self.ratio / self.depth
+        return layer_product(h[..., None, :], lambda read: _attention(self.beta, read[..., 0, :]), 1.0, gain)
 
-    sign_symmetry = "rows"
+
+@dataclass(frozen=True)
+class CommitteeDepth(_RescaledLayers):
+    """First order in 1/c: B_{L-1} = I + (1/c) sum_{l<L} softmax_rows(beta h_l^T h_l)^T.
+
+    Attributes
+    ----------
+    depth, tokens : int
+        L and M; P = L.
+    ratio, beta : float
+        kappa = L / c > 0 and beta > 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+
     exchangeable = True
 
-    def __post_init__(self):
-        _require(self.ratio, self.beta, self.depth, self.tokens)
-
-    @property
-    def rows(self):
-        """P = L."""
-        return self.depth
-
-    @property
-    def free_rows(self):
-        """All layers but the last."""
-        return self.depth - 1
-
     def transfer(self, h):
-        """B^T (..., M, M) of the first L - 1 layers h (..., L - 1, M)."""
+        """B_{L-1}^T (..., M, M) of the first L - 1 layers h (..., L - 1, M)."""
         total = np.zeros((*h.shape[:-2], self.tokens, self.tokens))
         for layer in range(h.shape[-2]):
             total += _attention(self.beta, h[..., layer, :])
         return np.eye(self.tokens) + self.ratio / self.depth * total
-
-    def observe(self, h, noise=None):
-        """The score root u (n, M) of the output, known up to sign."""
-        h = require_shape(h, self.rows, self.tokens)
-        return apply(self.transfer(h[..., :-1, :]), h[..., -1, :])
-
-    def forward(self, h):
-        """Output y, array (..., M, M), of fields h (..., L, M)."""
-        return _attention(self.beta, self.observe(h))
-
-    def log_volume(self, h):
-        """That of u -> y; see `Link`."""
-        return _log_volume(self, h)
-
-    def fibre(self, observed, free, angles):
-        """The two candidates +-B^-T u of the last layer, of weight 1 / |det B|."""
-        return last_row(self.transfer(free), observed)
 
 
 @cache
