@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from attention_limits.attention_indexed.channel_files import symmetric
 from attention_limits.attention_indexed.sampled_channel import SampledChannel
@@ -34,7 +34,7 @@ def checks_of(channel: SampledChannel, count: int, seed: int) -> list[Check]:
     least one of them unless its factor depends on y alone. Each is a two-sided test at FALSE_ALARM, with BIAS of m allowed.
     """
     generator, found, T = np.random.default_rng(seed), [], channel.tokens
-    limit = norm.isf(0.5 * FALSE_ALARM)
+    limit = -ndtri(0.5 * FALSE_ALARM)
     for q, V in PLACES:
         omega = math.sqrt(q) * symmetric(generator, (count, T, T))
         Z = symmetric(generator, (count, T, T))

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,9 @@ def gaussian_nodes(dimension, count, generator, widening=1.15) -> GaussianNodes:
     """
     if count < 1 or count & (count - 1):
         raise ValueError(f"the number of Sobol nodes must be a power of two, got {count}")
+    # Half a second, which the many jobs that draw no nodes save.
+    from scipy.stats import qmc
+
     uniform = qmc.Sobol(dimension, scramble=True, rng=generator).random(count)
     # Scrambled nodes have 30 bits: zero can occur, and would map to -infinity.
     standard = ndtri(np.clip(uniform, 2.0**-31, 1.0 - 2.0**-31))
