@@ -110,7 +110,7 @@ schemas: $(STAMP)
 	.venv/bin/python docs/rules.py
 
 # After `make run FIGURES=all` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of
-# the README.
+# the README; with SCALE=paper after a run at this scale.
 publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS) $(SCALE)
 	.venv/bin/python docs/estimators.py --run
