@@ -9,6 +9,7 @@ import pytest
 import attention_limits as al
 from attention_limits.__main__ import main
 from attention_limits.interface import compute
+from attention_limits.pipeline.errors import SpecError
 
 POINTS = {"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 2.0]}
 RIDGE = ["compute", "potts_mlm.ridge_simulation", "--gamma", "3", "--ridge", "0.1", "--alpha", "0.5,2", "--sites", "20"]
@@ -86,6 +87,21 @@ def test_values_of_an_axis(capsys):
     assert pd.read_csv(io.StringIO(capsys.readouterr().out), comment="#").alpha.tolist() == [0.0, 0.05]
     assert main([*CALL, "--alpha", "0.05"]) == 0
     assert pd.read_csv(io.StringIO(capsys.readouterr().out), comment="#").alpha.tolist() == [0.05]
+
+
+def test_one_value_of_a_key_of_grid_and_solver_belongs_to_the_solver(monkeypatch):
+    """`dimension` of gradient descent is a solver key that may also be scanned."""
+    given = []
+
+    def refuse(name, **found):
+        given.append(found)
+        raise SpecError(["no computation"])
+
+    monkeypatch.setattr("attention_limits.interface.compute.compute", refuse)
+    call = ["compute", "attention_indexed.gradient_descent", "--tokens", "2", "--alpha", "0.1"]
+    assert [main([*call, "--dimension", dimension]) for dimension in ("20", "20,30")] == [2, 2]
+    assert [found["solver"] for found in given] == [{"dimension": 20}, {}]
+    assert [found["grid"] for found in given] == [{"alpha": 0.1}, {"alpha": 0.1, "dimension": [20, 30]}]
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def compute_command(
     given: dict[str, dict] = {"model": {}, "grid": {}, "solver": {}}
     for key, value in parameters.items():
         values = _axis(value)
-        scanned = values is not None or sections.get(key) == {"grid"}
-        section = "grid" if scanned else "solver" if sections.get(key) == {"solver"} else "model"
-        given[section][key] = value if values is None else values
+        # The error for an unknown key names those of the model.
+        single = next((name for name in ("model", "solver", "grid") if name in sections.get(key, ())), "model")
+        given[single if values is None else "grid"][key] = value if values is None else values
     settings = {"replicas": replicas, "seed": seed, "data": data, "workers": workers, "folder": results}
     cube = compute(estimator, **given, **settings, finished=finished)
     if output is not None:
