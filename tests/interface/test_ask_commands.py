@@ -104,6 +104,20 @@ def test_one_value_of_a_key_of_grid_and_solver_belongs_to_the_solver(monkeypatch
     assert [found["grid"] for found in given] == [{"alpha": 0.1}, {"alpha": 0.1, "dimension": [20, 30]}]
 
 
+def test_a_single_point_needs_no_axis(capsys):
+    """Every key of the grid of this estimator may stay in model and solver, but one of them must be an axis."""
+    call = ["compute", "sequence_single_index.attention_sgd", "--a", "1", "--omega", "0.5", "--loss=frobenius"]
+    settings = {"dimension": 100, "learning_rate": 0.05, "threshold": 0.9, "steps": 10, "stop": "false"}
+    assert main([*call, *(f"--{key}={value}" for key, value in settings.items())]) == 0
+    assert pd.read_csv(io.StringIO(capsys.readouterr().out), comment="#").omega.tolist() == [0.5]
+
+
+def test_a_key_is_no_abbreviation_of_an_option(capsys):
+    """Not of --aggregate."""
+    assert main(["compute", "sequence_single_index.phase_diagram", "--a", "-1", "--omega", "0.5"]) == 2
+    assert "grid.a: -1.0: allowed: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

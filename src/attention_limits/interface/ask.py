@@ -41,6 +41,7 @@ def compute_command(
 
     described = describe(estimator)
     sections = described.groupby(level="key").section.agg(set).to_dict()
+    axes = set(described.index[(described.section == "grid") & (described.default == "required")])
     if plot is not None:
         # A missing package, or a variable that does not exist, is found before the computation.
         from attention_limits.interface.plot import drawn_variable
@@ -62,7 +63,10 @@ def compute_command(
         values = _axis(value)
         # The error for an unknown key names those of the model.
         single = next((name for name in ("model", "solver", "grid") if name in sections.get(key, ())), "model")
-        given[single if values is None else "grid"][key] = value if values is None else values
+        given[single if values is None and key not in axes else "grid"][key] = value if values is None else values
+    # A cube has at least one axis: without a scan the first key that can be one.
+    for key in [key for key in parameters if "grid" in sections.get(key, ())][: not given["grid"]]:
+        given["grid"][key] = next(given[name].pop(key) for name in ("model", "solver") if key in given[name])
     settings = {"replicas": replicas, "seed": seed, "data": data, "workers": workers, "folder": results}
     cube = compute(estimator, **given, **settings, finished=finished)
     if output is not None:

@@ -9,7 +9,8 @@ def add(commands) -> None:
     """Add the parsers to the `commands` of argparse. Two of them get every other `--name value` as `parameters`."""
 
     def command(name: str, text: str, **more):
-        made = commands.add_parser(name, help=text, **more)
+        # With abbreviations the key `a` of a model would be --aggregate.
+        made = commands.add_parser(name, help=text, allow_abbrev=False, **more)
         made.set_defaults(function=f"interface.ask:{name}_command")
         return made
 

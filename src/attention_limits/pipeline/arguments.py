@@ -27,7 +27,11 @@ mapping = _type("JSON mapping", json.loads, lambda value: isinstance(value, dict
 
 
 def named(rest: list[str]) -> dict:
-    """Arguments `--name value` that no option took, by name; numbers are read as such. Raises ValueError for others."""
+    """Arguments `--name value` or `--name=value` that no option took, by name; numbers are read as such.
+
+    Raises ValueError for others.
+    """
+    rest = [part for word in rest for part in (word.split("=", 1) if word.startswith("--") else [word])]
     names = rest[::2]
     if len(rest) % 2 or not all(name.startswith("--") for name in names):
         raise ValueError(f"parameters are written --name value, got: {' '.join(rest)}")
