@@ -11,6 +11,10 @@ from tempfile import TemporaryDirectory
 
 from run import THREAD_VARIABLES
 
+# Settings of the data of the Potts family.
+SAMPLES = (
+    '{"potts_samples": {"samples": 3000, "test_samples": 500, "gap": 20, "tuning_samples": 200, "tuning_gap": 10}}'
+)
 # Family, estimator, what it is, the size that grows, its values (the first one is that of the papers), and the arguments; SIZE
 # stands for the value.
 CASES = [
@@ -42,6 +46,16 @@ CASES = [
         "sequence_single_index.attention_sgd", "SGD of attention, 10⁷ steps", "d", (1000, 10**6),
         "--a 1 --omega 0.5 --loss frobenius --dimension SIZE --learning_rate 0.05 --threshold 0.99 --steps 10000000 --stop false",
         None,
+    ),
+    (
+        "potts_mlm.factored_attention", "Samples, and a fit of factored attention, C = 20, 3000 sequences", "L", (20, 53, 106),
+        '--sites SIZE --colors 20 --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
+        '--samples 3000 --ridge 1e-5 --attentions ["softmax"] --starts 1 --max_iterations 300', SAMPLES,
+    ),
+    (
+        "potts_mlm.transformer", "Samples, and 20 epochs of a transformer of 3 layers, 3000 sequences", "L", (20, 53, 106),
+        '--sites SIZE --colors 20 --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
+        '--samples 3000 --layers 3 --epochs 20 --evaluations 1', SAMPLES,
     ),
 ]  # fmt: skip
 
