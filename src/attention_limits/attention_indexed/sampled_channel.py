@@ -70,10 +70,10 @@ class SampledChannel:
         return Gradient(G, power, float(np.mean(effective >= FEWEST)))
 
     def deviations(self, observed, omega, V, nodes=None):
-        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, T, T), and the effective number of nodes of each output, (n,).
+        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, T, T), and the effective nodes of each output, (n,).
 
-        `observed` holds the outputs y (n, ...), `nodes` two scramblings of the scores; None: always the same two. The number is the
-        smaller one of both estimates; for an exact posterior it is infinite, or zero where the posterior is not finite.
+        `observed` holds the outputs y (n, ...), `nodes` two scramblings of the scores; None: always the same two. The effective
+        number of nodes is the smaller one of both estimates; infinite for an exact posterior, zero where that is not finite.
         """
         if self._exact:
             mean = (self.model.posterior(observed, omega, V) - omega) / np.sqrt(V)
