@@ -121,7 +121,7 @@ def test_a_missing_file_is_named_with_its_repair(tmp_path):
 
 
 def test_a_folder_is_no_cube_and_is_not_to_be_removed(tmp_path):
-    with pytest.raises(CubeError, match="is a folder; allowed: the NetCDF file of a cube$"):
+    with pytest.raises(CubeError, match=r"is a folder; allowed: the NetCDF file of a cube$"):
         cubes.read(tmp_path)
 
 
