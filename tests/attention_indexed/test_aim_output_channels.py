@@ -7,7 +7,7 @@ import pytest
 from aim_tools import computed, estimator, load
 
 from attention_limits.__main__ import main
-from attention_limits.attention_indexed.channel import Linear, NoisyLinear
+from attention_limits.attention_indexed.channel import Linear, NoisyLinear, Softmax
 from attention_limits.attention_indexed.channel_files import channel_problems, symmetric
 from attention_limits.attention_indexed.checking import checks_of
 from attention_limits.attention_indexed.generalization import SCRAMBLINGS, bayes_error, posterior_pair, row_nodes
@@ -64,6 +64,29 @@ def test_sampled_posterior_of_linear_scores_is_the_exact_one():
     for V in (1.5, 0.5, 0.01):
         allowed = 2.0 * sampled.uncertainty(V, 1.5)
         assert sampled.information(V, 1.5) == pytest.approx(exact.information(V, 1.5), rel=allowed)
+
+
+@pytest.mark.parametrize("V", [1.5, 0.5, 0.1, 0.01, 2e-4])
+def test_information_of_more_tokens_is_right_within_its_bound(V):
+    """Few nodes carry an output of six scores, and their means are then biased: the bound contains this bias."""
+    exact, sampled = NoisyLinear(3, 1.0), SampledChannel(GaussianNoise(Linear(3), 1.0))
+    allowed = sampled.uncertainty(V, 2.0)
+    assert allowed < 0.15
+    assert sampled.information(V, 2.0) == pytest.approx(exact.information(V, 2.0), rel=allowed)
+
+
+@pytest.mark.parametrize("V", [2.0, 0.5, 0.01])
+def test_information_of_a_flat_noisy_softmax_is_that_of_linear_scores(V):
+    """With u = (h11 - h12, h22 - h12) the output is 1/2 + beta u / 4 at small beta, twice, with noise 1 on each entry.
+
+    The covariance of u is V [[3, 1], [1, 3]], of eigenvalues 4 V and 2 V. 4 sum G^2 is the sum of squares of the mean of h over
+    V^2: half the squared mean of the first combination, and the squared mean of the second.
+    """
+    beta, noise = 0.1, 1.0
+    channel = SampledChannel(GaussianNoise(Softmax(2, beta), noise))
+    n = 8.0 * noise / beta**2
+    expected = (0.5 * (4 * V) ** 2 / (4 * V + n) + (2 * V) ** 2 / (2 * V + n)) / V**2
+    assert channel.information(V, 2.0) == pytest.approx(expected, rel=channel.uncertainty(V, 2.0))
 
 
 @pytest.mark.parametrize("V", [1.5, 0.3, 0.01])

@@ -120,6 +120,11 @@ def test_a_missing_file_is_named_with_its_repair(tmp_path):
         cubes.read(tmp_path / "cube.nc", "make it")
 
 
+def test_a_folder_is_no_cube_and_is_not_to_be_removed(tmp_path):
+    with pytest.raises(CubeError, match=r"is a folder; allowed: the NetCDF file of a cube$"):
+        cubes.read(tmp_path)
+
+
 def test_foreign_and_outdated_files(tmp_path):
     path = tmp_path / "cube.nc"
     path.write_text("hello")

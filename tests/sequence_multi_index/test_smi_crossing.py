@@ -43,6 +43,12 @@ def test_search_reports_the_largest_alpha_of_an_overlap_that_jumps():
     assert found.alpha == pytest.approx(1.0 - 0.1 * 0.3)
 
 
+@pytest.mark.parametrize("level", [8.5, 10.9])
+def test_search_finds_a_crossing_just_below_the_highest_level(level):
+    found = search(Curve(lambda x: np.exp(0.4 * (x - level)), np.exp), np.eye(1), 0.0, 11.0, 1e-6)
+    assert found.level == pytest.approx(level, abs=1e-5)
+
+
 @pytest.mark.parametrize("highest", [1.0, 2.0])
 def test_search_ends_without_a_crossing(highest):
     assert search(Curve(rising, np.exp), np.eye(1), 0.0, highest, 1e-6) is None

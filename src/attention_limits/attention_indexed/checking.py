@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from attention_limits.attention_indexed.channel_files import symmetric
-from attention_limits.attention_indexed.sampled_channel import SampledChannel
+from attention_limits.attention_indexed.sampled_channel import FEWEST, SampledChannel
 
 # A correct channel fails one statistical test with this probability, over the seeds.
 FALSE_ALARM = 1e-4
@@ -39,10 +39,10 @@ def checks_of(channel: SampledChannel, count: int, seed: int) -> list[Check]:
         omega = math.sqrt(q) * symmetric(generator, (count, T, T))
         Z = symmetric(generator, (count, T, T))
         observed = channel.observe(omega + math.sqrt(V) * Z, generator)
-        first, second, resolved = channel.deviations(observed, omega, V)
+        first, second, effective = channel.deviations(observed, omega, V)
         mean = 0.5 * (first + second)
         where = f"q = {q:g}, V = {V:g}"
-        share = float(np.mean(resolved))
+        share = float(np.mean(effective >= FEWEST))
         found.append(Check(f"resolved posteriors, {where}", share >= 0.99, f"{share:.1%} of {count} outputs"))
         weights = {"posterior mean": None, "one": np.ones_like(Z), "omega": omega}
         for name, f in weights.items():

@@ -2,8 +2,10 @@
 
 Given y, Z = (h - omega) / sqrt(V) has the prior N(0, 1 + delta_ab) times P(y | h). Two independent scramblings of nodes, in pairs
 of opposite sign, give two estimates of its mean m, and G = m / (2 sqrt(V)). The product of both is an estimate of sum_ab G_ab^2
-that the noise of the nodes does not bias. Where few nodes carry an output, a normal proposal is fitted to the weights and the
-output sampled again. The information at a given Q is a table over V; its outer average has a standard error.
+that the noise of the nodes does not bias. The nodes have the exact covariance of the prior: the mean of an output with little
+information, which is linear in its likelihood, is then exact. Where few nodes carry an output, a normal proposal is fitted to the
+weights and the output sampled again. The information at a given Q is a table over V. Each group of outputs has its own nodes, so
+the scatter of the groups is the error of both averages, over outputs and over nodes.
 
 Source of the model: Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
 """
@@ -20,7 +22,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 # Pairs of nodes of each of two scramblings; an output is resolved if this many effective nodes carry it in both.
 PAIRS, FEWEST = 64, 20.0
 # Rounds of the proposal, and its standard deviation over that of the weighted nodes.
-_ROUNDS, _WIDENING = 6, 1.2
+_ROUNDS, _WIDENING = 12, 1.2
 # Scores in one piece of the nodes, and outputs of the information: groups for its error, and outputs of a group.
 _NUMBERS, _GROUPS, _OUTPUTS = 2**19, 8, 256
 # V / Q at which the information is computed; below the last the curve is missing.
@@ -46,9 +48,7 @@ class SampledChannel:
         self._exact = described_by(model) == POSTERIOR
         first, second = np.triu_indices(self.tokens)
         self._entries, self._widths = (first, second), np.where(first == second, np.sqrt(2.0), 1.0)
-        count = len(first)
-        nodes = [gaussian_nodes(count, PAIRS, np.random.default_rng(seed), widening=1.0).points for seed in (1, 2)]
-        self._nodes = [np.concatenate([points, -points]) for points in nodes]
+        self._nodes = self._scramblings(1, 2)
 
     def output(self, h):
         """The mean output f(h) of scores h (..., T, T)."""
@@ -64,28 +64,29 @@ class SampledChannel:
 
     def gradient(self, observed, omega, V):
         """G given outputs `observed` (n, ...), omega (n, T, T) and V > 0."""
-        first, second, resolved = self.deviations(observed, omega, V)
+        first, second, effective = self.deviations(observed, omega, V)
         G = (first + second) / (4.0 * np.sqrt(V))
         power = float(np.sum(first * second) / (4.0 * V * len(omega)))
-        return Gradient(G, power, float(np.mean(resolved)))
+        return Gradient(G, power, float(np.mean(effective >= FEWEST)))
 
-    def deviations(self, observed, omega, V):
-        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, T, T), and whether each output is resolved, (n,).
+    def deviations(self, observed, omega, V, nodes=None):
+        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, T, T), and the effective nodes of each output, (n,).
 
-        `observed` holds the outputs y (n, ...).
+        `observed` holds the outputs y (n, ...), `nodes` two scramblings of the scores; None: always the same two. The effective
+        number of nodes is the smaller one of both estimates; infinite for an exact posterior, zero where that is not finite.
         """
         if self._exact:
             mean = (self.model.posterior(observed, omega, V) - omega) / np.sqrt(V)
-            return mean, mean, np.all(np.isfinite(mean), axis=(1, 2))
+            return mean, mean, np.where(np.all(np.isfinite(mean), axis=(1, 2)), np.inf, 0.0)
         step = max(1, _NUMBERS // (2 * PAIRS * self.tokens**2))
-        means, resolved = np.empty((2, *omega.shape)), np.ones(len(omega), dtype=bool)
+        means, least = np.empty((2, *omega.shape)), np.full(len(omega), np.inf)
         for start in range(0, len(omega), step):
             part = slice(start, start + step)
-            for mean, nodes in zip(means, self._nodes, strict=True):
-                found, effective = self._sampled(observed[part], omega[part], np.sqrt(V), nodes)
+            for mean, own in zip(means, self._nodes if nodes is None else nodes, strict=True):
+                found, effective = self._sampled(observed[part], omega[part], np.sqrt(V), own)
                 mean[part] = self._matrix(found)
-                resolved[part] &= effective >= FEWEST
-        return *means, resolved
+                least[part] = np.minimum(least[part], effective)
+        return *means, least
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q, from the table."""
@@ -96,7 +97,10 @@ class SampledChannel:
         return np.exp(values(np.clip(x, last, 0.0)) + slope * np.minimum(x - last, 0.0)) / V
 
     def uncertainty(self, V, Q):
-        """Bound on the relative error of the information, two standard errors; NaN outside of the table and where unresolved."""
+        """Bound on the relative error of the information, two standard errors and the bias of the nodes.
+
+        NaN outside of the table and where unresolved.
+        """
         with np.errstate(divide="ignore"):
             x = np.log(np.asarray(V, dtype=float) / Q)
         return np.interp(-x, -np.log(_TABLE), self._table(float(Q))[2], right=np.nan)
@@ -116,6 +120,15 @@ class SampledChannel:
             return np.nan, np.nan
         means = values.mean(axis=1)
         return float(means.mean()), float(means.std(ddof=1) / np.sqrt(_SCRAMBLINGS))
+
+    def _scramblings(self, *seeds):
+        """Nodes (2 PAIRS, entries) of the standard normal entries for each seed, of mean zero and covariance one exactly."""
+        made = []
+        for seed in seeds:
+            points = gaussian_nodes(len(self._widths), PAIRS, np.random.default_rng(seed), widening=1.0).points
+            points = np.linalg.solve(np.linalg.cholesky(points.T @ points / PAIRS), points.T).T
+            made.append(np.concatenate([points, -points]))
+        return made
 
     def _matrix(self, entries):
         """Symmetric (..., T, T) of standard normal `entries` (..., T (T + 1) / 2), variance 2 on the diagonal and 1 off it."""
@@ -158,25 +171,31 @@ class SampledChannel:
         """log(V information) over log(V / Q), its power below the table, and its relative uncertainty."""
         if Q in self._tables:
             return self._tables[Q]
-        groups = np.empty((len(_TABLE), _GROUPS))
-        resolved = np.empty_like(groups)
+        groups, resolved, products, drawn = (np.empty((len(_TABLE), _GROUPS)) for _ in range(4))
         # An exact posterior costs no nodes.
         count = _OUTPUTS * (16 if self._exact else 1)
         for group in range(_GROUPS):
             generator = np.random.default_rng([3, group])
             points = gaussian_nodes(2 * len(self._widths), count, generator, widening=1.0).points
             s, t = (self._matrix(half) for half in np.split(points, 2, axis=1))
+            nodes = self._scramblings([4, group], [5, group])
             state = generator.bit_generator.state
             for place, V in enumerate(Q * _TABLE):
                 # The same noise at every V: the table is smooth.
                 generator.bit_generator.state = state
                 omega = np.sqrt(max(Q - V, 0.0)) * s
                 observed = self.observe(omega + np.sqrt(V) * t, generator)
-                first, second, seen = self.deviations(observed, omega, V)
-                groups[place, group], resolved[place, group] = np.sum(first * second) / count, np.mean(seen)
+                first, second, effective = self.deviations(observed, omega, V, nodes)
+                groups[place, group], resolved[place, group] = (
+                    np.sum(first * second) / count,
+                    np.mean(effective >= FEWEST),
+                )
+                few = effective < 1.5 * PAIRS
+                products[place, group] = np.sum((first * second)[few]) / count
+                drawn[place, group] = np.sum(((first + second) * t)[few]) / (2 * count)
         mean = groups.mean(axis=1)
         with np.errstate(all="ignore"):
-            relative = 2.0 * groups.std(axis=1, ddof=1) / np.sqrt(_GROUPS) / mean
+            relative = (_two_errors(groups) + _bias(products, drawn)) / mean
         good = (mean > 0) & (relative < 0.5) & (resolved.mean(axis=1) >= 0.99)
         logs = np.log(np.where(mean > 0, mean, np.finfo(float).tiny))
         slope = (logs[-1] - logs[-2]) / np.log(_TABLE[-1] / _TABLE[-2])
@@ -184,6 +203,20 @@ class SampledChannel:
         table = PchipInterpolator(np.log(_TABLE)[order], logs[order])
         self._tables[Q] = table, slope, np.where(good, relative, np.nan)
         return self._tables[Q]
+
+
+def _two_errors(groups):
+    """Two standard errors (n,) of the means of `groups` (n, groups)."""
+    return 2.0 * groups.std(axis=1, ddof=1) / np.sqrt(groups.shape[1])
+
+
+def _bias(products, drawn):
+    """Bias (n,) of E |A m|^2, the mean of `products` (n, groups), where nodes give A m for m; `drawn` are those of m . A m.
+
+    The scores that gave the output are one more draw from its posterior: their products with an estimate contain A once.
+    """
+    # E m . A m - E |A m|^2 is half of E |m|^2 - E |A m|^2 for A near one.
+    return 2.0 * np.abs((drawn - products).mean(axis=1))
 
 
 def _weights(logs, power):

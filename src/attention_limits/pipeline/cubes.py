@@ -26,6 +26,8 @@ def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = 
     def problem(what: str) -> CubeError:
         return CubeError([f"{path}: {what}; repair: {repair or remake(path)}"])
 
+    if path.is_dir():
+        raise CubeError([f"{path}: is a folder; allowed: the NetCDF file of a cube"])
     if not path.is_file():
         raise problem("is missing")
     try:

@@ -73,9 +73,9 @@ def search(
     largest, precision, below, length = 0.0, start, begin, FIRST_STEP
     known = {}
     while True:
-        level = below + length
-        if level > highest:
+        if below >= highest:
             return None
+        level = min(below + length, highest)
         point = known[level] = at(level, precision)
         if not np.isfinite(point.growth) or ends(point):
             return None

@@ -37,8 +37,8 @@ class Step:
     Attributes
     ----------
     alpha : float
-        Threshold: 0 if learnt from any alpha on; NaN if nothing more is learnt on this branch before the rest of it is
-        recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
+        Threshold: 0 if learnt from any alpha on; NaN if nothing more is learnt on this branch up to HIGHEST_LEVEL or before
+        the rest of it is recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
     error : float
         Standard error of the first threshold, the bias of few nodes included (`weak_recovery.FirstThreshold`); NaN for the
         others, whose error is the spread over independent scramblings and does not cover that bias.

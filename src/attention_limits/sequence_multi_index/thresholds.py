@@ -97,7 +97,9 @@ def _row(number, steps, replicas):
     if not found and np.isfinite(steps[0].bound):
         return row | {"text": f"{number}. no weak recovery below alpha = {row['bound']:.4g}"}
     if not found:
-        return row | {"text": f"{number}. no further row is learnt before the learnt rows are recovered exactly"}
+        return row | {
+            "text": f"{number}. no further row is learnt before the learnt rows are recovered, to 1 - Q = 2e-5"
+        }
     # Few replicas may agree by chance. The error estimated from the nodes of each replica, known for the first step, is a floor.
     own = np.sqrt(np.sum([step.error**2 for step in found])) / len(found)
     row["error"] = float(np.fmax(spread, own))
