@@ -12,8 +12,8 @@ from toy import REPOSITORY, Toy
 # loops of the linear algebra. Numpy, numba and JAX read this when they are imported, which nothing above does.
 limit_threads(1)
 
-# Many tests, in several processes, have JAX compile the same program. Its cache goes by the compiled program, so an edit of our code
-# needs no new folder. With a limit of the size, processes lock the folder and read no half-written file.
+# Many tests, in several processes, compile the same programs with JAX. The key of its cache is the program itself, so an edit of
+# our code needs no new folder. With a limit of the size, processes lock the folder and read no half-written file.
 os.environ.update(
     JAX_COMPILATION_CACHE_DIR=str(REPOSITORY / ".pytest_cache" / "jax"),
     JAX_COMPILATION_CACHE_MAX_SIZE=str(100 * 2**20),
