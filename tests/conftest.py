@@ -1,3 +1,4 @@
+import os
 import shutil
 
 import pytest
@@ -5,11 +6,19 @@ from hypothesis import settings
 
 from attention_limits import __main__ as program
 from attention_limits.pipeline.threads import limit_threads
-from toy import Toy
+from toy import REPOSITORY, Toy
 
 # As in the jobs of the workflow: two processes with two threads each on two cores spend most of their time on waiting in the
 # loops of the linear algebra. Numpy, numba and JAX read this when they are imported, which nothing above does.
 limit_threads(1)
+
+# Many tests, in several processes, compile the same programs with JAX. The key of its cache is the program itself, so an edit of
+# our code needs no new folder. With a limit of the size, processes lock the folder and read no half-written file.
+os.environ.update(
+    JAX_COMPILATION_CACHE_DIR=str(REPOSITORY / ".pytest_cache" / "jax"),
+    JAX_COMPILATION_CACHE_MAX_SIZE=str(100 * 2**20),
+    JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+)
 
 # Cores are shared with other tests, so one slow example says nothing; the same examples each time.
 settings.register_profile("house", deadline=None, derandomize=True)

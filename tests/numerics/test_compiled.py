@@ -54,17 +54,20 @@ def test_code_from_the_cache_brings_its_own_helpers(tmp_path):
     assert result() == [value, "1"]
 
 
-def test_an_edit_of_any_module_changes_the_folder(tmp_path, monkeypatch):
-    (tmp_path / "family").mkdir()
-    for name in ("a.py", "family/b.py"):
+def test_an_edit_of_a_kernel_or_of_numerics_changes_the_folder(tmp_path, monkeypatch):
+    for name in ("numerics/a.py", "family/b_kernels.py", "family/deep/c_kernels.py", "family/d.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x = 1\n")
     monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
-    before = compiled.code_digest()
-    assert compiled.code_digest() == before
-    (tmp_path / "family" / "b.py").write_text("x = 2\n")
-    edited = compiled.code_digest()
-    (tmp_path / "family" / "b.py").rename(tmp_path / "c.py")
-    assert len({before, edited, compiled.code_digest()}) == 3
+    digests = [compiled.code_digest()]
+    for name in ("numerics/a.py", "family/b_kernels.py", "family/deep/c_kernels.py"):
+        (tmp_path / name).write_text("x = 2\n")
+        digests.append(compiled.code_digest())
+    (tmp_path / "family" / "b_kernels.py").rename(tmp_path / "family" / "e_kernels.py")
+    digests.append(compiled.code_digest())
+    assert len(set(digests)) == 5
+    (tmp_path / "family" / "d.py").write_text("x = 2\n")
+    assert compiled.code_digest() == digests[-1]
 
 
 def test_old_code_is_removed_and_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):

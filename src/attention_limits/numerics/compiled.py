@@ -1,7 +1,8 @@
-"""`njit` of numba with a cache on disk, under a digest of all code of this package.
+"""`njit` of numba with a cache on disk, under a digest of all code that compiled functions can contain.
 
 The cache of numba detects an edit of the file of a function, but not of the modules which that file imports. Therefore each state
-of the code has a separate folder. Code from the cache gives the same bytes as freshly compiled code; see `_own_helpers`.
+of the kernels and of `numerics` has a separate folder; a kernel imports no other module of this package. Code from the cache
+gives the same bytes as freshly compiled code; see `_own_helpers`.
 """
 
 import hashlib
@@ -23,10 +24,15 @@ PACKAGE = Path(__file__).parents[1]
 _KEPT = 30 * 24 * 3600
 
 
+def code_files() -> list[Path]:
+    """Source files of all kernels and of `numerics`, sorted: a compiled function contains code of no other."""
+    return sorted({*PACKAGE.glob("numerics/*.py"), *PACKAGE.rglob("*_kernels.py")})
+
+
 def code_digest() -> str:
-    """Digest of the versions of the compiler and of every source file of the package."""
+    """Digest of the versions of the compiler and of the `code_files`."""
     digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in code_files():
         content = path.read_bytes()
         digest.update(f"{path.relative_to(PACKAGE)} {len(content)} ".encode() + content)
     return digest.hexdigest()[:16]
