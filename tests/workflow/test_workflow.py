@@ -4,6 +4,7 @@ The tutorial more_points extends an experiment; tests/pipeline/test_chunks.py co
 """
 
 import os
+import re
 
 import pytest
 import xarray as xr
@@ -39,6 +40,15 @@ FAMILY = [
     "toy/variables.py",
     *(f"toy/{name}.py" for name in ("estimators/growth", "estimators/counting", "figures/heights")),
 ]
+
+
+def test_snakemake_looks_at_the_waiting_jobs_once_for_each_job(toy, monkeypatch):
+    """Without our limit of its timers it would look again every second, and after each finished job once more every second."""
+    monkeypatch.setenv("TOY_SLEEP", "0.5")
+    done = toy.snakemake("--cores", "1", "--verbose")
+    assert done.returncode == 0, done.stderr
+    finished = re.findall(r"^Finished jobid: ", done.stderr, re.MULTILINE)
+    assert len(re.findall(r"^Ready jobs: \d+$", done.stderr, re.MULTILINE)) <= len(finished) + 1
 
 
 def test_an_edit_of_what_decides_no_bytes_makes_no_work(finished):

@@ -38,6 +38,14 @@ def with_quoted_python(line_of_job):
 RealExecutor.format_job_exec = with_quoted_python(RealExecutor.format_job_exec)
 
 
+onstart:
+    # For its usual limit of 100 jobs in a second, Snakemake 9.27 starts a timer whenever it looks at the waiting jobs, and looks again
+    # when the timer ends: one endless chain for each finished job. After some hundred jobs this takes a core. The limit of a user stays.
+    limit = workflow.scheduler.job_rate_limiter
+    if limit and (limit.max_jobs, limit.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
+
+
 def program(command, *arguments, results=True):
     """A shell line that calls the program, with every word quoted."""
     run = ["--scale", RUN.scale, "--seed", RUN.seed, "--results", RUN.results] if results else []
