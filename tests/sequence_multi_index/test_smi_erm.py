@@ -324,6 +324,11 @@ def test_phase_retrieval_prefers_the_target_above_a_transition():
             problem = Problem(loss, factor * found.alpha, ridge, branch)
             energies.append(solve(problem, nodes, informed(problem, nodes, overlap), 1e-5).free_energy)
         assert sign * (energies[1] - energies[0]) > 0
+    # A range that is narrower than a step of the search, and one above the transition.
+    near, above = (found.alpha * np.array(factors) for factors in ((0.97, 1.08), (1.04, 1.08)))
+    narrow = transitions(loss, ridge, nodes, *near, 1e-2, 1e-5, against="agnostic")["energy"]
+    assert narrow.alpha == pytest.approx(found.alpha, abs=2e-2)
+    assert np.isnan(transitions(loss, ridge, nodes, *above, 1e-2, 1e-5, against="agnostic")["energy"].alpha)
     with pytest.raises(ValueError, match="without positions have no positional branch"):
         transitions(loss, ridge, nodes, 0.8, 2.0, 1e-2)
 

@@ -123,17 +123,19 @@ def transitions(
 
 def _crossing(branches, gain, names, smallest, largest, accuracy) -> Transition:
     """Zero of `gain` by secants from the largest alpha down, in short steps, so that no branch in `names` is lost for another."""
-    before, alpha = largest, SHRINK * largest
+    before, alpha = largest, max(SHRINK * largest, smallest)
     if gain(largest) <= 0:
         return MISSING
     for _ in range(MAX_SECANTS):
         if not all(branches.usable(name, here) for name in names for here in (before, alpha)):
             return MISSING
+        if alpha == smallest and gain(alpha) > 0:
+            return MISSING
         slope = (gain(before) - gain(alpha)) / (before - alpha)
         following = alpha - gain(alpha) / slope if slope > 0 else np.nan
-        before, alpha = alpha, float(np.clip(following, SHRINK * alpha, min(alpha / SHRINK, largest)))
-        if not smallest <= alpha:
+        before, alpha = alpha, float(np.clip(following, max(SHRINK * alpha, smallest), min(alpha / SHRINK, largest)))
+        if not alpha >= smallest:
             return MISSING
-        if abs(alpha - before) < accuracy:
+        if abs(alpha - before) < accuracy and alpha > smallest:
             return Transition(alpha, max(branches.at(name, alpha).jump for name in names))
     return MISSING
