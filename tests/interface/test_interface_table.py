@@ -94,6 +94,14 @@ def test_unknown_variables_are_refused(cube):
         al.table(cube, ["overlaps"])
 
 
+@pytest.mark.parametrize("reader", [al.table, al.plot])
+def test_a_cube_is_a_dataset(cube, reader):
+    with pytest.raises(SpecError, match="cube: NoneType; allowed: a Dataset that compute or open returns"):
+        reader(None)
+    with pytest.raises(SpecError, match="cube: DataArray; allowed: a Dataset"):
+        reader(cube.overlap)
+
+
 def test_a_picture_shows_means_errors_and_flags(cube):
     axes = al.plot(cube, "overlap", color="layer").axes[0]
     line, bars = axes.lines[0], axes.containers

@@ -92,8 +92,8 @@ def variables() -> dict[str, list[str]]:
 
 def family_and_name(estimator: str) -> tuple[Family, str]:
     """The family and the name of an estimator, or of data. Raises SpecError when there is no such estimator."""
-    name, _, own = estimator.partition(".")
     found = {family.name: family for family in families()}
+    name, _, own = estimator.partition(".") if isinstance(estimator, str) else ("", "", "")
     if name not in found:
         raise SpecError([f"{estimator}: no such family; allowed: {', '.join(f'{name}.…' for name in found)}"])
     names = {**found[name].estimators, **found[name].data}

@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from attention_limits.interface.table import grid_keys
+from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points
 
@@ -58,8 +58,9 @@ def plot(
     Raises
     ------
     SpecError
-        If the cube has no such variable or dimension, or a dimension with several values is left over.
+        If `cube` is no cube, has no such variable or dimension, or a dimension with several values is left over.
     """
+    require_cube(cube)
     array = _diagonal(cube[drawn_variable(map(str, cube.data_vars), y)], {x, color, panel})
     free = [key for key in grid_keys(cube) if key in array.dims and key not in (color, panel)]
     x = x or max(free, key=array.sizes.get, default=None)

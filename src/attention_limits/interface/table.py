@@ -37,8 +37,9 @@ def table(cube: xr.Dataset, variables: list[str] | None = None, *, aggregate: bo
     Raises
     ------
     SpecError
-        If the cube has no variable of a name.
+        If `cube` is no cube, or has no variable of a name.
     """
+    require_cube(cube)
     if unknown := [name for name in variables or [] if name not in cube.data_vars]:
         raise SpecError(
             [f"{name}: not in the cube; allowed: {', '.join(map(str, cube.data_vars))}" for name in unknown]
@@ -83,6 +84,12 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
         import pyarrow  # noqa: F401
 
         frame.to_parquet(temporary, engine="pyarrow", index=False)
+
+
+def require_cube(cube: xr.Dataset) -> None:
+    """Raise SpecError unless `cube` is a Dataset."""
+    if not isinstance(cube, xr.Dataset):
+        raise SpecError([f"cube: {type(cube).__name__}; allowed: a Dataset that compute or open returns"])
 
 
 def grid_keys(cube: xr.Dataset) -> list[str]:
