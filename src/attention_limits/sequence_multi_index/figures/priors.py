@@ -28,7 +28,8 @@ def draw(cubes):
         panel.set_title(f"{title} (GAMP: $D = {dimension}$)", fontsize=9)
     axes[0, 0].plot([], [], ":", color="0.3", label="threshold")
     axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
-    axes[0, 0].legend(loc="upper left", bbox_to_anchor=(0.17, 0.98), fontsize=7)
+    # All handles come from the first panel; the second one has room.
+    axes[0, 1].legend(*axes[0, 0].get_legend_handles_labels(), loc="lower right", fontsize=7)
     for panel in axes[1]:
         panel.set_xlabel(r"samples per dimension $\alpha = n/D$")
     for panel in axes[:, 0]:
