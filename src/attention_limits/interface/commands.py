@@ -11,7 +11,7 @@ def add(commands) -> None:
     def command(name: str, text: str, **more):
         # With abbreviations the key `a` of a model would be --aggregate.
         made = commands.add_parser(name, help=text, allow_abbrev=False, **more)
-        made.set_defaults(function=f"interface.ask:{name}_command")
+        made.set_defaults(function=f"interface.shell:{name}_command")
         return made
 
     def keys_follow(parser):
@@ -45,7 +45,6 @@ def add(commands) -> None:
     thresholds = command(
         "thresholds",
         "print the thresholds of a link, or of a channel of extensive width, with errors",
-        aliases=["threshold"],
         epilog="Keys of the model and of the solver follow by name: --link deep_attention --skip 1 --nodes 2048, or "
         "--channel softmax --tokens 2 --ratio 0.5.",
     )

@@ -1,4 +1,4 @@
-"""Commands that answer a question without an experiment file: compute, thresholds, export, explore, estimators, describe."""
+"""Commands of the shell without an experiment file: compute, thresholds, export, explore, estimators, describe."""
 
 import itertools
 import re
