@@ -134,6 +134,17 @@ def test_the_speed_table_shows_one_row_of_each_kind():
     assert shown.splitlines()[2:] == ["| point at 1, x | 2 s | 1 s | 2 |"]
 
 
+def test_the_readme_is_short_and_shows_three_benchmarks_with_their_machine():
+    lines = publish.read("README.md").splitlines()
+    assert len(lines) <= 120
+    first, last = (lines.index(f"<!-- {edge}: speed3 -->") for edge in ("begin", "end"))
+    head, _, *rows = lines[first + 1 : last]
+    assert publish.machine("- machine: 2 cores, x86_64, load 1.6 at the end\n") == "2 cores, x86_64"
+    assert head.startswith(f"| {publish.machine(publish.read('docs/benchmarks.md'))} |")
+    assert len(rows) == len(publish.TELLING) == 3
+    assert all(row[2:].startswith(name) for row, name in zip(rows, publish.TELLING, strict=True))
+
+
 @pytest.fixture
 def logs(project, tmp_path):
     """Logs of a minute each: a figure, its cube, one chunk with its data, and a chunk that only scale `paper` has."""
