@@ -240,9 +240,9 @@ def fresh_processes(count):
 def run_replica(experiment, name, grid, replica):
     """(CPU seconds, variables {name: array}) of one replica of an estimator on a grid, as its workflow job computes them."""
     start = time.process_time()
-    part = estimator(experiment, name)
-    spec = {**part.effective(part.chunks[0]), "project": part.project, "grid": grid, "replicas": [replica]}
-    dataset = importlib.import_module(part.module).run(spec, Streams(0, part.family, part.experiment))
+    selected = estimator(experiment, name)
+    spec = {**selected.effective(selected.chunks[0]), "project": selected.project, "grid": grid, "replicas": [replica]}
+    dataset = importlib.import_module(selected.module).run(spec, Streams(0, selected.family, selected.experiment))
     return time.process_time() - start, {name: variable.values for name, variable in dataset.items()}
 
 
@@ -268,9 +268,9 @@ def timed_replicas(pool, experiment, name, grid, replicas):
 
 def learning_curve_row(pool, every, replicas):
     """State evolution on a subset of the alphas of the learning curve."""
-    part = estimator("fig1_learning_curve", "state_evolution")
-    alphas = part.grid["alpha"][::every]
-    replicas = min(replicas, part.replicas)
+    selected = estimator("fig1_learning_curve", "state_evolution")
+    alphas = selected.grid["alpha"][::every]
+    replicas = min(replicas, selected.replicas)
     seconds, cpu, results = timed_replicas(pool, "fig1_learning_curve", "state_evolution", {"alpha": alphas}, replicas)
     overlap = np.array([np.einsum("arpp->ap", result["overlap"]) for result in results])
     errors = mean_and_error(overlap)[1]
@@ -279,15 +279,15 @@ def learning_curve_row(pool, every, replicas):
         f"state evolution, {len(alphas)} α × {replicas} scramblings, {PROCESSES} processes",
         ours=Spread.of([seconds]),
         our_errors={f"Q_{p + 1}{p + 1}": Spread.of(errors[:, p]) for p in range(2)},
-        note=f"{part.solver['nodes']} nodes; {converged:.0%} converged; {cpu:.3g} s of CPU per process; "
+        note=f"{selected.solver['nodes']} nodes; {converged:.0%} converged; {cpu:.3g} s of CPU per process; "
         "errors over scramblings, median and largest over α",
     )
 
 
 def staircase_row(pool, experiment, replicas):
     """All thresholds of an experiment at skip 1."""
-    part = estimator(experiment, "staircase")
-    replicas = min(replicas, part.replicas)
+    selected = estimator(experiment, "staircase")
+    replicas = min(replicas, selected.replicas)
     seconds, cpu, results = timed_replicas(pool, experiment, "staircase", {"skip": [1.0]}, replicas)
     mean, error = mean_and_error([result["threshold"][0, 0] for result in results])
     # Except for ties, the layer of each step is the same in all scramblings; the first one gives its name.
@@ -295,17 +295,17 @@ def staircase_row(pool, experiment, replicas):
     layers = [1 + int(np.argmax(np.diag(direction))) for direction in directions]
     values = [f"alpha_{n} = {m:.4f} ± {e:.4f}" for n, m, e in zip(layers, mean, error, strict=False)]
     return Row(
-        f"staircase of {part.model['depth']} layers, c = 1, {replicas} scramblings, {PROCESSES} processes",
+        f"staircase of {selected.model['depth']} layers, c = 1, {replicas} scramblings, {PROCESSES} processes",
         ours=Spread.of([seconds]),
-        note=f"{part.solver['nodes']} nodes; {', '.join(values)}; {cpu:.3g} s of CPU per process",
+        note=f"{selected.solver['nodes']} nodes; {', '.join(values)}; {cpu:.3g} s of CPU per process",
     )
 
 
 def _iterations(alpha, seed, lookahead, tolerance):
     """(iterations, Q, whether converged) of the state evolution at one alpha with the settings of the learning curve."""
-    part = estimator("fig1_learning_curve", "state_evolution")
-    solver, generator = part.solver, np.random.default_rng(seed)
-    channel = Channel(load_link(part.model, part.project), solver["resolution"], generator)
+    selected = estimator("fig1_learning_curve", "state_evolution")
+    solver, generator = selected.solver, np.random.default_rng(seed)
+    channel = Channel(load_link(selected.model, selected.project), solver["resolution"], generator)
     nodes = gaussian_nodes(node_dimension(channel.link), solver["nodes"], generator)
     settings = Settings(tolerance=tolerance or solver["tolerance"], max_iterations=2000, lookahead=lookahead)
     outcome = solve(channel, alpha, nodes, solver["start"], settings)
@@ -347,10 +347,10 @@ def acceleration_rows(pool, alphas, seeds):
 
 def _timed_gamp(dimension, seed, iterations):
     """(seconds, iterations, diagonal of |overlap|, peak memory in MB) of GAMP; the time excludes data and compilation."""
-    part = estimator("fig1_learning_curve", "gamp")
-    link, generator = load_link(part.model, part.project), np.random.default_rng(seed)
-    channel = Channel(link, part.solver["resolution"], generator)
-    settings = {key: part.solver[key] for key in ("damping", "start_overlap", "side_information", "regularization")}
+    selected = estimator("fig1_learning_curve", "gamp")
+    link, generator = load_link(selected.model, selected.project), np.random.default_rng(seed)
+    channel = Channel(link, selected.solver["resolution"], generator)
+    settings = {key: selected.solver[key] for key in ("damping", "start_overlap", "side_information", "regularization")}
     warm = np.random.default_rng(0)
     gamp.run(channel, gamp.gaussian_dataset(link, 10, 10, warm), warm, gamp.Settings(max_iterations=1, **settings))
     data = gamp.gaussian_dataset(link, dimension, round(ALPHA * dimension), generator)

@@ -24,10 +24,10 @@ VARIABLES = ROOT / "src" / "attention_limits" / "interface" / "variables.json"
 def computed(known: dict[str, list[str]]) -> dict[str, list[str]]:
     """The variables of each estimator, from its example where `known` does not hold it."""
     found = {}
-    for name, part in sorted(smallest().items()):
+    for name, estimator in sorted(smallest().items()):
         if name not in known:
             names: dict = {}
-            exec(example(part), names)
+            exec(example(estimator), names)
         found[name] = known[name] if name in known else sorted(map(str, names["cube"].data_vars))
     return found
 
@@ -39,30 +39,30 @@ def smallest() -> dict[str, Estimator]:
     loaded = load_project(ROOT, {"scale": "smoke", "families": "all"})
     for experiments in loaded.experiments.values():
         for experiment in experiments.values():
-            for part in experiment.estimators.values():
-                name = f"{part.family}.{part.name}"
-                if name not in found or _points(part) < _points(found[name]):
-                    found[name] = part
+            for estimator in experiment.estimators.values():
+                name = f"{estimator.family}.{estimator.name}"
+                if name not in found or _points(estimator) < _points(found[name]):
+                    found[name] = estimator
     return found
 
 
-def _points(part):
-    return sum(chunk.size for chunk in part.chunks)
+def _points(estimator):
+    return sum(chunk.size for chunk in estimator.chunks)
 
 
-def example(part: Estimator) -> str:
+def example(estimator: Estimator) -> str:
     """The call of `compute` that computes an estimator; keys at their defaults are left out."""
     given = {
-        "model": _beyond_defaults(part.specification, "model", part.model),
-        "grid": part.grid,
-        "solver": _beyond_defaults(part.specification, "solver", part.solver),
-        "replicas": {} if part.replicas == 1 else part.replicas,
+        "model": _beyond_defaults(estimator.specification, "model", estimator.model),
+        "grid": estimator.grid,
+        "solver": _beyond_defaults(estimator.specification, "solver", estimator.solver),
+        "replicas": {} if estimator.replicas == 1 else estimator.replicas,
     }
-    if part.reads is not None:
+    if estimator.reads is not None:
         # The data read keys of the same model.
-        given["model"] = {**_beyond_defaults(part.reads.specification, "model", part.reads.model), **given["model"]}
-        given["data"] = {part.reads.name: _beyond_defaults(part.reads.specification, "solver", part.reads.solver)}
-    lines = ["import attention_limits as al", "", "cube = al.compute(", f'    "{part.family}.{part.name}",']
+        given["model"] = {**_beyond_defaults(estimator.reads.specification, "model", estimator.reads.model), **given["model"]}
+        given["data"] = {estimator.reads.name: _beyond_defaults(estimator.reads.specification, "solver", estimator.reads.solver)}
+    lines = ["import attention_limits as al", "", "cube = al.compute(", f'    "{estimator.family}.{estimator.name}",']
     for key, value in given.items():
         if value != {}:
             lines.append(f"    {key}={_written(value, 4, len(key) + 6)},")
@@ -88,20 +88,20 @@ def _beyond_defaults(cls, section, values):
     return {key: value for key, value in values.items() if value != known[key].default}
 
 
-def page(name: str, part: Estimator, rule: str, variables: list[str]) -> str:
+def page(name: str, estimator: Estimator, rule: str, variables: list[str]) -> str:
     """The page of one estimator."""
-    schema, known = json_schema(part.specification), registry(part.family, part.name)
+    schema, known = json_schema(estimator.specification), registry(estimator.family, estimator.name)
     paragraphs = [" ".join(text.split()) for text in schema.get("description", "").split("\n\n")]
     table = []
     for section in SECTIONS:
         table += rows(schema["properties"][section], f"{section}.", scanned=section == "grid")
     lines = [
         f"# `{name}`", "", *("\n\n".join(paragraphs).split("\n")), "",
-        f"The rule of the workflow is `{rule}`, the module `{part.module}`. Source: {known.source}.", "",
+        f"The rule of the workflow is `{rule}`, the module `{estimator.module}`. Source: {known.source}.", "",
         "## Example", "",
         "The sizes are small, so that the example takes seconds. Paths are relative to the repository.", "",
-        "```python", example(part), "```", "",
-        "## Keys", "", *(HEAD if table else []), *table, *_reads(part), "",
+        "```python", example(estimator), "```", "",
+        "## Keys", "", *(HEAD if table else []), *table, *_reads(estimator), "",
         "## Variables", "",
         "The first dimensions are those of the grid and `replica`. [Notation](../notation.md) defines the symbols.", "",
         "| Variable | Further dimensions | Meaning | Symbol | Normalisation | Equation |", "|---|---|---|---|---|---|",
@@ -113,22 +113,22 @@ def page(name: str, part: Estimator, rule: str, variables: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _reads(part):
+def _reads(estimator):
     """Where the keys of the data stand, for an estimator that reads data."""
-    if part.reads is None:
+    if estimator.reads is None:
         return []
-    kind = part.reads.name
-    return ["", f"It reads [`{kind}`](../keys/{part.family}.md#{kind}): `model` and `data` hold their keys too."]
+    kind = estimator.reads.name
+    return ["", f"It reads [`{kind}`](../keys/{estimator.family}.md#{kind}): `model` and `data` hold their keys too."]
 
 
 def pages() -> dict[str, str]:
     """The text of every page of an estimator, by its path below the root."""
-    parts, listed, found = smallest(), variables(), {}
+    estimators, listed, found = smallest(), variables(), {}
     for family in families():
         for own in family.estimators:
             name, rule = f"{family.name}.{own}", family.rule(own)
-            if name in parts:
-                found[f"docs/estimators/{rule}.md"] = page(name, parts[name], rule, listed.get(name, []))
+            if name in estimators:
+                found[f"docs/estimators/{rule}.md"] = page(name, estimators[name], rule, listed.get(name, []))
     return found
 
 

@@ -68,8 +68,10 @@ def finished(project, results):
     logs = results / "logs"
     found = {path.relative_to(logs).with_suffix("").parts: cpu_seconds(path) for path in logs.rglob("*.log")}
     own = {
-        Path(part.path("", chunk).lstrip("/")).with_suffix("").parts
-        for experiment in project.all() for part in experiment.parts.values() for chunk in needed_chunks(experiment, part)
+        Path(estimator.path("", chunk).lstrip("/")).with_suffix("").parts
+        for experiment in project.all()
+        for estimator in experiment.all_estimators.values()
+        for chunk in needed_chunks(experiment, estimator)
     }  # fmt: skip
     kept = [job for job in found if project.run.scale == "paper" or job[0] in ("cubes", "figures") or job in own]
     return {job: found[job] for job in kept if found[job] is not None}

@@ -262,10 +262,10 @@ def edited(text: str, edits: Iterable[tuple[str, str]]) -> str:
     return text
 
 
-def point_digest(part: Estimator, seed: int = 0, code: str = "c") -> str:
+def point_digest(estimator: Estimator, seed: int = 0, code: str = "c") -> str:
     """The digest of the points of an estimator whose code has this digest."""
-    vars(part)["code"] = code
-    return part.attributes(part.chunks[0], seed)["point_digest"]
+    vars(estimator)["code"] = code
+    return estimator.attributes(estimator.chunks[0], seed)["point_digest"]
 
 
 def forget_code() -> None:

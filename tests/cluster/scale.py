@@ -32,8 +32,8 @@ from attention_limits.pipeline.experiment import load_experiment
 import os
 os.fsync = lambda descriptor: None
 experiment = load_experiment(Path("config/toy/experiments/growth_curve.yaml"))
-part = experiment.estimators["growth"]
-for chunk in part.chunks:
+estimator = experiment.estimators["growth"]
+for chunk in estimator.chunks:
     shape = [1, 1]
     trace = np.random.default_rng(chunk.replicas[0]).normal(size=(1, 1, 2000))
     dims = ("alpha", "replica")
@@ -41,9 +41,9 @@ for chunk in part.chunks:
             "trace": ((*dims, "iteration"), trace)}
     made = xr.Dataset(data, {"alpha": chunk.grid["alpha"], "replica": chunk.replicas, "iteration": np.arange(2000)})
     made = annotate(made, "toy", ["alpha"])
-    made.attrs = {**common_attributes(experiment, 0, versions()), "spec": canonical_json(part.effective(chunk)),
-                  **part.attributes(chunk, 0), "code_digest": part.code}
-    write_atomic(made, Path(part.path("results", chunk)))
+    made.attrs = {**common_attributes(experiment, 0, versions()), "spec": canonical_json(estimator.effective(chunk)),
+                  **estimator.attributes(chunk, 0), "code_digest": estimator.code}
+    write_atomic(made, Path(estimator.path("results", chunk)))
 """
 
 

@@ -15,7 +15,7 @@ from toy import REPOSITORY
 # A script beside the package, not part of it.
 sys.path.append(str(REPOSITORY / "docs"))
 estimators = importlib.import_module("estimators")
-PAGES, PARTS = estimators.pages(), estimators.smallest()
+PAGES, ESTIMATORS = estimators.pages(), estimators.smallest()
 
 
 def test_every_estimator_has_a_page():
@@ -30,7 +30,7 @@ def test_the_pages_are_current(page):
     assert (REPOSITORY / page).read_text(encoding="utf-8") == PAGES[page]
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_example_asks_for_the_smoke_run(name, monkeypatch):
     """The smoke run computes the example, so this test computes nothing."""
     asked = []
@@ -38,23 +38,23 @@ def test_the_example_asks_for_the_smoke_run(name, monkeypatch):
     monkeypatch.setattr(compute, "_run", lambda *_: None)
     monkeypatch.setattr(compute, "merge", lambda made, *_: asked.append(made))
     monkeypatch.setattr(compute.cubes, "read", lambda *_, **__: None)
-    part = PARTS[name]
-    exec(estimators.example(part), {})
-    made = asked[0].estimators[part.name]
-    assert (made.model, made.grid, made.solver, made.replicas) == (part.model, part.grid, part.solver, part.replicas)
+    estimator = ESTIMATORS[name]
+    exec(estimators.example(estimator), {})
+    made = asked[0].estimators[estimator.name]
+    assert (made.model, made.grid, made.solver, made.replicas) == (estimator.model, estimator.grid, estimator.solver, estimator.replicas)
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_variables_of_a_page_are_those_of_the_smoke_cube(name):
-    listed, part = variables()[name], PARTS[name]
+    listed, estimator = variables()[name], ESTIMATORS[name]
     cubes = json.loads((REPOSITORY / "tests/golden/smoke.json").read_text(encoding="utf-8"))["cubes"]
     assert listed
     # A new cube has no golden record yet.
-    if record := cubes.get(f"{part.family}/{part.experiment}"):
+    if record := cubes.get(f"{estimator.family}/{estimator.experiment}"):
         assert set(listed) <= set(record["variables"])
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_an_estimator_has_texts_of_its_variables_alone(name):
     """The texts that replace those of the family belong to variables of the estimator, with the same dimensions."""
     family, estimator = name.split(".")
@@ -64,8 +64,8 @@ def test_an_estimator_has_texts_of_its_variables_alone(name):
     assert all(item.dims == shared[item.name].dims and item != shared[item.name] for item in own)
 
 
-@pytest.mark.parametrize("family", sorted({name.split(".")[0] for name in PARTS}))
+@pytest.mark.parametrize("family", sorted({name.split(".")[0] for name in ESTIMATORS}))
 def test_texts_of_estimators_name_estimators(family):
     module = importlib.import_module(registry_module(family))
     named = {*getattr(module, "OWN", {}), *getattr(module, "SOURCES", {})}
-    assert {f"{family}.{name}" for name in named} <= set(PARTS)
+    assert {f"{family}.{name}" for name in named} <= set(ESTIMATORS)

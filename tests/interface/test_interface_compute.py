@@ -218,7 +218,7 @@ def test_the_machine_limits_the_memory(monkeypatch):
         al.compute("sequence_multi_index.gamp", **arguments)
     monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 10**6, "SC_PHYS_PAGES": 3000}[name])
     started = []
-    monkeypatch.setattr(compute, "_run", lambda made, part, *_: started.append(part.name))
+    monkeypatch.setattr(compute, "_run", lambda made, estimator, *_: started.append(estimator.name))
     monkeypatch.setattr(compute, "merge", lambda *_: None)
     monkeypatch.setattr(compute.cubes, "read", lambda *_, **__: None)
     al.compute("sequence_multi_index.gamp", **arguments)

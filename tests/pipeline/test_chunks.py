@@ -39,11 +39,11 @@ def compute(project, tmp_path):
             project.experiment.write_text(text)
         project.computed()
         experiment = load_experiment(project.experiment.with_name(f"{file}.yaml"))
-        part = experiment.parts[name]
+        estimator = experiment.all_estimators[name]
         counts = []
-        for chunk in part.chunks:
-            output = Path(part.path(str(tmp_path), chunk))
-            counts.append(chunks.run_chunk(experiment, part, chunk, seed, output, str(tmp_path)))
+        for chunk in estimator.chunks:
+            output = Path(estimator.path(str(tmp_path), chunk))
+            counts.append(chunks.run_chunk(experiment, estimator, chunk, seed, output, str(tmp_path)))
         points = project.computed()
         assert sum(counts) == len(points)
         return points
@@ -111,10 +111,10 @@ def test_the_name_of_a_file_never_hides_a_point(tmp_path_factory, alphas, replic
     folder = tmp_path_factory.mktemp("names")
     held = Chunk({"alpha": alphas}, [replica])
     (folder / f"{held.name}.nc").touch()
-    part = SimpleNamespace(chunk={})
+    estimator = SimpleNamespace(chunk={})
     for alpha in alphas:
-        assert list(chunks._other_files(part, Chunk({"alpha": [alpha]}, [replica]), folder))
-        assert not list(chunks._other_files(part, Chunk({"alpha": [alpha]}, [replica + 10_000_000]), folder))
+        assert list(chunks._other_files(estimator, Chunk({"alpha": [alpha]}, [replica]), folder))
+        assert not list(chunks._other_files(estimator, Chunk({"alpha": [alpha]}, [replica + 10_000_000]), folder))
 
 
 @pytest.mark.parametrize("content", ["", "a letter\n"])

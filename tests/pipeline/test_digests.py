@@ -32,10 +32,10 @@ def test_the_code_of_a_cube_beside_its_chunks(family):
 @pytest.mark.parametrize("family", PROJECT.experiments)
 def test_the_code_of_a_chunk(family):
     for experiment in PROJECT.experiments[family].values():
-        for part in experiment.parts.values():
-            found = modules(part.module, "attention_limits.pipeline.streams")
+        for estimator in experiment.all_estimators.values():
+            found = modules(estimator.module, "attention_limits.pipeline.streams")
             others = {name for name in found if name.split("/")[0] not in (family, "numerics")}
-            assert others <= inside("pipeline", OF_CHUNKS), part.module
+            assert others <= inside("pipeline", OF_CHUNKS), estimator.module
             # An edit of a description or of a caption computes nothing.
             own = {name.removeprefix(f"{family}/") for name in found if name.startswith(f"{family}/")}
             assert not {name for name in own if name.startswith(("specs", "variables", "figures/", "readings"))}

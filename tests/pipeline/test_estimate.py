@@ -41,15 +41,15 @@ def compute(toy, *names):
 
 def logged(toy, name, seconds, text=": {size} points computed, 0 taken from other chunks", megabytes="?"):
     """Write logs and benchmarks of the chunks of an estimator at scale laptop, with these CPU seconds."""
-    part = load_experiment(toy.experiment).estimators[name]
-    for chunk, x in zip(part.chunks, seconds, strict=True):
-        job = part.path("results/{}", chunk).removesuffix(".nc")
+    estimator = load_experiment(toy.experiment).estimators[name]
+    for chunk, x in zip(estimator.chunks, seconds, strict=True):
+        job = estimator.path("results/{}", chunk).removesuffix(".nc")
         toy.write(f"{job.format('logs')}.log", f"{text.format(size=chunk.size)}\n{x} s of CPU\n")
         toy.write(f"{job.format('benchmarks')}.tsv", f"s\tmax_rss\n1\t{megabytes}\n")
 
 
 def found(config=PAPER):
-    return {row.part.name: row for row in estimates(load_project(Path(), config))}
+    return {row.estimator.name: row for row in estimates(load_project(Path(), config))}
 
 
 @pytest.mark.slow
@@ -143,6 +143,6 @@ def test_the_work_of_every_estimator_is_positive_and_names_keys_of_its_family():
         family = load_family(experiment.family)
         classes = [*family.data.values(), *family.estimators.values()]
         known = set().union(*(fields(cls, section) for cls in classes for section in ("model", "grid", "solver")))
-        for part in experiment.parts.values():
-            assert set(part.specification.work(part)) <= known, (experiment.path, part.name)
-            assert _work(part, _points(part.chunks[0])) > 0, (experiment.path, part.name)
+        for estimator in experiment.all_estimators.values():
+            assert set(estimator.specification.work(estimator)) <= known, (experiment.path, estimator.name)
+            assert _work(estimator, _points(estimator.chunks[0])) > 0, (experiment.path, estimator.name)

@@ -71,7 +71,7 @@ def test_what_the_class_names_is_code_of_its_estimator_alone(toy):
 
     def codes():
         forget_code()
-        return {name: part.code for name, part in load_experiment(toy.folder / SPEC).parts.items()}
+        return {name: estimator.code for name, estimator in load_experiment(toy.folder / SPEC).all_estimators.items()}
 
     with imported(toy):
         before = codes()

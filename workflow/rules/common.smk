@@ -76,20 +76,20 @@ class Jobs:
         self.message = f"{family}/{{wildcards.experiment}}: {name} {{wildcards.chunk}}"
         self.path = f"{'data' if section == 'data' else 'chunks'}/{family}/{{experiment}}/{name}/{{chunk}}"
 
-    def part(self, wildcards):
-        return PROJECT.experiments[self.family][wildcards.experiment].parts[self.name]
+    def estimator(self, wildcards):
+        return PROJECT.experiments[self.family][wildcards.experiment].all_estimators[self.name]
 
     def data(self, wildcards):
-        part = self.part(wildcards)
-        chunks = part.data_chunks(part.chunk[wildcards.chunk]) if part.reads else []
-        return [part.reads.path(RESULTS, chunk) for chunk in chunks]
+        estimator = self.estimator(wildcards)
+        chunks = estimator.data_chunks(estimator.chunk[wildcards.chunk]) if estimator.reads else []
+        return [estimator.reads.path(RESULTS, chunk) for chunk in chunks]
 
     def spec(self, wildcards):
-        part = self.part(wildcards)
-        return canonical_json(part.effective(part.chunk[wildcards.chunk]))
+        estimator = self.estimator(wildcards)
+        return canonical_json(estimator.effective(estimator.chunk[wildcards.chunk]))
 
     def code(self, wildcards):
-        return self.part(wildcards).code
+        return self.estimator(wildcards).code
 
     def command(self, wildcards, output, threads):
         file = experiment_file(self.family, wildcards.experiment)
@@ -97,15 +97,15 @@ class Jobs:
         return program("run", file, *options)
 
     def threads(self, wildcards):
-        return self.part(wildcards).resources["threads"]
+        return self.estimator(wildcards).resources["threads"]
 
     def memory(self, wildcards, attempt):
         """Twice as much at each new attempt, for a job that was killed because of its memory."""
-        return self.part(wildcards).resources["memory"] * 2 ** (attempt - 1)
+        return self.estimator(wildcards).resources["memory"] * 2 ** (attempt - 1)
 
     def minutes(self, wildcards, attempt):
         """Twice as long at each new attempt."""
-        return self.part(wildcards).resources["minutes"] * 2 ** (attempt - 1)
+        return self.estimator(wildcards).resources["minutes"] * 2 ** (attempt - 1)
 
 
 def jobs():

@@ -15,24 +15,24 @@ from attention_limits.pipeline.provenance import PACKAGE, has_module
 def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | None, run: Run) -> None:
     """Compute one chunk, or all chunks of an estimator whose files are missing, damaged, or made with another seed or code."""
     experiment = _ready(spec, run)
-    part = experiment.parts.get(estimator)
-    if part is None:
-        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.parts)}"])
-    if chunk is not None and chunk not in part.chunk:
-        allowed = f"not a chunk at scale {run.scale}; allowed: {', '.join(part.chunk)}"
+    selected = experiment.all_estimators.get(estimator)
+    if selected is None:
+        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.all_estimators)}"])
+    if chunk is not None and chunk not in selected.chunk:
+        allowed = f"not a chunk at scale {run.scale}; allowed: {', '.join(selected.chunk)}"
         raise SpecError([f"{spec}: --chunk: {chunk!r}: {allowed}"])
     if output is not None and chunk is None:
         raise SpecError(["--output: is the file of one chunk; give --chunk too"])
 
     from attention_limits.pipeline.chunks import is_current, run_chunk
 
-    for item in part.chunks if chunk is None else [part.chunk[chunk]]:
-        path = output or Path(part.path(run.folder, item))
+    for item in selected.chunks if chunk is None else [selected.chunk[chunk]]:
+        path = output or Path(selected.path(run.folder, item))
         # The workflow gives the chunk, and only if its file is not current.
-        if chunk is None and is_current(path, part, item, run.seed):
+        if chunk is None and is_current(path, selected, item, run.seed):
             print(f"{path}: exists")
             continue
-        computed = run_chunk(experiment, part, item, run.seed, path, run.folder)
+        computed = run_chunk(experiment, selected, item, run.seed, path, run.folder)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
 
 

@@ -17,7 +17,7 @@ def check_command(files: list[Path]) -> None:
         try:
             sizes = []
             for scale, experiment in at_all_scales(path).items():
-                chunks = [chunk for part in experiment.estimators.values() for chunk in part.chunks]
+                chunks = [chunk for estimator in experiment.estimators.values() for chunk in estimator.chunks]
                 sizes.append(f"{scale} {sum(chunk.size for chunk in chunks)} points in {len(chunks)} chunks")
             print("; ".join([f"{path}: good", ", ".join(sizes), *experiment.missing()]))
         except SpecError as error:
@@ -82,17 +82,17 @@ def estimate_command(project: Path, families: list[str], run: Run) -> None:
         f"{'CPU hours (lowest to highest)':>32}  timed     points left     chunks left       MB used   estimator: work"
     )
     for family in loaded.experiments:
-        own = [row for row in rows if row.part.family == family]
+        own = [row for row in rows if row.estimator.family == family]
         print(f"{family}:")
         for row in own:
-            powers = row.part.specification.work(row.part).items()
+            powers = row.estimator.specification.work(row.estimator).items()
             text = " ".join(key if power == 1 else f"{key}^{power:g}" for key, power in powers) or "points"
             text += f"; not scaled with {', '.join(row.ignored)}" if row.ignored else ""
             left = "".join(f"{f'{some} of {every}':>16}" for some, every in zip(row.left, row.total, strict=True))
             used = "?" if row.megabytes is None else f"{row.megabytes:.0f}"
-            memory = f"{used} of {row.part.resources['memory']}"
+            memory = f"{used} of {row.estimator.resources['memory']}"
             print(
-                f"{_hours([row]):>32}  {row.timed:>5}{left}{memory:>14}   {row.part.experiment} {row.part.name}: {text}"
+                f"{_hours([row]):>32}  {row.timed:>5}{left}{memory:>14}   {row.estimator.experiment} {row.estimator.name}: {text}"
             )
         print(_sum(family, own))
     print(_sum("all", rows))
@@ -184,8 +184,8 @@ def _unconverged(cube) -> list[tuple[str, int, int]]:
 
     found = []
     for array in (cube[name].astype(float) for name in cube if is_flag(str(name))):
-        parts = {array.attrs.get("estimator", ""): array}
+        flags = {array.attrs.get("estimator", ""): array}
         if "estimator" in array.dims:
-            parts = {name: array.sel(estimator=name) for name in array.estimator.values.tolist()}
-        found += [(name, int((part == 0).sum()), int(part.count())) for name, part in parts.items() if part.count()]
+            flags = {name: array.sel(estimator=name) for name in array.estimator.values.tolist()}
+        found += [(name, int((flag == 0).sum()), int(flag.count())) for name, flag in flags.items() if flag.count()]
     return found

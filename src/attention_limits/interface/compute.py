@@ -117,8 +117,8 @@ def compute(
         raise SpecError(dict.fromkeys(problems)) from None
     with tempfile.TemporaryDirectory() as temporary:
         results = str(temporary if folder is None else folder)
-        for part in (*made.data.values(), *made.estimators.values()):
-            _run(made, part, seed, results, workers, finished if part.name == name else None)
+        for item in made.all_estimators.values():
+            _run(made, item, seed, results, workers, finished if item.name == name else None)
         cube = Path(temporary, f"{experiment}.nc")
         merge(made, seed, results, cube)
         return cubes.read(cube, repair="compute again")
@@ -190,15 +190,15 @@ def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
     return problem
 
 
-def _run(made: Experiment, part: Estimator, seed: int, results: str, workers: int, finished: Callable | None) -> None:
+def _run(made: Experiment, estimator: Estimator, seed: int, results: str, workers: int, finished: Callable | None) -> None:
     """Compute the chunks of an estimator, or of data, that the folder does not hold; report each when it is there."""
-    paths = [(chunk, Path(part.path(results, chunk))) for chunk in part.chunks]
-    files = [(chunk, path, is_current(path, part, chunk, seed)) for chunk, path in paths]
-    jobs = [(made, part, chunk, seed, path, results) for chunk, path, there in files if not there]
-    done, total = 0, sum(chunk.size for chunk in part.chunks)
+    paths = [(chunk, Path(estimator.path(results, chunk))) for chunk in estimator.chunks]
+    files = [(chunk, path, is_current(path, estimator, chunk, seed)) for chunk, path in paths]
+    jobs = [(made, estimator, chunk, seed, path, results) for chunk, path, there in files if not there]
+    done, total = 0, sum(chunk.size for chunk in estimator.chunks)
     with _mapped(workers if jobs else 1) as mapped:
         computed = mapped(_chunk, jobs)
-        for chunk, path, there in progress(files, len(files), f"parts of {part.name}"):
+        for chunk, path, there in progress(files, len(files), f"parts of {estimator.name}"):
             if not there:
                 next(computed)
             done += chunk.size

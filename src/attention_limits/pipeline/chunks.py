@@ -24,48 +24,48 @@ from attention_limits.pipeline.streams import Streams
 _NUMBER = r"-?[0-9.]+(?:e-?[0-9]+)?"
 
 
-def run_chunk(experiment: Experiment, part: Estimator, chunk: Chunk, seed: int, output: Path, results: str) -> int:
+def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: int, output: Path, results: str) -> int:
     """Write the file of one chunk and return the number of computed (not copied) points.
 
     Points are copied from valid chunk files in the folder of `output` with the same model, solver, seed and code. The estimator
     runs on full blocks that cover the other points. `results` is the folder of the scale; it contains the data that the estimator
     reads. Raises CubeError when these data are missing, and when the dataset of the estimator is not the requested one.
     """
-    attributes, spec = part.attributes(chunk, seed), part.effective(chunk)
-    pieces, missing = _existing(spec, attributes["point_digest"], _other_files(part, chunk, output.parent))
+    attributes, spec = estimator.attributes(chunk, seed), estimator.effective(chunk)
+    pieces, missing = _existing(spec, attributes["point_digest"], _other_files(estimator, chunk, output.parent))
     # The place of files and the way to open them decide no number, so the file does not contain them.
-    tools = {"project": str(part.project)}
-    if part.reads is not None:
-        tools["data"] = functools.partial(_point_of_data, part.reads, seed, results)
-    streams = Streams(seed, part.family, part.experiment)
+    tools = {"project": str(estimator.project)}
+    if estimator.reads is not None:
+        tools["data"] = functools.partial(_point_of_data, estimator.reads, seed, results)
+    streams = Streams(seed, estimator.family, estimator.experiment)
     for *grid, replicas in blocks(missing):
         values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
         asked = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
-        run = importlib.import_module(part.module).run
-        made = annotate(run({**asked, **tools}, streams), part.family, list(spec["grid"]))
+        run = importlib.import_module(estimator.module).run
+        made = annotate(run({**asked, **tools}, streams), estimator.family, list(spec["grid"]))
         for name, wanted in {**values, "replica": asked["replicas"]}.items():
             if name not in made.coords or made[name].values.tolist() != wanted:
-                raise CubeError([f"{part.module}: run() returned other values of {name} than the requested {wanted}"])
+                raise CubeError([f"{estimator.module}: run() returned other values of {name} than the requested {wanted}"])
             for variable in made.values():
                 if name not in variable.dims:
-                    raise CubeError([f"{part.module}: {variable.name} has no dimension {name}"])
+                    raise CubeError([f"{estimator.module}: {variable.name} has no dimension {name}"])
         pieces.append(made)
-    dataset = annotate(fill(pieces), part.family, list(spec["grid"]))
+    dataset = annotate(fill(pieces), estimator.family, list(spec["grid"]))
     dataset.attrs = {
         **common_attributes(experiment, seed, versions()),
-        "title": f"{experiment.title}: {part.name}, part {chunk.name}",
+        "title": f"{experiment.title}: {estimator.name}, part {chunk.name}",
         "spec": canonical_json(spec),
         **attributes,
-        "code_digest": part.code,
+        "code_digest": estimator.code,
     }
     write_atomic(dataset, output)
     return int(missing.sum())
 
 
-def is_current(path: Path, part: Estimator, chunk: Chunk, seed: int) -> bool:
+def is_current(path: Path, estimator: Estimator, chunk: Chunk, seed: int) -> bool:
     """Whether the file of a chunk exists, is sound, and was made with this specification, seed and code."""
     try:
-        cubes.read(path, "none needed", part.attributes(chunk, seed))
+        cubes.read(path, "none needed", estimator.attributes(chunk, seed))
     except CubeError:
         return False
     return True
@@ -77,21 +77,21 @@ def merge(experiment: Experiment, seed: int, results: str, output: Path, config:
     A variable of several estimators gets the dimension `estimator`. Raises one CubeError for all missing, damaged and outdated
     chunks, each with the command that makes it again (with the options `config`).
     """
-    problems, parts = [], {}
-    for name, part in experiment.estimators.items():
+    problems, datasets = [], {}
+    for name, estimator in experiment.estimators.items():
         read = []
-        for chunk in part.chunks:
-            path = Path(part.path(results, chunk))
+        for chunk in estimator.chunks:
+            path = Path(estimator.path(results, chunk))
             try:
-                read.append(cubes.read(path, cubes.remake(path, config), part.attributes(chunk, seed)))
+                read.append(cubes.read(path, cubes.remake(path, config), estimator.attributes(chunk, seed)))
             except CubeError as error:
                 problems += error.problems
         if not problems:
-            axes = {**part.grid, "replica": list(range(part.replicas))}
-            parts[name] = fill(read, {**union(read), **{key: np.array(values) for key, values in axes.items()}})
+            axes = {**estimator.grid, "replica": list(range(estimator.replicas))}
+            datasets[name] = fill(read, {**union(read), **{key: np.array(values) for key, values in axes.items()}})
     if problems:
         raise CubeError(problems)
-    write_atomic(cube_of(experiment, parts, seed, versions()), output)
+    write_atomic(cube_of(experiment, datasets, seed, versions()), output)
 
 
 def _point_of_data(data: Estimator, seed: int, results: str, replica: int, **point: float) -> xr.Dataset:
@@ -124,7 +124,7 @@ def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:
             yield (index, *rest)
 
 
-def _other_files(part: Estimator, chunk: Chunk, folder: Path) -> Iterator[Path]:
+def _other_files(estimator: Estimator, chunk: Chunk, folder: Path) -> Iterator[Path]:
     """The files of a folder that may hold points of a chunk: not the present chunks, which have no common points.
 
     The names state the ends of each axis, so a job opens few of many files.
@@ -132,7 +132,7 @@ def _other_files(part: Estimator, chunk: Chunk, folder: Path) -> Iterator[Path]:
     axes = {**chunk.grid, "replicas": chunk.replicas}
     pattern = re.compile("_".join(rf"{key}({_NUMBER})(?:-({_NUMBER}))?" for key in axes) + "_[0-9a-f]{8}")
     for path in sorted(folder.glob("[!.]*.nc")):
-        ends = None if path.stem in part.chunk else pattern.fullmatch(path.stem)
+        ends = None if path.stem in estimator.chunk else pattern.fullmatch(path.stem)
         if ends is None:
             continue
         spans = zip(axes.values(), ends.groups()[::2], ends.groups()[1::2], strict=True)

@@ -30,7 +30,7 @@ class Estimate:
     that `work` does not contain and that differ from those of the timed chunks.
     """
 
-    part: Estimator
+    estimator: Estimator
     left: tuple[int, int]
     total: tuple[int, int]
     hours: tuple[float, float, float] | None
@@ -52,17 +52,17 @@ def estimates(project: Project) -> Iterator[Estimate]:
     scales = [scale for scale in SCALES if run.model_copy(update={"scale": scale}).folder == run.folder]
     for experiment in project.all():
         versions = [version for scale, version in at_all_scales(experiment.path, run.set).items() if scale in scales]
-        for name, part in experiment.parts.items():
-            others = [version.parts[name] for version in versions if name in version.parts]
-            yield _estimate(part, needed_chunks(experiment, part), others, run)
+        for name, estimator in experiment.all_estimators.items():
+            others = [version.all_estimators[name] for version in versions if name in version.all_estimators]
+            yield _estimate(estimator, needed_chunks(experiment, estimator), others, run)
 
 
-def needed_chunks(experiment: Experiment, part: Estimator) -> list[Chunk]:
+def needed_chunks(experiment: Experiment, estimator: Estimator) -> list[Chunk]:
     """The chunks that the cube needs: of data those that an estimator reads."""
-    if not part.is_data:
-        return list(part.chunks)
+    if not estimator.is_data:
+        return list(estimator.chunks)
     readers = [
-        (reader, chunk) for reader in experiment.estimators.values() if reader.reads is part for chunk in reader.chunks
+        (reader, chunk) for reader in experiment.estimators.values() if reader.reads is estimator for chunk in reader.chunks
     ]
     return list({item.name: item for reader, chunk in readers for item in reader.data_chunks(chunk)}.values())
 
@@ -74,30 +74,30 @@ def cpu_seconds(log: Path) -> float | None:
     return float(printed[-1]) if printed else None
 
 
-def _estimate(part: Estimator, wanted: list[Chunk], versions: list[Estimator], run: Run) -> Estimate:
-    left = [chunk for chunk in wanted if not _is_done(part, chunk, run)]
-    held = _held(part, versions, run) if left else set()
+def _estimate(estimator: Estimator, wanted: list[Chunk], versions: list[Estimator], run: Run) -> Estimate:
+    left = [chunk for chunk in wanted if not _is_done(estimator, chunk, run)]
+    held = _held(estimator, versions, run) if left else set()
     points = [point for chunk in left for point in _points(chunk) if point not in held]
     timed = list(_timed(versions, run))
     rates, hours = [seconds / work for seconds, work, *_ in timed], None
     if rates:
         mean = sum(seconds for seconds, *_ in timed) / sum(work for _, work, *_ in timed)
-        hours = tuple(rate * _work(part, points) / 3600 for rate in (min(rates), mean, max(rates)))
+        hours = tuple(rate * _work(estimator, points) / 3600 for rate in (min(rates), mean, max(rates)))
     seen: dict[str, set] = {}
     for *_, values in timed:
         for key, x in values.items():
             seen.setdefault(key, set()).update(x)
     # Another parameter of all points, or a value of the grid that no timed chunk has.
-    differ = [key for key, x in _numbers(part).items() if seen.get(key, {x}) != {x}]
-    differ += [key for key, values in part.grid.items() if not set(values) <= seen.get(key, set(values))]
+    differ = [key for key, x in _numbers(estimator).items() if seen.get(key, {x}) != {x}]
+    differ += [key for key, values in estimator.grid.items() if not set(values) <= seen.get(key, set(values))]
     return Estimate(
-        part=part,
+        estimator=estimator,
         left=(len(points), len(left)),
         total=(sum(chunk.size for chunk in wanted), len(wanted)),
         hours=hours if points else (0.0, 0.0, 0.0),
         timed=len(timed),
         megabytes=max((x for *_, used, _ in timed for x in used), default=None),
-        ignored=tuple(key for key in differ if points and key not in part.specification.work(part)),
+        ignored=tuple(key for key in differ if points and key not in estimator.specification.work(estimator)),
     )
 
 
@@ -111,22 +111,22 @@ def _attributes(path: str) -> dict[str, str]:
         return {}
 
 
-def _has(part: Estimator, chunk: Chunk, run: Run, *names: str) -> bool:
-    there, wanted = _attributes(part.path(run.folder, chunk)), part.attributes(chunk, run.seed)
+def _has(estimator: Estimator, chunk: Chunk, run: Run, *names: str) -> bool:
+    there, wanted = _attributes(estimator.path(run.folder, chunk)), estimator.attributes(chunk, run.seed)
     return all(there.get(name) == wanted[name] for name in names)
 
 
-def _is_done(part: Estimator, chunk: Chunk, run: Run) -> bool:
+def _is_done(estimator: Estimator, chunk: Chunk, run: Run) -> bool:
     """Whether no job is needed. Without its data Snakemake makes these again, and then the chunk."""
-    data = [(part.reads, item) for item in part.data_chunks(chunk)] if part.reads else []
-    return all(_has(*job, run, "spec_digest", "point_digest") for job in [(part, chunk), *data])
+    data = [(estimator.reads, item) for item in estimator.data_chunks(chunk)] if estimator.reads else []
+    return all(_has(*job, run, "spec_digest", "point_digest") for job in [(estimator, chunk), *data])
 
 
-def _held(part: Estimator, versions: list[Estimator], run: Run) -> set[tuple]:
+def _held(estimator: Estimator, versions: list[Estimator], run: Run) -> set[tuple]:
     """The points that a job copies from files of other chunks, as `chunks.run_chunk` does."""
-    own = part.attributes(part.chunks[0], run.seed)["point_digest"]
-    others = {chunk.name: chunk for item in versions for chunk in item.chunks if chunk.name not in part.chunk}
-    files = [chunk for chunk in others.values() if _attributes(part.path(run.folder, chunk)).get("point_digest") == own]
+    own = estimator.attributes(estimator.chunks[0], run.seed)["point_digest"]
+    others = {chunk.name: chunk for item in versions for chunk in item.chunks if chunk.name not in estimator.chunk}
+    files = [chunk for chunk in others.values() if _attributes(estimator.path(run.folder, chunk)).get("point_digest") == own]
     return {point for chunk in files for point in _points(chunk)}
 
 
@@ -157,14 +157,14 @@ def _points(chunk: Chunk) -> list[tuple]:
     return list(itertools.product(*chunk.grid.values(), chunk.replicas))
 
 
-def _numbers(part: Estimator) -> dict[str, float]:
+def _numbers(estimator: Estimator) -> dict[str, float]:
     """The numbers among the parameters that all points share."""
-    return {key: x for key, x in {**part.model, **part.solver}.items() if isinstance(x, int | float)}
+    return {key: x for key, x in {**estimator.model, **estimator.solver}.items() if isinstance(x, int | float)}
 
 
-def _work(part: Estimator, points: list[tuple]) -> float:
+def _work(estimator: Estimator, points: list[tuple]) -> float:
     """The sum over points of the product of powers; a key that the estimator does not have counts as constant."""
-    powers = part.specification.work(part)
-    shared = {**(_numbers(part.reads) if part.reads else {}), **_numbers(part)}
-    at = ({**shared, **dict(zip(part.grid, point, strict=False))} for point in points)
+    powers = estimator.specification.work(estimator)
+    shared = {**(_numbers(estimator.reads) if estimator.reads else {}), **_numbers(estimator)}
+    at = ({**shared, **dict(zip(estimator.grid, point, strict=False))} for point in points)
     return sum(math.prod(values.get(key, 1.0) ** power for key, power in powers.items()) for values in at)

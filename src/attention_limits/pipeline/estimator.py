@@ -141,7 +141,7 @@ class Experiment:
         return self.path.absolute().parents[3]
 
     @property
-    def parts(self) -> dict[str, Estimator]:
+    def all_estimators(self) -> dict[str, Estimator]:
         """Data and estimators by name."""
         return {**self.data, **self.estimators}
 
@@ -156,11 +156,11 @@ class Experiment:
 
     def chunk_paths(self, results: str) -> list[str]:
         """The files of all chunks that the cube joins."""
-        return [part.path(results, chunk) for part in self.estimators.values() for chunk in part.chunks]
+        return [estimator.path(results, chunk) for estimator in self.estimators.values() for chunk in estimator.chunks]
 
     def digest(self, seed: int) -> str:
         """Digest of the cube: the specification, the texts, the seed, the code of its chunks and that of the layout."""
-        codes = [part.code for part in self.estimators.values()]
+        codes = [estimator.code for estimator in self.estimators.values()]
         layout = code_digest(f"{PACKAGE}.pipeline.layout", registry_module(self.family))
         return digest([self.effective(), self.title, self.description, seed, codes, layout])
 
@@ -168,8 +168,8 @@ class Experiment:
         """The whole specification as plain data, for the attributes of the merged cube."""
         sections = {"data": self.data, "estimators": self.estimators}
         described = {
-            section: {name: part.described() for name, part in parts.items()}
-            for section, parts in sections.items()
-            if parts
+            section: {name: estimator.described() for name, estimator in listed.items()}
+            for section, listed in sections.items()
+            if listed
         }
         return {"family": self.family, "experiment": self.name, **described}

@@ -33,15 +33,15 @@ SECTIONS = ("data", "estimators")
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
 _Source = Annotated[_Text, Field(description="Content and source of the file, printed while it is missing.")]
-_Parts = dict[Name, dict]
+_Listed = dict[Name, dict]
 
 
 class Overlay(Section):
     """Values that replace those of the file at one scale."""
 
     model: dict = {}
-    data: _Parts = {}
-    estimators: _Parts = {}
+    data: _Listed = {}
+    estimators: _Listed = {}
 
 
 class Scales(Section):
@@ -68,8 +68,8 @@ class File(Section):
             "Paths of files, relative to the project. While one is missing, the workflow leaves out the experiment."
         ),
     )
-    data: _Parts = Field({}, description="Data that estimators read, by name: grid, replicas, solver.")
-    estimators: _Parts = Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
+    data: _Listed = Field({}, description="Data that estimators read, by name: grid, replicas, solver.")
+    estimators: _Listed = Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
     scales: Scales = Scales()
 
 
@@ -171,7 +171,7 @@ def _expand(
 ) -> tuple[Experiment | None, list[Problem]]:
     """The experiment of one scale, or None and all its problems; `fixed` are the keys of the model that the file itself gives."""
     model, data, found = document["model"], document.get("data", {}), []
-    parts: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
+    expanded: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
     read = set()
     listed = [(section, *item) for section in SECTIONS for item in document.get(section, {}).items()]
     for section, name, written in listed:
@@ -187,27 +187,27 @@ def _expand(
             found.append(
                 ((section, name, "model"), "unknown key; write model once, at the top of the file, for all estimators")
             )
-        part, wrong = _validated(classes[name], written, model, fixed)
-        if part is not None and (reads := getattr(part, "reads", None)) and reads not in data:
+        valid, wrong = _validated(classes[name], written, model, fixed)
+        if valid is not None and (reads := getattr(valid, "reads", None)) and reads not in data:
             wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
         found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
         if found:
             continue
         # The order of the file is that of the dimensions of the cube.
-        grid = {key: getattr(part.grid, key) for key in written.get("grid", {})}
-        parts[section][name] = Estimator(
+        grid = {key: getattr(valid.grid, key) for key in written.get("grid", {})}
+        expanded[section][name] = Estimator(
             family=family.name,
             experiment=path.stem,
             name=name,
-            specification=type(part),
-            model={key: value for key, value in part.model.plain().items() if key not in grid},
+            specification=type(valid),
+            model={key: value for key, value in valid.model.plain().items() if key not in grid},
             grid=grid,
-            replicas=part.replicas,
-            solver=part.solver.plain(),
-            resources=part.resources.plain(),
-            blocks=dict(part.chunk) if isinstance(part, Specification) else single(grid),
+            replicas=valid.replicas,
+            solver=valid.solver.plain(),
+            resources=valid.resources.plain(),
+            blocks=dict(valid.chunk) if isinstance(valid, Specification) else single(grid),
             project=path.absolute().parents[3],
-            reads=parts["data"].get(getattr(part, "reads", None)),
+            reads=expanded["data"].get(getattr(valid, "reads", None)),
             requires=tuple(document.get("requires", {})),
         )
     unknown = [key for key in model if key not in read]
@@ -215,19 +215,19 @@ def _expand(
     wanted = [written.get("reads") for written in document["estimators"].values()]
     found += [(("data", name), "no estimator reads it") for name in data if name not in wanted]
     for section, name, _ in listed if not found else ():
-        part = parts[section][name]
-        wrong = [*_points_without_data(part), *part.specification.cross_checks(part)]
+        estimator = expanded[section][name]
+        wrong = [*_points_without_data(estimator), *estimator.specification.cross_checks(estimator)]
         found += [(tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong]
     if found:
         return None, list(dict.fromkeys(found))
     texts = document["title"], " ".join(document["description"].split())
-    return Experiment(path, family.name, path.stem, scale, *texts, document.get("requires", {}), **parts), []
+    return Experiment(path, family.name, path.stem, scale, *texts, document.get("requires", {}), **expanded), []
 
 
 def _validated(
     cls: type[DataSpecification], written: dict, model: dict, fixed: set[str]
 ) -> tuple[DataSpecification | None, list[Problem]]:
-    """One part of a file as an instance of its class, the axes expanded. A key of the model that it scans has its first value."""
+    """One entry of a file as an instance of its class, with expanded axes. A scanned key of the model has its first value."""
     grid, blocks = written.get("grid", {}), written.get("chunk", {})
     axes, found = {}, []
     for key, axis in grid.items() if isinstance(grid, dict) else ():
@@ -242,7 +242,7 @@ def _validated(
     found += [(("chunk", key), f"unknown key; allowed: {', '.join(cuttable)}") for key in unknown]
     own = {**model, **{key: values[0] for key, values in axes.items() if values}}
     own = {key: value for key, value in own.items() if key in fields(cls, "model")}
-    part, wrong = validated(
+    valid, wrong = validated(
         cls, {"solver": {}, **written, "grid": axes if isinstance(grid, dict) else grid, "model": own}
     )
     for keys, text in wrong:
@@ -251,7 +251,7 @@ def _validated(
             keys = ("grid", keys[1])
         if not any(keys == other[: len(keys)] for other, _ in found):
             found.append((keys, text))
-    return (None if found else part), found
+    return (None if found else valid), found
 
 
 def _axis(axis) -> tuple[list[float], list[Problem]]:
@@ -266,19 +266,19 @@ def _axis(axis) -> tuple[list[float], list[Problem]]:
         return [], [((), str(error))]
 
 
-def _points_without_data(part: Estimator) -> list[Problem]:
-    data, found = part.reads, []
+def _points_without_data(estimator: Estimator) -> list[Problem]:
+    data, found = estimator.reads, []
     if data is None:
         return found
     for key, values in data.grid.items():
         there = f"data.{data.name}.grid.{key}"
-        if key not in part.grid:
+        if key not in estimator.grid:
             found.append((("grid", key), f"missing; scanned by {there}"))
             continue
-        absent = sorted(set(part.grid[key]) - set(values))
+        absent = sorted(set(estimator.grid[key]) - set(values))
         if absent:
             known = ", ".join(f"{value:g}" for value in values)
             found.append((("grid", key), f"{absent[0]:g}: not in {there}; allowed: {known}"))
-    if part.replicas > data.replicas:
-        found.append((("replicas",), f"{part.replicas}: allowed: ≤ {data.replicas}, the replicas of data.{data.name}"))
+    if estimator.replicas > data.replicas:
+        found.append((("replicas",), f"{estimator.replicas}: allowed: ≤ {data.replicas}, the replicas of data.{data.name}"))
     return found

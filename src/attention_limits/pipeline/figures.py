@@ -85,8 +85,8 @@ def _differing(key: str, experiments: Iterable[Experiment]) -> list[str]:
     """A message if a key of the model has different values in the estimators that have it."""
     values = {}
     for experiment in experiments:
-        for part in experiment.estimators.values():
-            for value in part.grid.get(key, [part.model[key]] if key in part.model else []):
+        for estimator in experiment.estimators.values():
+            for value in estimator.grid.get(key, [estimator.model[key]] if key in estimator.model else []):
                 values.setdefault(str(value), set()).add(experiment.path.name)
     if len(values) == 1:
         return []
