@@ -72,7 +72,7 @@ def finished(project, results):
         for experiment in project.all()
         for estimator in experiment.all_estimators.values()
         for chunk in needed_chunks(experiment, estimator)
-    }  # fmt: skip
+    }
     kept = [job for job in found if project.run.scale == "paper" or job[0] in ("cubes", "figures") or job in own]
     return {job: found[job] for job in kept if found[job] is not None}
 

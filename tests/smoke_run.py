@@ -18,7 +18,7 @@ from toy import REPOSITORY
 
 
 def snakemake(folder: Path, *arguments: str) -> str:
-    """What Snakemake prints for the repository's workflow in a working directory; it must succeed."""
+    """The output of Snakemake for the repository's workflow in a working directory; it must succeed."""
     arguments = ["-s", str(REPOSITORY / "Snakefile"), *arguments]
     done = snakemake_server.call(arguments, folder, dict(os.environ), sys.executable)
     assert done.returncode == 0, done.stderr

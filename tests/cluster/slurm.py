@@ -64,7 +64,7 @@ class Slurm:
         self._started: dict[str, subprocess.Popen] = {}
 
     def environment(self) -> dict[str, str]:
-        """What a command needs to talk to this Slurm and no other."""
+        """The environment of a command for this Slurm and no other."""
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}:/usr/sbin"
         return {**os.environ, "SLURM_CONF": str(self.configuration), "PATH": path}
 
@@ -121,7 +121,7 @@ class Slurm:
             os.kill(process_id, signal.SIGKILL)
 
     def command(self, *arguments: str, check: bool = True) -> str:
-        """What a command of Slurm prints."""
+        """The output of a command of Slurm."""
         done = subprocess.run(
             arguments, env=self.environment(), capture_output=True, text=True, timeout=60, check=False
         )

@@ -1,10 +1,10 @@
-"""What the smoke run has given before: `python tests/golden/golden.py RESULTS` writes it anew, see `make golden`.
+"""The results of an earlier smoke run: `python tests/golden/golden.py RESULTS` writes them anew, see `make golden`.
 
 The bytes of floating-point results depend on the instructions of the processor (order of sums, fused multiplication) and on
-the versions of the libraries. So the file holds two things for each cube: the digest of its data with the platform that gave
-it, to be compared exactly there and nowhere else; and for each variable what can be compared elsewhere: its form, which must
-be the same, the number of missing values, and three weighted sums, of which a difference is told but is no error: rounding
-grows in training and in iterations that have not converged.
+the versions of the libraries. So the file holds two records for each cube. The digest of its data and the platform that gave
+it are compared exactly, on this platform alone. Other platforms compare for each variable its form, which must be the same, the
+number of missing values, and three weighted sums. A difference of the sums is a warning and no error, because rounding grows in
+training and in iterations that have not converged.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ TOLERANCE = 1e-6
 
 
 def platform() -> dict[str, str]:
-    """What decides the last bits: the processor's instructions and the libraries that compute."""
+    """The platform that decides the last bits: the processor's instructions and the libraries that compute."""
     import llvmlite.binding as llvm
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
@@ -58,7 +58,7 @@ def _summary(array: xr.DataArray) -> dict:
 
 
 def differences(old: dict, new: dict, same_platform: bool) -> list[str]:
-    """What differs between the records of one cube, one line each: the data, on another platform the form of the variables."""
+    """The differences between the records of one cube, one line each: the data, on another platform the form of the variables."""
     if same_platform:
         return [] if old["digest"] == new["digest"] else [f"data digest {new['digest'][:16]}, not {old['digest'][:16]}"]
     found = [f"{name}: there in one alone" for name in sorted(old["variables"].keys() ^ new["variables"].keys())]

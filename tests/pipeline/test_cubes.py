@@ -77,7 +77,7 @@ def test_a_variable_has_the_texts_of_its_estimators():
     assert annotate(computed, "toy", ["alpha"]).height.attrs["normalisation"] == "by two"
 
 
-def test_annotation_tells_the_story(tmp_path):
+def test_annotation_describes_every_variable(tmp_path):
     dataset = annotate(example(), "toy", ["alpha"])
     write_atomic(dataset.assign_attrs(example().attrs), tmp_path / "cube.nc")
     with xr.open_dataset(tmp_path / "cube.nc") as found:

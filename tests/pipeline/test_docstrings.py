@@ -113,7 +113,7 @@ def after_sections(text):
 
 
 def complaints(item):
-    """What the docstring of something public leaves unsaid."""
+    """The omissions of the docstring of a public object."""
     if not item.text:
         return ["no docstring"]
     found = ["has text after its sections, which is read as part of the last"] if after_sections(item.text) else []
@@ -130,7 +130,7 @@ def complaints(item):
 
 
 def check(tree, classes, numerics=False):
-    """What is missing in a module; classes: those of its family by name."""
+    """The omissions of all docstrings of a module; classes: those of its family by name."""
     module = text_of(tree)
     found = [] if module else ["no docstring"]
     everything = list(items(tree, classes))

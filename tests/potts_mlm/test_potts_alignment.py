@@ -104,7 +104,7 @@ def test_filters_drop_columns_first(tmp_path):
         ("a.fasta", ">a\nAC1\n>b\nACG\n", "line 2, column 3: '1' is no letter"),
         ("a.fasta", ">a\nA\n>b\nC\n", "1 match columns"),
         ("a.a3m", ">a\nacgACG\n>b\nACaG\n>c\nAC\n", "line 5: the sequence 'c' has 2 letters"),
-        ("a.fasta", ">a\nAc-\n>b\nA-g\n", "have two readings; say solver.format"),
+        ("a.fasta", ">a\nAc-\n>b\nA-g\n", "are ambiguous; set solver.format"),
         ("a.sto", "# STOCKHOLM 1.0\na AC\nb ACG\n//\n", "line 3: the sequence 'b' has 3 letters"),
         ("a.sto", "# STOCKHOLM 1.0\na AC\na AC\n//\n", "line 3: the name 'a' stands twice"),
         ("a.sto", "# STOCKHOLM 1.0\na AC\nb AC x\n//\n", "line 3: a name and a sequence are expected"),

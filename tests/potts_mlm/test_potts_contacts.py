@@ -83,7 +83,7 @@ def test_distances_are_read(tmp_path):
         ("1 2 -1\n", "line 1: '1 2 -1': expected"),
         ("1 2 nan\n", "line 1: '1 2 nan': expected"),
         ("1 2 3 4\n", "line 1: '1 2 3 4': expected"),
-        ("1 2 3\n1 2 4\n", "line 2: columns 1 and 2 stand twice"),
+        ("1 2 3\n1 2 4\n", "line 2: columns 1 and 2 occur twice"),
         ("", "holds no distance"),
     ],
 )

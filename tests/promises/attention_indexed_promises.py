@@ -1,4 +1,4 @@
-"""What the promise tests of the attention-indexed family share."""
+"""Helpers that the promise tests of the attention-indexed family share."""
 
 from slow_attention_indexed import decimal_mmse, sign_information
 from specifications import Refused, compute, document

@@ -33,9 +33,9 @@ class Refused:
 
 
 def node(family: str, estimator: str, *keys: str) -> dict:
-    """What one key allows, as JSON Schema: `node("attention_indexed", "state_evolution", "model", "tokens")`.
+    """The allowed values of one key, as JSON Schema: `node("attention_indexed", "state_evolution", "model", "tokens")`.
 
-    A key of the grid gives what each value of its axis may be.
+    For a key of the grid these are the values of its axis.
     """
     known = load_family(family)
     found = json_schema({**known.data, **known.estimators}[estimator])

@@ -30,7 +30,7 @@ GAMP = {
 
 
 def data(replica, alpha):
-    """What `spec["data"]` is to a reader."""
+    """The data of one point, as a reader gets them from `spec["data"]`."""
     drawn = gaussian_sequences.run(spec("data", {"dimension": 40}, [alpha], [replica]), STREAMS)
     return drawn.isel(alpha=0, replica=0, drop=True)
 

@@ -1,4 +1,4 @@
-"""What people type: the targets of the Makefile, on the toy project, and what the screen shows when one fails."""
+"""The targets of the Makefile on the toy project, and the message when one fails."""
 
 import re
 import subprocess

@@ -40,7 +40,7 @@ def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_pa
     arguments += ["--default-resources", "slurm_partition='all'", "slurm_account='me'", "mem_mb=1000", "runtime=60"]
     path = path_with(tmp_path / "bin", COMMANDS)
     done = toy.snakemake(CUBE, *arguments, PATH=path, QUEUE=str(queue))
-    told = "".join(item.read_text() for item in queue.glob("*.out"))
-    assert done.returncode == 0, done.stderr + told
+    printed = "".join(item.read_text() for item in queue.glob("*.out"))
+    assert done.returncode == 0, done.stderr + printed
     assert len(list(queue.glob("*.sh"))) == 3
     assert (toy.folder / CUBE).exists()

@@ -97,7 +97,7 @@ def read_rows(path: Path, form: str = "auto") -> list[Row]:
         other = _row_by_row(rows)
         if len({len(row.letters) for row in other}) == 1 and [r.letters for r in other] != [r.letters for r in kept]:
             raise ValueError(
-                f"{path}: its lower-case letters and dots have two readings; say solver.format: fasta or a3m"
+                f"{path}: its lower-case letters and dots are ambiguous; set solver.format: fasta or a3m"
             )
     if len(kept[0].letters) < 2:
         raise ValueError(

@@ -112,7 +112,7 @@ def read_distances(path: Path, columns: int) -> np.ndarray:
                 f"{path}: line {number}: columns {i} and {j}: expected: 1 ≤ i < j ≤ {columns}, the match columns of the alignment"
             )
         if np.isfinite(distances[i - 1, j - 1]):
-            raise ValueError(f"{path}: line {number}: columns {i} and {j} stand twice")
+            raise ValueError(f"{path}: line {number}: columns {i} and {j} occur twice")
         distances[i - 1, j - 1] = distances[j - 1, i - 1] = distance
     if not np.isfinite(distances).any():
         raise ValueError(f"{path}: holds no distance; expected: lines i j distance")
