@@ -160,7 +160,7 @@ def test_averages_on_nodes_are_those_of_random_fields():
     assert_mean(plain, on_nodes.mean(axis=0), error=error)
 
 
-def test_an_output_gives_two_equations_per_layer_where_little_is_unknown():
+def test_an_output_gives_four_equations_where_little_is_unknown():
     found = [TwoLayers().averages([1e-5, 1e-5], nodes(256, seed)).information.sum() for seed in range(12)]
     assert_mean(found, 4.0, allowance=0.01)
 

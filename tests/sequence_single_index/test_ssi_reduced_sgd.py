@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from single_index_tools import lane_update, rng, rngs
+from ssi_tools import lane_update, rng, rngs
 
 from attention_limits.sequence_single_index import full_sgd, reduced_sgd
 from attention_limits.sequence_single_index import sgd_kernels as kernels

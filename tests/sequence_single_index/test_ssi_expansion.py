@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from single_index_tools import box, he
+from ssi_tools import box, he
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index.expansion import expand

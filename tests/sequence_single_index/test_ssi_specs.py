@@ -1,7 +1,7 @@
 """Specifications: the classes refuse more than single values out of range, and name the files that belong to the code."""
 
 import pytest
-from single_index_tools import write_experiment
+from ssi_tools import write_experiment
 
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment

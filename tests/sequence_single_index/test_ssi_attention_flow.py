@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from single_index_tools import attention_nodes, one_step, rngs
+from ssi_tools import attention_nodes, one_step, rngs
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from single_index_tools import rng
+from ssi_tools import rng
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index.escape_diffusion import escape_times

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from single_index_tools import rng
+from ssi_tools import rng
 
 from agreement import assert_mean
 from attention_limits.numerics.hermite import gauss_hermite

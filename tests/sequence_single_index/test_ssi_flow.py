@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from single_index_tools import one_step, rngs
+from ssi_tools import one_step, rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index import flow, reduced_sgd

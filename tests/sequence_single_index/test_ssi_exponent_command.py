@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from single_index_tools import write_experiment
+from ssi_tools import write_experiment
 
 from attention_limits.__main__ import main
 from attention_limits.sequence_single_index.checking import problems_of

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 from scipy import stats
-from single_index_tools import box, he
+from ssi_tools import box, he
 
 from attention_limits.sequence_single_index.information_exponent import (
     loss_forms,

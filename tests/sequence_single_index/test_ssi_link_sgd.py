@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from single_index_tools import lane_update, rng
+from ssi_tools import lane_update, rng
 
 from attention_limits.sequence_single_index import attention_kernels, full_sgd, link_sgd, sequence_functions
 from attention_limits.sequence_single_index import links as batch_links

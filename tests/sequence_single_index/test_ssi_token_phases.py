@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from single_index_tools import rng
+from ssi_tools import rng
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes

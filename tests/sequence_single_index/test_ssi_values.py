@@ -7,7 +7,7 @@ feed-forward students.
 import numpy as np
 import pytest
 from scipy import stats
-from single_index_tools import rngs
+from ssi_tools import rngs
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index import reduced_sgd

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from single_index_tools import write_experiment
+from ssi_tools import write_experiment
 
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.streams import Streams

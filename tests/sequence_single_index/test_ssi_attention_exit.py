@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from single_index_tools import attention_nodes, rngs
+from ssi_tools import attention_nodes, rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index import attention_exit, attention_flow, reduced_sgd
