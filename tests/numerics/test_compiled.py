@@ -1,5 +1,6 @@
 """Compiled code from the disk: private helpers, and none from an earlier state of the code."""
 
+import math
 import os
 import subprocess
 import sys
@@ -102,3 +103,62 @@ def test_a_call_with_a_function_is_not_kept(tmp_path):
     assert printed("mine.py") == ["6", "1", "0", "1"]
     # The index of the function can be read where the module of the other one is missing.
     assert list(tmp_path.rglob("*apply*.nbc")) == []
+
+
+SMALL = """
+from attention_limits.numerics.compiled import njit
+
+@njit
+def total(n):
+    found = 0.0
+    for k in range(n):
+        found += 1.0 / (1.0 + k)
+    return found
+
+print(total(1000).hex(), sum(total.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def started(tmp_path):
+    """A function that starts the small program with the cache of `tmp_path` and further variables of the environment."""
+    (tmp_path / "small.py").write_text(SMALL)
+
+    def start(**variables):
+        return subprocess.Popen(
+            [sys.executable, "small.py"],
+            cwd=tmp_path,
+            env={"XDG_CACHE_HOME": str(tmp_path), **variables},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+EXPECTED = math.fsum(1.0 / (1.0 + k) for k in range(1000))
+
+
+def finished(process):
+    """The value and the number of hits of the cache that a program prints."""
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    value, hits = printed.split()
+    assert float.fromhex(value) == pytest.approx(EXPECTED, rel=1e-12)
+    return value, int(hits)
+
+
+@pytest.mark.slow
+def test_two_processes_share_an_empty_cache(started):
+    """Each one finds no code, a part of it or all of it, and computes the same bytes; the third one compiles nothing."""
+    both = [started(), started()]
+    values = {finished(process)[0] for process in both}
+    assert len(values) == 1
+    assert finished(started()) == (*values, 1)
+
+
+@pytest.mark.slow
+def test_another_processor_has_other_code(started):
+    """The cache may be on a shared disk: code for one processor is not run on another one, and both are kept."""
+    here, other = {}, {"NUMBA_CPU_NAME": "generic"}
+    assert [finished(started(**on))[1] for on in (here, other, here, other)] == [0, 0, 1, 1]

@@ -1,10 +1,12 @@
 """One chunk: points that other files hold are copied, the rest is computed, and few files are opened to find out."""
 
+import itertools
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import netCDF4
+import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import given
@@ -160,3 +162,20 @@ def test_a_reader_needs_its_data(compute, tmp_path):
         compute(file="shared", name="spreads")
     with pytest.raises(CubeError, match="point_digest differs"):
         compute(file="shared", name="spreads", seed=1)
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
+def test_blocks_cover_exactly_what_is_missing(shape, data):
+    size = int(np.prod(shape))
+    missing = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size))).reshape(shape)
+    points = [point for block in chunks.blocks(missing) for point in itertools.product(*block)]
+    assert sorted(points) == sorted(map(tuple, np.argwhere(missing).tolist()))
+
+
+def test_blocks_are_few():
+    missing = np.ones((5, 4), dtype=bool)
+    assert len(list(chunks.blocks(missing))) == 1
+    missing[:, :2] = False
+    assert list(chunks.blocks(missing)) == [([0, 1, 2, 3, 4], [2, 3])]
+    missing[2, :] = True
+    assert len(list(chunks.blocks(missing))) == 2

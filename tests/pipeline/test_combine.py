@@ -1,3 +1,5 @@
+"""Datasets of chunks and of estimators are put together, each point at its place."""
+
 import itertools
 
 import numpy as np
@@ -6,13 +8,12 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.pipeline.chunks import blocks
 from attention_limits.pipeline.combine import fill, join, union
 from attention_limits.pipeline.errors import CubeError
 from attention_limits.pipeline.grid import cut
 
 
-def part(alphas, replicas, kind=float, **more):
+def dataset(alphas, replicas, kind=float, **more):
     """A dataset whose value at a point identifies the point."""
     values = np.array([[1000 * a + r for r in replicas] for a in alphas]).astype(kind)
     return xr.Dataset({"height": (("alpha", "replica"), values), **more}, {"alpha": alphas, "replica": replicas})
@@ -28,37 +29,37 @@ def part(alphas, replicas, kind=float, **more):
 def test_cut_and_fill_is_the_whole(tenths, replicas, by_alpha, by_replica, random):
     alphas = [0.1 * n for n in tenths]
     chunks = cut({"alpha": alphas}, replicas, {"alpha": by_alpha, "replicas": by_replica})
-    parts = [part(chunk.grid["alpha"], chunk.replicas) for chunk in chunks]
-    random.shuffle(parts)
-    whole = part(alphas, list(range(replicas)))
-    xr.testing.assert_identical(fill(parts, union(parts)), whole)
-    xr.testing.assert_identical(fill(parts), whole)
+    datasets = [dataset(chunk.grid["alpha"], chunk.replicas) for chunk in chunks]
+    random.shuffle(datasets)
+    whole = dataset(alphas, list(range(replicas)))
+    xr.testing.assert_identical(fill(datasets, union(datasets)), whole)
+    xr.testing.assert_identical(fill(datasets), whole)
 
 
 @pytest.mark.parametrize(("kind", "filled"), [(float, float), (int, float), (bool, float)])
 def test_only_what_is_missing_becomes_nan(kind, filled):
-    whole = fill([part([1.0, 2.0], [0], kind)], {"alpha": np.array([1.0, 2.0]), "replica": np.array([0])})
+    whole = fill([dataset([1.0, 2.0], [0], kind)], {"alpha": np.array([1.0, 2.0]), "replica": np.array([0])})
     assert whole.height.dtype == kind
     holes = fill(
-        [part([1.0], [0], kind), part([2.0], [1], kind)], {"alpha": np.array([1.0, 2.0]), "replica": np.arange(2)}
+        [dataset([1.0], [0], kind), dataset([2.0], [1], kind)], {"alpha": np.array([1.0, 2.0]), "replica": np.arange(2)}
     )
     assert holes.height.dtype == filled
     np.testing.assert_array_equal(np.isnan(holes.height), [[False, True], [True, False]])
 
 
-def test_parts_that_do_not_fit_are_refused():
+def test_datasets_that_do_not_fit_are_refused():
     with pytest.raises(CubeError, match="height: two parts hold the same point"):
-        fill([part([1.0], [0]), part([1.0], [0])], {"alpha": np.array([1.0]), "replica": np.array([0])})
+        fill([dataset([1.0], [0]), dataset([1.0], [0])], {"alpha": np.array([1.0]), "replica": np.array([0])})
     axes = {"alpha": np.array([1.0, 2.0]), "replica": np.array([0])}
     with pytest.raises(CubeError, match="in some parts and not in others: height, other"):
-        fill([part([1.0], [0]), part([2.0], [0]).rename(height="other")], axes)
+        fill([dataset([1.0], [0]), dataset([2.0], [0]).rename(height="other")], axes)
     with pytest.raises(CubeError, match="another type"):
-        fill([part([1.0], [0]), part([2.0], [0], int)], axes)
+        fill([dataset([1.0], [0]), dataset([2.0], [0], int)], axes)
 
 
 def test_estimators_are_joined_over_the_union_of_their_grids():
-    theory = part([0.0, 0.1, 0.2], [0, 1], more=(("alpha",), [1, 2, 3]))
-    simulation = part([0.1, 0.3], [0, 1, 2])
+    theory = dataset([0.0, 0.1, 0.2], [0, 1], more=(("alpha",), [1, 2, 3]))
+    simulation = dataset([0.1, 0.3], [0, 1, 2])
     cube = join(
         {"theory": theory, "simulation": simulation},
         {"theory": {}, "simulation": {}},
@@ -86,20 +87,3 @@ def test_a_fixed_key_meets_a_scanned_one():
     assert np.isnan(cube.height.sel(estimator="b", skip=0.0, replica=0))
     with pytest.raises(CubeError, match="skip in another estimator and not in b"):
         join({"a": scanned, "b": fixed}, {"a": {}, "b": {}}, ["estimator", "skip", "replica"])
-
-
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
-def test_blocks_cover_exactly_what_is_missing(shape, data):
-    size = int(np.prod(shape))
-    missing = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size))).reshape(shape)
-    points = [point for block in blocks(missing) for point in itertools.product(*block)]
-    assert sorted(points) == sorted(map(tuple, np.argwhere(missing).tolist()))
-
-
-def test_blocks_are_few():
-    missing = np.ones((5, 4), dtype=bool)
-    assert len(list(blocks(missing))) == 1
-    missing[:, :2] = False
-    assert list(blocks(missing)) == [([0, 1, 2, 3, 4], [2, 3])]
-    missing[2, :] = True
-    assert len(list(blocks(missing))) == 2

@@ -1,10 +1,65 @@
-"""The contracts of import-linter hold for all modules that they are meant for."""
+"""The contracts of import-linter hold for all modules that they are meant for, and those that it cannot express."""
 
+import ast
+import re
 import tomllib
 
+import pytest
+
 from attention_limits.numerics import compiled
+from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE, closure, imported_modules
 from toy import REPOSITORY
+
+FAMILIES = sorted(path.parent.name for path in (REPOSITORY / "config").glob("*/experiments"))
+# Modules of a family that a figure may execute beside the other figures and the readings: closed formulas without a solver.
+FORMULAS = {f"{PACKAGE}.potts_mlm.recovery"}
+# The estimators that train with automatic differentiation.
+TRAINING = {"sequence_multi_index": {"batch_reuse_sgd", "online_sgd", "trec"}}
+
+
+def direct_imports(path):
+    """The modules that a file imports, `numpy` or `attention_limits.numerics.lanes`; names in a module are left out."""
+    nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    assert not any(node.level for node in nodes if isinstance(node, ast.ImportFrom)), path
+    found |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    own = set(imported_modules(path))
+    packages = {name for name in own if any(other.startswith(f"{name}.") for other in own)}
+    return {name for name in found if not name.startswith(PACKAGE)} | own - packages
+
+
+def test_kernels_import_numpy_numba_math_numerics_and_kernels():
+    for path in SOURCE.rglob("*_kernels.py"):
+        outside = {name for name in direct_imports(path) if not name.startswith(PACKAGE)}
+        assert {name.partition(".")[0] for name in outside} <= {"numpy", "numba", "math", "typing"}, path
+        for name in direct_imports(path) - outside:
+            assert name.startswith(f"{PACKAGE}.numerics") or name.endswith("_kernels"), (path, name)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_figures_execute_no_solver(family):
+    """Their imports lead to figures, readings, the plotting, the pipeline and `numerics`, and to nothing that compiles."""
+    drawn, compiling = f"{PACKAGE}.{family}.figures", compiled.__name__
+    for path in (SOURCE / family / "figures").glob("*.py"):
+        for name in closure(f"{drawn}.{path.stem}".removesuffix(".__init__")):
+            shared = name in (PACKAGE, f"{PACKAGE}.plotting") or name.split(".")[1] in ("pipeline", "numerics")
+            own = name in (f"{PACKAGE}.{family}", f"{PACKAGE}.{family}.readings") or name.startswith(drawn)
+            assert shared or own or name in FORMULAS, (path, name)
+            assert name != compiling, path
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_only_training_reaches_jax(family):
+    known = load_family(family)
+    reaching = set()
+    for name in (*known.data, *known.estimators):
+        modules = closure(f"{PACKAGE}.{family}.estimators.{name}")
+        files = [SOURCE.joinpath(*module.split(".")[1:]).with_suffix(".py") for module in modules]
+        texts = [path.read_text(encoding="utf-8") for path in files if path.is_file()]
+        if any(re.search(r"^\s*(import|from) (jax|optax)\b", text, re.MULTILINE) for text in texts):
+            reaching.add(name)
+    assert reaching == TRAINING.get(family, set())
 
 
 def test_the_contract_of_the_kernels_lists_all_kernels():

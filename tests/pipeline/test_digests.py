@@ -44,7 +44,5 @@ def test_the_code_of_a_chunk(family):
 def test_the_code_of_a_figure():
     for figure in PROJECT.figures.values():
         found = modules(figure.module)
-        assert {name.split("/")[0] for name in found} <= {
-            *(figure.family, "plotting.py", "published_curves.py", "pipeline", "numerics")
-        }
+        assert {name.split("/")[0] for name in found} <= {figure.family, "plotting.py", "pipeline", "numerics"}
         assert not {name for name in found if name.endswith("_kernels.py") or "/estimators/" in name}, figure.name
