@@ -1,7 +1,8 @@
 """How the start of the workflow, a job and the merge grow with the number of chunks: `python tests/cluster/scale.py 1000 10000`.
 
-CPU seconds and largest memory of: loading the project alone, a dry run of all jobs, a dry run for one chunk (what each job on a
-cluster pays, twice), the job itself, and the merge. The chunks of the merge are written here, one point each, with 2000 numbers.
+CPU seconds and largest memory of: loading the project alone, a dry run of all jobs with the profile for Slurm (whose plugin
+`make slurm` installs), a dry run for one chunk (each job on a cluster does this work twice), the job itself, and the merge. The
+chunks of the merge are written here, one point each, with 2000 numbers.
 """
 
 import functools
@@ -79,7 +80,7 @@ def main(numbers: list[int], merging: bool) -> None:
             toy.edit(spec, "growth: {replicas: 5}", f"growth: {{replicas: {number}}}")
             print(f"{number} chunks", flush=True)
             print("  load the project ", measured(toy, ["-c", LOAD]), flush=True)
-            dry = ["-m", "snakemake", "-n", "--quiet", "all"]
+            dry = ["-m", "snakemake", "-n", "--quiet", "all", "--workflow-profile", "workflow/profiles/slurm"]
             print("  dry run of all   ", measured(toy, [*dry, "--", "results/cubes/toy/growth_curve.nc"]), flush=True)
             one = subprocess.run(
                 [sys.executable, "-c", LOAD + "print(paths[-2])"],

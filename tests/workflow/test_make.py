@@ -52,6 +52,14 @@ def test_make_smoke_ends_well_with_figures_report_and_summary(toy, make):
     assert "all cubes: results/smoke/explorer.html" in done.stdout
     assert 'href=\\"explorer.html\\"' in report
     assert "Plotly" in (toy.folder / "results/smoke/explorer.html").read_text(encoding="utf-8")
+    # One rule again, and all that depends on it.
+    toy.computed()
+    again = make("rerun", "RULE=toy_growth", "SCALE=smoke")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert {point.split()[0] for point in toy.computed()} == {"growth"}
+    rules = set(re.findall(r"^(?:local)?rule (\w+):", again.stdout + again.stderr, re.MULTILINE))
+    assert {"toy_growth", "toy_cube", "toy_heights"} <= rules
+    assert "toy_counting" not in rules
     # A caption that docutils takes for something else fails with the reason on the screen.
     toy.write("src/attention_limits/toy/figures/heights.rst", "Opens *emphasis.\n")
     failed = make("report", "SCALE=smoke")

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 import snakemake_server
-from toy import REPOSITORY
+from toy import REPOSITORY, repository
 from toy_data import share
 
 pytestmark = pytest.mark.slow
@@ -35,6 +35,14 @@ def test_the_way_of_the_data():
     # Every rule belongs to a family or to all.
     assert len(names) > 50
     assert {name.split("_")[0] for name in names.values()} == {"smi", "aim", "ssi", "potts", "audit", "all"}
+    # `make schemas` draws the same graph. Figures that need files from outside of the repository are there only with these files.
+    page = (REPOSITORY / "docs" / "rules.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^ +(\w+) --> (\w+)$", page, re.MULTILINE))
+    optional = {
+        name for name, figure in repository().figures.items() if any(cube.requires for cube in figure.cubes.values())
+    }
+    inside = {edge for edge in edges if not {"all", "audit"} & {*edge}}
+    assert {edge for edge in shown ^ inside if not optional & {*edge}} == set()
 
 
 def test_every_rule_that_computes_names_the_environment_and_calls_the_one_line():
@@ -67,3 +75,29 @@ def test_options_take_the_names_of_rules(finished):
     assert planned.returncode == 0, planned.stderr
     threads = dict(re.findall(r"--estimator (\w+) .*--threads (\d+)", planned.stdout + planned.stderr))
     assert threads == {"growth": "2", "counting": "1", "drawn": "1", "means": "1", "spreads": "1"}
+    planned = finished.snakemake("-n", CUBES[0], "--forceall", "--set-resources", "toy_growth:slurm_partition=long")
+    assert planned.returncode == 0, planned.stderr
+    assert partitions(planned.stdout + planned.stderr) == {"toy_growth": "long"}
+
+
+def partitions(text):
+    """The partition of each rule that has one, in the output of a dry run."""
+    jobs = re.findall(r"^rule (\w+):\n((?:    .*\n)+)", text, re.MULTILINE)
+    found = {rule: re.search(r"slurm_partition=(\w+)", lines) for rule, lines in jobs}
+    return {rule: match[1] for rule, match in found.items() if match}
+
+
+def test_the_profile_for_slurm_shows_a_partition_for_a_whole_family(tmp_path):
+    """The lines of its comment, as a user activates them; the plugin for Slurm is not needed for a dry run."""
+    profile = (REPOSITORY / "workflow/profiles/slurm/config.yaml").read_text(encoding="utf-8")
+    block = re.search(r"^# (set-resources:\n(?:#   - .*\n)+)", profile, re.MULTILINE)[1].replace("\n# ", "\n")
+    (tmp_path / "profile").mkdir()
+    (tmp_path / "profile/config.yaml").write_text(block)
+    arguments = ["-n", "--forceall", "--workflow-profile", str(tmp_path / "profile"), "--directory", str(tmp_path)]
+    arguments += ["--config", "scale=smoke", "--", "attention_indexed", "ssi_fig1"]
+    done = snakemake_server.call(arguments, REPOSITORY, dict(os.environ), sys.executable)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout + done.stderr
+    computing = set(re.findall(r"^ +(aim_\w+) --> aim_cube$", (REPOSITORY / "docs/rules.md").read_text(), re.MULTILINE))
+    assert partitions(text) == dict.fromkeys(computing, "long")
+    assert "rule ssi_" in text

@@ -1,5 +1,7 @@
 """The profile for Slurm in a path with a space, with commands that look like those of Slurm; `make slurm` installs its plugin."""
 
+import re
+
 import pytest
 
 from toy import path_with
@@ -13,6 +15,7 @@ CUBE = "results/cubes/toy/growth_curve.nc"
 COMMANDS = {
     "sbatch": """\
         for word; do case "$word" in --wrap=*) script="${word#--wrap=}" ;; esac; done
+        echo "$@" >> "$QUEUE/submitted"
         number=$(($(ls "$QUEUE" | grep -c sh$) + 1))
         printf '%s\\n' "$script" > "$QUEUE/$number.sh"
         echo RUNNING > "$QUEUE/$number.state"
@@ -38,9 +41,14 @@ def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_pa
     arguments = ["--workflow-profile", "workflow/profiles/slurm", "--slurm-status-command", "squeue", "--jobs", "2"]
     arguments += ["--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "2", "--retries", "0"]
     arguments += ["--default-resources", "slurm_partition='all'", "slurm_account='me'", "mem_mb=1000", "runtime=60"]
+    # A partition by name of rule reaches the queue.
+    arguments += ["--set-resources", "toy_counting:slurm_partition='long'"]
     path = path_with(tmp_path / "bin", COMMANDS)
     done = toy.snakemake(CUBE, *arguments, PATH=path, QUEUE=str(queue))
     printed = "".join(item.read_text() for item in queue.glob("*.out"))
     assert done.returncode == 0, done.stderr + printed
     assert len(list(queue.glob("*.sh"))) == 3
+    submitted = (queue / "submitted").read_text().splitlines()
+    partitions = {"counting" in line: re.search(r"-p '?(\w+)'?", line)[1] for line in submitted}
+    assert partitions == {True: "long", False: "all"}
     assert (toy.folder / CUBE).exists()
