@@ -1,16 +1,11 @@
-"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, against naive implementations.
+"""Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, against naive implementations."""
 
-The naive implementations at the bottom are direct translations of the formulas: a tensor of all samples, loops over samples,
-iterated maps.
-"""
-
-import time
 import tracemalloc
 from functools import partial
 
 import numpy as np
-from scipy.integrate import dblquad, quad
 
+import naive_attention_indexed as naive
 from attention_limits.attention_indexed import matrix_amp, sample_sums
 from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.erm import linear
@@ -18,7 +13,7 @@ from attention_limits.attention_indexed.gradient_descent import Descent, descend
 from attention_limits.attention_indexed.model import Sizes, attention, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.state_evolution import solve
 from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers, contrasts
-from table import Row, Spread, growth
+from table import Row, Spread, clocked, growth, timed
 
 RATIO, TOKENS = 0.5, 2
 POINTS = 600
@@ -47,32 +42,21 @@ def growths(quick):
     ]
 
 
-def seconds(function):
-    """Wall time of one call."""
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
 def curve_row(repeats, naive_points):
     """Seconds for a softmax learning curve of 600 values of alpha."""
     channel = make_channel("softmax", TOKENS)
     alpha = np.linspace(0.0, 0.18, POINTS)
     ours = solve(channel, RATIO, alpha)
     places = np.linspace(60, POINTS - 120, naive_points).astype(int)
-    our_times, naive_times, errors = [], [], []
-    for place in places:
-        start = time.perf_counter()
-        value = naive_learning_point(channel.equations, RATIO, alpha[place])
-        naive_times.append((time.perf_counter() - start) * POINTS)
-        errors.append(abs(value - ours.mmse[place]))
-    for _ in range(repeats):
-        our_times.append(seconds(partial(solve, channel, RATIO, alpha)))
+    found = [clocked(partial(naive.learning_point, channel.equations, RATIO, alpha[place])) for place in places]
+    naive_times = [POINTS * seconds for seconds, _ in found]
+    errors = [abs(value - ours.mmse[place]) for place, (_, value) in zip(places, found, strict=True)]
+    our_times = timed(partial(solve, channel, RATIO, alpha), repeats)
     return Row(
         f"learning curve of extensive width, {POINTS} points",
         ours=Spread.of(our_times),
         baseline=Spread.of(naive_times),
-        ratio=Spread.of(np.median(naive_times) / np.array(our_times)),
+        ratio=Spread.of(np.median(naive_times) / our_times),
         baseline_errors={"V": Spread.of(errors)},
         note="softmax, ρ = 0.5; baseline: roots of the cubic, adaptive quadrature, iterated fixed point, a few points",
     )
@@ -96,8 +80,8 @@ def amp_row(dimension, alpha, repeats, iterations=10):
     whole(), parts()
     our_times, part_times = [], []
     for _ in range(repeats):
-        our_times.append(seconds(whole) / iterations)
-        part_times.append(seconds(parts) / iterations)
+        our_times.append(clocked(whole, iterations)[0])
+        part_times.append(clocked(parts, iterations)[0])
     tracemalloc.start()
     whole()
     memory = (tracemalloc.get_traced_memory()[1] + data.sequences.nbytes) / 1e6
@@ -118,16 +102,14 @@ def amp_tensor_row(dimension, repeats):
     rng = np.random.default_rng(1)
     _, S = draw_weights(dimension, round(RATIO * dimension), rng)
     X = draw_sequences(dimension**2, TOKENS, dimension, rng)
-    F = tensor(X)
-    G = tensor_fields(F, S)
+    F = naive.tensor(X)
+    G = naive.tensor_fields(F, S)
     our_times, naive_times = [], []
     for _ in range(repeats):
-        start = time.perf_counter()
-        fields, step = sample_sums.all_scores(X, S), sample_sums.backward(X, G)
-        our_times.append(time.perf_counter() - start)
-        start = time.perf_counter()
-        naive_fields, naive_step = tensor_fields(F, S), tensor_backward(F, G)
-        naive_times.append(time.perf_counter() - start)
+        seconds, (fields, step) = clocked(lambda: (sample_sums.all_scores(X, S), sample_sums.backward(X, G)))
+        our_times.append(seconds)
+        seconds, (naive_fields, naive_step) = clocked(lambda: (naive.tensor_fields(F, S), naive.tensor_backward(F, G)))
+        naive_times.append(seconds)
     differences = [np.max(np.abs(naive_fields - fields)), np.max(np.abs(naive_step - step))]
     return Row(
         f"sums over samples of an AMP iteration, d = {dimension}, α = 1",
@@ -152,9 +134,8 @@ def descent_problem(dimension, alpha, starts=1):
 def timed_descent(X, y, starts, repeats, steps=50):
     """Seconds per step and start of our descent, after its compilation."""
     run = partial(descend, X, y, starts.astype(np.float32), 1.0, Descent(steps=steps, record_every=steps))
-    run()
     # The run computes the loss after its last step too.
-    return [seconds(run) / ((steps + 1) * len(starts)) for _ in range(repeats)]
+    return timed(run, repeats, (steps + 1) * len(starts))
 
 
 def descent_row(dimension, alpha, repeats, starts=8):
@@ -164,8 +145,8 @@ def descent_row(dimension, alpha, repeats, starts=8):
     weights = first.transpose(1, 0, 2).reshape(dimension, -1).astype(np.float32)
     our_times, product_times = [], []
     for _ in range(repeats):
-        our_times += timed_descent(X, y, first, 1, 20)
-        product_times.append(seconds(lambda: [tokens.T @ (tokens @ weights) for _ in range(10)]) / (10 * starts))
+        our_times += timed_descent(X, y, first, 1, 20).tolist()
+        product_times.append(clocked(lambda: [tokens.T @ (tokens @ weights) for _ in range(10)], 10 * starts)[0])
     return Row(
         f"gradient descent step of extensive width, d = {dimension}, n = {len(X)}",
         ours=Spread.of(our_times),
@@ -178,7 +159,7 @@ def descent_row(dimension, alpha, repeats, starts=8):
 def descent_loop_row(dimension, alpha, repeats):
     """Seconds per step against a loop over samples in NumPy."""
     X, y, start = descent_problem(dimension, alpha)
-    naive_times = [seconds(partial(naive_gradient, start[0], X, y, 1.0)) for _ in range(repeats)]
+    naive_times = [clocked(partial(naive.gradient, start[0], X, y, 1.0))[0] for _ in range(repeats)]
     our_times = timed_descent(X, y, start, repeats)
     return Row(
         f"the same step, d = {dimension}, n = {len(X)}",
@@ -196,12 +177,11 @@ def two_layer_row(naive_outputs, outputs, repeats):
     truth = means + rng.standard_normal((outputs, 2, 2)) * SPREADS * np.sqrt(V)[:, None]
     a = model.observe(model.log_output(*(_fields(truth[:, layer]) for layer in range(2))))
     z = model.posterior(a, means, V)[1]
-    our_times = [seconds(partial(model.posterior, a, means, V)) / outputs for _ in range(repeats)]
+    our_times = timed(partial(model.posterior, a, means, V), repeats, outputs)
     naive_times, errors = [], []
     for k in range(naive_outputs):
-        start = time.perf_counter()
-        _, plain = naive_two_layer_moments(a[k], means[k], V, model.skip, model.beta)
-        naive_times.append(time.perf_counter() - start)
+        seconds, (_, plain) = clocked(partial(naive.two_layer_moments, a[k], means[k], V, model.skip, model.beta))
+        naive_times.append(seconds)
         errors.append(np.abs(plain - z[k]).max())
     return Row(
         "posterior of one output of two layers of extensive width",
@@ -221,16 +201,15 @@ def decay_row(repeats, naive_points):
     ours = whole()
     naive_times, errors = [], []
     for place in np.linspace(10, 49, naive_points).astype(int):
-        start = time.perf_counter()
-        value = naive_decay_point(equations[place], RATIO, score_noise, decay)
-        naive_times.append((time.perf_counter() - start) * len(equations))
+        seconds, value = clocked(partial(naive.decay_point, equations[place], RATIO, score_noise, decay))
+        naive_times.append(seconds * len(equations))
         errors.append(abs(value - ours.error[place]))
-    our_times = [seconds(whole) for _ in range(repeats)]
+    our_times = timed(whole, repeats)
     return Row(
         "learning curve of weight decay at extensive width, 50 points",
         ours=Spread.of(our_times),
         baseline=Spread.of(naive_times),
-        ratio=Spread.of(np.median(naive_times) / np.array(our_times)),
+        ratio=Spread.of(np.median(naive_times) / our_times),
         baseline_errors={"mse": Spread.of(errors)},
         note="linear scores, τ = λ = 0.1, ρ = 0.5; baseline: roots of the cubic on a grid, iterated fixed point, a few points",
     )
@@ -244,109 +223,6 @@ def _fields(pairs):
     )
     assert np.allclose(contrasts(fields), pairs)
     return fields
-
-
-def tensor(sequences):
-    """F (n, d, d, T, T) with h = sum_ij F_ij S_ij: (x_ai x_bj - delta_ab delta_ij) / sqrt(d)."""
-    _, tokens, dimension = sequences.shape
-    outer = np.einsum("nai,nbj->nijab", sequences, sequences)
-    return (outer - np.einsum("ij,ab->ijab", np.eye(dimension), np.eye(tokens))) / np.sqrt(dimension)
-
-
-def tensor_fields(F, S):
-    """h (n, T, T)."""
-    return np.einsum("nijab,ij->nab", F, S, optimize=True)
-
-
-def tensor_backward(F, G):
-    """sum_mu sum_ab G_ab F_ab (d, d)."""
-    total = np.einsum("nijab,nab->ij", F, G, optimize=True)
-    return 0.5 * (total + total.T)
-
-
-def naive_gradient(weights, sequences, outputs, beta):
-    """Gradient (d, r) of sum ||softmax(beta h_W) - y||^2 / d by a loop over samples."""
-    dimension, rank = weights.shape
-    S = weights @ weights.T / np.sqrt(rank * dimension)
-    by_matrix = np.zeros_like(S)
-    for x, y in zip(sequences, outputs, strict=True):
-        h = (x @ S @ x.T - np.trace(S) * np.eye(len(x))) / np.sqrt(dimension)
-        attention = np.exp(beta * (h - h.max(axis=1, keepdims=True)))
-        attention /= attention.sum(axis=1, keepdims=True)
-        back = 2.0 * (attention - y) / dimension
-        by_score = beta * attention * (back - np.sum(back * attention, axis=1, keepdims=True))
-        by_matrix += (x.T @ by_score @ x - np.trace(by_score) * np.eye(dimension)) / np.sqrt(dimension)
-    return (by_matrix + by_matrix.T) @ weights / np.sqrt(rank * dimension)
-
-
-def naive_mmse(ratio, noise):
-    """Error of the denoiser at noise D, from roots of the cubic of the Stieltjes transform and adaptive quadrature."""
-    root = np.sqrt(ratio)
-
-    def density(value):
-        # D g^3 - (z + D sqrt(rho)) g^2 + (z sqrt(rho) + 1 - rho) g - sqrt(rho) = 0.
-        g = np.roots([noise, -(value + noise * root), value * root + 1.0 - ratio, -root])
-        return np.max(np.abs(g.imag)) / np.pi
-
-    wide = 2.0 * np.sqrt(noise) + (1.0 + root) ** 2 / root
-    cubes = quad(lambda value: density(value) ** 3, -2.0 * np.sqrt(noise) - 0.1, wide, limit=200)[0]
-    return noise - 4.0 * np.pi**2 / 3.0 * noise**2 * cubes
-
-
-def naive_learning_point(equations, ratio, alpha, tolerance=1e-6):
-    """V at one alpha for an output of K `equations`: iterates V = naive_mmse(V / (alpha K)) from V = 1."""
-    V = 1.0
-    for _ in range(10_000):
-        new = naive_mmse(ratio, V / (alpha * equations))
-        if abs(new - V) < tolerance:
-            break
-        V = new
-    return new
-
-
-def naive_decay_point(equations, ratio, score_noise, decay, tolerance=1e-6):
-    """Error of weight decay at one alpha K = `equations`: iterates delta and eps, with roots of the cubic on 400 eigenvalues."""
-    root = np.sqrt(ratio)
-    error, threshold = 1.0 + ratio, decay / equations
-    for _ in range(10_000):
-        noise = (error + score_noise) / equations
-        x = np.linspace(-2.0 * np.sqrt(noise) - 0.1, 2.0 * np.sqrt(noise) + (1.0 + root) ** 2 / root, 400)
-        cubics = [np.roots([noise, -(v + noise * root), v * root + 1.0 - ratio, -root]) for v in x]
-        g = np.array([roots[np.argmin(roots.imag)] for roots in cubics])
-        mass = -g.imag / np.pi * (x[1] - x[0])
-        over = np.maximum(x - threshold, 0.0)
-        theta = 2.0 * np.sum(over * g.real * mass)
-        below = np.sum((x**2 * mass)[x <= threshold])
-        new = threshold**2 * np.sum(mass[x > threshold]) + below + (2.0 * theta - 1.0) * noise
-        if abs(new - error) < tolerance:
-            break
-        error, threshold = new, 0.5 * threshold + 0.25 * decay / max(equations - theta, 0.05 * equations)
-    return new
-
-
-def naive_two_layer_moments(a, means, V, skip, beta, tolerance=1e-6):
-    """log Z and the posterior means (2, 2) of one output, as in `TwoLayers.posterior`, by adaptive quadrature.
-
-    The variables are the sum and the difference u of the scores of layer 1, up to 6.5 prior standard deviations.
-    """
-    widths = np.sqrt([8.0, 4.0])[None, :] * np.sqrt(V)[:, None]
-
-    def weighted(u_d, u_s, power):
-        s_1, s_2 = (1.0 / (1.0 + np.exp(-0.5 * beta * u)) for u in (u_s + u_d, u_s - u_d))
-        e = skip + s_1 + s_2 - 1.0
-        v_s = a[0] / e**2
-        v_d = (a[1] / e + (s_2 - s_1) * v_s) / (skip + 1.0)
-        z = (np.array([[u_s, u_d], [v_s, v_d]]) - means) / widths
-        density = np.exp(-0.5 * np.sum(z**2)) / (abs(e) ** 3 * (skip + 1.0) * 4.0 * np.pi**2 * np.prod(widths))
-        return density * (1.0 if power is None else z[power])
-
-    low, high = means[0] - 6.5 * widths[0], means[0] + 6.5 * widths[0]
-
-    def integral(power):
-        return dblquad(weighted, low[0], high[0], low[1], high[1], args=(power,), epsabs=0.0, epsrel=tolerance)[0]
-
-    Z = integral(None)
-    return np.log(Z), np.array([[integral((layer, k)) for k in range(2)] for layer in range(2)]) / Z
 
 
 def width_growth(sizes, repeats):

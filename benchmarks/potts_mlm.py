@@ -2,7 +2,6 @@
 except where a row names more."""
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -19,7 +18,7 @@ from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_poi
 from attention_limits.potts_mlm.transformer import Shape as Encoder
 from attention_limits.potts_mlm.transformer import initial
 from naive_potts_mlm import adabmdca_sweep, incremental_sweeps, naive_objective
-from table import Row, Spread, growth
+from table import Row, Spread, clocked, growth
 
 SITES = COLORS = 20
 # Sites of the Kunitz domain.
@@ -48,17 +47,11 @@ def model(seed=1):
     return Potts(site_couplings("gaussian", SITES, rng), color_couplings("gaussian", COLORS, rng))
 
 
-def _timed(function, units):
-    start = time.perf_counter()
-    function()
-    return (time.perf_counter() - start) / units
-
-
 def _row(what, ours, baseline, repeats, note):
     """A row of times per unit. Both programs are pairs (function, units of work); they run once before the measurement."""
     for function, _ in (ours, baseline):
         function()
-    times = np.array([[_timed(*baseline), _timed(*ours)] for _ in range(repeats)])
+    times = np.array([[clocked(*baseline)[0], clocked(*ours)[0]] for _ in range(repeats)])
     rates = 1.0 / times[:, 1]
     return Row(
         what, ours=Spread.of(times[:, 1]), baseline=Spread.of(times[:, 0]), ratio=Spread.of(times[:, 0] / times[:, 1]),

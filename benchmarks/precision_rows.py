@@ -1,6 +1,6 @@
 """Benchmarks of the channels of softmax layers that read two tokens in single precision."""
 
-import time
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -9,19 +9,20 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import channel
 from attention_limits.sequence_multi_index.fibre_sampling import shared_proposal
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from table import Row, Spread
+from channel_rows import typical_outputs
+from table import Row, Spread, clocked
 
 # Diagonal overlap and resolution.
 CASES = (((0.3, 0.9), 0.75), ((0.3, 0.5, 0.7), 0.5))
 
 
-def rows(quick, typical_outputs):
-    """Single and double precision, alternately; `typical_outputs` draws the outputs."""
+def rows(quick):
+    """Single and double precision, alternately."""
     outputs, repeats = (64, 2) if quick else (512, 9)
-    return [_row(typical_outputs, outputs, repeats, *case) for case in CASES]
+    return [_row(outputs, repeats, *case) for case in CASES]
 
 
-def _row(typical_outputs, outputs, repeats, overlap, resolution):
+def _row(outputs, repeats, overlap, resolution):
     link, V = DeepAttention(skip=1.0, depth=len(overlap)), np.diag(1.0 - np.array(overlap))
     observed, omega = typical_outputs(link, V, outputs, seed=201)
     moments = _trapezoid if link.depth == 2 else _sampling
@@ -29,9 +30,7 @@ def _row(typical_outputs, outputs, repeats, overlap, resolution):
     # The first round compiles.
     for _ in range(repeats + 1):
         for kind, times in seconds.items():
-            start = time.perf_counter()
-            moments(link, observed, omega, V, resolution, kind)
-            times.append((time.perf_counter() - start) / outputs)
+            times.append(clocked(partial(moments, link, observed, omega, V, resolution, kind), outputs)[0])
     single, double = (times[1:] for times in seconds.values())
     note = "trapezoid rule" if link.depth == 2 else f"{_nodes(resolution)} nodes"
     return Row(

@@ -28,8 +28,8 @@ from attention_limits.sequence_multi_index.links.deep_attention import DeepAtten
 from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import Output
 from attention_limits.sequence_multi_index.trapezoid_rows_kernels import SUMS, row_of, sum_row
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention
+from channel_rows import typical_outputs
 from potts_mlm import model
-from sequence_multi_index import typical_outputs
 from table import Roof, Spread, timed
 
 SINGLE, DOUBLE = np.float32, np.float64

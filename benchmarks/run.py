@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import platform
+import re
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -34,7 +35,8 @@ def measure(quick, families):
     limits, roofs = roofline.roofs(quick)
     conditions = {
         "sizes": "quick" if quick else "full",
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f} at the end",
+        "duration": f"{(time.perf_counter() - started) / 60:.1f} minutes",
+        "machine": f"{os.cpu_count()} cores, {processor()}, load {os.getloadavg()[0]:.1f} at the end",
         "versions": f"Python {platform.python_version()}, "
         + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")),
         "threads": "one per process, except where a row names more",
@@ -45,6 +47,13 @@ def measure(quick, families):
         **limits.lines(),
     }
     return rows, growths, roofs, conditions
+
+
+def processor():
+    """The name of the processor, or its architecture where the system does not state the name."""
+    path = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: (.*)$", path.read_text(), re.MULTILINE) if path.is_file() else None
+    return found[1] if found else platform.machine()
 
 
 def main():

@@ -5,41 +5,31 @@ import multiprocessing
 import re
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+import descent_rows
 import erm_rows
-import naive_sequence_multi_index as naive
 import precision_rows
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, Channel, denoiser
-from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
-from attention_limits.sequence_multi_index.gaussian_sequences import draw, local_fields
+from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
-from attention_limits.sequence_multi_index.state_evolution import Settings, node_dimension, sample_outputs, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, node_dimension, solve
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
-from table import Growth, Row, Spread, growth
+from channel_rows import denoiser_rows, depth_growth, sampling_row, variance_growth
+from table import Growth, Row, Spread, clocked, growth
 
-# (skip, Q_11, Q_22): before learning, one layer learnt, the onset of the other layer, no skip connection.
-CASES = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.5), (1.0, 0.3, 0.985), (0.0, 0.0, 0.5))
-# Resolutions: of the experiments, the default, and one at which all errors are below those of the naive denoiser.
-RESOLUTIONS = (0.75, 1.0, 2.0)
-REFERENCE_RESOLUTION = 3.0
-# The kernel works in blocks of 64 outputs per thread: one call with a full block is its normal use.
-BLOCK = 64
 EXPERIMENTS = Path(__file__).parents[1] / "config" / "sequence_multi_index" / "experiments"
 PROCESSES = 2
 ALPHA = 1.2
-# The setting of Figure 2.
-DIMENSION, SAMPLES, BATCH, SETS = 500, 7500, 200, 4
-DESCENT = {"learning_rate": 15.0, "decay": 0.07 / DIMENSION, "reuse": 3}
 
 
 def rows(quick):
@@ -55,7 +45,7 @@ def rows(quick):
     # The last layer is learnt, as it is on most of a learning curve; then three layers that are all but recovered.
     known = ((0.0, 0.0, 0.7), (0.97, 0.96, 0.9995), (0.0, 0.0, 0.0, 0.7))
     found += [sampling_row(q, 64 if quick else 256, repeats=2 if quick else 5) for q in known]
-    found += precision_rows.rows(quick, typical_outputs)
+    found += precision_rows.rows(quick)
     found.append(one_token_row(16384, replicas=2 if quick else 8))
     found.append(gamp_row(1000, 1 if quick else 3, 60, naive_evaluation))
     with fresh_processes(PROCESSES) as pool:
@@ -67,7 +57,7 @@ def rows(quick):
         if not quick:
             found.append(staircase_row(pool, "fig3_staircase", replicas=2))
     found += erm_rows.rows(quick)
-    found.append(step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
+    found.append(descent_rows.step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
     return found
 
 
@@ -86,139 +76,18 @@ def growths(quick):
     ]
 
 
-def typical_outputs(link, V, count, seed):
-    """(observed, omega) of `count` outputs drawn from the model at V = I - Q."""
-    points = np.random.default_rng(seed).standard_normal((count, node_dimension(link)))
-    omega, observed = sample_outputs(link, np.eye(link.rows) - V, V, points)
-    return observed, omega
-
-
-def our_denoiser(model, u, omega, V, resolution):
-    """(g, dg) of all given samples; both estimates of g of the exact channel are the same."""
-    (g, _), dg = denoiser(Channel(model, resolution, np.random.default_rng(0)).posterior(u, omega, V), V)
-    return g, dg
-
-
-def seconds_per_sample(model, u, omega, V, resolution, repeats):
-    """Median over repeats of the time of one call, divided by its number of samples."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        our_denoiser(model, u, omega, V, resolution)
-        times.append(time.perf_counter() - start)
-    return float(np.median(times)) / len(u)
-
-
-def _errors(found, reference, V):
-    """Largest errors of g and of dg over the components of one sample, fields in units of the prior standard deviation."""
-    scale = np.sqrt(np.diag(V))
-    return (
-        float(np.max(np.abs(found[0] - reference[0]) * scale[:, None])),
-        float(np.max(np.abs(found[1] - reference[1]) * np.outer(scale, scale))),
-    )
-
-
-def denoiser_rows(samples):
-    """The naive denoiser and ours, alternately for each sample: one Row for each case and resolution."""
-    rows = []
-    for case, (skip, *overlap) in enumerate(CASES):
-        model, V = DeepAttention(skip=skip), np.eye(2) - np.diag(overlap)
-        outputs = typical_outputs(model, V, samples, seed=case)
-        naive_seconds, naive_errors = [], []
-        our_seconds, our_errors = {r: [] for r in RESOLUTIONS}, {r: [] for r in RESOLUTIONS}
-        for u, omega in zip(*outputs, strict=True):
-            start = time.perf_counter()
-            found = naive.denoiser(model, u, omega, V)
-            naive_seconds.append(time.perf_counter() - start)
-            block = np.tile(u, (BLOCK, 1)), np.tile(omega, (BLOCK, 1, 1))
-            g, dg = our_denoiser(model, u[None], omega[None], V, REFERENCE_RESOLUTION)
-            naive_errors.append(_errors(found, (g[0], dg[0]), V))
-            for resolution in RESOLUTIONS:
-                our_seconds[resolution].append(seconds_per_sample(model, *block, V, resolution, repeats=5))
-                ours = our_denoiser(model, u[None], omega[None], V, resolution)
-                our_errors[resolution].append(_errors((ours[0][0], ours[1][0]), (g[0], dg[0]), V))
-        for resolution in RESOLUTIONS:
-            rows.append(
-                Row(
-                    f"denoiser, c = {skip:g}, Q = diag({overlap[0]:g}, {overlap[1]:g}), resolution {resolution:g}",
-                    ours=Spread.of(our_seconds[resolution]),
-                    baseline=Spread.of(naive_seconds),
-                    ratio=Spread.of(np.divide(naive_seconds, our_seconds[resolution])),
-                    baseline_errors=_named(naive_errors),
-                    our_errors=_named(our_errors[resolution]),
-                    note=f"one evaluation with all moments, {samples} outputs",
-                )
-            )
-    return rows
-
-
-def _named(errors):
-    """Spreads of the pairs of errors of (g, dg)."""
-    return {name: Spread.of(values) for name, values in zip(("g", "∂g"), np.transpose(errors), strict=True)}
-
-
-def variance_growth(count, sizes, repeats):
-    """Growth of the time of one evaluation with 1 - Q_22, at c = 1, Q_11 = 0.3 and resolution 1."""
-    model = DeepAttention(skip=1.0)
-    spreads = []
-    for size in sizes:
-        V = np.diag([0.7, size])
-        u, omega = typical_outputs(model, V, count, seed=100)
-        spreads.append(Spread.of([seconds_per_sample(model, u, omega, V, 1.0, 1) for _ in range(repeats)]))
-    return Growth.fit("denoiser, c = 1, Q₁₁ = 0.3, per evaluation", "1 − Q₂₂", sizes, spreads)
-
-
-def sampling_row(overlaps, samples, repeats):
-    """Importance sampling for deep attention with these overlaps: ours against one proposal for all outputs, in NumPy.
-
-    Both take two scramblings of equally many nodes; errors are those of the sampling, against 64 times the nodes.
-    """
-    depth = len(overlaps)
-    link, V = DeepAttention(skip=1.0, depth=depth), np.diag(1.0 - np.array(overlaps))
-    observed, omega = typical_outputs(link, V, samples, seed=200)
-    channel = Channel(link, 1.0, np.random.default_rng(0))
-    dimension = link.free_rows * link.tokens
-    halves = [gaussian_nodes(dimension, SAMPLING_NODES, child, 1.0) for child in np.random.default_rng(1).spawn(2)]
-    reference = Channel(link, 8.0, np.random.default_rng(2)).posterior(observed, omega, V).mean
-    channel.posterior(observed, omega, V)
-    plain_seconds, our_seconds = [], []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        plain = np.mean([fibre_moments(link, observed, omega, V, half.points)[1] for half in halves], axis=0)
-        middle = time.perf_counter()
-        ours = channel.posterior(observed, omega, V).mean
-        plain_seconds.append((middle - start) / samples)
-        our_seconds.append((time.perf_counter() - middle) / samples)
-    scale = np.sqrt(np.diag(V))[:, None]
-
-    def largest(mean):
-        return np.abs((mean.reshape(reference.shape) - reference) / scale).max(axis=(1, 2))
-
-    faster = np.median(np.divide(plain_seconds, our_seconds))
-    squares = [largest(mean) ** 2 for mean in (plain, ours)]
-    typical, average = (faster * np.divide(*map(kind, squares)) for kind in (np.median, np.mean))
-    return Row(
-        f"moments of {depth} layers, c = 1, Q = diag({', '.join(f'{q:g}' for q in overlaps)}), per output",
-        ours=Spread.of(our_seconds),
-        baseline=Spread.of(plain_seconds),
-        ratio=Spread.of(np.divide(plain_seconds, our_seconds)),
-        baseline_errors={"E[h]": Spread.of(np.sqrt(squares[0]))},
-        our_errors={"E[h]": Spread.of(np.sqrt(squares[1]))},
-        note=f"importance sampling, 2 × {SAMPLING_NODES} nodes, {samples} outputs; baseline: NumPy, one proposal for all "
-        "outputs; errors of the posterior mean in prior standard deviations, against 64 times the nodes; error² × time of the "
-        f"baseline divided by ours: {typical:.2g} for the median output, {average:.2g} for the mean of error²",
-    )
-
-
 def one_token_row(count, replicas):
     """Weak-recovery threshold of phase retrieval, whose posterior is a finite sum."""
     channel = Channel(phase_retrieval(), 1.0, np.random.default_rng(0))
     times, values = [], []
+
+    def threshold(generator):
+        return first_threshold(channel, gaussian_nodes(node_dimension(channel.link), count, generator)).alpha
+
     for child in np.random.default_rng(3).spawn(replicas):
-        start = time.perf_counter()
-        nodes = gaussian_nodes(node_dimension(channel.link), count, child)
-        values.append(first_threshold(channel, nodes).alpha)
-        times.append(time.perf_counter() - start)
+        seconds, alpha = clocked(partial(threshold, child))
+        times.append(seconds)
+        values.append(alpha)
     mean, error = mean_and_error(values)
     return Row(
         "threshold of phase retrieval, y = h²",
@@ -260,10 +129,13 @@ def warm_up(pool):
 
 def timed_replicas(pool, experiment, name, grid, replicas):
     """(seconds, CPU seconds per process, variables of each replica) on the warm processes of a pool."""
-    start = time.perf_counter()
-    jobs = [pool.submit(run_replica, experiment, name, grid, replica) for replica in range(replicas)]
-    results = [job.result() for job in jobs]
-    return time.perf_counter() - start, sum(cpu for cpu, _ in results) / PROCESSES, [found for _, found in results]
+
+    def all_results():
+        jobs = [pool.submit(run_replica, experiment, name, grid, replica) for replica in range(replicas)]
+        return [job.result() for job in jobs]
+
+    seconds, results = clocked(all_results)
+    return seconds, sum(cpu for cpu, _ in results) / PROCESSES, [found for _, found in results]
 
 
 def learning_curve_row(pool, every, replicas):
@@ -354,10 +226,9 @@ def _timed_gamp(dimension, seed, iterations):
     warm = np.random.default_rng(0)
     gamp.run(channel, gamp.gaussian_dataset(link, 10, 10, warm), warm, gamp.Settings(max_iterations=1, **settings))
     data = gamp.gaussian_dataset(link, dimension, round(ALPHA * dimension), generator)
-    start = time.perf_counter()
     # With tolerance 0 small changes do not stop the run: all iterations are measured.
-    outcome = gamp.run(channel, data, generator, gamp.Settings(max_iterations=iterations, tolerance=0.0, **settings))
-    seconds = time.perf_counter() - start
+    asked = gamp.Settings(max_iterations=iterations, tolerance=0.0, **settings)
+    seconds, outcome = clocked(partial(gamp.run, channel, data, generator, asked))
     # The peak in KiB, including interpreter, libraries and compiler. getrusage would include the memory of the parent.
     peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]) / 1024
     return seconds, len(outcome.overlap), np.abs(np.diag(outcome.overlap[-1])), peak
@@ -395,52 +266,6 @@ def gamp_growth(pool, dimensions, repeats, iterations=5):
     return Growth.fit(f"GAMP, α = {ALPHA:g}, first {iterations} iterations, per iteration", "D", dimensions, spreads)
 
 
-def descent_problem(batches, seed=0):
-    """Link, block on the device, starts (S, 1, P, D) and teachers (S, P, D)."""
-    # A late import: JAX must not be in the measured memory.
-    import jax
-
-    from attention_limits.sequence_multi_index.gradient_descent import Block, drawn_batches
-
-    link, generator = DeepAttention(skip=1.0), np.random.default_rng(seed)
-    drawn = [draw(link.rows, link.tokens, DIMENSION, SAMPLES, generator) for _ in range(SETS)]
-    sequences, teachers = (np.stack(part) for part in zip(*drawn, strict=True))
-    pairs = zip(sequences, teachers, strict=True)
-    outputs = np.stack([link.forward(local_fields(*pair)) for pair in pairs]).astype(np.float32)
-    order = np.stack([drawn_batches(SAMPLES, BATCH, batches, generator) for _ in range(SETS)])
-    block = Block(jax.device_put(sequences), jax.device_put(outputs), order)
-    return link, block, 0.9 * generator.standard_normal(teachers.shape)[:, None], teachers
-
-
-def step_row(naive_batches, batches, repeats):
-    """One gradient step of one data set: a `Row`. Both programs run in turn, the naive one on fewer batches."""
-    from attention_limits.sequence_multi_index.gradient_descent import Block, Descent, descend
-
-    descent = Descent(**DESCENT)
-    link, block, start, teachers = descent_problem(batches)
-    sequences, outputs = np.asarray(block.sequences[0], float), np.asarray(block.outputs[0], float)
-    plain, ours = [], []
-    descend(link, [block], start, teachers, descent)
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        weights = naive.descend(link, start[0, 0], sequences, outputs, block.order[0, :naive_batches], descent)
-        plain.append((time.perf_counter() - begun) / (naive_batches * descent.reuse))
-        begun = time.perf_counter()
-        descend(link, [block], start, teachers, descent)
-        ours.append((time.perf_counter() - begun) / (batches * descent.reuse * SETS))
-    same = Block(block.sequences, block.outputs, block.order[:, :naive_batches])
-    found = descend(link, [same], start, teachers, descent).weights[0, 0]
-    error = float(np.max(np.abs(found - weights)))
-    return Row(
-        f"Gradient step, batch of {BATCH} sequences, D = {DIMENSION}, {SETS} data sets at once",
-        Spread.of(ours),
-        Spread.of(plain),
-        Spread.of([a / b for a, b in zip(plain, ours, strict=True)]),
-        our_errors={f"W after {naive_batches} batches, in single precision": Spread.of([error])},
-        note="the baseline loops over the sequences, in double precision",
-    )
-
-
 def nodes_growth(sizes, repeats):
     """One iteration of the state evolution of two layers against the number of nodes."""
     channel, iterations = Channel(DeepAttention(1.0), 0.75, np.random.default_rng(0)), 4
@@ -453,14 +278,3 @@ def nodes_growth(sizes, repeats):
     return growth("state evolution, two layers, α = 0.5, per iteration", "nodes N", sizes, work, iterations, repeats)
 
 
-def depth_growth(sizes, outputs, repeats):
-    """Moments of one output of L layers by importance sampling, the last layer known to 0.7."""
-
-    def work(depth):
-        link = DeepAttention(skip=1.0, depth=depth)
-        V = np.diag([1.0] * (depth - 1) + [0.3])
-        observed, omega = typical_outputs(link, V, outputs, seed=200)
-        channel = Channel(link, 1.0, np.random.default_rng(0))
-        return lambda: channel.posterior(observed, omega, V)
-
-    return growth("moments of L layers by sampling, per output", "layers L", sizes, work, outputs, repeats)

@@ -1,7 +1,7 @@
 """Benchmarks of the sequence single-index family: SGD of special and any students, losses, phases; growth of their cost."""
 
 import math
-import time
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from attention_limits.sequence_single_index.reduced_sgd import (
     matched_hermite,
     tied,
 )
-from table import Row, Spread, growth
+from table import Row, Spread, clocked, growth
 
 A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
 GRID = 200
@@ -83,20 +83,20 @@ def sgd_row(repeats, quick):
     problem = AttentionProblem(A, OMEGA, "frobenius")
     plain_steps, our_steps = (500 if quick else 3000), 200_000
 
+    def plain(state):
+        for _ in range(plain_steps):
+            state = step(*state)
+        return jax.block_until_ready(state)
+
     def ours(steps):
         attention(problem, DIMENSION, RATE, (0.0, 0.0), Schedule(steps, threshold=2.0), _generators())
 
     ours(10)
     plain_times, our_times = [], []
     for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(plain_steps):
-            state = step(*state)
-        jax.block_until_ready(state)
-        plain_times.append((time.perf_counter() - start) / plain_steps)
-        start = time.perf_counter()
-        ours(our_steps)
-        our_times.append((time.perf_counter() - start) / our_steps / WIDTH)
+        seconds, state = clocked(partial(plain, state), plain_steps)
+        plain_times.append(seconds)
+        our_times.append(clocked(partial(ours, our_steps), our_steps * WIDTH)[0])
     return Row(
         "SGD step of attention, d = 1000",
         ours=Spread.of(our_times),
@@ -135,12 +135,8 @@ def link_rows(repeats):
         times, general_times = [], []
         for _ in range(repeats):
             if one is not None:
-                begin = time.perf_counter()
-                one()
-                times.append((time.perf_counter() - begin) / schedule.steps / WIDTH)
-            begin = time.perf_counter()
-            general(schedule.steps)
-            general_times.append((time.perf_counter() - begin) / schedule.steps)
+                times.append(clocked(one, schedule.steps * WIDTH)[0])
+            general_times.append(clocked(partial(general, schedule.steps), schedule.steps)[0])
         found.append(
             Row(
                 f"SGD step of any student, L = 2: {name}",
@@ -169,15 +165,16 @@ def surface_row(repeats):
     e, m = 0.4, 0.5
     exact = LossGrid.on([e], [m]).loss(A, OMEGA)[0, 0]
     plain_times, our_times, errors = [], [], []
-    for k in range(repeats):
-        start = time.perf_counter()
+
+    def plain():
         z = m * nodes.points[:, :2] + e * np.array([1.0, -1.0]) + np.sqrt(1 - m**2) * nodes.points[:, 2:]
-        value = nodes.mean(0.5 * np.sum((target(nodes.points[:, :2]) - student(z)) ** 2, axis=1))
-        plain_times.append((time.perf_counter() - start) * GRID**2)
+        return nodes.mean(0.5 * np.sum((target(nodes.points[:, :2]) - student(z)) ** 2, axis=1))
+
+    for k in range(repeats):
+        seconds, value = clocked(plain)
+        plain_times.append(seconds * GRID**2)
         errors.append(abs(value - exact))
-        start = time.perf_counter()
-        grid.loss(A, 0.4 + 0.01 * k)
-        our_times.append(time.perf_counter() - start)
+        our_times.append(clocked(partial(grid.loss, A, 0.4 + 0.01 * k))[0])
     tail = 4 * (1 - OMEGA) * float(np.max(attention_tables().tail(np.sqrt(1 - axis**2), axis)))
     return Row(
         f"loss surface {GRID} × {GRID}, new (a, ω)",
@@ -206,12 +203,8 @@ def phase_row(repeats):
     phase_grid(a[:2], omega[:2])
     plain_times, our_times = [], []
     for k in range(repeats):
-        start = time.perf_counter()
-        descend(a[20 * k], omega[100])
-        plain_times.append((time.perf_counter() - start) * GRID**2)
-        start = time.perf_counter()
-        phase_grid(a, omega)
-        our_times.append(time.perf_counter() - start)
+        plain_times.append(clocked(partial(descend, a[20 * k], omega[100]))[0] * GRID**2)
+        our_times.append(clocked(partial(phase_grid, a, omega))[0])
     return Row(
         f"phase diagram {GRID} × {GRID}",
         ours=Spread.of(our_times),

@@ -192,15 +192,17 @@ def plain(rows, growths, roofs, conditions):
     }
 
 
+def clocked(run, units=1):
+    """(seconds per unit of work, result) of one call of `run`."""
+    start = time.perf_counter()
+    result = run()
+    return (time.perf_counter() - start) / units, result
+
+
 def timed(run, repeats, units=1):
     """Seconds per unit of work of each of `repeats` calls of `run`, array (repeats,), after one call that may compile."""
     run()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return np.array(seconds) / units
+    return np.array([clocked(run, units)[0] for _ in range(repeats)])
 
 
 def growth(what, size, sizes, work, units, repeats):
