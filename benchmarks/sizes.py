@@ -1,6 +1,7 @@
 """CPU time and memory at the largest sizes of the papers and beyond: `python benchmarks/sizes.py`, some minutes.
 
-Each case is one point of one replica, computed by `attention-limits compute` in its own process with one thread, with its data.
+Each case is one point of one replica (or of several, where replicas are the size), computed by `attention-limits compute` in its
+own process with one thread, with its data.
 """
 
 import os
@@ -31,15 +32,23 @@ CASES = [
         "--depth 1 --skip 1 --tokens SIZE --alpha 0.5 --nodes 512", None,
     ),
     (
+        "sequence_multi_index.state_evolution", "State evolution, one layer of rank P, α = 0.5, 512 nodes", "P", (1, 2, 4),
+        "--link rank_attention --depth 1 --skip 1 --rank SIZE --tokens 2 --alpha 0.5 --nodes 512", None,
+    ),
+    (
+        "sequence_multi_index.state_evolution", "State evolution, 2 layers, α = 0.5, 512 nodes", "replicas", (8, 16),
+        "--depth 2 --skip 1 --alpha 0.5 --nodes 512 --replicas SIZE", None,
+    ),
+    (
         "attention_indexed.matrix_amp", "Matrix AMP, softmax, T = 2, α = 0.1, 20 iterations", "d", (100, 200, 400, 800),
         "--channel softmax --tokens 2 --ratio 0.5 --alpha 0.1 --max_iterations 20 --dimension SIZE", None,
     ),
     (
-        "attention_indexed.matrix_amp", "Matrix AMP, softmax, d = 100, α = 0.05, 20 iterations", "T", (5, 8),
+        "attention_indexed.matrix_amp", "Matrix AMP, softmax, d = 100, α = 0.05, 20 iterations", "T", (5, 8, 10),
         "--channel softmax --tokens SIZE --ratio 0.5 --alpha 0.05 --max_iterations 20 --dimension 100", None,
     ),
     (
-        "attention_indexed.gradient_descent", "Gradient descent, T = 2, α = 0.1, 4 starts, 1000 steps", "d", (100, 200),
+        "attention_indexed.gradient_descent", "Gradient descent, T = 2, α = 0.1, 4 starts, 1000 steps", "d", (100, 200, 400),
         "--tokens 2 --ratio 0.5 --alpha 0.1 --starts 4 --dimension SIZE", None,
     ),
     (
@@ -50,6 +59,11 @@ CASES = [
     (
         "potts_mlm.factored_attention", "Samples, and a fit of factored attention, C = 20, 3000 sequences", "L", (20, 53, 106),
         '--sites SIZE --colors 20 --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
+        '--samples 3000 --ridge 1e-5 --attentions ["softmax"] --starts 1 --max_iterations 300', SAMPLES,
+    ),
+    (
+        "potts_mlm.factored_attention", "Samples, and a fit of factored attention, L = 20, 3000 sequences", "C", (20, 40),
+        '--sites 20 --colors SIZE --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
         '--samples 3000 --ridge 1e-5 --attentions ["softmax"] --starts 1 --max_iterations 300', SAMPLES,
     ),
     (
