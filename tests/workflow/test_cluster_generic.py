@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 COMMANDS = {
     "qsub": """\
         for script; do :; done
-        echo "$@" >> "$QUEUE/submitted"
+        echo "$PARTITION: $@" >> "$QUEUE/submitted"
         number=$(wc -l < "$QUEUE/submitted")
         if [ "$number" = 1 ]; then echo 137 > "$QUEUE/$number"
         else ( sh "$script" > "$QUEUE/$number.out" 2>&1; echo $? > "$QUEUE/$number" ) & fi < /dev/null > /dev/null 2>&1
@@ -43,7 +43,10 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
         "2",
     ]
     # Options by name of rule reach the queue.
-    arguments += ["--set-resources", "toy_counting:mem_mb=1400"]
+    arguments += ["--set-resources", "toy_counting:mem_mb=1400", "toy_counting:slurm_partition=long"]
+    arguments += ["--default-resources", "slurm_partition='normal'", "mem_mb=1000", "runtime=60"]
+    submit = "workflow/profiles/cluster-generic/submit.sh {threads} {resources.mem_mb} {resources.runtime}"
+    arguments += ["--cluster-generic-submit-cmd", f"PARTITION={{resources.slurm_partition}} {submit}"]
     with imported(toy):
         chunks = load_experiment(toy.folder / spec).chunk_paths("results")
     done = toy.snakemake(*arguments, "--jobs", "1", *chunks, PATH=path, QUEUE=str(queue))
@@ -53,6 +56,8 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     assert len(submitted) == 3
     # Python and the script of the job lie in paths with a space.
     asked = [re.search(r"-pe smp (\d+ -l \S+) ", line)[1] for line in submitted]
+    partitions = {(line.partition(":")[0], "1400M" in line or "2800M" in line) for line in submitted}
+    assert partitions == {("long", True), ("normal", False)}
     first, second = asked[:2]
     plain = {
         "2 -l h_vmem=300M,h_rt=5400": "2 -l h_vmem=600M,h_rt=10800",

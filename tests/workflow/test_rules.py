@@ -75,29 +75,20 @@ def test_options_take_the_names_of_rules(finished):
     assert planned.returncode == 0, planned.stderr
     threads = dict(re.findall(r"--estimator (\w+) .*--threads (\d+)", planned.stdout + planned.stderr))
     assert threads == {"growth": "2", "counting": "1", "drawn": "1", "means": "1", "spreads": "1"}
-    planned = finished.snakemake("-n", CUBES[0], "--forceall", "--set-resources", "toy_growth:slurm_partition=long")
-    assert planned.returncode == 0, planned.stderr
-    assert partitions(planned.stdout + planned.stderr) == {"toy_growth": "long"}
-
-
-def partitions(text):
-    """The partition of each rule that has one, in the output of a dry run."""
-    jobs = re.findall(r"^rule (\w+):\n((?:    .*\n)+)", text, re.MULTILINE)
-    found = {rule: re.search(r"slurm_partition=(\w+)", lines) for rule, lines in jobs}
-    return {rule: match[1] for rule, match in found.items() if match}
 
 
 def test_the_profile_for_slurm_shows_a_partition_for_a_whole_family(tmp_path):
-    """The lines of its comment, as a user activates them; the plugin for Slurm is not needed for a dry run."""
+    """The lines of its comment, as a user activates them. A queue records the partition of each job and refuses the job."""
     profile = (REPOSITORY / "workflow/profiles/slurm/config.yaml").read_text(encoding="utf-8")
     block = re.search(r"^# (set-resources:\n(?:#   - .*\n)+)", profile, re.MULTILINE)[1].replace("\n# ", "\n")
     (tmp_path / "profile").mkdir()
     (tmp_path / "profile/config.yaml").write_text(block)
-    arguments = ["-n", "--forceall", "--workflow-profile", str(tmp_path / "profile"), "--directory", str(tmp_path)]
-    arguments += ["--config", "scale=smoke", "--", "attention_indexed", "ssi_fig1"]
-    done = snakemake_server.call(arguments, REPOSITORY, dict(os.environ), sys.executable)
-    assert done.returncode == 0, done.stderr
-    text = done.stdout + done.stderr
-    computing = set(re.findall(r"^ +(aim_\w+) --> aim_cube$", (REPOSITORY / "docs/rules.md").read_text(), re.MULTILINE))
-    assert partitions(text) == dict.fromkeys(computing, "long")
-    assert "rule ssi_" in text
+    submitted = tmp_path / "submitted"
+    record = f"echo {{rule}} {{resources.slurm_partition}} >> {submitted}; exit 1 #"
+    arguments = ["--workflow-profile", str(tmp_path / "profile"), "--directory", str(tmp_path), "--keep-going"]
+    arguments += ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", record, "--jobs", "1000"]
+    arguments += ["--default-resources", "slurm_partition='normal'", "--config", "scale=smoke", "families=[attention_indexed]"]
+    snakemake_server.call(arguments, REPOSITORY, dict(os.environ), sys.executable)
+    partitions = dict(line.split() for line in submitted.read_text().splitlines())
+    computing = re.findall(r"^ +(aim_\w+) --> aim_cube$", (REPOSITORY / "docs/rules.md").read_text(), re.MULTILINE)
+    assert partitions == dict.fromkeys(computing, "long")
