@@ -190,8 +190,7 @@ def speed_table(benchmarks, only=("",), corner=""):
 
 def machine(benchmarks):
     """The machine of docs/benchmarks.md: number of cores and processor."""
-    found = re.search(r"^- machine: (.*?)(?:, load .*)?$", benchmarks, re.MULTILINE)
-    return found[1] if found else ""
+    return re.search(r"^- machine: (.*?)(?:, load .*)?$", benchmarks, re.MULTILINE)[1]
 
 
 def rules_table(data):
@@ -229,7 +228,7 @@ def pages(project, data, read):
     """The text of every page that shows results, by its path below the root. `read` gives the present text of a path."""
     known = {(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)}
     rows = [row for row in best_rows(project, data) if (row["quantity"], row["published"]) in known]
-    benchmarks = read(BENCHMARKS["benchmarks.md"])
+    benchmarks = read("docs/benchmarks.md")
     tables = {
         "figures": figure_table(project, data),
         "speed3": speed_table(benchmarks, TELLING, machine(benchmarks)),
@@ -243,11 +242,9 @@ def pages(project, data, read):
         "docs/scales.md": scales.page(data["laptop"]["audit"], data["paper"]["audit"]),
     }
     for name, page in BLOCKS.items():
-        pattern = rf"(<!-- begin: {name} -->\n).*?(<!-- end: {name} -->)"
-        table, text = tables[name], written.get(page) or read(page)
-        written[page] = re.sub(
-            pattern, lambda found, table=table: f"{found[1]}{table}{found[2]}", text, flags=re.DOTALL
-        )
+        begin, end = f"<!-- begin: {name} -->\n", f"<!-- end: {name} -->"
+        before, _, rest = (written.get(page) or read(page)).partition(begin)
+        written[page] = before + begin + tables[name] + end + rest.partition(end)[2]
     return written
 
 
