@@ -276,5 +276,3 @@ def nodes_growth(sizes, repeats):
         return lambda: solve(channel, 0.5, nodes, 1e-3, settings)
 
     return growth("state evolution, two layers, α = 0.5, per iteration", "nodes N", sizes, work, iterations, repeats)
-
-

@@ -60,8 +60,13 @@ def example(estimator: Estimator) -> str:
     }
     if estimator.reads is not None:
         # The data read keys of the same model.
-        given["model"] = {**_beyond_defaults(estimator.reads.specification, "model", estimator.reads.model), **given["model"]}
-        given["data"] = {estimator.reads.name: _beyond_defaults(estimator.reads.specification, "solver", estimator.reads.solver)}
+        given["model"] = {
+            **_beyond_defaults(estimator.reads.specification, "model", estimator.reads.model),
+            **given["model"],
+        }
+        given["data"] = {
+            estimator.reads.name: _beyond_defaults(estimator.reads.specification, "solver", estimator.reads.solver)
+        }
     lines = ["import attention_limits as al", "", "cube = al.compute(", f'    "{estimator.family}.{estimator.name}",']
     for key, value in given.items():
         if value != {}:

@@ -35,7 +35,9 @@ def growth(entry, project):
         few, many = (versions[scale].estimators for scale in ("laptop", "paper"))
         for name in (named & few.keys()) or few:
             a, b = few[name], many[name]
-            digests = {estimator.attributes(estimator.chunks[0], project.run.seed)["point_digest"] for estimator in (a, b)}
+            digests = {
+                estimator.attributes(estimator.chunks[0], project.run.seed)["point_digest"] for estimator in (a, b)
+            }
             # Other values of the grid would change a reading that interpolates.
             found.add(b.replicas / a.replicas if len(digests) == 1 and a.grid == b.grid else None)
     return found.pop() if len(found) == 1 else None

@@ -41,7 +41,12 @@ def test_the_example_asks_for_the_smoke_run(name, monkeypatch):
     estimator = ESTIMATORS[name]
     exec(estimators.example(estimator), {})
     made = asked[0].estimators[estimator.name]
-    assert (made.model, made.grid, made.solver, made.replicas) == (estimator.model, estimator.grid, estimator.solver, estimator.replicas)
+    assert (made.model, made.grid, made.solver, made.replicas) == (
+        estimator.model,
+        estimator.grid,
+        estimator.solver,
+        estimator.replicas,
+    )
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

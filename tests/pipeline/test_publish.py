@@ -151,7 +151,10 @@ def logs(project, tmp_path):
     figure = project.figures["potts_fig3_right"]
     (cube,) = figure.cubes.values()
     estimator = cube.estimators["factored_attention"]
-    files = [estimator.path("", estimator.chunks[0]), estimator.reads.path("", estimator.data_chunks(estimator.chunks[0])[0])]
+    files = [
+        estimator.path("", estimator.chunks[0]),
+        estimator.reads.path("", estimator.data_chunks(estimator.chunks[0])[0]),
+    ]
     later = f"/chunks/potts_mlm/{cube.name}/factored_attention/replicas90-99_0.nc"
     for name in (*files, later, f"/cubes/potts_mlm/{cube.name}.nc", f"/figures/potts_mlm/{figure.name}.nc"):
         path = (tmp_path / "logs" / name[1:]).with_suffix(".log")

@@ -17,7 +17,9 @@ def test_an_edit_counts_at_the_next_call(tmp_path):
     assert "user_mine" not in sys.modules
 
 
-@pytest.mark.parametrize(("text", "message"), [("1 / 0\n", "ZeroDivisionError: division by zero"), ("x =\n", "SyntaxError: ")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("1 / 0\n", "ZeroDivisionError: division by zero"), ("x =\n", "SyntaxError: ")]
+)
 def test_an_exception_names_the_file(tmp_path, text, message):
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ValueError, match=f"mine.py cannot be executed: {message}"):

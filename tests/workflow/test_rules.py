@@ -87,7 +87,13 @@ def test_the_profile_for_slurm_shows_a_partition_for_a_whole_family(tmp_path):
     record = f"echo {{rule}} {{resources.slurm_partition}} >> {submitted}; exit 1 #"
     arguments = ["--workflow-profile", str(tmp_path / "profile"), "--directory", str(tmp_path), "--keep-going"]
     arguments += ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", record, "--jobs", "1000"]
-    arguments += ["--default-resources", "slurm_partition='normal'", "--config", "scale=smoke", "families=[attention_indexed]"]
+    arguments += [
+        "--default-resources",
+        "slurm_partition='normal'",
+        "--config",
+        "scale=smoke",
+        "families=[attention_indexed]",
+    ]
     snakemake_server.call(arguments, REPOSITORY, dict(os.environ), sys.executable)
     partitions = dict(line.split() for line in submitted.read_text().splitlines())
     computing = re.findall(r"^ +(aim_\w+) --> aim_cube$", (REPOSITORY / "docs/rules.md").read_text(), re.MULTILINE)

@@ -190,7 +190,9 @@ def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
     return problem
 
 
-def _run(made: Experiment, estimator: Estimator, seed: int, results: str, workers: int, finished: Callable | None) -> None:
+def _run(
+    made: Experiment, estimator: Estimator, seed: int, results: str, workers: int, finished: Callable | None
+) -> None:
     """Compute the chunks of an estimator, or of data, that the folder does not hold; report each when it is there."""
     paths = [(chunk, Path(estimator.path(results, chunk))) for chunk in estimator.chunks]
     files = [(chunk, path, is_current(path, estimator, chunk, seed)) for chunk, path in paths]

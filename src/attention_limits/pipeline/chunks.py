@@ -45,7 +45,9 @@ def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: 
         made = annotate(run({**asked, **tools}, streams), estimator.family, list(spec["grid"]))
         for name, wanted in {**values, "replica": asked["replicas"]}.items():
             if name not in made.coords or made[name].values.tolist() != wanted:
-                raise CubeError([f"{estimator.module}: run() returned other values of {name} than the requested {wanted}"])
+                raise CubeError(
+                    [f"{estimator.module}: run() returned other values of {name} than the requested {wanted}"]
+                )
             for variable in made.values():
                 if name not in variable.dims:
                     raise CubeError([f"{estimator.module}: {variable.name} has no dimension {name}"])

@@ -62,7 +62,10 @@ def needed_chunks(experiment: Experiment, estimator: Estimator) -> list[Chunk]:
     if not estimator.is_data:
         return list(estimator.chunks)
     readers = [
-        (reader, chunk) for reader in experiment.estimators.values() if reader.reads is estimator for chunk in reader.chunks
+        (reader, chunk)
+        for reader in experiment.estimators.values()
+        if reader.reads is estimator
+        for chunk in reader.chunks
     ]
     return list({item.name: item for reader, chunk in readers for item in reader.data_chunks(chunk)}.values())
 
@@ -126,7 +129,9 @@ def _held(estimator: Estimator, versions: list[Estimator], run: Run) -> set[tupl
     """The points that a job copies from files of other chunks, as `chunks.run_chunk` does."""
     own = estimator.attributes(estimator.chunks[0], run.seed)["point_digest"]
     others = {chunk.name: chunk for item in versions for chunk in item.chunks if chunk.name not in estimator.chunk}
-    files = [chunk for chunk in others.values() if _attributes(estimator.path(run.folder, chunk)).get("point_digest") == own]
+    files = [
+        chunk for chunk in others.values() if _attributes(estimator.path(run.folder, chunk)).get("point_digest") == own
+    ]
     return {point for chunk in files for point in _points(chunk)}
 
 

@@ -280,5 +280,7 @@ def _points_without_data(estimator: Estimator) -> list[Problem]:
             known = ", ".join(f"{value:g}" for value in values)
             found.append((("grid", key), f"{absent[0]:g}: not in {there}; allowed: {known}"))
     if estimator.replicas > data.replicas:
-        found.append((("replicas",), f"{estimator.replicas}: allowed: ≤ {data.replicas}, the replicas of data.{data.name}"))
+        found.append(
+            (("replicas",), f"{estimator.replicas}: allowed: ≤ {data.replicas}, the replicas of data.{data.name}")
+        )
     return found

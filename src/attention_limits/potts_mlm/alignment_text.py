@@ -96,9 +96,7 @@ def read_rows(path: Path, form: str = "auto") -> list[Row]:
     if form == "auto" and not own and not stockholm and equal:
         other = _row_by_row(rows)
         if len({len(row.letters) for row in other}) == 1 and [r.letters for r in other] != [r.letters for r in kept]:
-            raise ValueError(
-                f"{path}: its lower-case letters and dots are ambiguous; set solver.format: fasta or a3m"
-            )
+            raise ValueError(f"{path}: its lower-case letters and dots are ambiguous; set solver.format: fasta or a3m")
     if len(kept[0].letters) < 2:
         raise ValueError(
             f"{path}: {len(kept[0].letters)} match columns, with a capital or a '-'; at least 2 are needed"

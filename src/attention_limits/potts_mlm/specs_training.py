@@ -48,7 +48,9 @@ class Transformer(Trained):
         width: Whole = Field(20, ge=2, le=4096, description="Dimension d of the embedding.")
         hidden: Whole = Field(40, ge=1, le=65536, description="Hidden units of the feed-forward block.")
         sgd_learning_rate: float = Field(0.1, gt=0, le=10, description="Initial rate of SGD; a cosine anneals it to 0.")
-        adam_learning_rate: float = Field(0.003, gt=0, le=1, description="Initial rate of Adam; a cosine anneals it to 0.")
+        adam_learning_rate: float = Field(
+            0.003, gt=0, le=1, description="Initial rate of Adam; a cosine anneals it to 0."
+        )
         tolerance: Tolerance = Field(
             1e-5, description="Largest gradient component over all training sites, in nats, that counts as converged."
         )
@@ -87,7 +89,9 @@ class PseudoLikelihood(Learner):
         field_ridge: float = Field(
             1e-4, ge=0, le=1000, description="Half of it times |h|^2 is added to the loss per site."
         )
-        coupling_ridge: float = Field(1e-4, ge=0, le=1000, description="Half of it times |J|^2 is added to the loss per site.")
+        coupling_ridge: float = Field(
+            1e-4, ge=0, le=1000, description="Half of it times |J|^2 is added to the loss per site."
+        )
         max_iterations: Whole = Field(300, ge=1, le=10**5, description="Largest number of L-BFGS iterations.")
         tolerance: Tolerance = Field(
             1e-4,
