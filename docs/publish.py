@@ -28,7 +28,7 @@ BLOCKS = {
     "rules": "docs/speed.md",
 }  # fmt: skip
 # The three rows of the benchmarks that the README shows, by the beginning of their names.
-TELLING = ("denoiser", "learning curve of extensive width", "step of training a transformer")
+TELLING = ("denoiser", "step of training a transformer", "learning curve of extensive width")
 BENCHMARKS = {"benchmarks.md": "docs/benchmarks.md", "scaling.png": "docs/figures/scaling.png"}
 
 
