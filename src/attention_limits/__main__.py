@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
     draw.add_argument("cubes", type=Path, nargs="+", metavar="CUBE", help="the figure gets each by its file name")
     draw.add_argument("--output", type=Path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
+    draw.add_argument("--digest", help="digest of cubes, code and caption, for the workflow: is the PNG current?")
 
     check = command("check", "cli.reports:check_command", "validate experiment files at every scale")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")

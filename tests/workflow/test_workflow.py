@@ -5,6 +5,7 @@ The tutorial more_points extends an experiment; tests/pipeline/test_chunks.py co
 
 import os
 import re
+import shutil
 
 import pytest
 import xarray as xr
@@ -89,6 +90,34 @@ def test_only_the_dependants_of_an_edit_run_again(finished):
     finished.edit(SPEC, "1.0e-5", "1.0e-6")
     finished.edit("src/attention_limits/toy/variables.py", '"by one"', '"by two"')
     assert finished.planned() == [DRAW, MERGE]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "again"),
+    [
+        (SPEC, "1.0e-6", "1.0e-5", [DRAW, COUNTING, MERGE]),
+        ("src/attention_limits/toy/line.py", "gain * x", "gain * (x + 1)", [DRAW, GROWTH, GROWTH, MERGE]),
+        ("src/attention_limits/toy/variables.py", '"by one"', '"by two"', [DRAW, MERGE]),
+        (FIGURE, "figure.subplots()", "figure.subplots(1)", [DRAW]),
+    ],
+)
+def test_another_checkout_goes_on_with_the_results(finished, file, old, new, again):
+    """A new checkout has no records of Snakemake; without an edit it has nothing to do, and it sees each edit."""
+    shutil.rmtree(finished.folder / ".snakemake")
+    assert finished.planned() == []
+    finished.edit(file, old, new)
+    assert finished.planned() == again
+    done = finished.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(finished.folder / ".snakemake")
+    assert finished.planned() == []
+
+
+def test_another_checkout_extends_the_results_to_another_scale(finished):
+    shutil.rmtree(finished.folder / ".snakemake")
+    done = finished.snakemake("--cores", "2", "--config", "scale=paper")
+    assert done.returncode == 0, done.stderr
+    assert height(finished).sizes["replica"] == 5
 
 
 def test_a_variant_stands_beside_the_original(finished):

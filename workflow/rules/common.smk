@@ -1,12 +1,36 @@
 # Common to all rules: the shell line, the params that decide the numbers, resources.
+import functools
 import json
 
 from snakemake.settings.types import DeploymentMethod
 from snakemake_interface_executor_plugins.executors.real import RealExecutor
 
 from attention_limits.pipeline import provenance
+from attention_limits.pipeline.attributes import digest_of_picture, is_outdated
 from attention_limits.pipeline.experiment import SECTIONS, load_family
 from attention_limits.pipeline.files import canonical_json
+
+
+# A job whose output was made from something else has this file as an input, which is younger than every output.
+OUTDATED = Path.cwd() / ".snakemake" / "outdated_output"
+OUTDATED.parent.mkdir(exist_ok=True)
+OUTDATED.touch()
+
+
+def if_outdated(path, wanted):
+    """The file OUTDATED, in a list, if the file `path` was made from another specification, seed or code.
+
+    Snakemake compares params only with its own records, which lie in the working directory. Results that another checkout has made
+    have no record, or an old one; their attributes are always true.
+    """
+    return [OUTDATED] if is_outdated(path, wanted) else []
+
+
+@functools.cache
+def outdated_cube(family, experiment):
+    """As `if_outdated`, for the cube of an experiment."""
+    item = PROJECT.experiments[family][experiment]
+    return if_outdated(item.cube_path(RESULTS), {"cube_digest": item.digest(RUN.seed)})
 
 
 def escaped(text):
@@ -83,6 +107,16 @@ class Jobs:
         estimator = self.estimator(wildcards)
         chunks = estimator.data_chunks(estimator.chunk[wildcards.chunk]) if estimator.reads else []
         return [estimator.reads.path(RESULTS, chunk) for chunk in chunks]
+
+    def outdated(self, wildcards):
+        """As `if_outdated`. If the cube is current, its chunks and data are; thousands of files are then not opened."""
+        estimator = self.estimator(wildcards)
+        if Path(PROJECT.experiments[self.family][wildcards.experiment].cube_path(RESULTS)).exists() and not outdated_cube(
+            self.family, wildcards.experiment
+        ):
+            return []
+        chunk = estimator.chunk[wildcards.chunk]
+        return if_outdated(estimator.path(RESULTS, chunk), estimator.attributes(chunk, RUN.seed))
 
     def spec(self, wildcards):
         estimator = self.estimator(wildcards)

@@ -3,6 +3,10 @@ def chunks_of(family):
     return lambda wildcards: PROJECT.experiments[family][wildcards.experiment].chunk_paths(RESULTS)
 
 
+def outdated_of(family):
+    return lambda wildcards: outdated_cube(family, wildcards.experiment)
+
+
 def digest_of(family):
     return lambda wildcards: PROJECT.experiments[family][wildcards.experiment].digest(RUN.seed)
 
@@ -18,6 +22,7 @@ for family in PROJECT.experiments:
             load_family(family).rule("cube")
         input:
             chunks_of(family),
+            outdated_of(family),
         output:
             f"{RESULTS}/cubes/{family}/{{experiment}}.nc",
         log:

@@ -9,6 +9,7 @@ for made in jobs():
         input:
             # Not ancient: with ancient data Snakemake would not run their readers again in the run that makes the data again.
             made.data,
+            made.outdated,
         output:
             f"{RESULTS}/{made.path}.nc",
         log:

@@ -1,7 +1,14 @@
 # One rule per figure of config/<family>/figures.yaml, with the name of the figure, which is therefore a target.
 def drawn_by(figure):
     name = f"{figure.family}/{figure.module.rpartition('.')[2]}"
-    return lambda wildcards, input, output: program("draw", name, *input, "--output", output.pdf, results=False)
+    options = ["--digest", figure.digest(RUN.seed), "--output"]
+    return lambda wildcards, input, output: program("draw", name, *input.cubes, *options, output.pdf, results=False)
+
+
+def outdated_figure(figure):
+    """As `if_outdated`, from the digest that `draw` has written into the picture."""
+    digest = figure.digest(RUN.seed)
+    return lambda wildcards: [OUTDATED] if digest_of_picture(figure.paths(RESULTS)[1]) not in (None, digest) else []
 
 
 for figure in PROJECT.figures.values():
@@ -10,7 +17,8 @@ for figure in PROJECT.figures.values():
         name:
             figure.name
         input:
-            [cube.cube_path(RESULTS) for cube in figure.cubes.values()],
+            outdated_figure(figure),
+            cubes=[cube.cube_path(RESULTS) for cube in figure.cubes.values()],
         output:
             pdf=figure.paths(RESULTS)[0],
             png=report(

@@ -65,8 +65,8 @@ class _Cubes(dict):
         raise CubeError([f"this figure needs the cube {name} too; given: {', '.join(self)}"])
 
 
-def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
-    """Draw a figure as PDF and PNG, the same bytes from the same cubes."""
+def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | None) -> None:
+    """Draw a figure as PDF and PNG, the same bytes from the same cubes; the PNG holds the digest."""
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
     family, _, name = figure.rpartition("/")
@@ -77,11 +77,13 @@ def draw_command(figure: str, cubes: list[Path], output: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
+    from attention_limits.pipeline.attributes import DIGEST
     from attention_limits.pipeline.cubes import read
 
     drawn = importlib.import_module(module).draw(_Cubes({path.stem: read(path) for path in cubes}))
     # Without a date.
-    for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), {"Software": None})):
+    texts = {"Software": None, **({DIGEST: digest} if digest else {})}
+    for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), texts)):
         with replacing(path) as temporary:
             drawn.savefig(temporary, metadata=metadata)
     print(f"{output}: drawn")

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import netCDF4
-
+from attention_limits.pipeline.attributes import attributes_of
 from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiment import SCALES, at_all_scales
 from attention_limits.pipeline.grid import Chunk
@@ -104,14 +103,7 @@ def _estimate(estimator: Estimator, wanted: list[Chunk], versions: list[Estimato
     )
 
 
-@functools.cache
-def _attributes(path: str) -> dict[str, str]:
-    """The attributes of a file of results; none if it does not exist or is damaged."""
-    try:
-        with netCDF4.Dataset(path) as opened:
-            return {name: opened.getncattr(name) for name in opened.ncattrs()}
-    except OSError:
-        return {}
+_attributes = functools.cache(attributes_of)
 
 
 def _has(estimator: Estimator, chunk: Chunk, run: Run, *names: str) -> bool:
