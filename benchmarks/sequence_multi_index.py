@@ -34,7 +34,7 @@ ALPHA = 1.2
 
 def rows(quick):
     """All rows of the family."""
-    found = denoiser_rows(samples=2 if quick else 15)
+    found = denoiser_rows(samples=2 if quick else 9)
     at_skip_one = [row.baseline for row in found if "c = 1" in row.what]
     naive_evaluation = Spread(
         Spread.of([spread.median for spread in at_skip_one]).median,
@@ -42,7 +42,7 @@ def rows(quick):
         max(spread.high for spread in at_skip_one),
         sum(spread.count for spread in at_skip_one),
     )
-    # The last layer is learnt, as it is on most of a learning curve; then three layers that are all but recovered.
+    # The last layer is learned, as it is on most of a learning curve; then three layers that are all but recovered.
     known = ((0.0, 0.0, 0.7), (0.97, 0.96, 0.9995), (0.0, 0.0, 0.0, 0.7))
     found += [sampling_row(q, 64 if quick else 256, repeats=2 if quick else 5) for q in known]
     found += precision_rows.rows(quick)
@@ -51,7 +51,7 @@ def rows(quick):
     with fresh_processes(PROCESSES) as pool:
         warm_up(pool)
         found.append(learning_curve_row(pool, every=12 if quick else 1, replicas=2 if quick else 8))
-        alphas = [0.25] if quick else [0.2, 0.25, 0.5, 0.75, 0.8, 1.0, 1.2]
+        alphas = [0.25] if quick else [0.2, 0.25, 0.5, 0.75, 1.0]
         found += acceleration_rows(pool, alphas, seeds=1 if quick else 2)
         found.append(staircase_row(pool, "fig1_thresholds", replicas=2 if quick else 8))
         if not quick:

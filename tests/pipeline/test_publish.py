@@ -180,13 +180,17 @@ def test_the_times_of_rules_count_the_figures_of_the_papers(project, logs):
     extra = {name: replace(figure, extra=True) for name, figure in project.figures.items()}
     rules = publish.rule_times(replace(project, figures=extra), publish.finished(project, logs))
     assert rules == {"potts_mlm": {key: [1, 60.0, 0.0] for key in names}}
+
+
+def test_the_times_at_the_limit_are_those_of_the_share_of_the_kernel():
+    limits = "".join(f"| {kernel}, d = 1 | 1 | 1 |  |  |  | 1 | 2 | 50 % | note |\n" for kernel in publish.KERNELS.values())
     table = publish.rules_table(
-        {"laptop": {"rules": {"potts_mlm": {"potts_samples": [2, 99.5, 9.5], "rest": [1, 0.5, 0.5]}}}}
+        {"laptop": {"rules": {"potts_mlm": {"potts_samples": [2, 99.5, 9.6], "rest": [1, 0.5, 0.4]}}}}, limits
     )
     assert table.splitlines()[2:] == [
-        "| `potts_samples` | 2 | 100 | 10 |",
-        "| 1 other rules | 1 | 0 | 0 |",
-        "| all | 3 | 100 | 10 |",
+        "| `potts_samples` | 2 | 100 | 10 | 5 |",
+        "| 1 other rules | 1 | 0 | 0 | 0 |",
+        "| all | 3 | 100 | 10 | 5 |",
     ]
 
 
