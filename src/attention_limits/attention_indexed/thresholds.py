@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.output_channel import GaussianNoise
 from attention_limits.attention_indexed.priors import load_prior
 from attention_limits.attention_indexed.sampled_channel import SampledChannel
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
@@ -80,10 +81,10 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
 def _recovery(channel, prior):
     """Alpha of exact recovery, and its relative uncertainty.
 
-    A sampled channel counts no equations. Its information I gives them as the limit of V I at V -> 0: a law I = K / V is K
-    equations, a weaker one is none (`state_evolution.exact_recovery`). NaN where the table of I decides for neither.
+    A sampled channel counts no equations; Gaussian noise leaves none. Otherwise its information I gives them as the limit of V I at V -> 0:
+    a law I = K / V is K equations, a weaker one is none (`state_evolution.exact_recovery`). NaN where the table of I decides for neither.
     """
-    if not isinstance(channel, SampledChannel):
+    if not isinstance(channel, SampledChannel) or isinstance(channel.model, GaussianNoise):
         return exact_recovery(channel, prior), 0.0
     V = prior.Q * _SMALL
     information, bounds = channel.information(V, prior.Q), channel.uncertainty(V, prior.Q)
