@@ -27,8 +27,8 @@ _PANELS = (
     ("fig4_tokens5", 0.5, "fig2_right_descent_tokens5", (4, 6)),
 )
 _MARKERS = {2: "x", 4: "+", 6: "x"}
-# A start fits its data where the training error at the end is below this fraction of that of the first record.
-_FITTED = 1e-2
+# A start fits its data where the training error falls below this fraction of that of the first record.
+_FITTED = 1e-3
 
 
 @house_style
@@ -77,8 +77,8 @@ def _draw_published(axes, tokens):
 
 def _fitted(cube):
     """Flags (alpha, replica) of data sets on which all starts stayed finite and fit the outputs."""
-    records = cube.training_error.ffill("step")
-    small = (records.isel(step=-1) < _FITTED * records.isel(step=0)).all("start")
+    records = cube.training_error
+    small = (records.min("step") < _FITTED * records.isel(step=0)).all("start")
     return (small & (cube.finite == 1)).transpose("alpha", "replica").values.astype(float)
 
 

@@ -122,11 +122,11 @@ def _draw_posterior(axes, cube, sizes):
     _law(axes, by_dimension(here, "mmse"), 1.0, look, 0.0, -0.008, label=label)
     axes.axhline(float(here.mmse_limit.max()), color="black", linewidth=0.8, linestyle=":", label="state evolution")
     axes.set(
-        xlabel="$1/d$", ylabel=ESTIMATION, ylim=(0, None), xlim=(-0.012, 1.06 / dimension.min()),
+        xlabel="$1/d$", ylabel=ESTIMATION, ylim=(0, 1.5), xlim=(-0.02, 1.06 / dimension.min()),
         title=rf"hardmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
     _shade_limit(axes)
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper left", bbox_to_anchor=(0.08, 1.0))
 
 
 def _draw_descent(axes, cube, sizes):
@@ -141,7 +141,7 @@ def _draw_descent(axes, cube, sizes):
     _law(axes, by_dimension(amp, "mmse"), limit, look, SHIFT, -0.002, label=label)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
     axes.set(
-        xlabel="$1/d$", ylabel="error / Bayes-optimal error", ylim=(0.8, None), xlim=(-0.003, 1.06 / float(cube.dimension.min())),
+        xlabel="$1/d$", ylabel="error / Bayes-optimal error", ylim=(0.8, 2.3), xlim=(-0.005, 1.06 / float(cube.dimension.min())),
         title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
     _shade_limit(axes)

@@ -49,5 +49,5 @@ def draw(cubes):
 
 
 def _recover(axes, line, end, color):
-    """The error becomes zero at the alpha `end`, which is no point of the grid."""
-    axes.plot([float(line.alpha[-1]), end, end], [float(line[-1])] * 2 + [FLOOR], color=color)
+    """The error falls to zero at the alpha `end`, which is no point of the grid."""
+    axes.plot([float(line.alpha[-1]), end], [float(line[-1]), FLOOR], color=color)
