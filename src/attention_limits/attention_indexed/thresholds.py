@@ -67,8 +67,12 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     rows = []
     for name, value, uncertainty, normalisation in found:
         if math.isnan(value):
-            text = f"{name}: unknown; the information of the channel has neither the law 1/V nor a weaker one at small V"
-            rows.append({"threshold": name, "value": value, "error": value, "normalisation": normalisation, "text": text})
+            text = (
+                f"{name}: unknown; the information of the channel has neither the law 1/V nor a weaker one at small V"
+            )
+            rows.append(
+                {"threshold": name, "value": value, "error": value, "normalisation": normalisation, "text": text}
+            )
             continue
         error = value * uncertainty if uncertainty else 0.0
         if math.isnan(error):
@@ -81,8 +85,9 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
 def _recovery(channel, prior):
     """Alpha of exact recovery, and its relative uncertainty.
 
-    A sampled channel counts no equations; Gaussian noise leaves none. Otherwise its information I gives them as the limit of V I at V -> 0:
-    a law I = K / V is K equations, a weaker one is none (`state_evolution.exact_recovery`). NaN where the table of I decides for neither.
+    A sampled channel counts no equations; Gaussian noise leaves none. Otherwise its information I gives them as the limit of V I
+    at V -> 0: a law I = K / V is K equations, a weaker one is none (`state_evolution.exact_recovery`). NaN where the table of I
+    decides for neither.
     """
     if not isinstance(channel, SampledChannel) or isinstance(channel.model, GaussianNoise):
         return exact_recovery(channel, prior), 0.0

@@ -8,7 +8,8 @@ from attention_limits.plotting import banded_line, points, realised_alpha
 
 # The ratio is a scale, and so are its colours: a value has the same colour in every figure.
 _RATIOS = {
-    0.05: "#5E1A6B", 0.1: "#2C3E9E", 0.2: "#1B9AD6", 0.3: "#00806E", 0.5: "#7FB800", 1.0: "#E6A700", 2.0: "#E0480A", 5.0: "#7A0018",
+    0.05: "#5E1A6B", 0.1: "#2C3E9E", 0.2: "#1B9AD6", 0.3: "#00806E", 0.5: "#7FB800", 1.0: "#E6A700", 2.0: "#E0480A",
+    5.0: "#7A0018",
 }  # fmt: skip
 _SCALE = mpl.colors.LinearSegmentedColormap.from_list("ratios", list(_RATIOS.values()))
 # Errors below this are drawn there on logarithmic axes: exact recovery.
