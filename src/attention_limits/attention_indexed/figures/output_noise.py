@@ -5,7 +5,6 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
-    FLOOR,
     GENERALISATION,
     amp,
     amp_key,
@@ -49,5 +48,6 @@ def draw(cubes):
 
 
 def _recover(axes, line, end, color):
-    """The error falls to zero at the alpha `end`, which is no point of the grid."""
-    axes.plot([float(line.alpha[-1]), end], [float(line[-1]), FLOOR], color=color)
+    """The error falls to zero at the alpha `end`, which is no point of the grid: linearly from the last point."""
+    x = np.linspace(float(line.alpha[-1]), end, 200)[:-1]
+    axes.plot(x, float(line[-1]) * (end - x) / (end - x[0]), color=color)
