@@ -47,7 +47,7 @@ def errors_of_mean(cube, starts):
     return limit + (cube.mmse_average.sel(average=1, drop=True) - limit) / starts
 
 
-def at_infinite_size(cube, variable="mmse", sound="converged", order=None, **point):
+def at_infinite_size(cube, variable="mmse", sound="converged", **point):
     """An error at several dimensions, extrapolated to d = infinity by `inverse_law`, and its standard error.
 
     Of the data sets on which the variable `sound` is true. Raises KeyError where the cube does not hold the point, and ValueError
@@ -56,7 +56,7 @@ def at_infinite_size(cube, variable="mmse", sound="converged", order=None, **poi
     dimension, mean, error = by_dimension(cube, variable, sound, **point)
     if len(dimension) < 3:
         raise ValueError(f"{variable}: an extrapolation needs three dimensions with errors, got {len(dimension)}")
-    coefficients, spread = inverse_law(dimension, mean, error, order)
+    coefficients, spread = inverse_law(dimension, mean, error)
     return float(coefficients[0]), spread
 
 
