@@ -1,10 +1,12 @@
 """Output noise, and channels of a file: exact cases, identities of the posterior, refusals, message passing on them."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from aim_tools import computed, estimator, load
+from scipy.stats import t
 
 from attention_limits.__main__ import main
 from attention_limits.attention_indexed.channel import Linear, NoisyLinear, Softmax
@@ -17,7 +19,7 @@ from attention_limits.attention_indexed.matrix_amp import run as iterate
 from attention_limits.attention_indexed.model import Sizes
 from attention_limits.attention_indexed.output_channel import GaussianNoise
 from attention_limits.attention_indexed.sampled_channel import SampledChannel
-from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, solve
+from attention_limits.attention_indexed.state_evolution import curve, error_bound, exact_recovery, solve
 from attention_limits.pipeline.errors import SpecError
 
 FILE = Path(__file__).parent / "channels_of_files.py"
@@ -27,6 +29,10 @@ def of_file(name, tokens=2, noise=0.0, **parameters):
     return load_channel(
         {"channel": f"{FILE}:{name}", "tokens": tokens, "output_noise": noise, "parameters": parameters}, Path()
     )
+
+
+def of_provided(name, tokens=2, noise=0.0):
+    return load_channel({"channel": name, "tokens": tokens, "output_noise": noise, "beta": 1.0}, Path())
 
 
 def seen(channel, q, V, count, seed):
@@ -219,6 +225,52 @@ def test_message_passing_agrees_with_state_evolution(given, alpha, dimension):
     limit = float(solve(channel, 0.5, [alpha]).mmse[0])
     for values in ([run.error[-1] for run in runs], [run.variance[-1] for run in runs]):
         assert np.mean(values) == pytest.approx(limit, rel=0.15)
+
+
+# Of one comparison, two-sided, by the t distribution over DATA_SETS; and the finite dimension may move an error by SHIFT / d.
+FALSE_ALARM, DATA_SETS, SHIFT = 1e-3, 6, 3.0
+
+
+def assert_agrees(channel, alpha, dimension, iterations=20):
+    """Mean error of AMP over DATA_SETS at rho = .5 against state evolution: their standard error, the bound of the theory, and
+    the effects of the finite dimension, 2 (1 + rho) / (r d) of the unknown scale among them."""
+    errors = []
+    for seed in range(DATA_SETS):
+        size = Sizes(round(alpha * dimension**2), dimension, dimension // 2)
+        found = iterate(channel, draw_dataset(channel, size, np.random.default_rng(seed)), iterations)
+        assert found.resolved > 0.98
+        errors.append(found.error[found.best])
+    limit = float(solve(channel, 0.5, [alpha]).mmse[0])
+    bound = float(error_bound(channel, lambda values: solve(channel, 0.5, values).mmse, [alpha], 1.5)[0])
+    allowed = t.ppf(1.0 - 0.5 * FALSE_ALARM, DATA_SETS - 1) * np.std(errors, ddof=1) / np.sqrt(DATA_SETS)
+    allowed += bound + SHIFT / dimension * limit + 6.0 / dimension**2
+    assert abs(np.mean(errors) - limit) < allowed
+    # The comparison sees a failure: without data the error is one.
+    assert allowed < 0.5 * (1.0 - limit)
+
+
+@pytest.mark.slow
+def test_message_passing_of_a_noisy_hardmax_agrees_with_state_evolution():
+    assert_agrees(of_provided("hardmax", noise=0.3), 1.0, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "tokens", "noise", "parameters", "alpha", "dimension"),
+    [
+        ("TopK", 3, 0.3, {"kept": 2}, 1.0, 12),
+        ("Sparsemax", 2, 0.1, {}, 1.0, 16),
+        ("NextToken", 3, 0.0, {"sharpness": 2.0}, 2.0, 16),
+    ],
+)
+def test_message_passing_of_the_tutorial_agrees_with_state_evolution(
+    tmp_path, name, tokens, noise, parameters, alpha, dimension
+):
+    """The classes of docs/tutorials/channel.md."""
+    page = (Path(__file__).parents[2] / "docs/tutorials/channel.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(re.search(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
+    model = {"channel": f"mine.py:{name}", "tokens": tokens, "output_noise": noise, "parameters": parameters}
+    assert_agrees(load_channel(model, tmp_path), alpha, dimension)
 
 
 def test_curve_is_parametric_in_the_noise():

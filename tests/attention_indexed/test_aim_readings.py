@@ -7,7 +7,16 @@ import pytest
 import xarray as xr
 
 from attention_limits.attention_indexed.gradient_descent import averages
-from attention_limits.attention_indexed.readings import at_infinite_size, curve_at, errors_of_mean, mean_of_starts
+from attention_limits.attention_indexed.readings import (
+    at_infinite_size,
+    by_dimension,
+    curve_at,
+    dropped,
+    errors_of_mean,
+    inverse_law,
+    mean_of_starts,
+    pooled_errors,
+)
 
 
 def test_a_curve_is_interpolated_between_its_points_alone():
@@ -57,28 +66,58 @@ def test_fewer_starts_give_the_error_of_the_mean_of_more():
     assert np.mean([law(members) for members in combinations(range(6), 3)]) == pytest.approx(expected, rel=1e-12)
 
 
-def sizes_cube(slope):
-    """Errors .3 + slope / d over 6 data sets, the last not converged, with a scatter whose mean is zero."""
-    dimension, scatter = np.array([50, 100, 200]), np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 400.0])
-    values = 0.3 + slope / dimension[:, None] + 0.01 * scatter
+SCATTER = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 400.0])
+
+
+def sizes_cube(slope, dimension=(50, 100, 200), curvature=0.0):
+    """Errors .3 + slope / d + curvature / d^2 over 6 data sets, the last not converged.
+
+    They scatter by multiples of 1 / d relative to their mean; the mean of the scatter is zero.
+    """
+    d = np.array(dimension)[:, None]
+    values = (0.3 + slope / d + curvature / d**2) * (1.0 + SCATTER / d)
     converged = np.broadcast_to(np.arange(6) < 5, values.shape)
-    coordinates = {"alpha": [0.1], "dimension": dimension, "replica": np.arange(6)}
+    coordinates = {"alpha": [0.1], "dimension": list(dimension), "replica": np.arange(6)}
     data = {"mmse": (tuple(coordinates), values[None]), "converged": (tuple(coordinates), converged[None])}
     return xr.Dataset(data, coordinates)
 
 
-def test_a_straight_line_in_the_inverse_dimension_has_its_intercept():
-    """Errors of equal size e at x = 1/d: the error of the intercept is e sqrt(mean x^2 / sum (x - mean x)^2)."""
-    value, error = at_infinite_size(sizes_cube(2.0), alpha=0.1)
-    x = 1.0 / np.array([50.0, 100.0, 200.0])
-    single = 0.01 * np.sqrt(2.5 / 5)
-    assert value == pytest.approx(0.3, abs=1e-12)
-    assert error == pytest.approx(single * np.sqrt(np.mean(x**2) / np.sum((x - x.mean()) ** 2)), rel=1e-9)
+def test_all_dimensions_together_determine_the_scatter():
+    """c^2 = sum of squares / degrees of freedom = 3 * 10 / (3 * 4); the error of a mean over five is c mean / (d sqrt(5))."""
+    dimension, mean, error = by_dimension(sizes_cube(2.0), "mmse", alpha=0.1)
+    np.testing.assert_allclose(mean, 0.3 + 2.0 / dimension, rtol=1e-12)
+    np.testing.assert_allclose(error, np.sqrt(2.5 / 5) * mean / dimension, rtol=1e-9)
+    assert dropped(sizes_cube(2.0), alpha=0.1) == (3, 18)
+
+
+def test_one_data_set_has_the_scatter_of_the_other_dimensions():
+    values = np.array([[0.9, 1.1], [1.0, np.nan], [np.nan, np.nan]])
+    dimension, mean, error = pooled_errors(np.array([10, 20, 40]), values)
+    np.testing.assert_array_equal(dimension, [10, 20])
+    np.testing.assert_allclose(mean, 1.0)
+    np.testing.assert_allclose(error, [np.sqrt(2.0) / (10 * np.sqrt(2.0)), np.sqrt(2.0) / 20])
+    assert all(len(array) == 0 for array in pooled_errors(np.array([10, 20]), values[1:2].repeat(2, axis=0)))
+
+
+@pytest.mark.parametrize(
+    ("dimension", "curvature", "order"),
+    [((50, 100, 200), 0.0, 1), ((50, 100, 200), 30.0, 2), ((50, 70, 100, 200), 30.0, None)],
+)
+def test_a_polynomial_in_the_inverse_dimension_has_its_intercept(dimension, curvature, order):
+    """Three dimensions: by default a line; more: a parabola. The error of the intercept is that of the linear estimator."""
+    cube = sizes_cube(2.0, dimension, curvature)
+    sizes, mean, error = by_dimension(cube, "mmse", alpha=0.1)
+    coefficients, spread = inverse_law(sizes, mean, error, order)
+    assert coefficients[0] == pytest.approx(0.3, abs=1e-11)
+    design = np.vander(1.0 / sizes, len(coefficients), increasing=True)
+    weights = np.linalg.inv(design.T @ (design / error[:, None] ** 2))[0] @ (design / error[:, None] ** 2).T
+    assert spread == pytest.approx(np.sqrt(np.sum((weights * error) ** 2)), rel=1e-7)
 
 
 def test_means_off_the_line_raise_the_error_and_two_dimensions_have_none():
     cube = sizes_cube(2.0)
-    _, error = at_infinite_size(cube, alpha=0.1)
+    value, error = at_infinite_size(cube, alpha=0.1)
+    assert value == pytest.approx(0.3, abs=1e-11)
     bent = cube.assign(mmse=cube.mmse + xr.DataArray([0.0, 0.1, 0.0], dims="dimension"))
     assert at_infinite_size(bent, alpha=0.1)[1] > 3.0 * error
     with pytest.raises(ValueError, match="three dimensions"):

@@ -1,6 +1,7 @@
 """`attention-limits thresholds` of a channel: limits in closed form, and clear errors."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from attention_limits.__main__ import main
 from attention_limits.attention_indexed.channel import make_channel
 from attention_limits.attention_indexed.state_evolution import solve
+from attention_limits.interface.thresholds import thresholds
 
 
 def printed(capsys, *arguments):
@@ -43,3 +45,24 @@ def test_the_error_passes_one_half_at_the_ends_of_the_range(capsys, ratio):
         printed(capsys, "--channel", "linear", "--tokens", "2", "--ratio", ratio), "half of the error: n / d^2 ="
     )
     assert solve(make_channel("linear", 2), float(ratio), [half]).mmse[0] == pytest.approx(0.5, abs=1e-4)
+
+
+def recovery(name, **parameters):
+    """Row of exact recovery of a channel of `channels_of_files`, two tokens, rho = .5."""
+    model = {"channel": f"channels_of_files.py:{name}", "tokens": 2, "ratio": 0.5, "parameters": parameters}
+    return thresholds(model, project=Path(__file__).parent).loc["exact recovery"]
+
+
+def test_a_channel_of_a_file_counts_its_equations_by_its_information():
+    """y = h_11 has the information K / V with K = 2: alpha_rec = 2 nu / K = .375, within the stated bound."""
+    row = recovery("FirstScore")
+    assert row.value == pytest.approx(0.375, abs=row.error)
+    assert 0 < row.error < 0.1
+
+
+def test_a_random_output_never_recovers_and_an_undecided_law_is_unknown():
+    """Noise of variance 1e-4 beside V from 3e-4: the information 4 / (2V + noise) is not yet flat at the smallest V."""
+    assert recovery("NextToken").value == np.inf
+    row = recovery("NoisyFirstScore", spread=1e-4, claimed=1e-4)
+    assert np.isnan(row.value)
+    assert "exact recovery: unknown" in row.text

@@ -48,33 +48,70 @@ def errors_of_mean(cube, starts):
 
 
 def at_infinite_size(cube, variable="mmse", sound="converged", **point):
-    """An error at several dimensions, extrapolated linearly in 1/d to d = infinity, and its standard error.
+    """An error at several dimensions, extrapolated to d = infinity by `inverse_law`, and its standard error.
 
-    Weighted least squares of the means over the data sets on which the variable `sound` is true. Where the means scatter about
-    the line by more than their errors, the error grows in proportion. Raises KeyError where the cube does not hold the point,
-    and ValueError below three dimensions with an error.
+    Of the data sets on which the variable `sound` is true. Raises KeyError where the cube does not hold the point, and ValueError
+    below three dimensions.
     """
     dimension, mean, error = by_dimension(cube, variable, sound, **point)
     if len(dimension) < 3:
         raise ValueError(f"{variable}: an extrapolation needs three dimensions with errors, got {len(dimension)}")
-    intercept, _, spread = inverse_law(dimension, mean, error)
-    return intercept, spread
+    coefficients, spread = inverse_law(dimension, mean, error)
+    return float(coefficients[0]), spread
 
 
 def by_dimension(cube, variable, sound="converged", **point):
-    """The dimensions with two `sound` data sets or more, mean and standard error of a variable over them; arrays (n,)."""
-    part = at(cube.sel(estimator="matrix_amp_sizes") if "estimator" in cube.dims else cube, **point)
+    """The dimensions with `sound` data sets, and mean and standard error of a variable over these sets; arrays (n,)."""
+    part = _sizes(cube, point)
     values = part[variable].where(part[sound] == 1).transpose("dimension", "replica").values
-    mean, error = mean_and_error(values, axis=1)
-    seen = np.isfinite(error) & (error > 0)
-    return part.dimension.values[seen], mean[seen], error[seen]
+    return pooled_errors(part.dimension.values, values)
 
 
-def inverse_law(dimension, mean, error):
-    """a, b and the standard error of a of mean = a + b / d, by weighted least squares; see `at_infinite_size`."""
-    design = np.column_stack([np.ones(len(mean)), 1.0 / np.asarray(dimension, float)]) / error[:, None]
-    (a, b), *_ = np.linalg.lstsq(design, mean / error, rcond=None)
-    freedom = len(mean) - 2
-    excess = np.sum((mean / error - design @ [a, b]) ** 2) / freedom if freedom > 0 else 1.0
+def dropped(cube, sound="converged", **point):
+    """The number of runs that `by_dimension` leaves out, and the number of all, at all dimensions together."""
+    flags = _sizes(cube, point)[sound].transpose("dimension", "replica").values
+    flags = flags[np.isfinite(flags)]
+    return int(np.sum(flags != 1)), len(flags)
+
+
+def _sizes(cube, point):
+    return at(cube.sel(estimator="matrix_amp_sizes") if "estimator" in cube.dims else cube, **point)
+
+
+def pooled_errors(dimension, values):
+    """Dimensions (n,) with data, means and standard errors of `values` (dimensions, data sets), NaN where a set is missing.
+
+    Few data sets determine their scatter badly. An error per d^2 entries scatters by c / d relative to its mean, since traces of
+    powers of random matrices of dimension d fluctuate by numbers of order one; all data sets together determine c.
+    """
+    count = np.sum(np.isfinite(values), axis=1)
+    seen = count > 0
+    dimension, values, count = np.asarray(dimension)[seen], values[seen], count[seen]
+    mean = np.nanmean(values, axis=1) if len(values) else np.empty(0)
+    freedom = int(np.sum(count - 1))
+    if freedom < 1:
+        return dimension[:0], mean[:0], mean[:0]
+    relative = dimension[:, None] * (values / mean[:, None] - 1.0)
+    scatter = np.sqrt(np.nansum(relative**2) / freedom)
+    return dimension, mean, scatter * np.abs(mean) / (dimension * np.sqrt(count))
+
+
+def inverse_law(dimension, mean, error, order=None):
+    """Coefficients of a polynomial of mean in 1/d, ascending, by weighted least squares, and the standard error of the first.
+
+    Parameters
+    ----------
+    dimension, mean, error : arrays (n,)
+    order : int, optional
+        At least one. None: one below n - 1, so that one degree of freedom tests the law, and at most two: a straight line in 1/d
+        for three dimensions, a parabola for more.
+
+    Where the means scatter about the law by more than their errors, the error grows in proportion.
+    """
+    order = max(1, min(2, len(mean) - 2)) if order is None else order
+    design = np.vander(1.0 / np.asarray(dimension, float), order + 1, increasing=True) / error[:, None]
+    coefficients, *_ = np.linalg.lstsq(design, mean / error, rcond=None)
+    freedom = len(mean) - order - 1
+    excess = np.sum((mean / error - design @ coefficients) ** 2) / freedom if freedom > 0 else 1.0
     spread = np.sqrt(np.linalg.inv(design.T @ design)[0, 0] * max(1.0, excess))
-    return float(a), float(b), float(spread)
+    return coefficients, float(spread)

@@ -3,8 +3,12 @@
 import math
 from pathlib import Path
 
+import numpy as np
+
 from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.output_channel import GaussianNoise
 from attention_limits.attention_indexed.priors import load_prior
+from attention_limits.attention_indexed.sampled_channel import SampledChannel
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
 from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, tail, weak_recovery
 from attention_limits.numerics.roots import bisect
@@ -12,6 +16,10 @@ from attention_limits.pipeline.errors import SpecError
 
 # Noises D between which the error passes one half, at every width of the specification.
 _SEARCHED = (1e-3, 1e10)
+# V / Q at which a sampled channel shows the law of its information at small V, information ~ V^-power.
+_SMALL = np.array([1e-3, 2e-4])
+# Powers below this are a weaker law than 1 / V: a discontinuity has 1/2, noise 0. Powers within this of one are the law 1 / V.
+_WEAKER, _SAME_LAW = 0.75, 0.02
 
 
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
@@ -31,8 +39,9 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     Returns
     -------
     rows : list of dict
-        `threshold`: its name; `value` in the `normalisation` of its row, infinite where no number of samples is enough; `error`:
-        bound on the error from the uncertain information of the channel, 0 where that is exact; `text`: the same in words.
+        `threshold`: its name; `value` in the `normalisation` of its row, infinite where no number of samples is enough, NaN where
+        it is unknown; `error`: bound on the error from the uncertain information of the channel, 0 where that is exact; `text`:
+        the same in words.
     notes : dict
         Empty.
 
@@ -51,18 +60,47 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     if prior is not None:
         half = _half(channel, prior)
         found.append(("half of the error", half, channel.uncertainty(0.5, prior.Q), "n / d^2"))
-        found.append(("exact recovery", exact_recovery(channel, prior), 0.0, "n / d^2"))
+        found.append(("exact recovery", *_recovery(channel, prior), "n / d^2"))
         if channel.ties is not None:
             law = tail(channel, prior, [1.0])[0]
             found.append(("error times (n / d^2)^2, large n / d^2", law, 0.0, "error (n / d^2)^2"))
     rows = []
     for name, value, uncertainty, normalisation in found:
+        if math.isnan(value):
+            text = (
+                f"{name}: unknown; the information of the channel has neither the law 1/V nor a weaker one at small V"
+            )
+            rows.append(
+                {"threshold": name, "value": value, "error": value, "normalisation": normalisation, "text": text}
+            )
+            continue
         error = value * uncertainty if uncertainty else 0.0
         if math.isnan(error):
             raise SpecError([f"model.channel: the nodes do not resolve the {name}; more noise is allowed"])
         text = f"{name}: {normalisation} = {value:.6g}" + (f" ± {error:.2g}" if error else "")
         rows.append({"threshold": name, "value": value, "error": error, "normalisation": normalisation, "text": text})
     return rows, {}
+
+
+def _recovery(channel, prior):
+    """Alpha of exact recovery, and its relative uncertainty.
+
+    A sampled channel counts no equations; Gaussian noise leaves none. Otherwise its information I gives them as the limit of V I
+    at V -> 0: a law I = K / V is K equations, a weaker one is none (`state_evolution.exact_recovery`). NaN where the table of I
+    decides for neither.
+    """
+    if not isinstance(channel, SampledChannel) or isinstance(channel.model, GaussianNoise):
+        return exact_recovery(channel, prior), 0.0
+    V = prior.Q * _SMALL
+    information, bounds = channel.information(V, prior.Q), channel.uncertainty(V, prior.Q)
+    power, error = np.log(information[1] / information[0]) / np.log(V[0] / V[1]), np.sum(bounds) / np.log(V[0] / V[1])
+    if power + error < _WEAKER:
+        return np.inf, 0.0
+    if abs(power - 1.0) <= error + _SAME_LAW:
+        equations = V * information
+        bound = bounds[1] + abs(equations[1] / equations[0] - 1.0)
+        return 2.0 * prior.effective_dimension / float(equations[1]), float(bound)
+    return np.nan, 0.0
 
 
 def _half(channel, prior):

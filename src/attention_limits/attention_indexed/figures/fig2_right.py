@@ -10,31 +10,35 @@ from attention_limits.attention_indexed.figures.shared import (
     mark_thresholds,
     model,
     output_theory,
+    published_runs,
     setting,
     theory,
     threshold,
 )
 from attention_limits.attention_indexed.readings import errors_of_mean
-from attention_limits.plotting import PUBLISHED, house_style, new_figure, points
+from attention_limits.plotting import house_style, new_figure, points
 
 # The number of starts in the mean that the publication shows.
 STARTS = 32
-# Cubes of theory and AMP, with the width ratio where they hold several, and of gradient descent; published descent.
+# Cubes of theory and AMP, with the width ratio where they hold several, of gradient descent, and tokens of published descent.
 _PANELS = (
-    ("fig2_right_tokens2", None, "fig2_right_gradient_descent", (DESCENT, AVERAGED_DESCENT)),
+    ("fig2_right_tokens2", None, "fig2_right_gradient_descent", (2,)),
     ("fig2_right_tokens3", None, "fig2_right_descent_tokens3", ()),
-    ("fig4_tokens5", 0.5, "fig2_right_descent_tokens5", ()),
+    ("fig4_tokens5", 0.5, "fig2_right_descent_tokens5", (4, 6)),
 )
+_MARKERS = {2: "x", 4: "+", 6: "x"}
+# A start fits its data where the training error falls below this fraction of that of the first record.
+_FITTED = 1e-3
 
 
 @house_style
 def draw(cubes):
     """One column per number of tokens; against equations per squared dimension the theory above is the same line."""
-    figure, (panels, outputs) = new_figure(2, 3, 12.4, 7.6, sharey="row")
+    figure, (panels, outputs) = new_figure(2, 3, 12.4, 8.2, sharey="row")
     for axes, below, (name, ratio, descent, published) in zip(panels, outputs, _PANELS, strict=True):
         cube, line = cubes[name], theory(cubes[name], ratio)
         tokens = model(cube, "tokens")
-        scale = tokens**2 + tokens - 2
+        scale = equations(tokens)
         axes.plot(scale * line.alpha, line, color="black", label="Bayes-optimal state evolution")
         axes.plot(
             scale * line.alpha, 2.0 * line, ":", color="black", linewidth=0.9, label="twice the Bayes-optimal error"
@@ -43,11 +47,10 @@ def draw(cubes):
         _draw_descent(axes, cubes[descent], scale)
         label = f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
         amp(axes, cube, "#0072B2", label, ratio, scale)
-        for index, values in enumerate(published):
-            label = None if index else f"published descent, $d = 200$: one, mean of {STARTS}"
-            axes.plot(scale * values[:, 0], values[:, 1], **PUBLISHED, label=label)
+        for number in published:
+            _draw_published(axes, number)
         if tokens in SOFTMAX_AMP:
-            axes.plot(*(SOFTMAX_AMP[tokens] * [scale, 1.0]).T, **{**PUBLISHED, "marker": "+"}, label="published AMP")
+            published_runs(axes, SOFTMAX_AMP[tokens], "published AMP (standard deviation)", scale)
         axes.set(title=f"$T = {tokens}$")
         _draw_outputs(below, cube, ratio, cubes[descent], scale)
         for panel in (axes, below):
@@ -58,12 +61,32 @@ def draw(cubes):
     return figure
 
 
+def equations(tokens):
+    """Equations of one output of the softmax, K = T^2 + T - 2."""
+    return tokens**2 + tokens - 2
+
+
+def _draw_published(axes, tokens):
+    """Published gradient descent of this number of tokens, one start and the mean of 32, within the axis."""
+    for index, curves in enumerate((DESCENT, AVERAGED_DESCENT)):
+        values = curves[tokens][equations(tokens) * curves[tokens][:, 0] < 1.2]
+        label = None if index else f"published descent, $T = {tokens}$, $d = 200$: one, mean of {STARTS}"
+        look = {"fmt": _MARKERS[tokens], "color": "0.45", "markersize": 4, "zorder": 1}
+        published_runs(axes, values, label, equations(tokens), **look)
+
+
+def _fitted(cube):
+    """Flags (alpha, replica) of data sets on which all starts stayed finite and fit the outputs."""
+    records = cube.training_error
+    small = (records.min("step") < _FITTED * records.isel(step=0)).all("start")
+    return (small & (cube.finite == 1)).transpose("alpha", "replica").values.astype(float)
+
+
 def _draw_descent(axes, cube, scale):
-    """One start, the mean of `STARTS` by its law, and the limit of infinitely many; filled where all starts stayed finite."""
+    """One start, the mean of `STARTS` by its law, and the limit of infinitely many; filled where the starts fit the data."""
     run = int(cube.average.max())
     law = "" if run >= STARTS else f" (law, from {run})"
     alpha = scale * cube.alpha.values
-    finite = cube.finite.transpose("alpha", "replica").values
     shown = (
         (cube.mmse_average.sel(average=1), "#D55E00", "v", "gradient descent, one start"),
         (errors_of_mean(cube, STARTS), "#CC79A7", "D", f"mean of {STARTS} starts{law}"),
@@ -72,7 +95,7 @@ def _draw_descent(axes, cube, scale):
     for values, color, marker, label in shown:
         replicas = values.transpose("alpha", "replica").values
         axes.plot(alpha, np.nanmean(replicas, axis=1), color=color, linewidth=0.8, alpha=0.6, zorder=1)
-        points(axes, alpha, replicas, finite, color, label, marker)
+        points(axes, alpha, replicas, _fitted(cube), color, label, marker)
 
 
 def _draw_outputs(axes, cube, ratio, descent, scale):
@@ -83,19 +106,12 @@ def _draw_outputs(axes, cube, ratio, descent, scale):
     amp(axes, cube, "#0072B2", "AMP, posterior mean", ratio, scale, variable="error_bayes")
     amp(axes, cube, "#56B4E9", "AMP, output of the estimate", ratio, scale, "s", "error_plug_in")
     most = int(descent.average.max())
-    finite = descent.finite.transpose("alpha", "replica").values
     shown = (
         (descent.error_plug_in_average.sel(average=1), "#D55E00", "v", "gradient descent, one start"),
-        (descent.error_plug_in_average.sel(average=most), "#CC79A7", "D", f"mean of {most} estimates"),
+        # Fewer starts than above, hence another symbol.
+        (descent.error_plug_in_average.sel(average=most), "#882255", "p", f"output of the mean of {most} estimates"),
         (descent.error_outputs_extrapolated, "#E69F00", "*", "limit of the mean output of many starts"),
     )
+    alpha = scale * descent.alpha.values
     for values, color, marker, label in shown:
-        points(
-            axes,
-            scale * descent.alpha.values,
-            values.transpose("alpha", "replica").values,
-            finite,
-            color,
-            label,
-            marker,
-        )
+        points(axes, alpha, values.transpose("alpha", "replica").values, _fitted(descent), color, label, marker)

@@ -8,15 +8,17 @@ from attention_limits.plotting import house_style, new_figure
 @house_style
 def draw(cubes):
     """One column for each of the cubes fig4_tokens4 and fig4_tokens5: error of the estimate, and of the output."""
-    figure, panels = new_figure(2, 2, 7.6, 6.2, sharey="row")
+    figure, panels = new_figure(2, 2, 9.0, 6.8, sharey="row")
     for (above, below), name in zip(panels.T, ("fig4_tokens4", "fig4_tokens5"), strict=True):
         draw_widths(above, cubes[name])
         draw_outputs(below, cubes[name])
         above.set_title(f"$T = {model(cubes[name], 'tokens')}$")
     panels[1, 0].set_ylim(0, 1.05 * _largest(cubes))
-    for row in panels:
-        row[1].set_ylabel("")
-        row[1].legend(loc="upper right")
+    for above, below in panels.T:
+        above.legend(loc="upper right")
+        below.legend(loc="upper right")
+    for axes in panels[:, 1]:
+        axes.set_ylabel("")
     return figure
 
 

@@ -2,43 +2,30 @@
 
 import matplotlib as mpl
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 
-from attention_limits.attention_indexed.figures.shared import ESTIMATION
-from attention_limits.attention_indexed.readings import by_dimension, inverse_law
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.attention_indexed.figures.shared import ESTIMATION, data_sets
+from attention_limits.attention_indexed.readings import by_dimension, dropped, inverse_law, pooled_errors
 from attention_limits.pipeline.readings import at
-from attention_limits.plotting import curve, house_style, new_figure, points
+from attention_limits.plotting import curve, house_style, new_figure
 
-AMP, PREDICTED, VARIANCE, MEAN = "#0072B2", "#56B4E9", "#D55E00", "#CC79A7"
-CHANNELS = {"linear": "#009E73", "softmax": AMP, "hardmax": VARIANCE}
-MARKERS = ("o", "s", "^")
-# Distance of the extrapolations to 1/d = 0.
-STEP = 0.0006
+AMP, VARIANCE, MEAN, DESCENT = "#0072B2", "#D55E00", "#CC79A7", "#E69F00"
+CHANNELS = ("linear", "softmax", "hardmax")
+# Colours and symbols of the alphas of a channel.
+LOOKS = ((AMP, "o"), (VARIANCE, "s"), ("#009E73", "^"))
+# Shifts of symbols in 1/d that would hide each other, and distances of the limits to 1/d = 0.
+SHIFT, STEP = 0.00025, 0.0008
 
 
 @house_style
 def draw(cubes):
     """From the cubes iterations, sizes_linear, sizes_softmax, sizes_hardmax, posterior_hardmax and descent_sizes."""
-    figure, ((left, middle), (right, last)) = new_figure(2, 2, 9.4, 8.0)
-    _draw_iterations(left, cubes["iterations"])
-    place = 0
-    for channel, color in CHANNELS.items():
-        cube = cubes[f"sizes_{channel}"]
-        for alpha, marker in zip(cube.alpha.values, MARKERS, strict=False):
-            _draw_sizes(middle, cube.sel(alpha=alpha), f"{channel}, $\\alpha = {alpha:g}$", color, marker, place)
-            place += 1
-    middle.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
-    for marker, face, label in (("o", "0.3", "error of AMP"), ("o", "white", "predicted by AMP")):
-        middle.plot([], [], marker, color="0.3", markerfacecolor=face, markersize=4, label=label)
-    middle.set(
-        xlabel="$1/d$",
-        ylabel="error in units of its limit",
-        xticks=[0.0, 0.005, 0.01, 0.015, 0.02],
-        title=r"$T = 2$, $\rho = 0.5$, damped",
-    )
-    middle.legend(loc="upper left")
-    _draw_posterior(right, cubes["posterior_hardmax"], cubes["sizes_hardmax"])
-    _draw_descent(last, cubes["descent_sizes"], cubes["sizes_softmax"])
+    figure, (above, below) = new_figure(2, 3, 12.6, 7.8)
+    _draw_iterations(above[0], cubes["iterations"])
+    for axes, channel in zip((above[1], above[2], below[0]), CHANNELS, strict=True):
+        _draw_channel(axes, cubes[f"sizes_{channel}"], channel)
+    _draw_posterior(below[1], cubes["posterior_hardmax"], cubes["sizes_hardmax"])
+    _draw_descent(below[2], cubes["descent_sizes"], cubes["sizes_softmax"])
     return figure
 
 
@@ -56,74 +43,106 @@ def _draw_iterations(axes, cube):
     axes.legend(loc="lower left")
 
 
-def _draw_sizes(axes, cube, label, color, marker, place):
-    """Means over the data sets against 1/d with their straight line, divided by the limit from state evolution.
+def _draw_channel(axes, cube, channel):
+    """Errors of AMP and their predictions at each alpha, divided by the limit from state evolution."""
+    place = 0
+    for number, (alpha, (color, marker)) in enumerate(zip(cube.alpha.values, LOOKS, strict=False)):
+        part = cube.sel(alpha=alpha)
+        limit = float(part.mmse_limit.max())
+        for variable, face, style in (("mmse", color, "-"), ("mmse_predicted", "white", "--")):
+            shift = SHIFT * (2 * number - 1 + (face != color))
+            look = {"fmt": marker, "color": color, "markerfacecolor": face}
+            _law(axes, by_dimension(part, variable), limit, look, shift, -(1 + place) * STEP, style)
+            place += 1
+        axes.plot([], [], marker, color=color, markersize=4, label=rf"$\alpha = {alpha:g}${_left_out(part)}")
+    for face, style, label in (("0.3", "-", "error of AMP"), ("white", "--", "predicted by AMP")):
+        axes.plot([], [], marker="o", linestyle=style, linewidth=0.7, color="0.3", markerfacecolor=face, label=label)
+    axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="state evolution")
+    largest = 1.0 / float(cube.dimension.min())
+    axes.set(
+        xlabel="$1/d$", ylabel="error / limit of state evolution", xticks=[0.0, *(1.0 / cube.dimension.values)],
+        title=rf"{channel}, $T = 2$, $\rho = 0.5$, damped", xlim=(-(1 + place) * STEP, 1.08 * largest),
+    )  # fmt: skip
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:.3g}")
+    _shade_limit(axes)
+    axes.legend(loc="upper left")
 
-    The extrapolations are at 1/d = 0, moved to the left by `place` steps so that they do not hide each other.
+
+def _left_out(part, sound="converged"):
+    """Text: how many of the runs are left out of the means."""
+    lost, total = dropped(part, sound)
+    return f", {lost} of {total} runs dropped" if lost else ""
+
+
+def _law(axes, means, limit, look, shift, place, style="-", label=None):
+    """Means with errors against 1/d in units of `limit`, moved by `shift`; from three dimensions on also their law and its limit.
+
+    The limit stands at `place`.
     """
-    limit = float(cube.mmse_limit.max())
-    for variable, face, style in (("mmse", color, "-"), ("mmse_predicted", "white", "--")):
-        dimension, mean, error = by_dimension(cube, variable)
-        look = {"fmt": marker, "color": color, "markerfacecolor": face, "capsize": 2, "elinewidth": 1}
-        axes.errorbar(1.0 / dimension, mean / limit, error / limit, markersize=4, **look)
-        if len(dimension) > 2:
-            a, b, spread = inverse_law(dimension, mean, error)
-            x = np.array([0.0, 1.0 / dimension.min()])
-            axes.plot(x, (a + b * x) / limit, color=color, linewidth=0.7, linestyle=style)
-            shift = -(place + 0.4 * (face != color)) * STEP
-            axes.errorbar([shift], [a / limit], [spread / limit], markersize=5, zorder=4, **look)
-    axes.plot([], [], marker, color=color, markersize=4, label=label)
+    dimension, mean, error = means
+    look = {"capsize": 2, "elinewidth": 1, **look}
+    axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, markersize=4, label=label, **look)
+    if len(dimension) > 2:
+        coefficients, spread = inverse_law(dimension, mean, error)
+        x = np.linspace(0.0, 1.0 / dimension.min(), 60)
+        axes.plot(x, polyval(x, coefficients) / limit, color=look["color"], linewidth=0.7, linestyle=style)
+        at_limit = {**look, "markersize": 6, "zorder": 4}
+        axes.errorbar([place], [coefficients[0] / limit], [spread / limit], **at_limit)
+
+
+def _shade_limit(axes):
+    """Grey where 1/d would be negative: symbols there are limits."""
+    axes.axvspan(axes.get_xlim()[0], 0.0, color="0.93", linewidth=0, zorder=0)
+    axes.annotate(
+        r"$d \to \infty$", (0.0, 0.0), xycoords=("data", "axes fraction"), xytext=(-3, 4), textcoords="offset points",
+        ha="right", fontsize=7.5,
+    )  # fmt: skip
 
 
 def _draw_posterior(axes, cube, sizes):
-    """Exact posterior and AMP on the same small data sets, AMP at larger d, and the limit."""
+    """Exact posterior and AMP on the same small data sets, AMP at larger d on others, and the limits."""
     alpha = float(cube.alpha.values[0])
     part = cube.sel(alpha=alpha)
     samples, amp = part.sel(estimator="posterior_sampling"), part.sel(estimator="matrix_amp_sizes")
-    shown = (
-        (samples.posterior_variance, VARIANCE, "D", "variance of the exact posterior", -0.0012),
-        (samples.mmse, MEAN, "s", "error of its mean", 0.0),
-        (amp.mmse, AMP, "o", "error of AMP, the same data", 0.0012),
+    dimension = part.dimension.values
+    variances, errors, own, converged = (
+        values.transpose("dimension", "replica").values
+        for values in (samples.posterior_variance, samples.mmse, amp.mmse, amp.converged)
     )
-    for values, color, marker, label, shift in shown:
-        replicas = values.transpose("dimension", "replica").values
-        settled = amp.converged.transpose("dimension", "replica").values if color == AMP else np.ones_like(replicas)
-        points(axes, 1.0 / part.dimension.values + shift, replicas, settled, color, label, marker)
-    dimension, mean, error = by_dimension(sizes, "mmse", alpha=alpha)
-    axes.errorbar(1.0 / dimension, mean, error, fmt="o", color=AMP, markersize=4, capsize=2, elinewidth=1)
-    limit = float(sizes.mmse_limit.sel(alpha=alpha).max())
-    axes.plot([0.0], [limit], "*", color="black", markersize=9, clip_on=False, label="state evolution")
-    exact = mean_and_error(samples.posterior_variance.transpose("dimension", "replica").values, axis=1)
-    a, b, _ = inverse_law(part.dimension.values, *exact)
-    x = np.array([0.0, 1.0 / part.dimension.values.min()])
-    axes.plot(x, a + b * x, color=VARIANCE, linewidth=0.7)
+    look = {"fmt": "D", "color": VARIANCE}
+    _law(axes, pooled_errors(dimension, variances), 1.0, look, -0.0012, -0.004, label="variance of the exact posterior")
+    kept, mean, error = pooled_errors(dimension, errors)
+    axes.errorbar(
+        1.0 / kept, mean, error, fmt="s", color=MEAN, markersize=4, capsize=2, elinewidth=1, label="error of its mean"
+    )
+    data_sets(axes, 1.0 / dimension + 0.0012, own, converged, AMP, "AMP, the same data")
+    axes.plot([], [], "o", color=AMP, markerfacecolor="white", markersize=2.5, label="one of them, not converged")
+    here = sizes.sel(alpha=alpha)
+    look, label = {"fmt": "^", "color": "#56B4E9"}, f"AMP, other data{_left_out(here)}"
+    _law(axes, by_dimension(here, "mmse"), 1.0, look, 0.0, -0.008, label=label)
+    axes.axhline(float(here.mmse_limit.max()), color="black", linewidth=0.8, linestyle=":", label="state evolution")
     axes.set(
-        xlabel="$1/d$", ylabel=ESTIMATION, ylim=(0, None), xlim=(-0.002, None),
+        xlabel="$1/d$", ylabel=ESTIMATION, ylim=(0, 1.5), xlim=(-0.02, 1.06 / dimension.min()),
         title=rf"hardmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
-    axes.legend(loc="lower right")
+    _shade_limit(axes)
+    axes.legend(loc="upper left", bbox_to_anchor=(0.08, 1.0))
 
 
 def _draw_descent(axes, cube, sizes):
-    """Gradient descent and AMP at one alpha against 1/d in units of the Bayes-optimal error, with their straight lines."""
+    """Gradient descent and AMP at one alpha against 1/d in units of the Bayes-optimal error, with their laws."""
     alpha = float(cube.alpha.values[0])
-    limit = float(at(sizes.mmse_limit, alpha=alpha).max())
-    shown = (
-        (cube, "mmse_extrapolated", "finite", "#E69F00", "*", "gradient descent, limit of many starts"),
-        (sizes, "mmse", "converged", AMP, "o", "AMP"),
-    )
-    for part, variable, sound, color, marker, label in shown:
-        dimension, mean, error = by_dimension(part, variable, sound, alpha=alpha)
-        look = {"fmt": marker, "color": color, "capsize": 2, "elinewidth": 1}
-        axes.errorbar(1.0 / dimension, mean / limit, error / limit, markersize=4, label=label, **look)
-        if len(dimension) > 2:
-            a, b, spread = inverse_law(dimension, mean, error)
-            x = np.array([0.0, 1.0 / dimension.min()])
-            axes.plot(x, (a + b * x) / limit, color=color, linewidth=0.7)
-            axes.errorbar([0.0], [a / limit], [spread / limit], markersize=7, zorder=4, clip_on=False, **look)
+    amp = at(sizes, alpha=alpha)
+    limit, descent = float(amp.mmse_limit.max()), at(cube, alpha=alpha)
+    means = by_dimension(descent, "mmse_extrapolated", "finite")
+    label = f"gradient descent, limit of many starts{_left_out(descent, 'finite')}"
+    _law(axes, means, limit, {"fmt": "*", "color": DESCENT}, 0.0, -0.001, label=label)
+    look, label = {"fmt": "o", "color": AMP}, f"AMP{_left_out(amp)}"
+    _law(axes, by_dimension(amp, "mmse"), limit, look, SHIFT, -0.002, label=label)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
     axes.set(
-        xlabel="$1/d$", ylabel="error in units of the Bayes-optimal one", ylim=(0.9, None), xlim=(-0.001, None),
+        xlabel="$1/d$", ylabel="error / Bayes-optimal error", ylim=(0.8, 2.3), xlim=(-0.005, 1.06 / float(cube.dimension.min())),
         title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
+    _shade_limit(axes)
     axes.legend(loc="upper left")

@@ -5,8 +5,10 @@ from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
     amp,
+    amp_key,
     output_key,
     output_theory,
+    published_runs,
     setting,
     theory,
     with_unknown_scale,
@@ -49,16 +51,14 @@ def _draw_outputs(panels, two, cube):
 def _draw_two_tokens(axes, cube, code):
     line = theory(cube)
     axes.plot(line.alpha, line, color=BAYES, label="Bayes-optimal state evolution")
-    with_unknown_scale(axes, cube, BAYES, 0.5, "with the unknown scale")
-    amp(axes, cube, BAYES, f"matrix AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
+    with_unknown_scale(axes, line, BAYES, 0.5, setting(cube, "matrix_amp", "dimension"), "with the unknown scale")
+    amp(axes, cube, BAYES)
+    amp_key(axes, cube)
     tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
     axes.plot(tail.alpha, tail, color="black", linestyle=":", label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
     axes.plot(code.alpha, code, color=CODE, linestyle="--", label="channel of the published code")
     axes.plot(*HARDMAX_CURVES[0.5].T, **PUBLISHED, label="published state evolution")
-    axes.errorbar(
-        *HARDMAX_AMP.T, color="0.55", fmt="s", markersize=3.5, markerfacecolor="none", elinewidth=0.8, zorder=1,
-        label="published AMP (standard deviation)",
-    )  # fmt: skip
+    published_runs(axes, HARDMAX_AMP[0.5], "published AMP (standard deviation)", color="0.55", markersize=3.5, zorder=1)
     axes.set(
         xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION,
         xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$T = 2$, $\rho = 0.5$",
@@ -88,9 +88,7 @@ def _draw_tokens(axes, cube, limit):
     axes.plot([], [], "-.", color="0.3", linewidth=0.8, label=r"law of large $\alpha$, $\rho = 0.5$")
     axes.plot([], [], "-", color="0.3", label=r"$\rho \to 0$")
     axes.plot([], [], "--", color="0.3", label=r"$\rho = 0.5$")
-    axes.errorbar(
-        [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
-    )
+    amp_key(axes, cube)
     axes.set(
         xscale="log", yscale="log", xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20),
         ylim=(2e-4, 1.5), title="two to five tokens",

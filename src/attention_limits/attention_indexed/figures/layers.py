@@ -10,20 +10,25 @@ _PANELS = {
     "two_layers_tokens": "softmax, T = 3",
     "two_layers_hardmax": "hardmax, T = 2",
 }
-_STYLES = {0.0: ":", 0.5: "--", 1.0: "-"}
+# Curves of several skip strengths nearly coincide: thin lines over a thick one.
+_LOOKS = {
+    0.0: {"linestyle": (0, (6, 2, 1, 2)), "linewidth": 1.2, "zorder": 2.2},
+    0.5: {"linestyle": "--", "linewidth": 2.4, "zorder": 2.0},
+    1.0: {"linestyle": "-", "linewidth": 1.2, "zorder": 2.1},
+}
 
 
 @house_style
 def draw(cubes):
     """From the cubes two_layers_skip, two_layers_tokens and two_layers_hardmax: state evolution with its band."""
-    figure, axes = new_figure(1, 3, 10.5, 3.6, sharey=True)
+    figure, axes = new_figure(1, 3, 12.0, 3.6, sharey=True)
     for ax, (name, title) in zip(axes, _PANELS.items(), strict=True):
         cube = cubes[name]
         _theory(ax, cube)
         ax.set(title=title, xlabel=r"samples per squared dimension $\alpha = n/d^2$")
         recovery = float(np.nanmax(cube.recovery_threshold))
         if np.isfinite(recovery):
-            ax.axvline(recovery, color="0.4", linewidth=0.8, linestyle=":")
+            ax.axvline(recovery, color="0.4", linewidth=0.6)
             ax.annotate(
                 r"$\alpha_\mathrm{rec}$", (recovery, 0.97), xycoords=("data", "axes fraction"), xytext=(3, 0),
                 textcoords="offset points", va="top", fontsize=7.5,
@@ -32,7 +37,7 @@ def draw(cubes):
         else:
             ax.set_xscale("log")
     axes[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$", ylim=(0, 1.05))
-    _key(axes[0], axes[2])
+    _key(axes[-1])
     return figure
 
 
@@ -46,14 +51,17 @@ def _theory(ax, cube):
         for layer, color in LAYER_COLORS.items():
             if layer in errors.layer:
                 values = errors.sel(layer=layer).transpose("alpha", "replica").values
-                curve(ax, errors.alpha.values, values, color, None, _STYLES[skip], converged=flags & sound)
+                curve(ax, errors.alpha.values, values, color, None, converged=flags & sound, **_LOOKS[skip])
+                # The lines between the nodes are straight.
+                ax.plot(errors.alpha, np.nanmean(values, axis=1), ".", color=color, markersize=4, zorder=2.3)
 
 
-def _key(lines, colors):
-    """Entries for skip strengths in one panel, for layers in the other."""
+def _key(axes):
+    """Entries for layers, skip strengths and symbols."""
     for layer in (1, 2):
-        colors.plot([], [], "-", color=LAYER_COLORS[layer], label=f"layer {layer}")
-    for skip, style in _STYLES.items():
-        lines.plot([], [], style, color="0.3", label=f"skip strength c = {skip:g}")
-    lines.legend(loc="lower left")
-    colors.legend(loc="lower left")
+        axes.plot([], [], "-", color=LAYER_COLORS[layer], label=f"layer {layer}")
+    for skip, look in _LOOKS.items():
+        axes.plot([], [], color="0.3", label=f"skip strength c = {skip:g}", **look)
+    axes.plot([], [], ".", color="0.3", markersize=4, label="computed points")
+    axes.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=5, label="not converged or not resolved")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -5,15 +5,15 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
-    FLOOR,
     GENERALISATION,
     amp,
+    amp_key,
     output_key,
     output_theory,
-    setting,
     theory,
+    threshold,
 )
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import banded_line, house_style, new_figure
 
 
 @house_style
@@ -24,17 +24,19 @@ def draw(cubes):
     noises = cube.output_noise.values
     for noise, place in zip(noises, np.linspace(0.0, 0.85, len(noises)), strict=True):
         part, color = cube.sel(output_noise=noise), mpl.colormaps["plasma"](place)
-        line = theory(part)
+        end = threshold(part)
+        learning = part.sel(alpha=part.alpha < end)
+        line = theory(learning)
         if line.size:
-            bound = theory(part, variable="mmse_error").sel(alpha=line.alpha)
-            left.plot(line.alpha, np.maximum(line, FLOOR), color=color, label=rf"$\Delta = {noise:g}$")
-            left.fill_between(line.alpha, line - bound, line + bound, color=color, alpha=0.25, linewidth=0)
-            output_theory(right, part, color)
+            bound = theory(learning, variable="mmse_error").sel(alpha=line.alpha)
+            banded_line(left, line.alpha, line, bound, color, rf"$\Delta = {noise:g}$")
+            output_theory(right, learning, color)
+        if line.size and np.isfinite(end):
+            _recover(left, line, end, color)
+            _recover(right, theory(learning, variable="error_bayes"), end, color)
         for axes, variable in ((left, "mmse"), (right, "error_bayes")):
             amp(axes, part, color, variable=variable)
-    left.errorbar(
-        [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
-    )
+    amp_key(left, cube)
     output_key(right)
     for axes, label in ((left, ESTIMATION), (right, GENERALISATION)):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=label)
@@ -43,3 +45,9 @@ def draw(cubes):
     left.legend(loc="lower left")
     right.legend(loc="lower right")
     return figure
+
+
+def _recover(axes, line, end, color):
+    """The error falls to zero at the alpha `end`, which is no point of the grid: linearly from the last point."""
+    x = np.linspace(float(line.alpha[-1]), end, 200)[:-1]
+    axes.plot(x, float(line[-1]) * (end - x) / (end - x[0]), color=color)

@@ -4,10 +4,14 @@ import matplotlib as mpl
 import numpy as np
 
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import points, realised_alpha
+from attention_limits.plotting import banded_line, points, realised_alpha
 
 # The ratio is a scale, and so are its colours: a value has the same colour in every figure.
-_RATIOS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
+_RATIOS = {
+    0.05: "#5E1A6B", 0.1: "#2C3E9E", 0.2: "#1B9AD6", 0.3: "#00806E", 0.5: "#7FB800", 1.0: "#E6A700", 2.0: "#E0480A",
+    5.0: "#7A0018",
+}  # fmt: skip
+_SCALE = mpl.colors.LinearSegmentedColormap.from_list("ratios", list(_RATIOS.values()))
 # Errors below this are drawn there on logarithmic axes: exact recovery.
 FLOOR = 1e-5
 ESTIMATION = r"error $\|S - \hat S\|_F^2/d$"
@@ -18,8 +22,7 @@ def ratio_color(ratio):
     """The colour of a width ratio; black for the limit of small width."""
     if ratio == 0:
         return "black"
-    place = np.interp(np.log(ratio), np.log(_RATIOS[1:]), np.linspace(0.0, 0.88, len(_RATIOS) - 1))
-    return mpl.colormaps["viridis"](place)
+    return _SCALE(np.interp(np.log(ratio), np.log(list(_RATIOS)), np.linspace(0.0, 1.0, len(_RATIOS))))
 
 
 def setting(cube, estimator, key):
@@ -73,18 +76,35 @@ def data_sets(axes, x, errors, converged, color, label, marker="o"):
         )  # fmt: skip
 
 
-def with_unknown_scale(axes, cube, color, ratio, label=None):
+def amp_key(axes, cube):
+    """Entries of the legend for the symbols of `amp`."""
+    label = f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
+    axes.errorbar([], [], [], fmt="o", color="0.3", markersize=4, label=label)
+    hollow = {"markerfacecolor": "white", "markersize": 2.5, "markeredgewidth": 0.8}
+    axes.plot([], [], "o", color="0.3", label="one data set, not converged", **hollow)
+
+
+def published_runs(axes, values, label, scale=1.0, **look):
+    """Published simulations (n, 3): alpha, mean error and its standard deviation over the runs, as a bar; on top of ours."""
+    style = {"fmt": "s", "color": "0.35", "markersize": 5, "markerfacecolor": "none", "elinewidth": 0.7, "zorder": 4}
+    axes.errorbar(scale * values[:, 0], values[:, 1], values[:, 2], label=label, **{**style, **look})
+
+
+def with_unknown_scale(axes, line, color, ratio, dimension, label=None, linestyle=":"):
     """The theory plus 2 (1 + rho) / (r d), the error of the scale of S that hardmax outputs of dimension d do not determine."""
-    line, dimension = theory(cube, ratio if "ratio" in cube.dims else None), setting(cube, "matrix_amp", "dimension")
     floor = 2.0 * (1.0 + ratio) / (max(1, round(ratio * dimension)) * dimension)
-    axes.plot(line.alpha, line + floor, color=color, linewidth=0.8, linestyle=":", label=label, zorder=1.5)
+    axes.plot(line.alpha, line + floor, color=color, linewidth=0.8, linestyle=linestyle, label=label, zorder=1.5)
 
 
 def output_theory(axes, cube, color, ratio=None, scale=1.0):
-    """Generalisation errors of the state evolution: of the posterior mean of the output (full), and of the estimate (dashed)."""
+    """Generalisation errors of the state evolution: of the posterior mean of the output (full), and of the estimate (dashed).
+
+    Bands: their uncertainty.
+    """
     for variable, style, width in (("error_bayes", "-", 1.5), ("error_plug_in", "--", 0.9)):
         line = theory(cube, ratio, variable)
-        axes.plot(scale * line.alpha, line, color=color, linestyle=style, linewidth=width)
+        error = _part(cube, "state_evolution", ratio)[f"{variable}_uncertainty"].isel(replica=0).sel(alpha=line.alpha)
+        banded_line(axes, scale * line.alpha, line, error, color, linestyle=style, linewidth=width)
 
 
 def output_key(axes, markers=True, same=False):

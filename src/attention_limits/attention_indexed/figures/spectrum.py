@@ -5,9 +5,9 @@ import numpy as np
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     amp,
+    amp_key,
     mark_thresholds,
     ratio_color,
-    setting,
     theory,
     threshold,
 )
@@ -28,7 +28,7 @@ def draw(cubes):
         left.plot(line.alpha, line, color=color, label=label)
         amp(left, part, color, ratio=ratio)
         mark_thresholds(left, [threshold(part, ratio)], [color])
-    left.errorbar([], [], [], fmt="o", color="0.3", label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
+    amp_key(left, cube)
     left.plot([], [], "^", color="0.3", label="exact recovery")
     left.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
     left.legend(loc="upper right")
@@ -53,7 +53,7 @@ def _draw_eigenvalues(axes, cube):
         axes.text(bins[0] - 0.5, place + 0.35, label, fontsize="small")
     axes.set(
         xlabel="eigenvalue",
-        ylabel="density, each over its largest value",
+        ylabel="density / its maximum",
         yticks=[],
         ylim=(0, None),
         xlim=(bins[0] - 0.55, None),

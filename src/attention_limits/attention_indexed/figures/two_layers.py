@@ -3,7 +3,11 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import data_sets
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present, realised_alpha
+
+# Shift of the predicted errors to the right, so that they do not hide the actual ones.
+SHIFT = 0.004
 
 
 @house_style
@@ -17,7 +21,7 @@ def draw(cubes):
     predicted = messages.predicted_by_layer.sel(alpha=actual.alpha)
     converged = messages.converged.sel(alpha=actual.alpha, replica=actual.replica).transpose("alpha", "replica")
     sampled = realised_alpha(messages, actual.alpha)
-    figure, axes = new_figure(1, 1, 5.2, 3.8)
+    figure, axes = new_figure(1, 1, 7.4, 3.8)
     for layer, color in LAYER_COLORS.items():
         if layer not in cube.layer:
             continue
@@ -26,16 +30,13 @@ def draw(cubes):
         curve(axes, theory.alpha.values, values, color, f"layer {layer}, state evolution", converged=flags)
         values = actual.sel(layer=layer).transpose("alpha", "replica").values
         data_sets(axes, sampled, values, converged.values, color, f"layer {layer}, AMP")
-        expected = predicted.sel(layer=layer).mean("replica")
-        axes.plot(
-            sampled,
-            expected,
-            "_",
-            color=color,
-            markersize=9,
-            markeredgewidth=1,
+        expected = predicted.sel(layer=layer).transpose("alpha", "replica").values
+        expected = np.where(converged.values == 1, expected, np.nan)
+        mean, error = mean_and_error(expected, axis=1)
+        axes.errorbar(
+            sampled + SHIFT, mean, error, fmt="_", color=color, markersize=8, elinewidth=0.8, zorder=2.8,
             label=f"layer {layer}, predicted by AMP",
-        )
+        )  # fmt: skip
     recovery = float(np.nanmax(cube.recovery_threshold))
     axes.axvline(recovery, color="0.4", linewidth=0.8, linestyle=":")
     axes.annotate(
@@ -46,6 +47,7 @@ def draw(cubes):
         xlabel=r"samples per squared dimension $\alpha = n/d^2$", ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$",
         xlim=(0, float(theory.alpha.max())), ylim=(0, None),
     )  # fmt: skip
-    # The dotted line would run through the entries.
-    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.9), frameon=True, framealpha=1.0, edgecolor="none")
+    axes.plot([], [], "o", color="0.3", markerfacecolor="white", markersize=2.5, label="one data set, not converged")
+    axes.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=5, label="theory, not converged")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

@@ -2,10 +2,13 @@
 
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
+    GENERALISATION,
     amp,
+    amp_key,
     mark_thresholds,
     model,
-    setting,
+    output_key,
+    output_theory,
     theory,
     threshold,
 )
@@ -16,28 +19,41 @@ TIED, UNTIED = "#0072B2", "#D55E00"
 
 @house_style
 def draw(cubes):
-    """Left linear from untied_linear and fig3_linear, right softmax from untied_softmax and fig2_right_tokens2."""
-    figure, (left, right) = new_figure(1, 2, 8.8, 3.8)
-    _compare(left, cubes["untied_linear"], cubes["fig3_linear"])
-    _compare(right, cubes["untied_softmax"], cubes["fig2_right_tokens2"])
-    cube = cubes["untied_linear"]
-    right.errorbar([], [], [], fmt="o", color="0.3", label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
-    right.plot([], [], "^", color="0.3", label="exact recovery")
-    right.legend(loc="upper right")
+    """Left linear from untied_linear and fig3_linear, right softmax from untied_softmax and fig2_right_tokens2.
+
+    Above the error of the estimate, below that of the output.
+    """
+    figure, panels = new_figure(2, 2, 9.0, 7.0)
+    pairs = (("untied_linear", "fig3_linear"), ("untied_softmax", "fig2_right_tokens2"))
+    for (above, below), (untied, tied) in zip(panels.T, pairs, strict=True):
+        _compare(above, below, cubes[untied], cubes[tied])
+    for axes in panels[:, 1]:
+        axes.set_ylabel("")
     return figure
 
 
-def _compare(axes, untied, tied):
+def _compare(above, below, untied, tied):
     """Both errors against alpha; the tied cube may hold other widths than that of the untied one."""
-    width, name = model(untied, "ratio"), model(untied, "channel")
+    width, name, end = model(untied, "ratio"), model(untied, "channel"), float(untied.alpha.max())
     for cube, color, label in ((tied, TIED, "tied, $WW^\\top$"), (untied, UNTIED, "untied, $QK^\\top$")):
         ratio = width if "ratio" in cube.dims else None
         line = theory(cube, ratio)
-        axes.plot(line.alpha, line, color=color, label=label)
-        amp(axes, cube, color, ratio=ratio)
-        mark_thresholds(axes, [threshold(cube, ratio)], [color])
-    axes.locator_params(axis="x", nbins=6)
-    axes.set(
-        xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(untied.alpha.max())),
-        title=rf"{name}, $T = {model(untied, 'tokens')}$, $\rho = {width:g}$",
-    )  # fmt: skip
+        above.plot(line.alpha, line, color=color, label=label)
+        amp(above, cube, color, ratio=ratio)
+        output_theory(below, cube, color, ratio)
+        amp(below, cube, color, ratio=ratio, variable="error_bayes")
+        recovery, last = threshold(cube, ratio), float(line.alpha[-1])
+        for axes in (above, below):
+            mark_thresholds(axes, [recovery], [color])
+            if recovery < last:
+                # Beyond the last alpha of a cube both errors stay zero.
+                axes.plot([last, end], [0.0, 0.0], color=color)
+    amp_key(above, untied)
+    above.plot([], [], "^", color="0.3", label="exact recovery")
+    output_key(below, same=name == "linear")
+    above.set(ylabel=ESTIMATION, ylim=(0, 1.08), title=rf"{name}, $T = {model(untied, 'tokens')}$, $\rho = {width:g}$")
+    below.set(ylabel=GENERALISATION, ylim=(0, None))
+    for axes in (above, below):
+        axes.locator_params(axis="x", nbins=6)
+        axes.set(xlabel=r"samples $\alpha = n/d^2$", xlim=(0, end))
+        axes.legend(loc="upper right")

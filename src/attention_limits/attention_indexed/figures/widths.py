@@ -6,12 +6,12 @@ from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
     amp,
+    amp_key,
     mark_thresholds,
     model,
     output_key,
     output_theory,
     ratio_color,
-    setting,
     theory,
     threshold,
 )
@@ -26,12 +26,10 @@ def draw_widths(axes, cube, published=None):
         line, color = theory(cube, ratio), ratio_color(ratio)
         axes.plot(line.alpha, line, color=color, label=rf"$\rho = {ratio:g}$")
         amp(axes, cube, color, ratio=ratio)
-    known = [published[ratio] for ratio in ratios if ratio in published] if published else []
-    for index, values in enumerate(known):
-        axes.plot(*values.T, **PUBLISHED, label=None if index else "published")
-    axes.errorbar(
-        [], [], [], fmt="o", color="0.3", markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
-    )
+    known = [ratio for ratio in ratios if ratio in published] if published else []
+    for index, ratio in enumerate(known):
+        axes.plot(*published[ratio].T, **PUBLISHED, label=None if index else "published state evolution")
+    amp_key(axes, cube)
     _mark(axes, cube)
     axes.plot([], [], "^", color="0.3", markersize=6, label="exact recovery")
     axes.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
