@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 from attention_limits.numerics.statistics import mean_and_error
 
 # Okabe and Ito's palette, which readers with any colour vision distinguish. One colour per layer, everywhere.
-LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73"}
+LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73", 4: "#CC79A7", 5: "#E69F00"}
+# Paul Tol's muted palette, for curves that do not belong to one layer.
+SERIES_COLORS = ("#332288", "#999933", "#882255", "#88CCEE", "#000000")
 ERROR_COLORS = {"plug_in": "#000000", "bayes": "#CC79A7"}
 PUBLISHED = {
     "marker": "x",

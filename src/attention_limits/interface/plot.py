@@ -24,7 +24,7 @@ _USUAL = (
     "escape_step",
     "loss",
 )
-_COLORS = [*LAYER_COLORS.values(), "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+_COLORS = [*LAYER_COLORS.values(), "#56B4E9", "#000000"]
 _MARKERS = "osD^v"
 
 

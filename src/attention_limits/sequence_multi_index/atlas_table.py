@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.readings import specifications
-from attention_limits.sequence_multi_index.readings import atlas_threshold
+from attention_limits.sequence_multi_index.readings import atlas_threshold, recovery_and_error
 
 # Parameters of a model in the table, in this order.
 PARAMETERS = ("depth", "tokens", "rank", "heads", "skip", "beta", "activation", "ratio", "noise", "readout")
@@ -91,13 +90,12 @@ def _weak(point):
 
 def _exact(point):
     """The row of exact recovery, unless the point is missing."""
-    below, above = point.recovery_below.values, point.recovery_above.values
+    above = point.recovery_above.values
     if not np.any(np.isfinite(point.recovery_resolved)):
         return
-    middle, error = mean_and_error(0.5 * (below + above), axis=-1)
-    half = np.nanmean(0.5 * (above - below)) if np.any(np.isfinite(above)) else np.nan
+    middle, error = recovery_and_error(point)
     yield {
-        "quantity": "exact recovery", "alpha": float(middle), "error": float(np.hypot(np.nan_to_num(error), half)),
+        "quantity": "exact recovery", "alpha": float(middle), "error": float(error),
         "replicas": int(np.isfinite(above).sum()), "learned": int(np.isfinite(above).sum()), "resolved": np.nan,
         "converged": float(point.recovery_resolved.mean()),
     }  # fmt: skip

@@ -69,14 +69,21 @@ def _mean_with_floor(values, own):
     return mean, np.fmax(spread, np.where(count > 0, least, np.nan))
 
 
-def recovery(cube):
-    """Number of samples of exact recovery, n / D: middle of the brackets, mean over replicas and its error.
+def recovery_and_error(cube):
+    """Number of samples of exact recovery, n / D: middle of the brackets, mean over replicas and its error, arrays (grid...).
 
-    The error holds half of the width of a bracket.
+    The error is the standard error together with half of the width of a bracket; NaN where no replica recovers.
     """
-    below, above = (cube[name].values.ravel() for name in ("recovery_below", "recovery_above"))
-    mean, spread = mean_and_error(0.5 * (below + above))
-    return float(mean), float(np.hypot(spread, 0.5 * np.nanmean(above - below)))
+    below, above = (cube[name].transpose(..., "replica").values for name in ("recovery_below", "recovery_above"))
+    mean, spread = mean_and_error(0.5 * (below + above), axis=-1)
+    width, _ = mean_and_error(above - below, axis=-1)
+    return mean, np.hypot(np.nan_to_num(spread), 0.5 * width)
+
+
+def recovery(cube):
+    """`recovery_and_error` of a cube with one point of its grid, as two numbers."""
+    mean, error = recovery_and_error(cube)
+    return mean.item(), error.item()
 
 
 def equal_free_entropy(cube):

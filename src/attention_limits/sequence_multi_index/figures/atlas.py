@@ -1,14 +1,16 @@
 """Atlas of thresholds: depth, length of the sequence, skip strength, inverse temperature, and other layers."""
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.ticker import ScalarFormatter
 
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.plotting import house_style, new_figure
-from attention_limits.sequence_multi_index.readings import atlas_threshold
+from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
+from attention_limits.sequence_multi_index.readings import atlas_threshold, recovery_and_error
 
-_COLORS = colormaps["viridis"](np.linspace(0.0, 0.9, 5))
+# Two layers count as separated where their thresholds differ by more than so many standard errors of the difference.
+SEPARATED = 2.0
+# Points of layers that are not separated stand side by side, this fraction of the width of the axis apart.
+APART = 0.025
 VARIANTS = {
     "atlas_untied": ("heads", "untied, H = {:g}"),
     "atlas_heads": ("heads", "mean of softmaxes, H = {:g}"),
@@ -30,6 +32,7 @@ def draw(cubes):
     for panel in (depth, skip):
         panel.set_ylabel(r"samples per dimension $\alpha = n/D$")
     empty.axis("off")
+    depth.plot([], [], "o", color="0.3", markersize=4, markerfacecolor="white", label="not separated from another layer")
     handles, labels = depth.get_legend_handles_labels()
     empty.legend(handles, labels, loc="center")
     return figure
@@ -42,13 +45,33 @@ def _plain_log(axes):
     axes.yaxis.set_minor_formatter(ScalarFormatter())
 
 
-def _layers(axes, cube, key, label, linestyle="-", labelled=True):
-    for layer in cube.layer.values:
-        mean, error = atlas_threshold(cube, layer)
-        axes.errorbar(
-            cube[key], mean, error, color=_COLORS[layer - 1], marker="o", markersize=4, capsize=2, linewidth=1,
-            linestyle=linestyle, label=f"layer {layer} becomes learnable" if labelled else None,
-        )  # fmt: skip
+def together(means, errors):
+    """Whether the threshold of a layer agrees with that of another one, by `SEPARATED`; arrays (layers, points), bool alike.
+
+    Missing thresholds (NaN) agree with none.
+    """
+    with np.errstate(invalid="ignore"):
+        near = np.abs(means[:, None] - means) <= SEPARATED * np.hypot(errors[:, None], errors)
+    near[np.diag_indices(len(means))] = False
+    return near.any(axis=1)
+
+
+def _layers(axes, cube, key, label, lines=True, labelled=True):
+    """Thresholds of all layers against `key`; of layers that are not separated hollow, and moved aside."""
+    x, layers = cube[key].values, cube.layer.values
+    means, errors = (np.array(part) for part in zip(*(atlas_threshold(cube, layer) for layer in layers), strict=True))
+    close = together(means, errors)
+    width = APART * np.ptp(x) if len(x) > 1 else APART
+    for k, layer in enumerate(layers):
+        color, rank = LAYER_COLORS[layer], close[:k].sum(axis=0) - 0.5 * (close.sum(axis=0) - 1)
+        moved = x + np.where(close[k], rank * width, 0.0)
+        text = f"layer {layer} becomes learnable" if labelled else None
+        axes.plot(moved, means[k], "-" if lines else "", color=color, linewidth=1)
+        for chosen, face in ((~close[k], color), (close[k], "white")):
+            axes.errorbar(
+                moved[chosen], means[k, chosen], errors[k, chosen], color=color, markerfacecolor=face, marker="o",
+                markersize=4, capsize=2, elinewidth=1, linestyle="none", label=text if face == color else None,
+            )  # fmt: skip
     axes.axhline(1 / 6, color="0.5", linestyle=":", linewidth=1)
     axes.set(xlabel=label, ylim=(0.1, 3.0))
     _plain_log(axes)
@@ -56,31 +79,22 @@ def _layers(axes, cube, key, label, linestyle="-", labelled=True):
 
 def _depth(axes, cube, deep):
     # A layer has another distance from the output at each depth: no line connects its points.
-    _layers(axes, deep, "depth", "number of layers $L$", "none")
-    _layers(axes, cube, "depth", "number of layers $L$", "none", labelled=False)
-    middle = 0.5 * (cube.recovery_below + cube.recovery_above).transpose("depth", "replica")
-    mean, error = mean_and_error(middle.values, axis=-1)
+    _layers(axes, deep, "depth", "number of layers $L$", lines=False)
+    _layers(axes, cube, "depth", "number of layers $L$", lines=False, labelled=False)
     axes.errorbar(
-        cube.depth,
-        mean,
-        error,
-        color="#000000",
-        marker="s",
-        markersize=4,
-        capsize=2,
-        linestyle="none",
+        cube.depth, *recovery_and_error(cube), color="#000000", marker="s", markersize=4, capsize=2, linestyle="none",
         label="exact recovery",
-    )
+    )  # fmt: skip
     axes.plot([], [], ":", color="0.5", label="1/6, one layer")
     axes.set_xticks([*cube.depth.values, *deep.depth.values])
 
 
 def _tokens(axes, cube):
-    for depth, marker in zip(cube.depth.values, "so", strict=False):
+    for depth, marker in zip(cube.depth.values, "^o", strict=False):
         for layer in range(1, int(depth) + 1):
             mean, error = atlas_threshold(cube.sel(depth=depth), layer)
             axes.errorbar(
-                cube.tokens, mean, error, color=_COLORS[layer - 1], marker=marker, markersize=4, capsize=2, linewidth=1,
+                cube.tokens, mean, error, color=LAYER_COLORS[layer], marker=marker, markersize=4, capsize=2, linewidth=1,
                 label=f"layer {layer} of {depth:g}",
             )  # fmt: skip
     fine = cube.tokens.values

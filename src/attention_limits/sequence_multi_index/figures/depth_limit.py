@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
+from attention_limits.plotting import SERIES_COLORS, house_style, new_figure
 
 # Layers from which on the slope is fitted.
 DEEP = 32
@@ -29,7 +29,6 @@ def draw(cubes):
     depths = cube.depth.values
     deep = depths >= DEEP if np.sum(depths >= DEEP) > 1 else np.ones(len(depths), bool)
     figure, axes = new_figure(1, 2, 6.8, 3.8, sharex=True, sharey=True)
-    colors = [*LAYER_COLORS.values(), "#CC79A7", "#000000"]
     titles = ("first order in $1/c$: committee", r"infinitely many layers: $dB/dt = B\bar S(B)^\top$")
     for panel, name, title in zip(axes, ("committee_error", "large_depth_error"), titles, strict=True):
         for k, ratio in enumerate(cube.ratio.values):
@@ -38,7 +37,7 @@ def draw(cubes):
             inverse = ratio / depths
             slope, uncertainty = exponent(inverse[deep], squares[deep])
             panel.errorbar(
-                inverse, root, error, color=colors[k % len(colors)], marker=MARKERS[k % len(MARKERS)], markersize=4,
+                inverse, root, error, color=SERIES_COLORS[k % len(SERIES_COLORS)], marker=MARKERS[k % len(MARKERS)], markersize=4,
                 capsize=2, elinewidth=1, linewidth=1, label=rf"$L/c = {ratio:g}$: $c^{{{-slope:+.3f} \pm {uncertainty:.3f}}}$",
             )  # fmt: skip
         panel.set(xscale="log", yscale="log", title=title, xlabel=r"$1/c$")

@@ -35,8 +35,10 @@ def draw(cubes):
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel=r"$|\cos(W, W^\star)|$", ylim=(-0.03, 1.05),
         title=f"$y = h^2$, simulations at $D = {dimension}$",
     )  # fmt: skip
-    axes.set_xlim(left=0)
-    axes.legend(loc="center right", fontsize=7)
+    # Mean |cos| of a random vector at large D.
+    axes.axhline(np.sqrt(2.0 / (np.pi * dimension)), color="0.5", linestyle=":", linewidth=1, label="random vector")
+    axes.set_xlim(0, 1.05 * float(theory.alpha.max()))
+    figure.legend(loc="outside upper center", ncols=2)
     return figure
 
 

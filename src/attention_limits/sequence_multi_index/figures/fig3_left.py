@@ -44,7 +44,9 @@ def draw(cubes):
             color,
             f"{name}, GAMP $D={dimension}$",
         )
-        axes.plot(FIG3_OVERLAPS[:, 0], FIG3_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 2 else None)
+        axes.plot(
+            FIG3_OVERLAPS[:, 0], FIG3_OVERLAPS[:, layer], **{**PUBLISHED, "color": color}, label=f"{name}, published"
+        )
     order = (3, 1, 2)
     boundaries = [float(layer_threshold(onset, layer).mean()) for layer in order]
     names = ("nothing", "layer 3 learned", "and layer 1", "all three")
@@ -56,9 +58,15 @@ def draw(cubes):
     bottom.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-3, 1)
     )
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.98), fontsize=6.5)
+    figure.legend(*_by_layer(*axes.get_legend_handles_labels()), loc="outside lower center", ncols=3)
     bottom.legend(loc="lower left")
     return figure
+
+
+def _by_layer(handles, labels):
+    """The entries of a legend in one column for each layer."""
+    order = sorted(range(len(labels)), key=lambda entry: labels[entry].partition(",")[0])
+    return [handles[entry] for entry in order], [labels[entry] for entry in order]
 
 
 def _draw_errors(axes, theory, gamp):

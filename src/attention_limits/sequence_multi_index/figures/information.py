@@ -3,44 +3,55 @@
 import numpy as np
 
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present
+from attention_limits.plotting import LAYER_COLORS, SERIES_COLORS, curve, house_style, new_figure, present
+from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
 @house_style
 def draw(cubes):
     """Entropy from the cube fig1_learning_curve (left), information from noisy_attention (right)."""
-    figure, (left, right) = new_figure(1, 2, 7.0, 3.2)
-    cube = cubes["fig1_learning_curve"]
-    for name, color, style in (
-        ("state_evolution", LAYER_COLORS[2], "-"),
-        ("state_evolution_informed", LAYER_COLORS[1], "D"),
-    ):
-        part = cube.sel(estimator=name)
-        # Minus infinity is exact recovery: the curve ends there.
-        entropy = present(part.entropy.where(np.isfinite(part.entropy)))
-        label = "uninformed start" if style == "-" else "informed start"
-        if style == "-":
-            curve(left, entropy.alpha, entropy.values, color, label)
-        else:
-            left.plot(entropy.alpha, entropy.mean("replica"), style, color=color, markerfacecolor="none", label=label)
-    left.set(
-        xlabel=r"samples per dimension $\alpha = n/D$",
-        ylabel=r"entropy $h(Y|X)/D$ (nats)",
-        title="two layers, no noise",
-    )
-    left.legend()
-    noisy = cubes["noisy_attention"]
-    noise = specifications(noisy)["state_evolution"]["model"]["noise"]
-    information = present(noisy.mutual_information)
-    curve(right, information.alpha, information.values, "#000000", "$I(W; Y|X)/D$")
-    first = float(information.isel(alpha=1).mean() / information.alpha[1])
-    right.plot(information.alpha, first * information.alpha, ":", color="0.5", label="independent outputs")
-    overlap = present(noisy.overlap.sel(layer=1, layer_star=1))
-    curve(right, overlap.alpha, overlap.values, LAYER_COLORS[1], "overlap $Q$", "--")
-    right.set(
-        xlabel=r"samples per dimension $\alpha = n/D$",
-        ylabel="nats per dimension; overlap",
-        title=rf"one layer, noise $\Delta = {noise:g}$",
-    )
-    right.legend()
+    figure, (left, right) = new_figure(1, 2, 7.4, 3.2)
+    _entropy(left, cubes["fig1_learning_curve"])
+    _information(right, cubes["noisy_attention"])
+    for axes in (left, right):
+        axes.set_xlabel(r"samples per dimension $\alpha = n/D$")
     return figure
+
+
+def _entropy(axes, cube):
+    """Uninformed start as a line, informed start as diamonds. Minus infinity is exact recovery: the curve ends there."""
+    line, diamonds = (
+        present(part.entropy.where(np.isfinite(part.entropy)))
+        for part in (cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed"))
+    )
+    curve(axes, line.alpha, line.values, SERIES_COLORS[0], "uninformed start")
+    axes.plot(
+        diamonds.alpha, diamonds.mean("replica"), "D", color=SERIES_COLORS[1], markerfacecolor="none",
+        label="informed start",
+    )  # fmt: skip
+    axes.set(ylabel=r"entropy $h(Y|X)/D$ (nats)", title="two layers, no noise")
+    axes.legend()
+
+
+def _information(axes, cube):
+    """Mutual information on the left axis, overlap on the right one, and the threshold."""
+    theory = cube.sel(estimator="state_evolution")
+    information = present(theory.mutual_information)
+    curve(axes, information.alpha, information.values, "#000000", "$I(W; Y|X)/D$")
+    first = float(information.isel(alpha=1).mean() / information.alpha[1])
+    axes.plot(information.alpha, first * information.alpha, ":", color="0.5", label="independent outputs")
+    second = axes.twinx()
+    second.spines["right"].set_visible(True)
+    overlap = present(theory.overlap.sel(layer=1, layer_star=1))
+    # A line from point to point would begin at a point of the grid, not at the threshold.
+    curve(second, overlap.alpha, overlap.values, LAYER_COLORS[1], None, "--", marker="o", markersize=3)
+    axes.plot([], [], "--o", color=LAYER_COLORS[1], markersize=3, label="overlap $Q$ (right axis)")
+    value, error = (float(part.item()) for part in layer_threshold_and_error(cube.sel(estimator="staircase"), 1))
+    axes.axvline(value, color="0.3", linestyle="-.", linewidth=1, label="threshold")
+    axes.axvspan(value - error, value + error, color="0.3", alpha=0.15, linewidth=0)
+    noise = specifications(cube)["state_evolution"]["model"]["noise"]
+    axes.set(ylabel="nats per dimension", ylim=(0, None), title=rf"one layer, noise $\Delta = {noise:g}$")
+    second.set(ylim=(0, 1.4), yticks=[0, 0.5, 1.0])
+    second.set_ylabel("overlap $Q$", color=LAYER_COLORS[1])
+    second.tick_params(axis="y", colors=LAYER_COLORS[1])
+    axes.legend(loc="upper left")

@@ -22,7 +22,7 @@ def draw(cubes):
     bottom.axhline(0, color="0.6", linewidth=0.8)
     thresholds = {
         "optimal": (equal_free_entropy(cube), "C2", "perfect recovery is optimal"),
-        "gamp": (recovery(cube), "C1", "GAMP recovers"),
+        "gamp": (recovery(cube), "C1", "state evolution recovers"),
     }
     for name, ((value, error), color, label) in thresholds.items():
         for axes in (top, bottom):

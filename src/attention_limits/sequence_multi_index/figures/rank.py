@@ -3,7 +3,16 @@
 import numpy as np
 
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.plotting import (
+    LAYER_COLORS,
+    SERIES_COLORS,
+    curve,
+    house_style,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+)
 from attention_limits.sequence_multi_index.readings import atlas_threshold
 
 
@@ -15,7 +24,7 @@ def draw(cubes):
     mean, error = atlas_threshold(atlas.transpose("rank", "tokens", ...), 1)
     ranks = atlas["rank"].values
     fine = np.arange(1, 9)
-    for k, (tokens, color) in enumerate(zip(atlas.tokens.values, (LAYER_COLORS[2], LAYER_COLORS[1]), strict=False)):
+    for k, (tokens, color) in enumerate(zip(atlas.tokens.values, SERIES_COLORS, strict=False)):
         left.errorbar(
             ranks, mean[:, k] / ranks, error[:, k] / ranks, color=color, marker="o", markersize=4, capsize=2,
             linestyle="none", label=f"$M = {tokens:g}$ tokens",
@@ -41,12 +50,12 @@ def _learning_curve(axes, cube):
     dimension = specifications(cube)["gamp"]["solver"]["dimension"]
     overlap = present(sum(theory.overlap.sel(layer=row, layer_star=row, drop=True) for row in (1, 2)) / 2.0)
     converged = theory.converged.sel(alpha=overlap.alpha).values
-    curve(axes, overlap.alpha, overlap.values, LAYER_COLORS[2], "state evolution", converged=converged)
+    curve(axes, overlap.alpha, overlap.values, LAYER_COLORS[1], "state evolution", converged=converged)
     rows = [{"layer": row, "layer_star": row, "drop": True} for row in (1, 2)]
     relative = present(sum(gamp.overlap.sel(**row) / gamp.teacher_norm.sel(**row) for row in rows) / 2.0)
     converged = gamp.converged.sel(alpha=relative.alpha).values
     alpha = realised_alpha(gamp, relative.alpha)
-    points(axes, alpha, relative.values, converged, LAYER_COLORS[2], f"GAMP $D = {dimension}$")
+    points(axes, alpha, relative.values, converged, LAYER_COLORS[1], f"GAMP $D = {dimension}$")
     axes.axvline(first_threshold(2, 2), color="0.5", linestyle=":", linewidth=1)
     axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap, mean of the rows", ylim=(-0.03, 1.05))
     axes.set_title("rank two, $M = 2$")
