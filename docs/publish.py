@@ -1,10 +1,11 @@
 """Write the results of a finished run into the pages of docs/: `python docs/publish.py [RESULTS [SCALE]]`, or `make publish`.
 
 Writes docs/figures/*.png, docs/published.json (for each scale: minutes per figure, CPU seconds per rule, the audit),
-docs/benchmarks.md (the last `make bench`, if there is one), and from these docs/gallery.md, docs/audit.md, docs/scales.md and the
-tables between `<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages in BLOCKS. Pictures and numbers of `paper` replace
-those of `laptop`, never the reverse. A test compares the pages with config/ and docs/published.json. The pages do not contain
-figures and published numbers that no finished run has made yet; this program and the tests print them.
+docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas are there), and from these
+docs/gallery.md, docs/audit.md, docs/scales.md and the tables between `<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages
+in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`, never the reverse. A test compares the pages with config/ and
+docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet; this program and
+the tests print them.
 """
 
 import json
@@ -13,6 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import atlas
 import scales
 from attention_limits.pipeline.audit import full_table, load_published, number_text
 from attention_limits.pipeline.estimate import cpu_seconds, needed_chunks
@@ -26,6 +28,7 @@ PICTURES = ROOT / "docs" / "figures"
 BLOCKS = {
     "figures": "README.md", "speed3": "README.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md",
     "rules": "docs/speed.md",
+    "atlas": "docs/atlas.md",
 }  # fmt: skip
 # The three rows of the benchmarks that the README shows, by the beginning of their names.
 TELLING = ("denoiser", "step of training a transformer", "learning curve of extensive width")
@@ -265,6 +268,7 @@ def pages(project, data, read):
         "audit": audit_table(rows),
         "speed": speed_table(benchmarks),
         "rules": rules_table(data, benchmarks),
+        "atlas": atlas.table(read("docs/atlas.csv")),
     }
     written = {
         "docs/gallery.md": gallery(project, data),
@@ -313,6 +317,9 @@ def main():
         rows = json.loads((results / "audit.json").read_text(encoding="utf-8"))
         own["audit"] = in_order(project, own["audit"], grown(project, rows) if scale == "paper" else rows)
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    thresholds = atlas.csv(project, results)
+    if thresholds and (scale == "paper" or atlas.FIGURE not in data["paper"]["minutes"]):
+        (ROOT / "docs" / "atlas.csv").write_text(thresholds, encoding="utf-8")
     for name, target in BENCHMARKS.items():
         measurement = ROOT / "benchmarks" / "results" / name
         if measurement.exists():

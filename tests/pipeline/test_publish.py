@@ -70,7 +70,7 @@ def test_a_new_figure_and_a_new_number_wait_for_a_run(project, data, monkeypatch
 def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, capsys):
     """A run of one figure, without an audit: its picture is new, all else stays, and a figure without a picture waits."""
     pages = tmp_path / "pages"
-    for name in ("docs/published.json", "docs/benchmarks.md", *publish.BLOCKS.values()):
+    for name in ("docs/published.json", "docs/benchmarks.md", "docs/atlas.csv", *publish.BLOCKS.values()):
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         (pages / name).write_bytes((REPOSITORY / name).read_bytes())
     pictured, bare = list(publish.published(project, data))[:2]
@@ -98,6 +98,25 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     assert data["laptop"]["minutes"].keys() - after["laptop"]["minutes"].keys() == {bare}
     assert f"{bare}: not published yet: make run FIGURES=all, then make publish" in capsys.readouterr().out
     assert f"figures/{bare}.png" not in (pages / "docs/gallery.md").read_text(encoding="utf-8")
+
+
+ATLAS = """\
+experiment,link,depth,tokens,heads,skip,beta,activation,quantity,alpha,error
+a,deep_attention,2,2,,0.5,1,,weak recovery of layer 2,0.18,0.0012
+a,deep_attention,2,2,,0.5,1,,weak recovery of layer 1,0.707,0.013
+a,deep_attention,2,2,,1,1,,exact recovery,0.99,
+"""
+
+
+def test_the_table_of_the_atlas_has_a_line_for_each_model():
+    assert publish.atlas.table(ATLAS).splitlines()[2:] == [
+        "| a | deep_attention | 2 | 2 |  | 0.5 | 1 |  | 0.707(13) | 0.1800(12) |  |  |  |  |",
+        "| a | deep_attention | 2 | 2 |  | 1 | 1 |  |  |  |  |  |  | 0.99 |",
+    ]
+
+
+def test_the_atlas_is_written_from_a_complete_run_alone(project, tmp_path):
+    assert publish.atlas.csv(project, tmp_path) is None
 
 
 def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):

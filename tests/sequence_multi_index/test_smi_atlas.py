@@ -8,11 +8,15 @@ import pytest
 import xarray as xr
 from smi_tools import channel_of, node_sets
 
+from attention_limits.__main__ import main
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.files import digest
+from attention_limits.pipeline.layout import data_digest
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.atlas_table import _page, atlas_table
 from attention_limits.sequence_multi_index.estimators import exact_recovery as estimator
 from attention_limits.sequence_multi_index.estimators import staircase, threshold_atlas
+from attention_limits.sequence_multi_index.figures.atlas import together
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
 from attention_limits.sequence_multi_index.readings import atlas_threshold, layer_threshold_and_error
 from attention_limits.sequence_multi_index.recovery import exact_recovery
@@ -104,6 +108,28 @@ def test_table_has_a_row_for_each_layer_and_recovery(atlas):
     assert frame.error[3] >= 0.5 * float((exact.recovery_above - exact.recovery_below).mean()) - 1e-12
     assert _page(frame).count("<tr") == 5
     assert isinstance(frame, pd.DataFrame)
+
+
+def test_the_command_writes_the_table(atlas, tmp_path, capsys):
+    part = spec("threshold_atlas", {"depth": [1, 2]}, SOLVER)
+    cube = as_cube(atlas, part)
+    cube.attrs["spec_digest"] = digest(json.loads(cube.attrs["spec"]))
+    cube.attrs["data_digest"] = data_digest(cube)
+    cube.to_netcdf(tmp_path / "small.nc")
+    assert main(["threshold-table", str(tmp_path / "small.nc"), "--output", str(tmp_path / "found")]) == 0
+    assert capsys.readouterr().out.startswith("3 thresholds in ")
+    written, frame = pd.read_csv(tmp_path / "found/thresholds.csv"), atlas_table({"small": cube})
+    assert written.columns.tolist() == frame.columns.tolist()
+    assert written.quantity.tolist() == frame.quantity.tolist()
+    np.testing.assert_allclose(written[["alpha", "error"]], frame[["alpha", "error"]], rtol=1e-5)
+    assert (tmp_path / "found/thresholds.html").read_text(encoding="utf-8").count("<tr") == 4
+
+
+def test_layers_that_the_errors_do_not_separate_are_marked():
+    """Two layers in one step; three layers far apart; two that differ by 1.4 errors of the difference; a missing one."""
+    means = np.array([[1.0, 1.0, 1.0, np.nan], [1.0, 2.0, 1.2, 1.0], [0.2, 0.2, 0.2, 0.2]])
+    found = together(means, np.full((3, 4), 0.1))
+    np.testing.assert_array_equal(found, [[1, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 0]])
 
 
 def test_table_refuses_other_cubes():

@@ -8,6 +8,7 @@ from smi_tools import channel_of, node_sets
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index import gamp
+from attention_limits.sequence_multi_index.links.correlated_tokens import CorrelatedTokens
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
@@ -37,6 +38,9 @@ CASES = {
     "two layers, more data": Case(DeepAttention(1.0), "trapezoid", 0.9, 0.2),
     "three layers": Case(DeepAttention(1.0, 1.0, 3), "importance sampling over two tokens", 0.6, 0.3, 300, 0.5, 512),
     "phase retrieval": Case(phase_retrieval(), "finite sum", 0.7, 0.2),
+    "correlated tokens": Case(
+        CorrelatedTokens(DeepAttention(1.0, 1.0, 1), [[1.0, 0.5], [0.5, 1.0]]), "finite sum", 0.3, 0.3
+    ),
     "noisy layer": Case(OutputNoise(DeepAttention(1.0, 1.0, 1), 0.4), "importance sampling", 1.0, 0.2, 200, 0.5, 512),
 }
 

@@ -58,6 +58,11 @@ def atlas_table(cubes: dict) -> pd.DataFrame:
     return frame[[*order, *(key for key in frame if key not in order)]]
 
 
+def csv_text(frame: pd.DataFrame) -> str:
+    """The table as CSV, numbers with six digits."""
+    return frame.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+
+
 def _plain(value):
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
@@ -111,7 +116,7 @@ def atlas_command(cubes: list[str], output: str) -> None:
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / "thresholds.csv") as temporary:
-        frame.to_csv(temporary, index=False, float_format="%.6g")
+        temporary.write_text(csv_text(frame), encoding="utf-8")
     with replacing(folder / "thresholds.html") as temporary:
         temporary.write_text(_page(frame), encoding="utf-8")
     print(f"{len(frame)} thresholds in {folder / 'thresholds.csv'} and {folder / 'thresholds.html'}")
