@@ -1,6 +1,6 @@
 """Learning curves of many attention layers to first order in 1 / c, from their reduced state evolution."""
 
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present
+from attention_limits.plotting import SERIES_COLORS, curve, house_style, new_figure, present
 
 # Smallest fraction of outputs whose posterior the nodes resolve, for a filled point.
 RESOLVED = 0.9
@@ -11,18 +11,16 @@ def draw(cubes):
     """Overlap of the last layer (left) and of each layer before it (right) from the cube exchangeable_layers."""
     cube = cubes["exchangeable_layers"]
     figure, (left, right) = new_figure(1, 2, 6.8, 3.2, sharex=True, sharey=True)
-    colors = [*LAYER_COLORS.values(), "#CC79A7"]
     for k, depth in enumerate(cube.depth.values):
         for axes, name in ((left, "last_overlap"), (right, "shallow_overlap")):
             here = cube.sel(depth=depth)
             overlap = present(here[name].transpose("alpha", "replica"))
             sure = (here.converged == 1) & (here.resolved >= RESOLVED)
             sure = sure.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-            curve(
-                axes, overlap.alpha.values, overlap.values, colors[k % len(colors)], f"$L = {depth:g}$", converged=sure
-            )
+            color = SERIES_COLORS[k % len(SERIES_COLORS)]
+            curve(axes, overlap.alpha.values, overlap.values, color, f"$L = {depth:g}$", converged=sure)
     left.axvline(1 / 6, color="0.5", linestyle=":", linewidth=1)
-    left.plot([], [], ":", color="0.5", label="1/6, one layer")
+    left.plot([], [], ":", color="0.5", label="1/6, the layers before are known")
     left.set(ylabel="overlap with the teacher", ylim=(-0.03, 1.05), title="last layer")
     right.set(title="each layer before the last one")
     for axes in (left, right):
