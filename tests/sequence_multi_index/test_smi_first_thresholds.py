@@ -1,7 +1,7 @@
 """First thresholds of layers without a closed form, against computations that use neither channel nor nodes of the package.
 
-With T_ab = E[h_a h_b^T | y] - delta_ab I the threshold is 1 / ||F||, F(Q) = E sum_ab T_ab Q T_ab^T. `agreement.assert_mean` compares 1 / alpha:
-false-alarm rate 1e-4 per model. All models read two tokens.
+With T_ab = E[h_a h_b^T | y] - delta_ab I the threshold is 1 / ||F||, F(Q) = E sum_ab T_ab Q T_ab^T. `agreement.assert_mean`
+compares 1 / alpha, false-alarm rate 1e-3 per model. All models read two tokens.
 """
 
 import numpy as np
@@ -12,13 +12,13 @@ from smi_tools import channel_of, node_sets
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
 from attention_limits.sequence_multi_index.links.untied_heads import UntiedHeads
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
 pytestmark = pytest.mark.slow
 
-REPLICAS = 8
+# Scramblings of the nodes, and independent samples of the means over cells.
+REPLICAS, SAMPLES = 8, 4
 
 
 def inverse_thresholds(link, nodes):
@@ -26,7 +26,7 @@ def inverse_thresholds(link, nodes):
     return [1.0 / first_threshold(channel_of(link, 0.5, seed=(132, k)), drawn).alpha for k, drawn in enumerate(sets)]
 
 
-def untied(heads, samples=2**19):
+def untied(heads, samples=2**17):
     """||F|| of H heads with untied keys and queries, and its standard error, by plain Monte Carlo over the outputs.
 
     The output is A_1 = D . q_1 and A_2 = -D . q_2, D = k_1 - k_2 in R^H. Given the output, x = |D|^2 has the density
@@ -62,7 +62,8 @@ def untied(heads, samples=2**19):
 def test_untied_keys_and_queries(heads):
     """The nonlinear largest eigenvalue and 1 / alpha of few nodes have a bias of the squared relative error: 1 % is allowed."""
     value, error = untied(heads)
-    assert_mean(inverse_thresholds(UntiedHeads(heads=heads), 512), value, allowance=0.01 * value, error=error)
+    values = inverse_thresholds(UntiedHeads(heads=heads), 512)
+    assert_mean(values, value, allowance=0.01 * value, error=error, false_alarm=1e-3)
 
 
 def attention(u):
@@ -75,14 +76,6 @@ def heads_of(h):
     """The mean attention of heads h (H, 2, n), as two numbers."""
     outputs = np.mean([attention(head) for head in h], axis=0)
     return np.log(outputs) - np.log1p(-outputs)
-
-
-def sequence_of(h):
-    """Diagonal of B_2 = B_1 (I + S_2^T), B_1 = I + S_1^T, h (2, 2, n); the columns of B_2 sum to four."""
-    p, q = attention(h[0])
-    B = np.array([[2.0 - p, q], [p, 2.0 - q]])
-    r, s = attention(np.einsum("an,abn->bn", h[1], B))
-    return B[0, 0] * (2.0 - r) + B[0, 1] * r, B[1, 0] * s + B[1, 1] * (2.0 - s)
 
 
 def linear_of(h):
@@ -99,48 +92,48 @@ def cells(observed, strips):
     return np.take_along_axis(by_first, inside, axis=1).reshape(strips, strips, n // strips**2)
 
 
-def by_cells(rows, output, samples=2**20, strips=(64, 128)):
-    """||F|| = max over rows of E sum_ab (E[h_a h_b | y] - delta_ab)^2, its standard error, and a bound on its bias.
+def by_cells(rows, different, output, samples=2**20, strips=(64, 128)):
+    """||F|| = max over the first `different` rows of E sum_ab (E[h_a h_b | y] - delta_ab)^2, its standard error, and a bound on its bias.
 
     The signs of all rows are free, so F is diagonal. The posterior mean is the mean over the samples in a cell of outputs; the product
-    of the means of the two halves of a cell has no bias from the noise. Cells of finite size give too small a value, by the square of
-    their size in the limit of small cells: the values of two sizes are extrapolated. The bound is the whole step of the extrapolation.
+    of the means of the two halves of a cell has no bias from the noise. Cells of finite size give too small a value. Cells of half the
+    width reduce this bias by a factor of at most 2/3 (it is about 1/2: near outputs on which a whole line of fields falls, the mean
+    changes at all scales), so that it is between zero and twice the last step: one step is added, and one is the bound.
     """
     found = []
-    for generator in np.random.default_rng(134).spawn(REPLICAS):
+    for generator in np.random.default_rng(134).spawn(SAMPLES):
         h = generator.standard_normal((rows, 2, samples))
         observed = output(h)
         for count in strips:
             order = cells(observed, count)
-            for row in h:
+            for row in h[:different]:
                 total = 0.0
                 for a, b in ((0, 0), (0, 1), (1, 1)):
                     product = (row[a] * row[b] - float(a == b))[order]
                     halves = product[..., ::2].mean(axis=-1) * product[..., 1::2].mean(axis=-1)
                     total += (1.0 if a == b else 2.0) * halves.mean()
                 found.append(total)
-    coarse, fine = np.moveaxis(np.reshape(found, (REPLICAS, 2, rows)), 1, 0)
-    step = (fine - coarse) / 3.0
+    coarse, fine = np.moveaxis(np.reshape(found, (SAMPLES, 2, different)), 1, 0)
+    step = fine - coarse
     values = fine + step
     row = values.mean(axis=0).argmax()
-    error = values[:, row].std(ddof=1) / np.sqrt(REPLICAS)
+    error = values[:, row].std(ddof=1) / np.sqrt(SAMPLES)
     return values[:, row].mean(), error, abs(step[:, row].mean())
 
 
+# Link, number of rows that differ (heads are exchangeable), and its output as two numbers.
 MODELS = {
-    "one layer": (DeepAttention(depth=1), heads_of),
-    "two heads": (MultiHeadAttention(heads=2), heads_of),
-    "three heads": (MultiHeadAttention(heads=3), heads_of),
-    "sequence output": (SequenceOutput(depth=2), sequence_of),
-    "linear attention": (DeepAttention(depth=2, activation="linear"), linear_of),
+    "one layer": (DeepAttention(depth=1), 1, heads_of),
+    "two heads": (MultiHeadAttention(heads=2), 1, heads_of),
+    "linear attention": (DeepAttention(depth=2, activation="linear"), 2, linear_of),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_thresholds_by_means_over_cells_of_outputs(name):
     """1 % for the bias of few nodes, as above; the exact value of one layer, 6, tests the method of cells itself."""
-    link, output = MODELS[name]
-    value, error, bias = by_cells(link.rows, output)
+    link, different, output = MODELS[name]
+    value, error, bias = by_cells(link.rows, different, output)
     if name == "one layer":
         assert abs(value - 6.0) < bias + 5.0 * error
-    assert_mean(inverse_thresholds(link, 512), value, allowance=0.01 * value + bias, error=error)
+    assert_mean(inverse_thresholds(link, 512), value, allowance=0.01 * value + bias, error=error, false_alarm=1e-3)

@@ -17,7 +17,7 @@ _WAYS = {
 def draw(cubes):
     """|cos| between the estimate and the teacher, from the cube phase_retrieval_descent."""
     cube = cubes["phase_retrieval_descent"]
-    figure, axes = new_figure(1, 1, 5.6, 3.8)
+    figure, axes = new_figure(1, 1, 5.6, 4.5)
     theory = cube.sel(estimator="state_evolution", layer=1, layer_star=1).transpose("alpha", "replica", ...)
     # For a Bayes-optimal estimate the squared cosine is Q.
     cosine = present(np.sqrt(theory.overlap))
@@ -38,7 +38,7 @@ def draw(cubes):
     # Mean |cos| of a random vector at large D.
     axes.axhline(np.sqrt(2.0 / (np.pi * dimension)), color="0.5", linestyle=":", linewidth=1, label="random vector")
     axes.set_xlim(0, 1.05 * float(theory.alpha.max()))
-    figure.legend(loc="outside upper center", ncols=2)
+    figure.legend(loc="outside upper center")
     return figure
 
 

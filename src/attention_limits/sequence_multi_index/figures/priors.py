@@ -22,7 +22,8 @@ def draw(cubes):
         cube = cubes[name]
         dimension = _learning_curve(panel, cube)
         steps = cubes["fig1_thresholds"].sel(skip=[1.0]) if name == "fig1_learning_curve" else cube
-        _thresholds(panel, {layer: layer_threshold_and_error(steps, layer) for layer in (1, 2)})
+        thresholds = {layer: layer_threshold_and_error(steps, layer) for layer in (1, 2)}
+        _thresholds(panel, thresholds, together=name == "priors_correlated")
         panel.set_title(f"{title} (GAMP: $D = {dimension}$)", fontsize=9)
     axes[0, 0].plot([], [], ":", color="0.3", label="threshold")
     axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
@@ -51,12 +52,11 @@ def _learning_curve(axes, cube):
     return dimension
 
 
-def _thresholds(axes, by_layer):
-    """Dotted lines with bands of one error; black where one step learns both layers, none where a layer has no threshold."""
-    found = {layer: (value.item(), error.item()) for layer, (value, error) in by_layer.items()}
-    together = found[1][0] == found[2][0]
-    for layer, (value, error) in found.items():
-        if np.isfinite(value) and not (together and layer == 1):
+def _thresholds(axes, by_layer, together):
+    """Dotted lines with bands of one error, none where a layer has no threshold; black where all belong to both layers `together`."""
+    for layer, (value, error) in by_layer.items():
+        value, error = value.item(), error.item()
+        if np.isfinite(value):
             color = "#000000" if together else LAYER_COLORS[layer]
             axes.axvline(value, color=color, linestyle=":", linewidth=1)
             axes.axvspan(value - error, value + error, color=color, alpha=0.15, linewidth=0)
