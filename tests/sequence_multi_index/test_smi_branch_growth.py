@@ -44,8 +44,8 @@ def test_layer_one_of_four_is_ahead_of_the_others():
 def test_layer_one_of_three_is_ahead_of_the_second():
     """Layer 1 begins to grow at .987(13), where layer 2 has the factor .73(3) (4 scramblings of 4096 nodes).
 
-    `agreement.assert_mean` over eight scramblings of 1024 nodes, false-alarm rate 1e-4; the root of a noisy factor has a bias of the
-    squared relative error of one scrambling, below one per cent.
+    `agreement.assert_mean` over eight scramblings of 1024 nodes, false-alarm rate 1e-4; the root of a noisy factor has a bias
+    of the squared relative error of one scrambling, below one per cent.
     """
     found = next_threshold(DeepAttention(depth=3), 1024, 8)
     assert_mean([point.factor[0] for point in found], 1.0, allowance=0.02)

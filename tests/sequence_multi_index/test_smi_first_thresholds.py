@@ -85,7 +85,7 @@ def linear_of(h):
 
 
 def cells(observed, strips):
-    """Order of samples in strips of the first number, and within a strip in equally many cells of the second, with equal counts."""
+    """Order of samples in strips of the first number, and of each strip in as many cells of the second, of equal counts."""
     n = len(observed[0])
     by_first = np.argsort(observed[0]).reshape(strips, -1)
     inside = np.argsort(observed[1][by_first], axis=1)
@@ -93,12 +93,14 @@ def cells(observed, strips):
 
 
 def by_cells(rows, different, output, samples=2**20, strips=(64, 128)):
-    """||F|| = max over the first `different` rows of E sum_ab (E[h_a h_b | y] - delta_ab)^2, its standard error, and a bound on its bias.
+    """||F|| = max over the first `different` rows of E sum_ab (E[h_a h_b | y] - delta_ab)^2, its standard error, and a bound on
+    its bias.
 
-    The signs of all rows are free, so F is diagonal. The posterior mean is the mean over the samples in a cell of outputs; the product
-    of the means of the two halves of a cell has no bias from the noise. Cells of finite size give too small a value. Cells of half the
-    width reduce this bias by a factor of at most 2/3 (it is about 1/2: near outputs on which a whole line of fields falls, the mean
-    changes at all scales), so that it is between zero and twice the last step: one step is added, and one is the bound.
+    The signs of all rows are free, so F is diagonal. The posterior mean is the mean over the samples in a cell of outputs; the
+    product of the means of the two halves of a cell has no bias from the noise. Cells of finite size give too small a value.
+    Cells of half the width reduce this bias by a factor of at most 2/3 (it is about 1/2: near outputs on which a whole line of
+    fields falls, the mean changes at all scales), so that it is between zero and twice the last step: one step is added, and
+    one is the bound.
     """
     found = []
     for generator in np.random.default_rng(134).spawn(SAMPLES):

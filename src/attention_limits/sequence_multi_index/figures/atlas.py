@@ -32,7 +32,9 @@ def draw(cubes):
     for panel in (depth, skip):
         panel.set_ylabel(r"samples per dimension $\alpha = n/D$")
     empty.axis("off")
-    depth.plot([], [], "o", color="0.3", markersize=4, markerfacecolor="white", label="not separated from another layer")
+    depth.plot(
+        [], [], "o", color="0.3", markersize=4, markerfacecolor="white", label="not separated from another layer"
+    )
     handles, labels = depth.get_legend_handles_labels()
     empty.legend(handles, labels, loc="center")
     return figure

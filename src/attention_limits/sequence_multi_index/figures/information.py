@@ -35,18 +35,17 @@ def _entropy(axes, cube):
 
 def _information(axes, cube):
     """Mutual information on the left axis, overlap on the right one, and the threshold."""
-    theory = cube.sel(estimator="state_evolution")
-    information = present(theory.mutual_information)
+    information = present(cube.mutual_information)
     curve(axes, information.alpha, information.values, "#000000", "$I(W; Y|X)/D$")
     first = float(information.isel(alpha=1).mean() / information.alpha[1])
     axes.plot(information.alpha, first * information.alpha, ":", color="0.5", label="independent outputs")
     second = axes.twinx()
     second.spines["right"].set_visible(True)
-    overlap = present(theory.overlap.sel(layer=1, layer_star=1))
+    overlap = present(cube.overlap.sel(layer=1, layer_star=1))
     # A line from point to point would begin at a point of the grid, not at the threshold.
     curve(second, overlap.alpha, overlap.values, LAYER_COLORS[1], None, "--", marker="o", markersize=3)
     axes.plot([], [], "--o", color=LAYER_COLORS[1], markersize=3, label="overlap $Q$ (right axis)")
-    value, error = (float(part.item()) for part in layer_threshold_and_error(cube.sel(estimator="staircase"), 1))
+    value, error = (float(part.item()) for part in layer_threshold_and_error(cube, 1))
     axes.axvline(value, color="0.3", linestyle="-.", linewidth=1, label="threshold")
     axes.axvspan(value - error, value + error, color="0.3", alpha=0.15, linewidth=0)
     noise = specifications(cube)["state_evolution"]["model"]["noise"]

@@ -53,7 +53,7 @@ def _learning_curve(axes, cube):
 
 
 def _thresholds(axes, by_layer, together):
-    """Dotted lines with bands of one error, none where a layer has no threshold; black where all belong to both layers `together`."""
+    """Dotted lines with bands of one error, none where a layer has no threshold; black where they belong to both layers."""
     for layer, (value, error) in by_layer.items():
         value, error = value.item(), error.item()
         if np.isfinite(value):
