@@ -3,9 +3,9 @@
 Writes docs/figures/*.png, docs/published.json (for each scale: minutes per figure, CPU seconds per rule, the audit),
 docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas are there), and from these
 docs/gallery.md, docs/audit.md, docs/scales.md and the tables between `<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages
-in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`, never the reverse. A test compares the pages with
-config/ and docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet; this program and
-the tests print them.
+in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`, never the reverse. A test compares the pages with config/
+and docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet; this program
+and the tests print them.
 """
 
 import json

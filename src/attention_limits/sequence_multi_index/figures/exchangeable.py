@@ -20,7 +20,7 @@ def draw(cubes):
             color = SERIES_COLORS[k % len(SERIES_COLORS)]
             curve(axes, overlap.alpha.values, overlap.values, color, f"$L = {depth:g}$", converged=sure)
     left.axvline(1 / 6, color="0.5", linestyle=":", linewidth=1)
-    left.plot([], [], ":", color="0.5", label="1/6, the layers before are known")
+    left.plot([], [], ":", color="0.5", label="1/6")
     left.set(ylabel="overlap with the teacher", ylim=(-0.03, 1.05), title="last layer")
     right.set(title="each layer before the last one")
     for axes in (left, right):

@@ -53,4 +53,4 @@ def _information(axes, cube):
     second.set(ylim=(0, 1.4), yticks=[0, 0.5, 1.0])
     second.set_ylabel("overlap $Q$", color=LAYER_COLORS[1])
     second.tick_params(axis="y", colors=LAYER_COLORS[1])
-    axes.legend(loc="upper left")
+    axes.legend(loc="lower right")
