@@ -59,7 +59,17 @@ def atlas_table(cubes: dict) -> pd.DataFrame:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """The table as CSV, numbers with six digits."""
+    """The table as CSV, numbers with six digits.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `atlas_table`.
+
+    Returns
+    -------
+    str
+    """
     return frame.to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
