@@ -103,24 +103,6 @@ def test_reduced_state_evolution_is_the_full_one(depth, alpha, count, prior):
     assert np.all(limit * error < 0.25)
 
 
-def test_learnt_shallow_layers_agree_with_the_full_state_evolution():
-    """alpha = 1.5, where the layers before the last one have an overlap; other nodes and other samples, false-alarm rate 1e-4."""
-    link, replicas = CommitteeDepth(3, 2.0), 6
-    found = []
-    for k, nodes in enumerate(node_sets(link, 128, 2 * replicas, seed=6)):
-        channel = channel_of(link, 0.35, seed=k)
-        if k < replicas:
-            found.append(exchangeable.solve(channel, 1.5, nodes, 1e-3, SETTINGS).value)
-        else:
-            found.append(Exchangeable.of(state_evolution.solve(channel, 1.5, nodes, 1e-3, SETTINGS).value).entries)
-    reduced, full = np.reshape(found, (2, replicas, 4))
-    error = np.hypot(*(values.std(axis=0, ddof=1) / np.sqrt(replicas) for values in (reduced, full)))
-    limit = t_threshold(4, 2 * replicas - 2, FALSE_ALARM)
-    assert np.all(np.abs(reduced.mean(axis=0) - full.mean(axis=0)) <= limit * error + 1e-8)
-    assert reduced[:, 0].mean() > 0.5
-    assert limit * error[0] < 0.5
-
-
 def test_overlaps_of_free_signs_are_diagonal():
     link = CommitteeDepth(4, 1.0)
     (nodes,) = node_sets(link, 64, 1, seed=2)
