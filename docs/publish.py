@@ -32,7 +32,7 @@ BLOCKS = {
 }  # fmt: skip
 # The three rows of the benchmarks that the README shows, by the beginning of their names.
 TELLING = ("denoiser", "step of training a transformer", "learning curve of extensive width")
-# The kernel on which a rule spends its time: the beginning of its name in the table of limits of docs/benchmarks.md. The layers of
+# The kernel on which a rule spends its time: the beginning of its name in the table of limits of docs/benchmarks.md. Layers of
 # deep attention use two kernels; this is the one that is further from its limit.
 KERNELS = {
     "aim_matrix_amp": "AMP iteration",
