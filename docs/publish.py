@@ -32,8 +32,8 @@ BLOCKS = {
 }  # fmt: skip
 # The three rows of the benchmarks that the README shows, by the beginning of their names.
 TELLING = ("denoiser", "step of training a transformer", "learning curve of extensive width")
-# The kernel on which a rule spends its time: the beginning of its name in the table of limits of docs/benchmarks.md. Layers of
-# deep attention use two kernels; this is the one that is further from its limit.
+# The kernel on which a rule spends its time: the beginning of its name in the table of limits of docs/benchmarks.md. The layers
+# of deep attention use two kernels; this is the one that is further from its limit.
 KERNELS = {
     "aim_matrix_amp": "AMP iteration",
     "aim_gradient_descent": "gradient descent step",
@@ -233,7 +233,10 @@ def rules_table(data, benchmarks):
     large = {rule: row for rule, row in found.items() if row[1] >= 0.01 * total[1]}
     rest = [all_rules - sum(row[column] for row in large.values()) for column, all_rules in enumerate(total)]
     rows = sorted(((f"`{rule}`", row) for rule, row in large.items()), key=lambda item: -item[1][1])
-    lines = ["| Rule | Jobs | CPU seconds | for the figures of the papers | these at the limit |", "|---|---|---|---|---|"]
+    lines = [
+        "| Rule | Jobs | CPU seconds | for the figures of the papers | these at the limit |",
+        "|---|---|---|---|---|",
+    ]
     for name, row in (*rows, (f"{len(found) - len(large)} other rules", rest), ("all", total)):
         lines.append(f"| {name} | {' | '.join(f'{value:.0f}' for value in row)} |")
     return "\n".join(lines) + "\n"

@@ -16,7 +16,8 @@ COMMANDS = {
     "sbatch": """\
         for word; do case "$word" in --wrap=*) script="${word#--wrap=}" ;; esac; done
         echo "$@" >> "$QUEUE/submitted"
-        number=$(($(ls "$QUEUE" | grep -c sh$) + 1))
+        number=1
+        until mkdir "$QUEUE/$number.held" 2> /dev/null; do number=$((number + 1)); done
         printf '%s\\n' "$script" > "$QUEUE/$number.sh"
         echo RUNNING > "$QUEUE/$number.state"
         ( if SLURM_JOB_ID=$number sh "$QUEUE/$number.sh" > "$QUEUE/$number.out" 2>&1; then echo COMPLETED; else echo FAILED; fi \\
@@ -49,6 +50,6 @@ def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_pa
     assert done.returncode == 0, done.stderr + printed
     assert len(list(queue.glob("*.sh"))) == 3
     submitted = (queue / "submitted").read_text().splitlines()
-    partitions = {"counting" in line: re.search(r"-p '?(\w+)'?", line)[1] for line in submitted}
+    partitions = {"--comment rule_toy_counting" in line: re.search(r"-p '?(\w+)'?", line)[1] for line in submitted}
     assert partitions == {True: "long", False: "all"}
     assert (toy.folder / CUBE).exists()
