@@ -229,7 +229,7 @@ def test_rows_without_anything_in_common_keep_their_thresholds():
 
     The threshold of the second row on its branch is that at zero overlap, on the same nodes but for the sampling of the first
     row; its relative error is taken from eight scramblings, false-alarm rate 1e-4, and the level of a threshold is known to 1e-3.
-    The eigenvalues differ by more than the share DIFFERENT of the larger one: closer ones may be one step with so few nodes.
+    The eigenvalues differ by more than the share MAX_EQUAL_LAG of the larger one: closer ones may be one step with so few nodes.
     """
     link, excess = TwoSquares(0.3, 6.0), []
     for seed, nodes in enumerate(node_sets(link, 256, 8, seed=72)):

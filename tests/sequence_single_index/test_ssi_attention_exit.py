@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
-from ssi_tools import attention_nodes, rngs
+from ssi_tools import attention_derivatives, attention_nodes, rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index import attention_exit, attention_flow, reduced_sgd
 from attention_limits.sequence_single_index import attention_kernels as kernels
-from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
 pytestmark = pytest.mark.slow

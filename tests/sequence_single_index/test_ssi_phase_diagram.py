@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from single_index_tools import attention_derivatives
 
 from attention_limits.sequence_single_index.attention_tables import (
-    attention_derivatives,
     attention_loss,
     attention_tables,
 )

@@ -7,7 +7,6 @@ that only some formats mark as insertions.
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FORMATS = ("auto", "fasta", "a3m", "stockholm")
 _STOCKHOLM = "# STOCKHOLM"
 # Characters of the Stockholm line `#=GC RF` that mark a column as an insertion.
 _NO_REFERENCE = "-.~ "

@@ -21,7 +21,7 @@ from attention_limits.numerics.fixed_point import FixedPoint, iterate
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import SMALLEST_SAMPLE, Channel
 from attention_limits.sequence_multi_index.exchangeable_matrices import Exchangeable, outer
-from attention_limits.sequence_multi_index.fibre_sampling import FIELDS_AT_ONCE, KNOWN, UNKNOWN
+from attention_limits.sequence_multi_index.fibre_sampling import FIELDS_AT_ONCE, FOLLOWING_ABOVE, INDEPENDENT_BELOW
 from attention_limits.sequence_multi_index.links.link import EXCHANGEABLE, POSTERIOR, require
 from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
@@ -145,7 +145,7 @@ def _moments(link, observed, omega, V, moment, nodes):
     """
     count, tokens = V.count, link.tokens
     # A row follows omega as in `fibre_sampling.shared_proposal`, by a factor s: h = s omega + spread x.
-    s = float(np.clip((1.0 - V.entries[0] - UNKNOWN) / (KNOWN - UNKNOWN), 0.0, 1.0))
+    s = float(np.clip((1.0 - V.entries[0] - INDEPENDENT_BELOW) / (FOLLOWING_ABOVE - INDEPENDENT_BELOW), 0.0, 1.0))
     spread = (V + (moment - V) * (1.0 - s) ** 2).numbers
     x = nodes.reshape(-1, count, tokens)
     middle = x.mean(axis=1, keepdims=True)

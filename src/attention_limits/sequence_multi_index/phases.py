@@ -17,7 +17,7 @@ from attention_limits.sequence_multi_index.state_evolution import Settings, chan
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
 # An overlap below this share of the gap is none. Zero is returned as zero: an overlap smaller than the gap is still learnt.
-NOTHING = 0.1
+ZERO_OVERLAP_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -90,5 +90,5 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
     elif distance(uninformed, informed) > gap and entropies[1] > entropies[0]:
         phase = HARD
     else:
-        phase = EASY if distance(uninformed, prior.uninformed(0.0)) > NOTHING * gap else IMPOSSIBLE
+        phase = EASY if distance(uninformed, prior.uninformed(0.0)) > ZERO_OVERLAP_SHARE * gap else IMPOSSIBLE
     return Comparison(np.array(overlaps), np.array(entropies), np.array(converged), min(resolved), float(phase))

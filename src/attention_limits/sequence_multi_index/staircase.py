@@ -17,7 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.branches import SEED, SHAPE, branch_point, complement, principal
+from attention_limits.sequence_multi_index.branches import (
+    SHAPE_TOLERANCE,
+    SMALLEST_PRECISION,
+    branch_point,
+    complement,
+    principal,
+)
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.crossing import polish, search
 from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
@@ -26,8 +32,8 @@ from attention_limits.sequence_multi_index.weak_recovery import first_threshold,
 
 # A branch is followed up to this level per learnt direction, 1 - Q = 2e-5 for Gaussian weights.
 HIGHEST_LEVEL = 11.0
-# This part of the nodes looks for a threshold first, to the accuracy COARSE of the level, if it has at least FEWEST_NODES.
-SHARE, FEWEST_NODES, COARSE = 8, 32, 0.02
+# One in PILOT_DIVISOR nodes, at least FEWEST_PILOT_NODES, locates a threshold first, to this accuracy of the level.
+PILOT_DIVISOR, FEWEST_PILOT_NODES, PILOT_ACCURACY = 8, 32, 0.02
 
 
 @dataclass(frozen=True)
@@ -138,8 +144,8 @@ def _of_rows(direction, prior):
 
 
 def _extended(precision, size):
-    """Q_hat (k, k) with further directions at the seed overlap."""
-    extended = SEED * np.eye(size)
+    """Q_hat (k, k) with further directions at SMALLEST_PRECISION."""
+    extended = SMALLEST_PRECISION * np.eye(size)
     extended[: len(precision), : len(precision)] = precision
     return extended
 
@@ -155,7 +161,7 @@ def _next_threshold(channel, nodes, learnt, start, begin, tolerance, prior):
 
     On a branch of one direction a part of the nodes finds where to look, and all nodes find the threshold from there. They search
     the whole branch where the part finds nothing, or an overlap that jumps. More directions have a shape that is iterated at each
-    level, to SHAPE; from there on its noise hides the crossing.
+    level, to SHAPE_TOLERANCE; from there on its noise hides the crossing.
     """
 
     def on(some):
@@ -167,9 +173,9 @@ def _next_threshold(channel, nodes, learnt, start, begin, tolerance, prior):
         return _recovered(learnt, point.precision, prior)
 
     if learnt.shape[1] > 1:
-        tolerance = max(tolerance, SHAPE)
-    elif len(nodes) >= SHARE * FEWEST_NODES:
-        part = search(on(nodes.head(len(nodes) // SHARE)), start, begin, highest, COARSE, recovered)
+        tolerance = max(tolerance, SHAPE_TOLERANCE)
+    elif len(nodes) >= PILOT_DIVISOR * FEWEST_PILOT_NODES:
+        part = search(on(nodes.head(len(nodes) // PILOT_DIVISOR)), start, begin, highest, PILOT_ACCURACY, recovered)
         found = None if part is None or part.jumps else polish(on(nodes), part, begin, highest, tolerance)
         if found is not None and not recovered(found.point):
             return found.point, found.alpha, found.level

@@ -51,16 +51,11 @@ class AttentionTables:
         """q, or its derivative of an `order` in X, at x = X = e^2: array of the shape of x."""
         return _series(self.q, x, order)
 
-    def overlap(self, x, y, orders=(0, 0)):
-        """C(X, Y) at x = X = e^2 and y = Y = m^2, broadcast against each other, or its derivative of `orders` in (X, Y)."""
+    def overlap(self, x, y):
+        """C(X, Y) at x = X = e^2 and y = Y = m^2, broadcast against each other."""
         x, y = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
-        columns = np.moveaxis(np.atleast_1d(_series(self.c, x, orders[0])), 0, -1)
-        powers = np.arange(self.c.shape[1])
-        factor = np.ones(len(powers))
-        for step in range(orders[1]):
-            factor *= powers - step
-        lowered = np.maximum(powers - orders[1], 0)
-        return np.sum(columns * factor * y[..., None] ** lowered, axis=-1)
+        columns = np.moveaxis(np.atleast_1d(_series(self.c, x)), 0, -1)
+        return np.sum(columns * y[..., None] ** np.arange(self.c.shape[1]), axis=-1)
 
     def tail(self, e, m):
         """Bound on the part of C(e, m) beyond DEGREE: m^(DEGREE+1) sqrt(left at 0) sqrt(left at e)."""
@@ -201,24 +196,3 @@ class LossGrid:
     def loss(self, a, omega):
         """R of one (a, omega) on the grid, array (rows, columns)."""
         return assemble(a, omega, self.q, self.mu, self.overlap)
-
-
-def attention_derivatives(a, omega, e, m):
-    """Gradient (2,) and Hessian (2, 2) of R in (e, m) at one (a, omega) and one point.
-
-    Raises ValueError if e^2 + m^2 > 1.
-    """
-    check_overlaps(e, m)
-    tables, abar = attention_tables(), fixed_attention(a)
-    x, y = e**2, m**2
-
-    def by(i, j):
-        """d^i/dX^i d^j/dY^j of R."""
-        value = -4.0 * (1.0 - omega) * tables.overlap(x, y, (i, j))
-        return value + 2.0 * (tables.q_at(x, i) - 2.0 * omega * abar * mean_attention(x, i)) if j == 0 else value
-
-    by_x, by_y = by(1, 0), by(0, 1)
-    gradient = np.array([2.0 * e * by_x, 2.0 * m * by_y])
-    mixed = 4.0 * e * m * by(1, 1)
-    hessian = np.array([[2.0 * by_x + 4.0 * x * by(2, 0), mixed], [mixed, 2.0 * by_y + 4.0 * y * by(0, 2)]])
-    return gradient, hessian

@@ -26,20 +26,6 @@ from attention_limits.sequence_single_index.links import softmax_attention
 _NODES, _CELLS = 24, 1024
 
 
-def token_loss(omega, a, nodes, places, e, m):
-    """R(e, m) of the target with weight `omega` and strength `a` of its positional part: a mean over all signs of the fields.
-
-    `nodes` have 2 L dimensions, the positions `places` are (L, r), the overlaps `e` (r,) and `m` a number.
-    """
-    places, e = np.asarray(places, dtype=float), np.atleast_1d(np.asarray(e, dtype=float))
-    fixed = softmax_attention(a * places[None, :, 0])[0]
-    found = []
-    for star, z in _fields(nodes, places @ e, m):
-        miss = (1.0 - omega) * softmax_attention(star) + omega * fixed - softmax_attention(z)
-        found.append(nodes.mean(0.5 * np.sum(miss**2, axis=(1, 2))))
-    return float(np.mean(found))
-
-
 def _fields(nodes, shift, m):
     """The fields z* and z (n, L) for the signs of c and eta that give different losses."""
     tokens = len(shift)

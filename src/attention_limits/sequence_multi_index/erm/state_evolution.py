@@ -30,8 +30,6 @@ from attention_limits.sequence_multi_index.state_evolution import symmetric_root
 MAX_JUMP = 0.05
 # Of the first V on the positional branch, relative to that on the others.
 NARROW = 0.4
-# The student counts as zero below this q, relative to sigma^2 R: the trivial fixed point.
-TRIVIAL = 1e-10
 
 
 @dataclass(frozen=True)

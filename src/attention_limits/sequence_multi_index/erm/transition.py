@@ -18,7 +18,7 @@ CRITERIA = ("energy", "constant")
 # The branches start here at the largest alpha, and elsewhere from the nearest alpha that is solved.
 START = {"semantic": (0.9, 0.0), "positional": (0.0, 1.0), "agnostic": (0.0, 0.0)}
 # Below this the overlaps count as zero: the branch has ended. A branch that keeps less of its overlap in one step was lost.
-ENDED, KEPT = 1e-3, 0.5
+SMALLEST_OVERLAP, MIN_KEPT_SHARE = 1e-3, 0.5
 # Smallest ratio of two alphas that follow each other in the search, and the largest number of its steps.
 SHRINK, MAX_SECANTS = 0.85, 40
 
@@ -66,7 +66,8 @@ class Branches:
         """Whether the fixed point has converged, and belongs to the branch that is known at the next larger alpha."""
         larger = [other for name, other in self._found if name == branch and other > alpha]
         known = self.overlap(branch, min(larger)) if larger else 0.0
-        return self.at(branch, alpha).converged and self.overlap(branch, alpha) > max(KEPT * known, ENDED)
+        least = max(MIN_KEPT_SHARE * known, SMALLEST_OVERLAP)
+        return self.at(branch, alpha).converged and self.overlap(branch, alpha) > least
 
 
 def constant_loss(loss: Loss, nodes: Nodes) -> float:
