@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp, ndtr, normal_tail
 
 # Means further out than this many standard deviations are moved there: their outputs have probabilities below 1e-88.
@@ -23,16 +23,14 @@ _ROOT = math.sqrt(2.0 * math.pi)
 # A rarer output does not count in the mean over outputs: its difference of probabilities has lost its digits.
 _RAREST = 1e-12
 
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
-
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _density(x):
     """phi(x)."""
     return exp(-0.5 * x * x) / _ROOT
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _probability(a, b, r, c):
     """Phi_2(a, b; r), c = 1 / sqrt(1 - r^2)."""
     low, high = min(a, b), max(a, b)
@@ -52,7 +50,7 @@ def _probability(a, b, r, c):
     return 1.0 - ndtr(low) - ndtr(high) + tail if flip else tail
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _slopes(a, b, r):
     """Phi_2(a, b; r) and its derivatives by a and b."""
     c = 1.0 / math.sqrt(1.0 - r * r)
@@ -69,7 +67,7 @@ def pair_slopes(a, b, r, out):
         out[0, k], out[1, k], out[2, k] = _slopes(a[k], b[k], r)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _share(chance, x, y, r):
     """Contribution of an output to the mean of 3 g_1^2 + 3 g_2^2 + 2 g_1 g_2, in units of 1 / (3 V); x and y are its slopes."""
     return (3.0 * x * x + 3.0 * y * y + 6.0 * r * x * y) / chance if chance > _RAREST else 0.0

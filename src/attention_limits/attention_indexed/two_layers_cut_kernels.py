@@ -16,15 +16,13 @@ The arrays of a `Lattice` hold t and exp(t) along the first direction, u_d and l
 
 import math
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp, log
 
 # The first lattice reaches from this fraction of its largest distance to the line.
 NEAREST = 1e-7
 # Beyond this beta |u_d| / 2, cosh is half of an exponential.
 _STEEP = 300.0
-
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 @njit(error_model="numpy")
@@ -58,7 +56,7 @@ def box_of_side(output, half_s, half_d, box):
     return True
 
 
-@njit(fastmath=_FAST, error_model="numpy", inline="always")
+@njit(fastmath=FAST, error_model="numpy", inline="always")
 def _at(distance, u_d, on_line, side, skip, beta, a_s, a_d):
     """(u_s, v_s, v_d, 1 / |e|) at a distance from the point u_s = on_line of the line."""
     u_s = on_line + side * distance
@@ -72,7 +70,7 @@ def _at(distance, u_d, on_line, side, skip, beta, a_s, a_d):
     return u_s, v_s, (a_d * inverse + (s_2 - s_1) * v_s) / (skip + 1.0), side * inverse
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def fill_side(output, box, lattice):
     """Writes the `lattice` of a `box` (centres, half widths) for an `output`; returns the largest log-density in (t, u_d)."""
     ts, distances, u_ds, lines, log_weight = lattice
@@ -102,7 +100,7 @@ def fill_side(output, box, lattice):
     return best
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def sums_of_side(output, lattice, best, out):
     """Writes sums over the `lattice` of an `output` into `out` (9,), in the order of the indices of `two_layers_kernels`.
 

@@ -32,7 +32,7 @@ from attention_limits.attention_indexed.two_layers_lattice_kernels import (
     raw_scores,
     zoom,
 )
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp
 
 # Half width of the first lattice in prior standard deviations.
@@ -55,10 +55,8 @@ SUMS = 10
 LOG_Z, Z_X_S, Z_X_D, Z_Y_S, Z_Y_D, Z_SQUARES_1, Z_SQUARES_2 = range(7)
 MOMENTS = 7
 
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
-
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _sums_of_plane(output, lattice, best, out):
     """Writes sums of the density, of x = u - m and y = v - n times it, and the accuracy of the lattice into `out` (SUMS,)."""
     u_1, s_1, u_2, s_2, log_weight = lattice

@@ -7,6 +7,9 @@ from numba.extending import intrinsic, overload
 
 from attention_limits.numerics.compiled import njit
 
+# Log-weight of nothing in single precision.
+LOWEST = np.float32(-1e37)
+
 
 @intrinsic
 def _bits(typingctx, x):

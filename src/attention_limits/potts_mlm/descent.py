@@ -190,3 +190,8 @@ def agreeing(objectives, converged) -> int:
     """Number of `converged` starts (starts,) that end within AGREEMENT of the smallest of all `objectives` (starts,)."""
     objectives = np.asarray(objectives)
     return int(np.sum(np.asarray(converged) & (objectives <= objectives.min() + AGREEMENT)))
+
+
+def stacked(fits) -> dict[str, np.ndarray]:
+    """{variable: array} of all `fits`, each {variable: value} with the same variables, along a new first axis."""
+    return {name: np.array([fit[name] for fit in fits]) for name in fits[0]}

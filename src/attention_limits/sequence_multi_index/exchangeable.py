@@ -18,10 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.numerics.memory import NUMBERS_AT_ONCE
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import SMALLEST_SAMPLE, Channel
 from attention_limits.sequence_multi_index.exchangeable_matrices import Exchangeable, outer
-from attention_limits.sequence_multi_index.fibre_sampling import FIELDS_AT_ONCE, FOLLOWING_ABOVE, INDEPENDENT_BELOW
+from attention_limits.sequence_multi_index.fibre_sampling import FOLLOWING_ABOVE, INDEPENDENT_BELOW
 from attention_limits.sequence_multi_index.links.link import EXCHANGEABLE, POSTERIOR, require
 from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
@@ -155,7 +156,7 @@ def _moments(link, observed, omega, V, moment, nodes):
     rest = V.common[1, 1] - slope * V.common[0, 1]
     n = len(observed)
     mean, second, effective = np.empty((n, count + 1, tokens)), np.empty((n, 4)), np.empty(n)
-    block = max(1, FIELDS_AT_ONCE // (len(x) * link.rows * tokens * max(1, tokens // 2)))
+    block = max(1, NUMBERS_AT_ONCE // (len(x) * link.rows * tokens * max(1, tokens // 2)))
     for begin in range(0, n, block):
         part = slice(begin, begin + block)
         free = omega[part, None, :count]

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.fast_math import exp_of
+from attention_limits.numerics.compiled import FAST, njit
+from attention_limits.numerics.fast_math import LOWEST, exp_of
 from attention_limits.sequence_multi_index.fibre_layers_kernels import (
     HALF,
     PASS,
@@ -31,8 +31,6 @@ from attention_limits.sequence_multi_index.fibre_layers_kernels import (
 
 # Samples per parallel block, which share one work space.
 BLOCK = 16
-# Log-weight of nothing.
-LOWEST = np.float32(-1e37)
 
 # Sums over the nodes of one output: of the weights, of their squares, and the second moments of the last layer over tokens.
 NORM, SQUARES, YY_11, YY_12, YY_22 = range(5)
@@ -62,10 +60,7 @@ class Model(NamedTuple):
     beta: float
 
 
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
-
-
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _sum_pair(left, right, fields, second):
     """Add the sums over nodes of left and right, each times both rows of `fields` (2, PASS), to `second` (2, 2)."""
     one, two = fields[0], fields[1]
@@ -81,7 +76,7 @@ def _sum_pair(left, right, fields, second):
     second[1, 1] += d
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus):
     """Write log_weight plus the Gaussian log-weights of +v and -v, v ~ N(mu, 1 / precision); return the largest of them."""
     half = HALF * precision
@@ -99,7 +94,7 @@ def _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus):
     return best
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums, first):
     """Turn log-weights into weights and sum the moments of the last layer alone.
 
@@ -140,7 +135,7 @@ def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums, 
     first[1] += first_2
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _weighted(fields, weights, out, mean):
     """Write both rows of `fields` (2, PASS) times the weights into `out`; add their sums over nodes to mean (2,)."""
     for a in range(2):

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.numerics.memory import NUMBERS_AT_ONCE
 from attention_limits.sequence_multi_index.links.link import Link, inference
 
-# Numbers held at once: outputs are taken in blocks, so that the work space stays near 50 MB an array. A layer holds M^2 numbers.
-FIELDS_AT_ONCE = 6_000_000
 # Rows with a known fraction below the first number are drawn independently of omega; above the second number they follow omega.
 INDEPENDENT_BELOW, FOLLOWING_ABOVE = 0.1, 0.3
 # Below this effective fraction of the nodes an output gets a separate proposal; largest number of such proposals.
@@ -237,7 +236,8 @@ def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | 
     proposals = shared_proposal(V, omega, free) if proposals is None else proposals
     prior, count = split_prior(V, free), proposals.centre.shape[1] * len(nodes)
     log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
-    block = max(1, FIELDS_AT_ONCE // (count * size * max(1, link.tokens // 2)))
+    # A layer holds M^2 numbers.
+    block = max(1, NUMBERS_AT_ONCE // (count * size * max(1, link.tokens // 2)))
     for first in range(0, n, block):
         part = slice(first, first + block)
         here = Proposals(proposals.centre[part], proposals.spread[part])

@@ -15,11 +15,10 @@ import numpy as np
 from numba import prange
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import MAX_IMBALANCE
 
 # Nodes per narrowest width at resolution 1, the fewest nodes and the most.
 PER_WIDTH, FEWEST, MOST = 3.5, 48, 2**16
-# Largest accepted |sum over even - sum over odd nodes| / sum.
-MAX_IMBALANCE = 1e-4
 # Nodes with a log-weight this far below the largest are left out of the moments.
 CUTOFF = 40.0
 

@@ -7,10 +7,7 @@ k -> g(k T^(1/2)) (derived here: the change of variables is exact). Solvers and 
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.link import Link, inference
-
-# Smallest eigenvalue of T: below it a combination of tokens hardly varies.
-SMALLEST_EIGENVALUE = 1e-3
+from attention_limits.sequence_multi_index.links.link import SMALLEST_EIGENVALUE, Link, inference
 
 
 class CorrelatedTokens(Link):
