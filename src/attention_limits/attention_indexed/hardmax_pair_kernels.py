@@ -22,6 +22,9 @@ _X, _W = 0.5 * (_X + 1.0), 0.5 * _W
 _ROOT = math.sqrt(2.0 * math.pi)
 # A rarer output does not count in the mean over outputs: its difference of probabilities has lost its digits.
 _RAREST = 1e-12
+# Rows of the result of `pair_slopes`.
+PROBABILITY, BY_A, BY_B = range(3)
+PAIR_ROWS = 3
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -61,10 +64,10 @@ def _slopes(a, b, r):
 def pair_slopes(a, b, r, out):
     """Phi_2(a, b; r), the probability of x < a, y < b for standard normal x, y of correlation r, and its derivatives by a and b.
 
-    Writes them into `out` (3, n), for a and b (n,), not below -FURTHEST, and one number r, |r| < 1.
+    Writes them into `out` (PAIR_ROWS, n), for a and b (n,), not below -FURTHEST, and one number r, |r| < 1.
     """
     for k in range(a.size):
-        out[0, k], out[1, k], out[2, k] = _slopes(a[k], b[k], r)
+        out[PROBABILITY, k], out[BY_A, k], out[BY_B, k] = _slopes(a[k], b[k], r)
 
 
 @njit(fastmath=FAST, error_model="numpy")

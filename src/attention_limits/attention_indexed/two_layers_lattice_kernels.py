@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.attention_indexed.two_layers_cut_kernels import fill_side
+from attention_limits.attention_indexed.two_layers_cut_kernels import CENTRE_1, CENTRE_2, HALF_1, HALF_2, fill_side
 from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp, log
 
@@ -23,8 +23,6 @@ ZOOM = 4.0
 ZOOMS = 40
 # Zooming ends when it would shrink neither direction of the box below this fraction.
 GAIN = 0.7
-# Indices of a box: centres and half widths in u_1 and u_2.
-CENTRE_1, CENTRE_2, HALF_1, HALF_2 = range(4)
 
 
 class Output(NamedTuple):
