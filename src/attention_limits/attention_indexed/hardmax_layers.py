@@ -61,6 +61,8 @@ class HardmaxLayers:
     tokens = 2
     layers = 2
     size = 2
+    # Signs are coarser than equations.
+    equations = None
     # The prior means of all contrasts: the average sums over the four outputs.
     node_dimension = 4
     widening = 1.0

@@ -53,6 +53,7 @@ class UntiedHardmax:
     tokens: int
     equations = None
     scale_free = True
+    closed_form = True
     law = UNSYMMETRIC
 
     @property
