@@ -7,7 +7,9 @@ with the derivatives of the student f by dual numbers, or by a function that the
 A function takes the tuple z = (z_1 ... z_L) and returns a number, or a tuple or list of P numbers.
 """
 
+import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, types
@@ -100,9 +102,46 @@ def loss_slopes(loss, y, f, slopes):
         slopes[p] *= scale
 
 
-def scratch(tokens, outputs, rank):
-    """Numbers that an update of L = `tokens`, P = `outputs` and r = `rank` needs beside its parameters."""
-    return 2 * tokens + 4 * outputs + tokens * (rank + 3)
+class Offsets(NamedTuple):
+    """First indices into the packed `parameters` of an update, and their number `size`.
+
+    After eta: components (L, r) of the positional vectors; then work space: the fields z (L,), their slopes D (L,), target,
+    student, slopes of the loss and of the student (P,) each, and sums (groups, r + 3).
+    """
+
+    places: int
+    z: int
+    D: int
+    y: int
+    f: int
+    slopes: int
+    out: int
+    sums: int
+    size: int
+
+
+def offsets(tokens, outputs, rank, untied):
+    """`Offsets` for L = `tokens`, P = `outputs`, r = `rank`; the sums have L groups of weights if `untied`, else one."""
+    groups = tokens if untied else 1
+    sizes = (1, tokens * rank, tokens, tokens, outputs, outputs, outputs, outputs, groups * (rank + 3))
+    return Offsets(*itertools.accumulate(sizes))
+
+
+class State(NamedTuple):
+    """First indices into the state of an update: m, e and r^2 of the groups of weights, and their number `groups`.
+
+    A tied student has one group, (e_1 ... e_r, m), and no r^2; an untied one L, (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2).
+    """
+
+    m: int
+    e: int
+    square: int
+    groups: int
+
+
+def layout(tokens, rank, untied):
+    """`State` for L = `tokens` and r = `rank`."""
+    return State(0, tokens, tokens * (1 + rank), tokens) if untied else State(rank, 0, rank + 1, 1)
 
 
 def _make_gradient(target, student, loss, tokens, outputs):
@@ -123,6 +162,86 @@ def _make_gradient(target, student, loss, tokens, outputs):
     return gradient
 
 
+def _make_fields(tokens, rank, untied):
+    """(state, draw, places, z) -> None, writes the fields z (L,) of the student on one sequence; see `make_update`."""
+    m_at, e_at, square_at, _ = layout(tokens, rank, untied)
+    rest_at = (1 + rank) * tokens
+
+    @njit(nogil=True)
+    def fields(state, draw, places, z):
+        for token in range(tokens):
+            own = token if untied else 0
+            m = state[m_at + own]
+            left = state[square_at + own] if untied else 1.0
+            left -= m * m
+            field = m * draw[token]
+            for j in range(rank):
+                e = state[e_at + own * rank + j]
+                left -= e * e
+                field += e * (draw[(1 + j) * tokens + token] + places[token * rank + j])
+            z[token] = field + math.sqrt(max(0.0, left)) * draw[rest_at + token]
+
+    return fields
+
+
+def _make_sums(tokens, rank, untied):
+    """(draw, places, D (L,), sums) -> None, adds the gradient of one sequence to the sums of each group of weights.
+
+    `sums` (groups, r + 3), flat: the gradient along the basis of the positions, the teacher and the rest of the student; |D|^2.
+    """
+    teacher, rest, square, width = rank, rank + 1, rank + 2, rank + 3
+    rest_at = (1 + rank) * tokens
+
+    @njit(nogil=True)
+    def add(draw, places, D, sums):
+        for token in range(tokens):
+            first = (token if untied else 0) * width
+            for j in range(rank):
+                sums[first + j] += D[token] * (draw[(1 + j) * tokens + token] + places[token * rank + j])
+            sums[first + teacher] += D[token] * draw[token]
+            sums[first + rest] += D[token] * draw[rest_at + token]
+            sums[first + square] += D[token] * D[token]
+
+    return add
+
+
+def _make_step(tokens, rank, untied):
+    """(state, sums, chi, eta) -> |e|^2 + m^2, moves the state along the sums of `_make_sums` and normalises it."""
+    m_at, e_at, square_at, groups = layout(tokens, rank, untied)
+    rest_sum, square_sum, width = rank + 1, rank + 2, rank + 3
+
+    @njit(nogil=True)
+    def step(state, sums, chi, eta):
+        total, known = 0.0, 0.0
+        for group in range(groups):
+            first = group * width
+            square = 0.0
+            for j in range(rank + 1):
+                place = m_at + group if j == rank else e_at + group * rank + j
+                square += state[place] ** 2
+            rest = math.sqrt(max(0.0, (state[square_at + group] if untied else 1.0) - square))
+            square = 0.0
+            for j in range(rank + 1):
+                place = m_at + group if j == rank else e_at + group * rank + j
+                state[place] -= eta * sums[first + j]
+                square += state[place] ** 2
+            rest -= eta * sums[first + rest_sum]
+            size = square + rest * rest + eta * eta * sums[first + square_sum] * chi[group]
+            if untied:
+                state[square_at + group] = size
+            total += size
+            known += square
+        scale = total / groups
+        for i in range(square_at):
+            state[i] /= math.sqrt(scale)
+        if untied:
+            for i in range(groups):
+                state[square_at + i] /= scale
+        return known / (groups * scale)
+
+    return step
+
+
 def make_update(target, student, loss, tokens, outputs, rank, untied):
     """The update (state, draws, chi, parameters) of `sgd_kernels` for one student and target.
 
@@ -140,77 +259,28 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     Returns
     -------
     jitted function
-        state = (e_1 ... e_r, m), overlaps with an orthonormal basis of the positions and with the teacher; untied:
-        (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2). draws[b] = (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the
-        components of the tokens along teacher, basis of the positions and rest of the student. chi: 1 draw, untied L.
-        parameters = (eta, components (L, r) of the positional vectors, `scratch` numbers). The result is |e|^2 + m^2, untied its
-        mean over the tokens.
+        state as in `State`: overlaps e with an orthonormal basis of the positions and m with the teacher, untied the squared
+        lengths r^2 too. draws[b] = (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the components of the tokens along
+        teacher, basis of the positions and rest of the student. chi: 1 draw, untied L. parameters as in `Offsets`. The result
+        is |e|^2 + m^2, untied its mean over the tokens.
     """
-
     gradient = _make_gradient(target, student, loss, tokens, outputs)
+    fields, add = _make_fields(tokens, rank, untied), _make_sums(tokens, rank, untied)
+    step, at = _make_step(tokens, rank, untied), offsets(tokens, outputs, rank, untied)
 
     @njit(nogil=True)
     def update(state, draws, chi, parameters):
         batch = draws.shape[0]
-        eta, places = parameters[0] / batch, parameters[1 : 1 + tokens * rank]
-        at = 1 + tokens * rank
-        z, D = parameters[at : at + tokens], parameters[at + tokens : at + 2 * tokens]
-        at += 2 * tokens
-        y, f = parameters[at : at + outputs], parameters[at + outputs : at + 2 * outputs]
-        at += 2 * outputs
-        slopes, out = parameters[at : at + outputs], parameters[at + outputs : at + 2 * outputs]
-        at += 2 * outputs
-        # Of each group of weights: gradient along the positions, the teacher, the rest, and |D|^2.
-        width = rank + 3
-        groups = tokens if untied else 1
-        sums = parameters[at : at + groups * width]
+        places, z, D = parameters[at.places : at.z], parameters[at.z : at.D], parameters[at.D : at.y]
+        y, f = parameters[at.y : at.f], parameters[at.f : at.slopes]
+        slopes, out = parameters[at.slopes : at.out], parameters[at.out : at.sums]
+        sums = parameters[at.sums : at.size]
         sums[:] = 0.0
         for b in range(batch):
-            for token in range(tokens):
-                own = token if untied else 0
-                m = state[token] if untied else state[rank]
-                left = state[tokens * (1 + rank) + token] if untied else 1.0
-                left -= m * m
-                field = m * draws[b, token]
-                for j in range(rank):
-                    e = state[tokens + own * rank + j] if untied else state[j]
-                    left -= e * e
-                    field += e * (draws[b, (1 + j) * tokens + token] + places[token * rank + j])
-                z[token] = field + math.sqrt(max(0.0, left)) * draws[b, (1 + rank) * tokens + token]
+            fields(state, draws[b], places, z)
             gradient(draws[b, :tokens], z, y, f, slopes, out, D)
-            for token in range(tokens):
-                first = (token if untied else 0) * width
-                for j in range(rank):
-                    sums[first + j] += D[token] * (draws[b, (1 + j) * tokens + token] + places[token * rank + j])
-                sums[first + rank] += D[token] * draws[b, token]
-                sums[first + rank + 1] += D[token] * draws[b, (1 + rank) * tokens + token]
-                sums[first + rank + 2] += D[token] * D[token]
-        total, known = 0.0, 0.0
-        for group in range(groups):
-            first = group * width
-            square = 0.0
-            for j in range(rank + 1):
-                place = (group if j == rank else tokens + group * rank + j) if untied else j
-                square += state[place] ** 2
-            rest = math.sqrt(max(0.0, (state[tokens * (1 + rank) + group] if untied else 1.0) - square))
-            square = 0.0
-            for j in range(rank + 1):
-                place = (group if j == rank else tokens + group * rank + j) if untied else j
-                state[place] -= eta * sums[first + j]
-                square += state[place] ** 2
-            rest -= eta * sums[first + rank + 1]
-            size = square + rest * rest + eta * eta * sums[first + rank + 2] * chi[group]
-            if untied:
-                state[tokens * (1 + rank) + group] = size
-            total += size
-            known += square
-        scale = total / groups
-        for i in range(tokens * (1 + rank) if untied else rank + 1):
-            state[i] /= math.sqrt(scale)
-        if untied:
-            for i in range(tokens):
-                state[tokens * (1 + rank) + i] /= scale
-        return known / (groups * scale)
+            add(draws[b], places, D, sums)
+        return step(state, sums, chi, parameters[0] / batch)
 
     return update
 

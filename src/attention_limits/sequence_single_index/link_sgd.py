@@ -190,9 +190,10 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
     if dimension < rank + 3:
         raise ValueError(f"the dimension must be at least {rank + 3}: teacher, positions, student and one more")
     state = initial_state(problem, start)
-    parameters = np.zeros(1 + L * rank + kernels.scratch(L, P, rank))
+    at = kernels.offsets(L, P, rank, problem.untied)
+    parameters = np.zeros(at.size)
     parameters[0] = learning_rate / dimension
-    parameters[1 : 1 + L * rank] = problem.components.ravel()
+    parameters[at.places : at.z] = problem.components.ravel()
     shape, chi = (batch, L * (rank + 2)), L if problem.untied else 1
     records = np.asarray(schedule.records, dtype=np.int64)
     trajectory = np.full((len(records), len(state)), np.nan)
