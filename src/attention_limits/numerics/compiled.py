@@ -22,6 +22,8 @@ from numba.core.sigutils import normalize_signature
 PACKAGE = Path(__file__).parents[1]
 # For `fastmath`: all that fast arithmetic allows, except approximate functions and to ignore infinities.
 FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+# For `fastmath`: sums may be reordered; infinities keep their meaning.
+REORDERED = {"nnan", "nsz", "reassoc", "contract"}
 # Folders of earlier code that no process used for so long are removed, in seconds.
 _KEPT = 30 * 24 * 3600
 

@@ -9,16 +9,14 @@ import math
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import exp
 
 # Sequences per block.
 BLOCK = 32
-# Sums may be reordered; infinities keep their meaning.
-FAST = {"nnan", "nsz", "reassoc", "contract"}
 
 
-@njit(fastmath=FAST)
+@njit(fastmath=REORDERED)
 def residual(logits, own):
     """-log softmax(logits)[own]; `logits` becomes softmax minus the one-hot vector of `own`."""
     colors = len(logits)

@@ -7,9 +7,9 @@ e_ii = (1 - a) q_i[i].
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import exp
-from attention_limits.potts_mlm.factored_kernels import FAST, residual
+from attention_limits.potts_mlm.factored_kernels import residual
 
 
 @njit
@@ -21,7 +21,7 @@ def _queries(scores, mixing, sites):
     return queries
 
 
-@njit(fastmath=FAST)
+@njit(fastmath=REORDERED)
 def _softmax(row):
     highest = row[0]
     for j in range(len(row)):

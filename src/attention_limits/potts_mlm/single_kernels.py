@@ -8,12 +8,12 @@ are kept in double precision, or lane by lane.
 import numpy as np
 
 from attention_limits.numerics import lanes
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import log
 from attention_limits.numerics.lane_products import product
 from attention_limits.numerics.lanes import GROUP, WIDTH, full, load, store
 from attention_limits.potts_mlm import encoder_kernels as blocks
-from attention_limits.potts_mlm.factored_kernels import FAST, residual
+from attention_limits.potts_mlm.factored_kernels import residual
 
 # Rows behind the last one that `lanes.take` may write and `lanes.add` may read.
 SPARE = GROUP - 1
@@ -204,7 +204,7 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
     return total * scale
 
 
-@njit(nogil=True, fastmath=FAST)
+@njit(nogil=True, fastmath=REORDERED)
 def pairwise(site, couplings, fields, sequences, weights, d_couplings, d_fields):
     """`pair_kernels.loss_and_gradient` in single precision, of site, couplings, fields, sequences and weights as there.
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.fibre_kernels import deep_moments
+from attention_limits.sequence_multi_index.fibre_kernels import Found, Mixture, Model, deep_moments
 from attention_limits.sequence_multi_index.fibre_sampling import (
     adaptive_moments,
     drawn_rows,
@@ -280,19 +280,19 @@ def two_token_moments(link: Link, u, omega, V, nodes, proposals):
     """
     n, free, size = len(u), link.free_rows, 2 * link.depth
     prior = split_prior(V, free)
-    log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
     # One proposal alone is not compared with another.
     inverse = np.linalg.inv(proposals.spread) if proposals.centre.shape[1] > 1 else proposals.spread
-    read = (
-        u, omega, proposals.centre, proposals.spread, inverse, proposals.log_volume, prior.whitening, prior.regression[0],
-    )  # fmt: skip
     kind = nodes.dtype
-    deep_moments(
-        *(np.ascontiguousarray(x, dtype=kind) for x in read), kind.type(1.0 / prior.rest[0, 0] ** 2),
-        np.ascontiguousarray(nodes).reshape(-1, free, 2), kind.type(link.skip), kind.type(link.beta),
-        log_z, mean, second, effective,
-    )  # fmt: skip
-    return log_z + 2.0 * np.log(np.diag(prior.whitening)).sum(), mean, second, effective
+
+    def plain(array):
+        return np.ascontiguousarray(array, dtype=kind)
+
+    mixtures = Mixture(*map(plain, (proposals.centre, proposals.spread, inverse, proposals.log_volume)))
+    numbers = map(kind.type, (1.0 / prior.rest[0, 0] ** 2, link.skip, link.beta))
+    model = Model(plain(prior.whitening), plain(prior.regression[0]), *numbers)
+    found = Found(np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n))
+    deep_moments(plain(u), plain(omega), mixtures, model, np.ascontiguousarray(nodes).reshape(-1, free, 2), found)
+    return found.log_z + 2.0 * np.log(np.diag(prior.whitening)).sum(), found.mean, found.second, found.effective
 
 
 _SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}

@@ -42,7 +42,10 @@ WORK_ROWS = 10
 
 
 class Mixture(NamedTuple):
-    """K proposals of one output in 2 F variables: centre, spread, its inverse, log_volume, as in `fibre_sampling.Proposals`."""
+    """K proposals of one output in 2 F variables, as in `fibre_sampling.Proposals`.
+
+    centre (K, 2 F), spread and its inverse (K, 2 F, 2 F), log_volume (K,).
+    """
 
     centre: np.ndarray
     spread: np.ndarray
@@ -51,13 +54,29 @@ class Mixture(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Prior: whitening, regression as in `fibre_sampling.Prior`, precision of the last layer given the others; skip, beta."""
+    """Prior: whitening (L - 1, L - 1) and regression (L - 1,) as in `fibre_sampling.Prior`; skip c and beta of the link.
+
+    `precision` is the inverse variance of the last layer given the others.
+    """
 
     whitening: np.ndarray
     regression: np.ndarray
     precision: float
     skip: float
     beta: float
+
+
+class Found(NamedTuple):
+    """Moments of n outputs: log_z (n,), mean (n, 2 L), second (n, 2 L, 2 L) and effective (n,).
+
+    log_z is the log-density of u, summed over both signs, without the determinant of the whitening; mean and second are the
+    first and second moments of h - omega, over (layer, token); effective is the sample size (sum w)^2 / sum w^2.
+    """
+
+    log_z: np.ndarray
+    mean: np.ndarray
+    second: np.ndarray
+    effective: np.ndarray
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -219,10 +238,7 @@ def _moments(u, omega, mixture, model, nodes, half_squares, work, mean, second):
 
 
 @njit(parallel=True, error_model="numpy")
-def deep_moments(
-    u, omega, centre, spread, inverse, log_volume, whitening, regression, precision, nodes, skip, beta,
-    log_z, mean, second, effective,
-):  # fmt: skip
+def deep_moments(u, omega, mixtures, model, nodes, found):
     """Moments of p(h | u) for n outputs, on nodes that all share.
 
     All numbers that are read have the precision of the nodes, single or double.
@@ -233,28 +249,19 @@ def deep_moments(
         Score roots of the last layer.
     omega : array (n, L, 2)
         Prior means (sample, layer, token) of the fields.
-    centre, spread, inverse, log_volume : arrays (n, K, 2 (L - 1)), (n, K, 2 (L - 1), 2 (L - 1)) twice, (n, K)
-        As in `fibre_sampling.Proposals`, with the inverse of the spread; K is 1 or 2.
-    whitening, regression : arrays (L - 1, L - 1), (L - 1,)
-        As in `fibre_sampling.Prior`, the second for the one row left.
-    precision : float
-        Inverse variance of the last layer given the others.
+    mixtures : Mixture
+        Of all outputs, n along the first axis of each array; K is 1 or 2.
+    model : Model
     nodes : array (S, L - 1, 2)
         Standard normal variables; S is a multiple of PASS.
-    skip, beta : float
-        c and the inverse temperature.
-    log_z : array (n,), written
-        log-density of u, summed over both signs, without the determinant of the whitening.
-    mean, second : arrays (n, 2 L), (n, 2 L, 2 L), written
-        First and second moments of h - omega, over (layer, token).
-    effective : array (n,), written
-        Effective sample size (sum w)^2 / sum w^2.
+    found : Found, written
     """
     n = u.shape[0]
     count, free = nodes.shape[0], nodes.shape[1]
+    centre, spread, inverse, log_volume = mixtures
+    log_z, mean, second, effective = found
     passes = np.ascontiguousarray(nodes.reshape((count // PASS, PASS, 2 * free)).transpose((0, 2, 1)))
     half_squares = HALF * np.sum(passes * passes, axis=1)
-    model = Model(whitening, regression, precision, skip, beta)
     for block in prange((n + BLOCK - 1) // BLOCK):
         work = np.empty((4 * free + WORK_ROWS, PASS), dtype=nodes.dtype)
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):

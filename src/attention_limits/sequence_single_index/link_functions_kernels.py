@@ -1,7 +1,8 @@
 """Students and targets of the fields of a sequence, compiled: outputs, derivatives and the gradient of a loss.
 
 The gradient has the coefficients D_l = sum_p (dl/df_p) (df_p/dz_l), with the derivatives of the student f by dual numbers, or by
-a function that the user gives. A function takes the tuple z = (z_1 ... z_L) and returns a number, or a tuple or list of P numbers.
+a function that the user gives. A function takes the tuple z = (z_1 ... z_L) and returns a number, or a tuple or list of P
+numbers.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The built-in links as functions of the fields of one sequence, z = (z_1 ... z_L), which numba compiles for `link_functions_kernels`.
+"""The built-in links as functions of the fields of one sequence, z = (z_1 ... z_L), for `link_functions_kernels`.
 
 They are those of `links`, whose functions take many sequences at once and have no derivative (arXiv:2506.02651).
 """
