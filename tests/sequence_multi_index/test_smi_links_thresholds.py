@@ -8,6 +8,7 @@ from scipy.special import k0, k1
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
 from attention_limits.sequence_multi_index.links.multi_index import (
@@ -17,7 +18,6 @@ from attention_limits.sequence_multi_index.links.multi_index import (
     phase_retrieval,
     product,
 )
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
 pytestmark = pytest.mark.slow

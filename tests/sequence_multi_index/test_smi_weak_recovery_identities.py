@@ -9,6 +9,7 @@ from smi_tools import channel_of, node_sets
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.branches import branch_point
 from attention_limits.sequence_multi_index.channel import Posterior, denoiser
+from attention_limits.sequence_multi_index.channel_averages import channel_averages, sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     excess_moments,
     linear_response,
@@ -16,7 +17,7 @@ from attention_limits.sequence_multi_index.instability import (
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, sample_outputs, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
 pytestmark = pytest.mark.slow

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     contrasts,
     excess_moments,
@@ -19,11 +20,7 @@ from attention_limits.sequence_multi_index.instability import (
     root_mean_square,
     symmetric_basis,
 )
-from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
-from attention_limits.sequence_multi_index.state_evolution import node_dimension, sample_outputs
-
-# Range of 1 - Q of the learnt row in which `next_threshold` searches, and its accuracy in log(1 - Q).
-WIDEST, NARROWEST, ACCURACY = 0.15, 5e-3, 1e-2
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
     channel : Channel
         Of a link in which the sign of every row is free.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of `instability.BLOCKS`.
+        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of `instability.BLOCKS`.
     row : int
         The learnt row, from 0.
     overlap : float

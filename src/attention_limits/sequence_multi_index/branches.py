@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 from attention_limits.numerics.fixed_point import iterate
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     excess_moments,
     leading_instability,
@@ -16,7 +17,7 @@ from attention_limits.sequence_multi_index.instability import (
 )
 from attention_limits.sequence_multi_index.overlap_coordinates import from_coordinates, to_coordinates
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import sample_outputs, symmetrized
+from attention_limits.sequence_multi_index.state_evolution import symmetrized
 
 # Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learnt.
 SMALLEST_SHARE = 0.05
@@ -60,7 +61,7 @@ def branch_point(
     ----------
     channel : Channel
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
+        In `channel_averages.node_dimension(channel.link)` dimensions.
     subspace : array (P, k)
         U of the whitened rows, orthonormal columns, k < P.
     level : float

@@ -23,12 +23,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.fibre_kernels import Found, Mixture, Model, deep_moments
 from attention_limits.sequence_multi_index.fibre_sampling import (
     adaptive_moments,
     drawn_rows,
     fibre_moments,
-    split_prior,
 )
 from attention_limits.sequence_multi_index.half_line import half_line_moments
 from attention_limits.sequence_multi_index.links.link import (
@@ -46,6 +44,7 @@ from attention_limits.sequence_multi_index.links.link import (
 from attention_limits.sequence_multi_index.precision import sampling_precision, trapezoid_precision
 from attention_limits.sequence_multi_index.rotation_kernels import rotation_moments
 from attention_limits.sequence_multi_index.trapezoid_kernels import two_layer_moments
+from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
 
 # Nodes of each of the two scramblings at resolution 1.
 SAMPLING_NODES = 2048
@@ -269,30 +268,6 @@ def _sign_changes(dimension, link):
 def _pair(estimates):
     """One or two estimates of a quantity, array (1 or 2, ...), as two."""
     return np.broadcast_to(estimates, (2, *estimates.shape[1:]))
-
-
-def two_token_moments(link: Link, u, omega, V, nodes, proposals):
-    """`fibre_sampling.fibre_moments` of deep softmax attention reading two tokens, by the compiled kernel.
-
-    `link`, `omega`, `V`, `nodes` and `proposals` as there, one or two for each output; score roots `u` (n, 2). The moments are
-    in the precision of the nodes, single or double. In single precision log Z and the moments, in units of the prior standard
-    deviations, have errors of about 1e-5, while sampling on 512 nodes has errors of a few percent.
-    """
-    n, free, size = len(u), link.free_rows, 2 * link.depth
-    prior = split_prior(V, free)
-    # One proposal alone is not compared with another.
-    inverse = np.linalg.inv(proposals.spread) if proposals.centre.shape[1] > 1 else proposals.spread
-    kind = nodes.dtype
-
-    def plain(array):
-        return np.ascontiguousarray(array, dtype=kind)
-
-    mixtures = Mixture(*map(plain, (proposals.centre, proposals.spread, inverse, proposals.log_volume)))
-    numbers = map(kind.type, (1.0 / prior.rest[0, 0] ** 2, link.skip, link.beta))
-    model = Model(plain(prior.whitening), plain(prior.regression[0]), *numbers)
-    found = Found(np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n))
-    deep_moments(plain(u), plain(omega), mixtures, model, np.ascontiguousarray(nodes).reshape(-1, free, 2), found)
-    return found.log_z + 2.0 * np.log(np.diag(prior.whitening)).sum(), found.mean, found.second, found.effective
 
 
 _SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}

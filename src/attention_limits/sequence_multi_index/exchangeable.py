@@ -29,10 +29,11 @@ from attention_limits.sequence_multi_index.overlap_coordinates import (
     clip_spectrum,
     from_coordinates,
     overlap_from_precision,
+    symmetric_root,
     to_coordinates,
 )
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, RECOVERED, Settings, symmetric_root
+from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, RECOVERED, Settings
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
     alpha : float
         n / D >= 0.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
+        In `channel_averages.node_dimension(channel.link)` dimensions.
     start : float
         Initial Q_hat = start / (1 - start) I, 0 < start < 1.
     settings : state_evolution.Settings, optional
@@ -118,7 +119,7 @@ def averages(channel: Channel, overlap: Exchangeable, moment: Exchangeable, node
     """E sum_a g_a g_a^T at an overlap Q, an `Exchangeable`, and the fraction of outputs that are resolved.
 
     `moment` is E w w^T; `channel` and `nodes` as in `solve`. The two unbiased estimators are combined as in
-    `state_evolution.channel_averages`.
+    `channel_averages.channel_averages`.
     """
     link, size = channel.link, channel.link.rows * channel.link.tokens
     V, n = moment - overlap, len(nodes)

@@ -13,8 +13,8 @@ arXiv:2502.00901) are plug-in errors in this normalisation.
 import numpy as np
 
 from attention_limits.numerics.memory import NUMBERS_AT_ONCE
+from attention_limits.sequence_multi_index.overlap_coordinates import symmetric_root
 from attention_limits.sequence_multi_index.priors import as_prior
-from attention_limits.sequence_multi_index.state_evolution import symmetric_root
 
 # A mean that fewer effective nodes carry is missing.
 FEWEST_NODES = 20.0

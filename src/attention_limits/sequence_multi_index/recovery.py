@@ -39,7 +39,7 @@ def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings, 
     ----------
     channel : Channel
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
+        In `channel_averages.node_dimension(channel.link)` dimensions.
     highest : float
         Largest alpha to try; the smallest is 1e-2 times it.
     width : float

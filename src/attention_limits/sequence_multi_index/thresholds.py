@@ -14,11 +14,11 @@ from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.link_reports import sound_link
 from attention_limits.sequence_multi_index.priors import load_prior
 from attention_limits.sequence_multi_index.specs_thresholds import Thresholds
 from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 # Outputs with a resolved channel below this fraction are worth a warning.
 MOSTLY = 0.95

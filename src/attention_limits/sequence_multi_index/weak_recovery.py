@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel, Posterior, denoiser
+from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     BLOCKS,
     SIGNIFICANT,
@@ -33,7 +34,6 @@ from attention_limits.sequence_multi_index.instability import (
     symmetric_basis,
 )
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 
 # E g g^T at zero overlap below this is compared with that of a channel of twice the resolution: the bias of the posterior mean
 # from sampling falls by four, its square by sixteen, and knowledge of a sign stays.
@@ -48,7 +48,7 @@ def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | No
     channel : Channel
         A sampled one is scrambled anew for each block of the nodes.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them.
+        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them.
     overlap : array (P, P)
         Q, zero on the subspace.
     subspace : array (P, k)
@@ -105,7 +105,7 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
     channel : Channel
         A sampled one is scrambled anew for each block of the nodes.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them. The variables of omega, which
+        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them. The variables of omega, which
         is zero, are left out.
     prior : Prior, optional
         Standard normal weights by default.
