@@ -1,4 +1,4 @@
-"""Growth of the layers on the branch of a learnt layer."""
+"""Growth of the layers on the branch of a learned layer."""
 
 import numpy as np
 import pytest

@@ -74,7 +74,7 @@ def test_known_thresholds(name):
     assert_mean([1.0 / step.alpha for step in thresholds(link)], 1.0 / alpha, allowance=0.01 / alpha)
 
 
-def test_the_committee_is_learnt_from_any_alpha_on_along_its_mean():
+def test_the_committee_is_learned_from_any_alpha_on_along_its_mean():
     step = thresholds(Committee(3), nodes=4096, replicas=1)[0]
     assert step.alpha == 0.0
     assert np.allclose(step.direction, 1.0 / 3.0, atol=0.05)

@@ -32,11 +32,11 @@ def lane_update(update):
     """(state (n,), draws (batch, width), chi, parameters) -> None: one step of an `update` of lanes, with equal lanes."""
 
     def one(state, draws, chi, parameters):
-        states, learnt = lanes_of(state), lanes_of(np.zeros(1 + len(state)))
+        states, learned = lanes_of(state), lanes_of(np.zeros(1 + len(state)))
         # The rows of another step, which must not be read, come first.
         rows = [lanes_of(np.concatenate([np.full(np.size(x), np.nan), np.ravel(x)])) for x in (draws, chi)]
         numbers = np.array([parameters[0], len(draws), *parameters[1:]], dtype=float)
-        update(states, *rows, 1, numbers, learnt)
+        update(states, *rows, 1, numbers, learned)
         assert np.all(states == states[:, :1])
         state[:] = states[:, 0]
 

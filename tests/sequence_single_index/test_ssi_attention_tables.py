@@ -60,7 +60,7 @@ def test_loss_is_even_and_not_negative(point, omega, a):
     assert LossGrid.on([e], [m]).loss(a, omega)[0, 0] == pytest.approx(value, abs=1e-14)
 
 
-def test_teacher_without_positional_part_is_learnt_exactly():
+def test_teacher_without_positional_part_is_learned_exactly():
     """omega = 0: the loss at (0, 1) vanishes, up to the tail of the series."""
     assert abs(attention_loss(1.0, 0.0, 0.0, 1.0)) < 2e-9
 

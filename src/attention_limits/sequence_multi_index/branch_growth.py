@@ -1,4 +1,4 @@
-"""Growth of each unlearnt layer on the branch on which one layer is learnt, with its error.
+"""Growth of each unlearned layer on the branch on which one layer is learned, with its error.
 
 `staircase` follows the largest growth alone. On few nodes noise hides which layer has it; here every layer has its number.
 The sign of every row must be free, so that F is diagonal (Troiani et al. 2025, arXiv:2502.00901).
@@ -30,7 +30,7 @@ class Growth:
     Attributes
     ----------
     alpha : float
-        n / d at which the overlap of the learnt row is the fixed point.
+        n / d at which the overlap of the learned row is the fixed point.
     factor, error : arrays (P - 1,)
         alpha F_ll of the other rows, in their order, by which a small overlap grows per iteration, and standard error.
     resolved : float
@@ -53,7 +53,7 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
     nodes : GaussianNodes
         In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of `instability.BLOCKS`.
     row : int
-        The learnt row, from 0.
+        The learned row, from 0.
     overlap : float
         Q of this row, in (0, 1).
 

@@ -19,7 +19,7 @@ from attention_limits.sequence_multi_index.overlap_coordinates import from_coord
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
 from attention_limits.sequence_multi_index.state_evolution import symmetrized
 
-# Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learnt.
+# Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learned.
 SMALLEST_SHARE = 0.05
 # Smallest diagonal of Q_hat on a branch: a direction that has just become unstable must not be lost below the sampling noise.
 SMALLEST_PRECISION = 1e-3

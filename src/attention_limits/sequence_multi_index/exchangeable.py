@@ -224,6 +224,6 @@ def _from_coordinates(coordinates, count):
 
 def _without_seeds(coordinates, count, seed):
     """Q_hat at coordinates, with zero where they are at the seed."""
-    learnt = coordinates[:3] > np.log(seed)
+    learned = coordinates[:3] > np.log(seed)
     found = _from_coordinates(coordinates, count)
-    return Exchangeable(count, found.difference * learnt[0], found.common * np.outer(learnt[1:], learnt[1:]))
+    return Exchangeable(count, found.difference * learned[0], found.common * np.outer(learned[1:], learned[1:]))

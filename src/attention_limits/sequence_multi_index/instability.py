@@ -1,4 +1,4 @@
-"""Linear response of the state evolution to a small overlap of unlearnt rows, and its leading eigenvalue with its error.
+"""Linear response of the state evolution to a small overlap of unlearned rows, and its leading eigenvalue with its error.
 
 With T_{pa,qb} = E[h_pa h_qb | y] - delta, F(Q) = E_y sum_{ab} T_ab Q T_ab^T on the symmetric matrices (Troiani et al. 2025,
 arXiv:2502.00901). F maps positive matrices to positive ones. Differences of blocks of outputs show its noise: an eigenvalue
@@ -28,7 +28,7 @@ NEGATIVE_TOLERANCE = 0.05
 
 
 def excess_moments(moments, V, subspace):
-    """T_ab of a subspace of unlearnt rows, in the two estimates of the posterior.
+    """T_ab of a subspace of unlearned rows, in the two estimates of the posterior.
 
     Perturbing omega by rows W m gives W^T g_a = sum_b T_ab m_b with T_ab = W^T (V^-1 Cov(h_a, h_b | y) V^-1 - delta_ab V^-1) W.
 
@@ -52,7 +52,7 @@ def excess_moments(moments, V, subspace):
 
 
 def linear_response(excess, weights, directions):
-    """F on symmetric matrices of a subspace of unlearnt rows.
+    """F on symmetric matrices of a subspace of unlearned rows.
 
     Parameters
     ----------

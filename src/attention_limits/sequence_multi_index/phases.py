@@ -17,7 +17,7 @@ from attention_limits.sequence_multi_index.state_evolution import Settings, solv
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
-# An overlap below this share of the gap is none. Zero is returned as zero: an overlap smaller than the gap is still learnt.
+# An overlap below this share of the gap is none. Zero is returned as zero: an overlap smaller than the gap is still learned.
 ZERO_OVERLAP_SHARE = 0.1
 
 

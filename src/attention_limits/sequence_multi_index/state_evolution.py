@@ -179,7 +179,7 @@ class OverlapFixedPoint(FixedPoint):
     Attributes
     ----------
     precision : array (P, P)
-        Q_hat, side information included; zero in the rows that are not learnt.
+        Q_hat, side information included; zero in the rows that are not learned.
     """
 
     precision: np.ndarray
@@ -242,9 +242,9 @@ def solve(
     if not np.all(np.isfinite(outcome.value)):
         return _missing(outcome, size)
     precision = from_coordinates(outcome.value, size)
-    unlearnt = outcome.value[:size] <= np.log(settings.seed_overlap)
-    precision[unlearnt, :] = 0.0
-    precision[:, unlearnt] = 0.0
+    unlearned = outcome.value[:size] <= np.log(settings.seed_overlap)
+    precision[unlearned, :] = 0.0
+    precision[:, unlearned] = 0.0
     overlap = prior.overlap(precision, EDGES[-1])
     return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision)
 

@@ -82,7 +82,7 @@ def lattice_of(output, widths, step):
         cols = max(1, int(cols * shrink))
         rows = max(1, int(rows * shrink))
     s_step = 2.0 * reach / (cols * CELL)
-    # Whole vectors on both sides of the centre: the nodes keep the symmetry of the prior, and unlearnt layers stay at zero.
+    # Whole vectors on both sides of the centre: the nodes keep the symmetry of the prior, and unlearned layers stay at zero.
     cols = (cols * CELL + VECTOR - 1) // VECTOR * (VECTOR // CELL)
     s_first = output.omega[OMEGA_1S] - 0.5 * cols * CELL * s_step
     rows = min(rows, MAX_CELLS // cols)

@@ -5,8 +5,8 @@ Linearising Q <- alpha E sum_a g_a g_a^T around Q = 0 gives Q <- alpha F(Q) with
     F(Q) = E_y sum_{ab} T_ab Q T_ab^T   on the symmetric P x P matrices,
 
 so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps positive matrices to positive ones: its leading
-eigenmatrix is the subspace learnt first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
-that direction is learnt from any alpha > 0 on. `staircase` computes the next thresholds.
+eigenmatrix is the subspace learned first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
+that direction is learned from any alpha > 0 on. `staircase` computes the next thresholds.
 
 Every prior of mean zero has Q = C Q_hat C at small Q_hat, C = E w w^T = R R^T. Therefore the threshold depends on the prior
 through C alone, and F acts on the whitened rows R^-1 W. Weights with a mean are known in part without data: then the overlap
@@ -41,7 +41,7 @@ SMALLEST_INFORMATION = 0.02
 
 
 def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | None = None) -> tuple[Instability, float]:
-    """Instability of the unlearnt rows at an overlap, and the fraction of outputs whose channel met its check.
+    """Instability of the unlearned rows at an overlap, and the fraction of outputs whose channel met its check.
 
     Parameters
     ----------
@@ -71,17 +71,17 @@ def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | No
 
 @dataclass(frozen=True)
 class FirstThreshold:
-    """Weak-recovery threshold and the subspace that is learnt there.
+    """Weak-recovery threshold and the subspace that is learned there.
 
     Attributes
     ----------
     alpha : float
-        0: learnt from any alpha on; infinite: no eigenvalue of F is above its noise.
+        0: learned from any alpha on; infinite: no eigenvalue of F is above its noise.
     error : float
         Standard error, from the scatter of the blocks of nodes, which covers the bias of few nodes in 1 / ||F||; NaN where alpha
         is infinite.
     bound : float
-        Nothing is learnt below this alpha: 1 / ||F|| with ||F|| raised by SIGNIFICANT norms of its noise.
+        Nothing is learned below this alpha: 1 / ||F|| with ||F|| raised by SIGNIFICANT norms of its noise.
     direction : array (P, P)
         Of the whitened rows R^-1 W, positive semi-definite, of unit trace; NaN where alpha is infinite.
     resolved : float

@@ -43,7 +43,7 @@ def attention_slopes(z_1, z_2, t_1, t_2, loss):
 
 
 @njit(nogil=True)
-def attention_update(state, draws, chi, at, parameters, learnt):
+def attention_update(state, draws, chi, at, parameters, learned):
     """Softmax attention of two tokens with positional encoding (+p, -p), positional-semantic target.
 
     Parameters
@@ -59,7 +59,7 @@ def attention_update(state, draws, chi, at, parameters, learnt):
         Number of the step in `draws` and `chi`.
     parameters : array (5,)
         (eta, batch, omega, abar, loss), eta = learning_rate / d; omega, abar and loss as in `attention_moments`.
-    learnt : array (at least 1, lanes)
+    learned : array (at least 1, lanes)
         Its first row becomes e^2 + m^2.
     """
     batch, omega, abar, loss = int(parameters[BATCH]), parameters[OMEGA], parameters[ABAR], parameters[LOSS]
@@ -84,7 +84,7 @@ def attention_update(state, draws, chi, at, parameters, learnt):
     new_e, new_m = new_e * norm, new_m * norm
     store(state, 0, new_e)
     store(state, 1, new_m)
-    store(learnt, 0, new_e * new_e + new_m * new_m)
+    store(learned, 0, new_e * new_e + new_m * new_m)
 
 
 @njit(nogil=True)

@@ -37,7 +37,7 @@ class Law(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Threshold of the first row of `learnt`; the longest run; whether a run ends at the threshold.
+    """Threshold of the first row of `learned`; the longest run; whether a run ends at the threshold.
 
     `records` (n,) are the increasing steps after which the state is stored.
     """
@@ -157,7 +157,7 @@ def run_lanes(update, start, sources, parameters, work, law, ends, found):
     ends : Ends
     found : Found
     """
-    state, learnt = np.empty((len(start), WIDTH)), np.zeros((1 + len(start), WIDTH))
+    state, learned = np.empty((len(start), WIDTH)), np.zeros((1 + len(start), WIDTH))
     lanes = Lanes(
         np.empty(WIDTH, np.int64), np.zeros(WIDTH, np.int64), np.zeros(WIDTH, np.int64), np.empty(WIDTH, np.int64),
         np.empty(WIDTH),
@@ -176,7 +176,7 @@ def run_lanes(update, start, sources, parameters, work, law, ends, found):
                 step[lane] += 1 + waits[at, lane]
                 if step[lane] > event[lane]:
                     _record(lanes, lane, state, ends, found)
-            update(state, work.draws, work.chi, at, parameters, learnt)
+            update(state, work.draws, work.chi, at, parameters, learned)
             for lane in range(WIDTH):
-                if learnt[0, lane] > limit[lane]:
+                if learned[0, lane] > limit[lane]:
                     _escape(lanes, lane, state, ends, found)

@@ -6,10 +6,10 @@ norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overla
 
 A step waits for a square root, a division and an exponential in turn. Eight replicas at once fill the time: every array ends
 with the axis of the lanes (`numerics.double_lanes`), and no number of a lane depends on another lane. An update takes
-(state, draws, chi, at, parameters, learnt): `state` (n, lanes) changes in place. `draws` holds standard normals, the same number
+(state, draws, chi, at, parameters, learned): `state` (n, lanes) changes in place. `draws` holds standard normals, the same number
 of rows for each sequence of each step, and `chi` chi^2 draws with d minus the dimension of the span degrees of freedom; an
 update reads the rows of the step number `at`. `parameters` starts with eta = learning_rate / d and the batch. The first row of
-`learnt` (1 + n, lanes) becomes the numbers that a run compares with its threshold, the others are work space.
+`learned` (1 + n, lanes) becomes the numbers that a run compares with its threshold, the others are work space.
 `lane_run_kernels` holds the loop around the updates, `attention_kernels` the update of the attention student, and
 `link_run_kernels` the loop for students of a user.
 """
@@ -25,7 +25,7 @@ ETA, BATCH, TOKENS, ORDER = range(4)
 
 
 @njit(inline="always")
-def _tied(state, draws, chi, at, parameters, learnt, tokens, reflect):
+def _tied(state, draws, chi, at, parameters, learned, tokens, reflect):
     """`reflect`: draws with h < 0 are reflected, y being even in them."""
     batch = int(parameters[BATCH])
     m, zero = load(state, 0), full(0.0)
@@ -56,27 +56,27 @@ def _tied(state, draws, chi, at, parameters, learnt, tokens, reflect):
     new_m, new_rest = m - eta * along, rest - eta * across
     m = new_m / sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * load(chi, at))
     store(state, 0, m)
-    store(learnt, 0, maximum(m, 0.0 - m))
+    store(learned, 0, maximum(m, 0.0 - m))
 
 
 @njit(nogil=True)
-def tied_update(state, draws, chi, at, parameters, learnt):
+def tied_update(state, draws, chi, at, parameters, learned):
     """Feed-forward student relu(L^-1/2 sum_l z_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
 
     state = (m,); draws of a sequence (z*_1 ... z*_L, k), k the normalised sum of the fields orthogonal to the teacher;
     parameters = (eta, batch, L).
     """
-    _tied(state, draws, chi, at, parameters, learnt, int(parameters[TOKENS]), False)
+    _tied(state, draws, chi, at, parameters, learned, int(parameters[TOKENS]), False)
 
 
 @njit(nogil=True)
-def tied_active_update(state, draws, chi, at, parameters, learnt):
+def tied_active_update(state, draws, chi, at, parameters, learned):
     """`tied_update` of one sequence on which the student acts, h > 0."""
-    _tied(state, draws, chi, at, parameters, learnt, int(parameters[TOKENS]), True)
+    _tied(state, draws, chi, at, parameters, learned, int(parameters[TOKENS]), True)
 
 
 @njit(inline="always")
-def _untied(state, draws, chi, at, parameters, learnt, reflect):
+def _untied(state, draws, chi, at, parameters, learned, reflect):
     """`reflect` as in `_tied`."""
     tokens = len(state) // 2
     row, zero = at * 2 * tokens, full(0.0)
@@ -86,7 +86,7 @@ def _untied(state, draws, chi, at, parameters, learnt, reflect):
         field = m * star + sqrt(maximum(load(state, tokens + l) - m * m, 0.0)) * xi
         y = y + (star * star - 1.0)
         h = h + field
-        store(learnt, 1 + l, field)
+        store(learned, 1 + l, field)
     h = h * (1.0 / math.sqrt(tokens))
     factor = -2.0 * parameters[ETA] / math.sqrt(tokens)
     if reflect:
@@ -99,7 +99,7 @@ def _untied(state, draws, chi, at, parameters, learnt, reflect):
         star, xi = load(draws, row + l), load(draws, row + tokens + l)
         size = star * star + xi * xi + load(chi, at * tokens + l)
         m = load(state, l) - kappa * star
-        r = load(state, tokens + l) + kappa * (kappa * size - 2.0 * load(learnt, 1 + l))
+        r = load(state, tokens + l) + kappa * (kappa * size - 2.0 * load(learned, 1 + l))
         norm = norm + r
         total = total + m * m
         store(state, l, m)
@@ -109,22 +109,22 @@ def _untied(state, draws, chi, at, parameters, learnt, reflect):
     for l in range(tokens):  # noqa: E741
         store(state, l, load(state, l) * root)
         store(state, tokens + l, load(state, tokens + l) * scale)
-    store(learnt, 0, sqrt(total * scale * (1.0 / tokens)))
+    store(learned, 0, sqrt(total * scale * (1.0 / tokens)))
 
 
 @njit(nogil=True)
-def untied_update(state, draws, chi, at, parameters, learnt):
+def untied_update(state, draws, chi, at, parameters, learned):
     """As `tied_update`, each token with its own weights, all normalised together; batch 1.
 
     state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
     """
-    _untied(state, draws, chi, at, parameters, learnt, False)
+    _untied(state, draws, chi, at, parameters, learned, False)
 
 
 @njit(nogil=True)
-def untied_active_update(state, draws, chi, at, parameters, learnt):
+def untied_active_update(state, draws, chi, at, parameters, learned):
     """`untied_update` of one sequence on which the student acts, h > 0."""
-    _untied(state, draws, chi, at, parameters, learnt, True)
+    _untied(state, draws, chi, at, parameters, learned, True)
 
 
 @njit(inline="always")
@@ -137,7 +137,7 @@ def hermite_and_slope(order, x):
 
 
 @njit(nogil=True)
-def hermite_update(state, draws, chi, at, parameters, learnt):
+def hermite_update(state, draws, chi, at, parameters, learned):
     """Student and target L^-1/2 sum_l h_k(z_l) of the same order k, tied weights, loss 1/2 (y - f)^2.
 
     state = (m,); draws of a sequence (a_1 ... a_L, xi_1 ... xi_L); parameters = (eta, batch, L, k).
@@ -169,7 +169,7 @@ def hermite_update(state, draws, chi, at, parameters, learnt):
     new_m, new_rest = m - eta * along, rest - eta * across
     m = new_m / sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * load(chi, at))
     store(state, 0, m)
-    store(learnt, 0, maximum(m, 0.0 - m))
+    store(learned, 0, maximum(m, 0.0 - m))
 
 
 # `run_lanes` of each update, compiled once: the cache on disk keeps no call with a compiled function as argument.

@@ -16,7 +16,7 @@ MATRICES = {"direction": "direction", "overlap_at_threshold": "overlap"}
 
 
 def run(spec, streams):
-    """Thresholds, the subspace learnt at each, and the overlap reached before it (see `variables`)."""
+    """Thresholds, the subspace learned at each, and the overlap reached before it (see `variables`)."""
     solver, rows = spec["solver"], rows_from_one(spec)
     size = len(rows)
 

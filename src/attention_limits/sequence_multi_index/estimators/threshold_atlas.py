@@ -19,7 +19,7 @@ NUMBERS = {
 
 
 def run(spec, streams):
-    """Thresholds, the layers learnt at each, and their overlaps before it (see `variables`)."""
+    """Thresholds, the layers learned at each, and their overlaps before it (see `variables`)."""
     solver = spec["solver"]
     steps, layers = solver["steps"], solver["layers"]
 
