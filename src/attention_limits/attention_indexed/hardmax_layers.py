@@ -30,7 +30,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 NODES, FEWEST = 128, 20.0
 # Outputs at a time.
 _CHUNK = 512
-# Means further out than this many standard deviations are moved there: their outputs have probabilities below 1e-88.
+# Means further out than this many standard deviations are moved to this distance: their outputs have probabilities below 1e-88.
 _FURTHEST = 20.0
 _OUTPUTS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
 

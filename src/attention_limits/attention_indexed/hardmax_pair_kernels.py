@@ -14,7 +14,7 @@ import numpy as np
 from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp, ndtr, normal_tail
 
-# Means further out than this many standard deviations are moved there: their outputs have probabilities below 1e-88.
+# Means further out than this many standard deviations are moved to this distance: their outputs have probabilities below 1e-88.
 FURTHEST = 20.0
 # Gauss-Legendre on [0, 1]: relative error below 1e-10 up to `FURTHEST` at r = 1/3 and -1/3.
 _X, _W = np.polynomial.legendre.leggauss(16)

@@ -42,7 +42,7 @@ def _scaled(typingctx, p, shifted):
     return types.float32(types.float32, types.float32), generate
 
 
-# No reassociation here: it would cancel the rounding constant below.
+# No reassociation in this function: it would cancel the rounding constant below.
 @njit(fastmath={"nnan", "contract"})
 def exp(x):
     """exp(x) for a float64, relative error below 1e-14; x is clamped to [-700, 700].

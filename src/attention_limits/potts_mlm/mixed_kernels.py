@@ -1,6 +1,6 @@
 """Loss and gradient of attention layers between factored and position-free, for sequences s (M, L); see `mixed_attention`.
 
-The model is that of Rende et al. 2024 (arXiv:2304.07235, Fig. 2d); the gradient is derived here. With
+The model is that of Rende et al. 2024 (arXiv:2304.07235, Fig. 2d); the gradient is derived in this module. With
 q_i = a S_mask + (1 - a) S_i the score of site j at the masked site i is e_ij = (1 - a) q_i[j] + a q_i[s_j], and
 e_ii = (1 - a) q_i[i].
 """

@@ -1,9 +1,9 @@
 """Kernels of Potts models with a coupling J_ij(a, b) for every pair of sites: pseudo-likelihood, Gibbs sampling, weights.
 
 logits_ia = h_i(a) + sum_{j != i} J_ij(a, s_j). The pseudo-likelihood is that of Besag 1975, for proteins that of Ekeberg et al.
-2013 (Phys. Rev. E 87, 012707); the gradient is derived here. With one-hot sequences loss and gradient are two matrix products
-of M (L C)^2 multiplications each. Nearly all of them are by zero, so the kernels add rows instead. Couplings are laid out as
-[i, j, b, a]: the logits from one colour of one site are contiguous.
+2013 (Phys. Rev. E 87, 012707); the gradient is derived in this module. With one-hot sequences loss and gradient are two matrix
+products of M (L C)^2 multiplications each. Nearly all of them are by zero, so the kernels add rows instead. Couplings are laid
+out as [i, j, b, a]: the logits from one colour of one site are contiguous.
 """
 
 import numpy as np

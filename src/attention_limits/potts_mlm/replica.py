@@ -2,8 +2,8 @@
 
 x ~ N(0, K^-1), K = -J = gamma + W with W from the Gaussian orthogonal ensemble (off-diagonal variance 1/L, edges +-2), hence
 gamma > 2. The masked site is y = theta . x_-i + noise of variance D = 1/gamma; alpha = M / (L - 1) samples estimate it by
-v = (X^T X + ridge (L - 1))^-1 X^T y. The equations and their closed form are derived here. Everywhere gamma > 2, ridge >= 0 and
-alpha > 0.
+v = (X^T X + ridge (L - 1))^-1 X^T y. The equations and their closed form are derived in this module. Everywhere gamma > 2, ridge
+>= 0 and alpha > 0.
 """
 
 from dataclasses import dataclass

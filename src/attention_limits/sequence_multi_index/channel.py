@@ -104,7 +104,7 @@ class Channel:
         below 4e-6 at 1, 3e-4 at 0.75; for c = 0, 4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate;
         medians are below 1e-5 and 5e-5). It grows with beta: for beta = 10 and every c, 3e-3 at 1 and 1e-2 at 0.75 (medians
         4e-4 and 8e-4). Importance sampling: 2048 resolution^2 nodes in each of two scramblings, rounded to a power of
-        two. Not read by finite sums. `precision` says where nodes are in single precision.
+        two. Not read by finite sums. `precision` determines where nodes are in single precision.
     generator : numpy.random.Generator
         Scrambles the nodes of importance sampling; the other methods draw nothing from it.
 

@@ -2,8 +2,8 @@
 
 The first L - 1 layers are drawn with the help of shared standard normal nodes (`fibre_sampling.Proposals`); the output then
 leaves the last layer the two values +-v, v = A_1^-1 ... A_{L-1}^-1 u, with weight N(+-v | first layers) / |det A_1 ... A_{L-1}|
-(`links.deep_attention`; the model is that of Troiani et al. 2025, arXiv:2502.00901, the method derived here). In the sum and the
-difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
+(`links.deep_attention`; the model is that of Troiani et al. 2025, arXiv:2502.00901, the method derived in this module). In the
+sum and the difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
 
     (A x)_d = kappa x_d,   (A x)_s = (1 + c) x_s - tau x_d,   kappa = c + 1 - S_12 - S_21,   tau = S_12 - S_21.
 
@@ -204,16 +204,16 @@ def _moments(u, omega, mixture, model, nodes, half_squares, work, mean, second):
     second[:] = 0.0
     passes, several = nodes.shape[0], mixture.centre.shape[0]
     for one in range(passes * several):
-        here, which = one % passes, one // passes
-        draw(nodes[here], mixture.centre[which], mixture.spread[which], fields)
-        compare(half_squares[here], mixture.log_volume[which], deviation, model.whitening, w_s, log_weight)
+        place, which = one % passes, one // passes
+        draw(nodes[place], mixture.centre[which], mixture.spread[which], fields)
+        compare(half_squares[place], mixture.log_volume[which], deviation, model.whitening, w_s, log_weight)
         read_layers(omega, deviation, kappa, tau, model, w_s, w_d, mu_1, mu_2)
         last_layer(u[0] + u[1], u[0] - u[1], kappa, tau, model.skip, v_1, v_2, factor)
         if several == 2:
             other = 1 - which
             log_ratio = mixture.log_volume[which] - mixture.log_volume[other]
             share(
-                half_squares[here], fields, mixture.centre[other], mixture.inverse[other], log_ratio, w_s, w_d, factor
+                half_squares[place], fields, mixture.centre[other], mixture.inverse[other], log_ratio, w_s, w_d, factor
             )
         best = _weigh(v_1, v_2, mu_1, mu_2, log_weight, model.precision, plus, minus)
         if best > top:

@@ -16,7 +16,7 @@ PASS = 128
 SMALLEST_KAPPA = np.float32(1e-20)
 # Constants in single precision: an operation with an array keeps the precision of the array.
 ZERO, HALF, ONE, TWO, THREE, FOUR, FIVE, SIX = (np.float32(x) for x in (0, 0.5, 1, 2, 3, 4, 5, 6))
-# Exponents are cut here, where 1 + exp has the digits of exp, or of 1.
+# Exponents are cut at this number, where 1 + exp has the digits of exp, or of 1.
 _LARGEST_EXPONENT = np.float32(80.0)
 _SMALL = np.float32(0.01)
 

@@ -240,8 +240,8 @@ def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | 
     block = max(1, NUMBERS_AT_ONCE // (count * size * max(1, link.tokens // 2)))
     for first in range(0, n, block):
         part = slice(first, first + block)
-        here = Proposals(proposals.centre[part], proposals.spread[part])
-        deviation, log_weight = _weigh(link, observed[part], omega[part], prior, here, nodes)
+        own = Proposals(proposals.centre[part], proposals.spread[part])
+        deviation, log_weight = _weigh(link, observed[part], omega[part], prior, own, nodes)
         shift = np.max(log_weight, axis=(1, 2), keepdims=True)
         shift = np.where(np.isfinite(shift), shift, 0.0)
         weight = np.exp(log_weight - shift)

@@ -1,6 +1,6 @@
 """Exact recovery: the alpha beyond which the state evolution from the uninformed start ends at Q = E w w^T.
 
-The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search is derived here. Each step
+The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search is derived in this module. Each step
 of a bisection computes one fixed point. We assume that more data do not undo the recovery.
 """
 

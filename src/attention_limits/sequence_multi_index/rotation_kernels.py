@@ -1,8 +1,9 @@
 """Posterior moments of one attention layer of rank two that reads two tokens, by a trapezoid rule over one angle.
 
 The output fixes (x_1, x_2) in h_a = x_a e + w f (`links.rank_attention`), e = (cos phi, sin phi), f = (-sin phi, cos phi). The
-angle phi and the number w are free. The model is that of Troiani et al. 2025 (arXiv:2502.00901), the method derived here. With
-P = V^-1 and d_a = x_a e - omega_a the integral over w is Gaussian of precision t = 2 f^T P f and mean m = -f^T P (d_1 + d_2) / t:
+angle phi and the number w are free. The model is that of Troiani et al. 2025 (arXiv:2502.00901), the method derived in this
+module. With P = V^-1 and d_a = x_a e - omega_a the integral over w is Gaussian of precision t = 2 f^T P f and mean m = -f^T P
+(d_1 + d_2) / t:
 
     Z = 1 / (2 s) (2 pi)^(-3/2) det P int dphi t^(-1/2) exp(-1/2 sum_a d_a^T P d_a + t m^2 / 2),   s = |x_1 - x_2|.
 

@@ -2,7 +2,8 @@
 
 Below the first threshold (`weak_recovery`) nothing is learned. Above it the state evolution has a fixed point whose overlap is
 confined to the learned subspace U. On this branch the rest stays at zero until alpha ||F_rest(Q)|| = 1; the eigenmatrix of F_rest
-is the subspace learned next, and so on (Troiani et al. 2025, arXiv:2502.00901, for two layers; here any number of steps).
+is the subspace learned next, and so on (Troiani et al. 2025, arXiv:2502.00901, for two layers; this module computes any number of
+steps).
 
 A branch is followed in its level, -log det(I - Q) = log det(I + Q_hat), which grows along it whether alpha does or not: at a
 given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. A one-dimensional U needs no iteration. Taking
@@ -51,11 +52,11 @@ class Step:
     bound : float
         Where the first alpha is NaN: nothing is learned below this alpha. Else NaN.
     direction : array (P, P)
-        Subspace learned here, as its eigenmatrix, positive and of unit trace (NaN where alpha is).
+        Subspace learned at this step, as its eigenmatrix, positive and of unit trace (NaN where alpha is).
     overlap : array (P, P)
         Q of the subspaces learned before, at the threshold.
     converged : bool
-        Whether the branch converged there.
+        Whether the branch converged at the threshold.
     resolved : float
         Fraction of outputs whose channel met its check.
     """
@@ -126,7 +127,8 @@ def staircase(
         point, alpha, level = found
         overlap = prior.confined(learned, point.precision)
         rest = complement(learned)
-        # All outputs share the nodes of a sampled channel that led here: other nodes decide which direction grows, if any.
+        # All outputs share the nodes of a sampled channel that led to this point: other nodes decide which direction grows, if
+        # any.
         grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
         if not grows.significant:
             add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, resolved))
@@ -159,9 +161,9 @@ def _recovered(learned, precision, prior):
 def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior):
     """(point, alpha, level) where the growth crosses one above the level `begin`, or None up to the highest level.
 
-    On a branch of one direction a part of the nodes finds where to look, and all nodes find the threshold from there. They search
-    the whole branch where the part finds nothing, or an overlap that jumps. More directions have a shape that is iterated at each
-    level, to SHAPE_TOLERANCE; from there on its noise hides the crossing.
+    On a branch of one direction a part of the nodes finds where to look, and all nodes find the threshold from its point. They
+    search the whole branch where the part finds nothing, or an overlap that jumps. More directions have a shape that is iterated
+    at each level, to SHAPE_TOLERANCE; from this accuracy on its noise hides the crossing.
     """
 
     def on(some):

@@ -65,7 +65,7 @@ class Settings:
     max_iterations : int
         Largest number of evaluations of the map for each edge (`EDGES`), in the warm-up and after it each.
     warm_up : int
-        Iterate first on the first n / warm_up nodes, and on all of them from there; 1 is none. The start keeps its meaning
+        Iterate first on the first n / warm_up nodes, and on all of them from its end; 1 is none. The start keeps its meaning
         unless a discontinuous transition lies between the thresholds of the two node sets.
     side_information : float
         lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise.

@@ -89,7 +89,7 @@ def _scan(grid, lattice, begin, output):
     """Write the log-weights at the centres of the cells from row `begin` on into grid (rows, cols); return the largest."""
     best = LOWEST
     for j in range(begin, lattice.rows):
-        # For c = 0 the matrix A is singular at d = 0 exactly; the weight vanishes there.
+        # For c = 0 the matrix A is singular at d = 0 exactly, where the weight vanishes.
         d = lattice.scale * math.sinh(lattice.t_first + (j + 0.5) * CELL * lattice.t_step) + 1e-14
         step = CELL * lattice.s_step
         for i in range(0, lattice.cols, RUN):

@@ -14,7 +14,7 @@ from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import OMEG
 
 # Constants in single precision: an operation with a row keeps the precision of the row.
 ZERO, QUARTER, HALF, ONE = (np.float32(x) for x in (0, 0.25, 0.5, 1))
-# Exponents are cut here, where the softmax is 1 to all digits.
+# Exponents are cut at this number, where the softmax is 1 to all digits.
 LARGEST_EXPONENT = np.float32(40.0)
 # Nodes of a row that are computed at once; their numbers 0, 1, ..., and the colours of the checkerboard.
 RUN = 512

@@ -71,7 +71,7 @@ def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | No
 
 @dataclass(frozen=True)
 class FirstThreshold:
-    """Weak-recovery threshold and the subspace that is learned there.
+    """Weak-recovery threshold and the subspace that is learned at it.
 
     Attributes
     ----------

@@ -8,8 +8,8 @@ rows. Rows sum to one and (z_1, z_2) -> (-z_2, -z_1) swaps them, so that one ent
 
 phi(u, v) = sigma(u^2 + u v) with u = (z_1 - z_2)/sqrt 2, v = (z_1 + z_2)/sqrt 2, shifted by sqrt(2) e along u; mu = E phi_e,
 q = E phi_e^2, abar = sigma(2 a^2), and C(e, m) = sum_k c_k(e) m^k with c_k(e) the sum of products phi_ij phi_ij(e) of Hermite
-coefficients, i + j = k. Only even k occur, and everything is even in e: the functions here are those of X = e^2 and Y = m^2,
-on the triangle X + Y <= 1. The tables depend on neither a nor omega.
+coefficients, i + j = k. Only even k occur, and everything is even in e: the functions of this module are those of X = e^2 and Y =
+m^2, on the triangle X + Y <= 1. The tables depend on neither a nor omega.
 """
 
 import functools

@@ -83,7 +83,7 @@ class Schedule:
     threshold : float
         Of |m| (tied), sqrt(sum m_l^2 / L) (untied) or e^2 + m^2 (attention), at which a run has escaped.
     stop : bool
-        End the run there.
+        End the run at the threshold.
     records : array of int
         Increasing steps at which the state is stored.
     """

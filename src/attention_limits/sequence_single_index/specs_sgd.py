@@ -41,7 +41,7 @@ class SGD(Specification):
 
     @classmethod
     def work(cls, estimator):
-        """The overlaps of all tokens at each step, at any dimension. The time of escape is unknown here."""
+        """The overlaps of all tokens at each step, at any dimension. The time of escape is unknown."""
         return {} if estimator.solver["stop"] else {"steps": 1, "tokens": 1, "batch": 1}
 
 

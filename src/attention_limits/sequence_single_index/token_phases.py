@@ -22,7 +22,7 @@ from numpy.polynomial import chebyshev
 
 from attention_limits.sequence_single_index.links import softmax_attention
 
-# Chebyshev nodes along the arc e^2 + m^2 = 1, and cells of the search for minima there.
+# Chebyshev nodes along the arc e^2 + m^2 = 1, and cells of the search for minima on it.
 _NODES, _CELLS = 24, 1024
 
 
@@ -132,7 +132,7 @@ def arc(nodes, signs) -> Arc:
 
 
 def arc_minima(loss):
-    """X = e^2 of all local minima on the arc, and the losses there, arrays (n,); `loss`: Chebyshev coefficients over [0, 1] in X.
+    """X = e^2 of all local minima on the arc, and their losses, arrays (n,); `loss`: Chebyshev coefficients over [0, 1] in X.
 
     A corner X = 0 or X = 1 is a minimum where the loss rises from it; within the arc the slope changes its sign from below.
     """

@@ -9,7 +9,7 @@ orthonormal basis E (k, T, T) of these matrices, k = T (T + 1) / 2 - 1. With P =
     gradient_l = 2 beta sum_ab R_ab P_ab D_l,ab,    Hessian_lm = 2 beta^2 sum_ab (P_ab^2 + P_ab (R_ab - r_a)) D_l,ab D_m,ab,
 
 r_a = sum_b R_ab P_ab. Newton's method, with the Gauss-Newton matrix (P_ab^2 alone) where the Hessian is not positive, starts at
-omega and at scores that fit y; the lower minimum counts. Derived here.
+omega and at scores that fit y; the lower minimum counts. Derived in this module.
 """
 
 import math
@@ -73,7 +73,7 @@ def softmax_rows(z, basis, beta, P):
 
 @njit(error_model="numpy")
 def _objective(z, omega, y, model, P):
-    """The loss and the objective at z (k,); P (T, T) becomes the softmax there."""
+    """The loss and the objective at z (k,); P (T, T) becomes the softmax at z."""
     softmax_rows(z, model.basis, model.beta, P)
     value = 0.0
     for a in range(P.shape[0]):

@@ -4,7 +4,7 @@
 
 Newton's method runs in whitened coordinates, z = omega + L x with V = L L^T, where the first term is |x|^2 / 2. A shift of the
 Hessian makes it positive and shortens steps that do not descend (Levenberg-Marquardt). A loss of several wells is minimised from
-several starts; the lowest minimum counts. The derivatives of the minimum are derived here.
+several starts; the lowest minimum counts. The derivatives of the minimum are derived in this module.
 """
 
 from typing import NamedTuple
@@ -105,7 +105,7 @@ def _whitened(loss, y, omega, root, x, parameters, tokens, space):
 
 @njit(error_model="numpy")
 def minimise(loss, y, omega, root, x, parameters, tokens, space):
-    """Minimum of the whitened objective that Newton's method reaches from x, which it moves there.
+    """Minimum of the whitened objective that Newton's method reaches from x, which becomes the minimum.
 
     Output y, omega (n,), root L, parameters of the loss, number of tokens M. Returns the objective, the loss alone, whether the
     last step was a small one, and whether the Hessian was positive at every step. At the end `space.hessian` is that of x.
@@ -187,7 +187,7 @@ def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tok
 
     Outputs y (N, K); anchors (N, S, n), further starts beside omega, such as points that fit y; omega (N, n) with n = P M,
     rows after each other; root L and inverse V^-1 (P, P); `signs` and parameters of the loss; M tokens; `slot_count` jets in
-    its table. `further` says where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts
+    its table. `further` determines where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts
     disagree or one of them met a Hessian that is not positive, or everywhere.
 
     Returns z_hat (N, n), g = V^-1 (z_hat - omega) (N, n), dg/domega = -H (1 + V H)^-1 (N, n, n) with H the Hessian of the loss

@@ -246,8 +246,8 @@ def _from_coordinates(x, like: Order, covariance, sigma) -> Order:
 def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0) -> Order:
     """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = sigma^2 I / sqrt(lambda).
 
-    lambda is that of `problem`, R and sigma those of `nodes`. On the positional branch V is smaller: from there the iteration
-    reached it in 16 of 16 tries, and in 10 of 16 from larger V, from where it loses mu.
+    lambda is that of `problem`, R and sigma those of `nodes`. On the positional branch V is smaller: from this start the
+    iteration reached it in 16 of 16 tries, and in 10 of 16 from larger V, from where it loses mu.
     """
     rows, sigma2 = problem.loss.rows, nodes.sigma**2
     R = nodes.field_covariance / sigma2

@@ -1,4 +1,4 @@
-"""GAMP on independent data sets, drawn here or read; one replica is one teacher with its data."""
+"""GAMP on independent data sets, drawn or read; one replica is one teacher with its data."""
 
 import numpy as np
 

@@ -44,7 +44,7 @@ class Link:
 
         log_likelihood(observed, h) -> array (n, S)
 
-    of h (n, S, P, M). `forward` of the links provided here raises ValueError when h does not end in (P, M).
+    of h (n, S, P, M). `forward` of the links provided by this package raises ValueError when h does not end in (P, M).
 
     Attributes
     ----------
