@@ -169,8 +169,8 @@ def _exit(theory, field, learning_rate, dimension, threshold):
 def mean_escape_step(theory, field, learning_rate, dimension, threshold):
     """Mean number of steps until e^2 + m^2 exceeds the threshold: Gaussian exit, then flow.
 
-    The mean is over the Gaussian law of (e, m) at the exit, between noise and threshold, of the time that the flow needs from
-    there: t = T_exit + d tau(e, m); where a part of that law is beyond the threshold, tau is negative by the linear growth.
+    The mean is over the Gaussian law of (e, m) at the exit, between noise and threshold, of the time that the flow needs
+    after it: t = T_exit + d tau(e, m); where a part of that law is beyond the threshold, tau is negative by the linear growth.
 
     Parameters
     ----------
