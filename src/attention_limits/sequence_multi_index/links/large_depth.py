@@ -9,7 +9,7 @@ c -> infinity           the layers average out, dB/dt = B Sbar(B)^T with Sbar(B)
                         t in [0, kappa]: nothing but the last layer can be learned.
 
 By symmetry Sbar has the eigenvalue 1 on the mean of the tokens and p = (E tr S - 1) / (M - 1) on the differences, so that B has
-e^t there and lambda(t) here, d log lambda / dt = p(e^t, lambda).
+e^t on the mean and lambda(t) on the differences, d log lambda / dt = p(e^t, lambda).
 """
 
 from dataclasses import dataclass
