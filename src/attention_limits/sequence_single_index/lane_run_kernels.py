@@ -125,7 +125,7 @@ def _record(lanes, lane, state, ends, found):
 
 @njit(nogil=True)
 def _escape(lanes, lane, state, ends, found):
-    """Store the step at which a lane exceeded the threshold, and if the run ends at it its state."""
+    """Store the step at which a lane exceeded the threshold, and its state if the run ends at that step."""
     replica, step, row = lanes.replica[lane], lanes.step[lane], lanes.row[lane]
     found.escaped[replica], lanes.limit[lane] = step, np.inf
     if ends.stop:
