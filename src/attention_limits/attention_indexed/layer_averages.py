@@ -1,4 +1,4 @@
-"""Averages over the outputs of several layers, which the state evolution of `two_layers_evolution` iterates and derives."""
+"""Averages over the outputs of several layers, which the state evolution of `two_layers_evolution` iterates. They are derived in it."""
 
 from dataclasses import dataclass
 

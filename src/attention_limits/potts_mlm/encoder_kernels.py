@@ -26,8 +26,10 @@ EPSILON = np.float32(1e-5)
 
 
 class Attention(NamedTuple):
-    """Activations of `attend`, or the gradients in them: query of the `asked` tokens, key and value of all `sites`, and looks,
-    the attention (asked sites rows)."""
+    """Activations of `attend`, or the gradients in them.
+
+    query of the asked tokens, key and value of all sites, and looks, the attention (asked sites rows).
+    """
 
     query: np.ndarray
     key: np.ndarray
@@ -201,9 +203,9 @@ def softmax(x, at, count, scale):
 
 @njit
 def attend(own, seen, sites, width, asked):
-    """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i.
+    """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i of `sites`.
 
-    `own`, an `Attention`, holds query, key and value, and looks, which is written.
+    `own`, an `Attention`, holds query, key and value of `width` features, and looks, which is written.
     """
     query, key, value, looks = own
     scale = np.float32(1.0 / math.sqrt(width))
@@ -217,7 +219,7 @@ def attend(own, seen, sites, width, asked):
 def attend_back(own, d_seen, slopes, sites, width, asked):
     """The gradient of `attend` in query, key and value of `own`, into those of `slopes`, both an `Attention`.
 
-    The looks of `slopes` are scratch.
+    The looks of `slopes` are scratch; `asked` tokens of `sites`, `width` features.
     """
     query, key, value, looks = own
     d_query, d_key, d_value, d_looks = slopes

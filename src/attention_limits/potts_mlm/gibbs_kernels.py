@@ -22,7 +22,10 @@ ROWS = 4
 
 
 class Couplings(NamedTuple):
-    """J (L, L) and U (C, C), and both in single precision; narrow_U has rows of zeros up to a multiple of ROWS."""
+    """J (L, L) and U (C, C); narrow_J and narrow_U, the same in single precision.
+
+    narrow_U has rows of zeros up to a multiple of ROWS.
+    """
 
     J: np.ndarray
     U: np.ndarray

@@ -37,7 +37,7 @@ class Law(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Threshold of the first row of `learned`; the longest run; whether a run ends at the threshold.
+    """threshold of the first row of `learned`; steps of the longest run; stop: whether a run ends at the threshold.
 
     `records` (n,) are the increasing steps after which the state is stored.
     """
@@ -61,7 +61,7 @@ class Found(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Arrays (lanes,): replica, -1 without one, the steps that it has done, its next record, event and limit.
+    """Arrays (lanes,): replica, -1 without one; step, the number it has done; row, its next record; event and limit.
 
     An event is the next step at which something happens: a record or the end. The limit is the threshold, infinite once it was
     exceeded.

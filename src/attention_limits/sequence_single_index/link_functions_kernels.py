@@ -2,7 +2,7 @@
 
 The gradient has the coefficients D_l = sum_p (dl/df_p) (df_p/dz_l), with the derivatives of the student f by dual numbers, or by
 a function that the user gives. A function takes the tuple z = (z_1 ... z_L) and returns a number, or a tuple or list of P
-numbers.
+numbers (arXiv:2506.02651).
 """
 
 import math

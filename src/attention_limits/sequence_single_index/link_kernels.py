@@ -18,8 +18,8 @@ from attention_limits.sequence_single_index.link_functions_kernels import make_g
 class Offsets(NamedTuple):
     """First indices into the packed `parameters` of an update, and their number `size`.
 
-    After eta: components (L, r) of the positional vectors; then work space: the fields z (L,), their slopes D (L,), target,
-    student, slopes of the loss and of the student (P,) each, and sums (groups, r + 3).
+    After eta: `places`, components (L, r) of the positional vectors; then work space: the fields z (L,), D (L,) of the gradient,
+    outputs y of the target and f of the student, `slopes` of the loss and `out` of the student (P,) each; `sums` (groups, r + 3).
     """
 
     places: int
@@ -41,7 +41,7 @@ def offsets(tokens, outputs, rank, untied):
 
 
 class State(NamedTuple):
-    """First indices into the state of an update: m, e and r^2 of the groups of weights, and their number `groups`.
+    """First indices into the state of an update: m, e and `square`, r^2, of the groups of weights; their number `groups`.
 
     A tied student has one group, (e_1 ... e_r, m), and no r^2; an untied one L, (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2).
     """
@@ -53,7 +53,7 @@ class State(NamedTuple):
 
 
 def layout(tokens, rank, untied):
-    """`State` for L = `tokens` and r = `rank`."""
+    """`State` for L = `tokens` and r = `rank`, of an `untied` or a tied student."""
     return State(0, tokens, tokens * (1 + rank), tokens) if untied else State(rank, 0, rank + 1, 1)
 
 

@@ -39,7 +39,10 @@ class Model(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Work space of Newton's method: P (T, T), D (k, T), vectors (k,) and matrices (k, k)."""
+    """Work space of Newton's method.
+
+    P (T, T), D (k, T); gradient, step and trial (k,); full, positive and factor (k, k).
+    """
 
     P: np.ndarray
     D: np.ndarray

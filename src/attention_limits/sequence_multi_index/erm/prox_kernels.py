@@ -24,9 +24,10 @@ NO_FURTHER, WHERE_BENT, EVERYWHERE = range(3)
 
 
 class Space(NamedTuple):
-    """Work space of Newton's method in n variables: vectors (n,), matrices (n, n), and the table of the jets of the loss.
+    """Work space of Newton's method in n variables.
 
-    A name with _2 is that of the trial point. `hessian` is the whitened one.
+    z, slope, gradient, gradient_2, step and trial (n,); hessian, hessian_2, curvature, middle and factor (n, n); table, the jets
+    of the loss. A name with _2 is that of the trial point. `hessian` is the whitened one.
     """
 
     z: np.ndarray
