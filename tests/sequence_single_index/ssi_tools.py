@@ -47,6 +47,12 @@ def attention_nodes(seed, count=2**15):
     return gaussian_nodes(4, count, np.random.default_rng(seed))
 
 
+def overlap_derivative(x, y, i, j):
+    """d^i/dX^i d^j/dY^j of C at x = X and y = Y of one shape, from the tables."""
+    columns = chebyshev.chebval(2.0 * x - 1.0, chebyshev.chebder(attention_tables().c, i, scl=2.0))
+    return polynomial.polyval(y, polynomial.polyder(columns, j), tensor=False)
+
+
 def attention_derivatives(a, omega, e, m):
     """Gradient (2,) and Hessian (2, 2) of R in (e, m) at one (a, omega) and one point, from the tables."""
     tables, abar = attention_tables(), fixed_attention(a)
@@ -54,8 +60,7 @@ def attention_derivatives(a, omega, e, m):
 
     def by(i, j):
         """d^i/dX^i d^j/dY^j of R."""
-        columns = chebyshev.chebval(2.0 * x - 1.0, chebyshev.chebder(tables.c, i, scl=2.0))
-        value = -4.0 * (1.0 - omega) * polynomial.polyval(y, polynomial.polyder(columns, j))
+        value = -4.0 * (1.0 - omega) * overlap_derivative(x, y, i, j)
         return value + 2.0 * (tables.q_at(x, i) - 2.0 * omega * abar * mean_attention(x, i)) if j == 0 else value
 
     by_x, by_y = by(1, 0), by(0, 1)
