@@ -10,7 +10,8 @@ from attention_limits.sequence_multi_index import channel
 from attention_limits.sequence_multi_index.fibre_sampling import shared_proposal
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
-from table import Row, Spread
+from channel_rows import typical_outputs
+from table import Row, Spread, clocked
 
 # Diagonal overlap and resolution.
 CASES = (((0.3, 0.9), 0.75), ((0.3, 0.5, 0.7), 0.5))

@@ -18,10 +18,8 @@ from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, Channel, denoiser
-from attention_limits.sequence_multi_index.channel_averages import node_dimension, sample_outputs
-from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
-from attention_limits.sequence_multi_index.gaussian_sequences import draw, local_fields
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
@@ -30,13 +28,6 @@ from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 from channel_rows import denoiser_rows, depth_growth, sampling_row, variance_growth
 from table import Growth, Row, Spread, clocked, growth
 
-# (skip, Q_11, Q_22): before learning, one layer learned, the onset of the other layer, no skip connection.
-CASES = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.5), (1.0, 0.3, 0.985), (0.0, 0.0, 0.5))
-# Resolutions: of the experiments, the default, and one at which all errors are below those of the naive denoiser.
-RESOLUTIONS = (0.75, 1.0, 2.0)
-REFERENCE_RESOLUTION = 3.0
-# The kernel works in blocks of 64 outputs per thread: one call with a full block is its normal use.
-BLOCK = 64
 EXPERIMENTS = Path(__file__).parents[1] / "config" / "sequence_multi_index" / "experiments"
 PROCESSES = 2
 ALPHA = 1.2

@@ -233,7 +233,10 @@ def rules_table(data, benchmarks):
     large = {rule: row for rule, row in found.items() if row[1] >= 0.01 * total[1]}
     rest = [all_rules - sum(row[column] for row in large.values()) for column, all_rules in enumerate(total)]
     rows = sorted(((f"`{rule}`", row) for rule, row in large.items()), key=lambda item: -item[1][1])
-    lines = ["| Rule | Jobs | CPU seconds | for the figures of the papers | these at the limit |", "|---|---|---|---|---|"]
+    lines = [
+        "| Rule | Jobs | CPU seconds | for the figures of the papers | these at the limit |",
+        "|---|---|---|---|---|",
+    ]
     for name, row in (*rows, (f"{len(found) - len(large)} other rules", rest), ("all", total)):
         lines.append(f"| {name} | {' | '.join(f'{value:.0f}' for value in row)} |")
     return "\n".join(lines) + "\n"

@@ -202,7 +202,9 @@ def test_the_times_of_rules_count_the_figures_of_the_papers(project, logs):
 
 
 def test_the_times_at_the_limit_are_those_of_the_share_of_the_kernel():
-    limits = "".join(f"| {kernel}, d = 1 | 1 | 1 |  |  |  | 1 | 2 | 50 % | note |\n" for kernel in publish.KERNELS.values())
+    limits = "".join(
+        f"| {kernel}, d = 1 | 1 | 1 |  |  |  | 1 | 2 | 50 % | note |\n" for kernel in publish.KERNELS.values()
+    )
     table = publish.rules_table(
         {"laptop": {"rules": {"potts_mlm": {"potts_samples": [2, 99.5, 9.6], "rest": [1, 0.5, 0.4]}}}}, limits
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from single_index_tools import attention_derivatives
+from ssi_tools import attention_derivatives
 
 from attention_limits.sequence_single_index.attention_tables import (
     LossGrid,

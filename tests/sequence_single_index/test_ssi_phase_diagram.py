@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from single_index_tools import attention_derivatives, overlap_derivative
+from ssi_tools import attention_derivatives, overlap_derivative
 
 from attention_limits.sequence_single_index.attention_tables import (
     attention_loss,

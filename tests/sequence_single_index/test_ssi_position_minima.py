@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from single_index_tools import token_loss
+from ssi_tools import token_loss
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes

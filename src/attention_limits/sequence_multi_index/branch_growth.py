@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
-from attention_limits.sequence_multi_index.channel_averages import sample_outputs
+from attention_limits.sequence_multi_index.channel_averages import node_dimension, sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     contrasts,
     excess_moments,
@@ -20,7 +20,10 @@ from attention_limits.sequence_multi_index.instability import (
     root_mean_square,
     symmetric_basis,
 )
-from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
+
+# Range of 1 - Q of the learned row in which `next_threshold` searches, and its accuracy in log(1 - Q).
+WIDEST, NARROWEST, ACCURACY = 0.15, 5e-3, 1e-2
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
 
 
 def next_threshold(link: Link, nodes: int, replicas: int, first: int = 0, seed=0, resolution=0.5) -> list[Growth]:
-    """The point at which a row begins to grow, on the branch on which only the last row is learnt, for each scrambling.
+    """The point at which a row begins to grow, on the branch on which only the last row is learned, for each scrambling.
 
     The factors of all other rows at this point show whether they grow together with this row (factor one) or not yet.
 
