@@ -5,7 +5,6 @@ gradient, and one chi^2 draw replaces them, so that the law is exact at every d 
 computes D.
 """
 
-import itertools
 import math
 from typing import NamedTuple
 
@@ -37,7 +36,7 @@ def offsets(tokens, outputs, rank, untied):
     """`Offsets` for L = `tokens`, P = `outputs`, r = `rank`; the sums have L groups of weights if `untied`, else one."""
     groups = tokens if untied else 1
     sizes = (1, tokens * rank, tokens, tokens, outputs, outputs, outputs, outputs, groups * (rank + 3))
-    return Offsets(*itertools.accumulate(sizes))
+    return Offsets(*(int(first) for first in np.cumsum(sizes)))
 
 
 class State(NamedTuple):
