@@ -9,6 +9,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import channel
 from attention_limits.sequence_multi_index.fibre_sampling import shared_proposal
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
 from channel_rows import typical_outputs
 from table import Row, Spread, clocked
 
@@ -55,4 +56,4 @@ def _trapezoid(link, observed, omega, V, resolution, kind):
 def _sampling(link, observed, omega, V, resolution, kind):
     nodes = gaussian_nodes(link.free_rows * link.tokens, _nodes(resolution), np.random.default_rng(1), 1.0)
     proposals = shared_proposal(V, omega, link.free_rows)
-    channel.two_token_moments(link, observed, omega, V, nodes.points.astype(kind), proposals)
+    two_token_moments(link, observed, omega, V, nodes.points.astype(kind), proposals)

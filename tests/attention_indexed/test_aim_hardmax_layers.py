@@ -113,7 +113,7 @@ def test_nishimori_identities_and_no_joint_information(V):
     )
 
 
-def test_the_last_layer_is_learnt_like_a_single_one_where_the_mixing_is_known():
+def test_the_last_layer_is_learned_like_a_single_one_where_the_mixing_is_known():
     """c = 1000: k_2 is the number of one layer, `hardmax.information` at q / V, and layer 1 has no information."""
     V = [0.7, 0.3]
     found = information(HardmaxLayers(1000.0), V)

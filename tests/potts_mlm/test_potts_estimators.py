@@ -11,35 +11,35 @@ pytestmark = pytest.mark.slow
 
 def test_learners_see_the_samples_of_their_point(tmp_path):
     path = write(tmp_path, SMALL)
-    known, learnt = computed(path, "equilibrium"), computed(path, "factored_attention")
+    known, learned = computed(path, "equilibrium"), computed(path, "factored_attention")
     assert known.couplings.dims == ("distance", "replica", "site", "site_other")
     # One instance, two samples of it.
     np.testing.assert_array_equal(known.couplings[0, 0], known.couplings[0, 1])
     assert known.beta[0, 0] == known.beta[0, 1]
     assert known.optimal_loss[0, 0] != known.optimal_loss[0, 1]
     assert np.all(np.abs(known.hamming - 0.5) < 0.1)
-    assert learnt.attention.values.tolist() == ["softmax", "raw"]
-    assert np.all(learnt.attention_map.sel(attention="softmax") >= 0)
+    assert learned.attention.values.tolist() == ["softmax", "raw"]
+    assert np.all(learned.attention_map.sel(attention="softmax") >= 0)
     # The chosen start is the one with the smallest objective, and its excess is against the optimum on the same test set.
-    best = learnt.objective.argmin("start")
-    np.testing.assert_array_equal(learnt.chosen, best)
-    excess = learnt.test_loss.isel(start=best) - known.optimal_loss
-    np.testing.assert_allclose(excess.transpose(*learnt.excess_loss.dims), learnt.excess_loss, atol=1e-12)
-    assert np.all(learnt.site_error >= 0)
+    best = learned.objective.argmin("start")
+    np.testing.assert_array_equal(learned.chosen, best)
+    excess = learned.test_loss.isel(start=best) - known.optimal_loss
+    np.testing.assert_allclose(excess.transpose(*learned.excess_loss.dims), learned.excess_loss, atol=1e-12)
+    assert np.all(learned.site_error >= 0)
 
 
-def test_an_alignment_is_learnt_from(tmp_path):
+def test_an_alignment_is_learned_from(tmp_path):
     """Columns 1 and 2 always agree: the fit beats independent sites on held-out sequences, by far more than their noise."""
     rng = np.random.default_rng(1)
     letters = rng.choice(list("ACDE"), (40, 4))
     letters[:, 1] = letters[:, 0]
     rows = "".join(f">s{k}\n{''.join(row)}\n" for k, row in enumerate(letters))
     (tmp_path / "family.fasta").write_text(rows)
-    learnt = computed(write(tmp_path, ALIGNED), "factored_attention")
-    assert learnt.attention_map.sizes["site"] == 4
-    assert np.isnan(learnt.excess_loss).all()
-    assert np.isnan(learnt.site_error).all()
-    gain = learnt.independent_loss.isel(ridge=0, samples=-1) - learnt.test_loss.isel(
+    learned = computed(write(tmp_path, ALIGNED), "factored_attention")
+    assert learned.attention_map.sizes["site"] == 4
+    assert np.isnan(learned.excess_loss).all()
+    assert np.isnan(learned.site_error).all()
+    gain = learned.independent_loss.isel(ridge=0, samples=-1) - learned.test_loss.isel(
         ridge=0, samples=-1, start=0, attention=0
     )
     assert np.all(gain > 0.1)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from attention_limits.potts_mlm.replica import (
     Spectrum,
     closed_form,
-    initial_slope,
     optimal_ridge,
     resolvent,
     saddle_point,
@@ -56,11 +55,15 @@ def test_ridgeless_diverges_at_one_sample_per_parameter():
 
 
 @pytest.mark.parametrize("gamma", [2.05, 2.1, 2.5, 4.0])
-def test_initial_slope_is_that_of_the_curve(gamma):
-    """Second-order one-sided difference; the curvature is of order one, so its error is below 1e-6 at a step of 1e-4."""
+def test_initial_slope_of_the_curve(gamma):
+    """d e_g / d alpha = g (1 - 2 g^2) / (1 - g^2) at alpha = 0 without ridge, negative below gamma = 3 / sqrt(2).
+
+    Second-order one-sided difference; the curvature is of order one, so its error is below 1e-6 at a step of 1e-4.
+    """
     at = closed_form(gamma, 0.0, np.array([1e-9, 1e-4, 2e-4])).generalization
     slope = (-3.0 * at[0] + 4.0 * at[1] - at[2]) / 2e-4
-    assert slope == pytest.approx(float(initial_slope(gamma)), abs=2e-5)
+    g = float(resolvent(gamma))
+    assert slope == pytest.approx(g * (1.0 - 2.0 * g**2) / (1.0 - g**2), abs=2e-5)
     assert (slope < 0) == (gamma < 3.0 / np.sqrt(2.0))
 
 

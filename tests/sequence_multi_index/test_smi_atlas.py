@@ -66,7 +66,7 @@ def test_atlas_of_two_layers_is_the_staircase(atlas):
 
 
 def test_rows_of_a_layer_count_together():
-    """Rank two: both rows are learnt at once, and the layer has the whole share."""
+    """Rank two: both rows are learned at once, and the layer has the whole share."""
     model = {"link": "rank_attention", "tokens": 2, "skip": 1.0, "beta": 1.0, "depth": 1}
     found = threshold_atlas.run(spec("threshold_atlas", {"rank": [2]}, SOLVER, model), STREAMS)
     np.testing.assert_allclose(found.learnt.sel(step=1, layer=1), 1.0)
@@ -139,10 +139,10 @@ def test_table_refuses_other_cubes():
 
 def test_layer_that_few_replicas_learn_has_no_threshold():
     """One of four replicas learns layer 1 at 1.0, three learn layer 2 at 2.0."""
-    learnt = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.0, 1.0]], [[0.0, 1.0]]])
+    learned = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.0, 1.0]], [[0.0, 1.0]]])
     threshold = np.array([[1.0], [2.0], [2.0], [2.0]])
     cube = xr.Dataset(
-        {"learnt": (("replica", "step", "layer"), learnt), "threshold": (("replica", "step"), threshold),
+        {"learnt": (("replica", "step", "layer"), learned), "threshold": (("replica", "step"), threshold),
          "threshold_error": (("replica", "step"), np.full((4, 1), np.nan))},
         {"layer": [1, 2]},
     )  # fmt: skip

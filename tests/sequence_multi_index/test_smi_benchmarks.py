@@ -7,10 +7,10 @@ import pytest
 from smi_tools import channel_of
 
 from attention_limits.sequence_multi_index.channel import denoiser
+from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 
 pytestmark = pytest.mark.slow
 

@@ -1,4 +1,4 @@
-"""Growth of the layers on the branch of a learnt layer."""
+"""Growth of the layers on the branch of a learned layer."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,10 @@ from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.branch_growth import growth_by_row, next_threshold
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.multi_index import product
 from attention_limits.sequence_multi_index.staircase import branch_point
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 pytestmark = pytest.mark.slow
 

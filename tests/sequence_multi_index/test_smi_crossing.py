@@ -72,13 +72,13 @@ def test_polish_gives_up_far_from_the_guess(level, slope):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("depth", "learnt"), [(2, [1]), (3, [2])])
-def test_thresholds_from_a_part_of_the_nodes_are_those_from_all(depth, learnt):
+@pytest.mark.parametrize(("depth", "learned"), [(2, [1]), (3, [2])])
+def test_thresholds_from_a_part_of_the_nodes_are_those_from_all(depth, learned):
     """The level agrees to the tolerances of both searches, and so does alpha, which changes by less than its level."""
     link = DeepAttention(1.0, depth=depth)
     channel, prior = channel_of(link, 0.35), standard_normal(depth)
     (nodes,) = node_sets(link, 512, 1, seed=4)
-    columns, start, tolerance = np.eye(depth)[:, learnt], staircase.SEED * np.eye(1), 1e-3
+    columns, start, tolerance = np.eye(depth)[:, learned], staircase.SMALLEST_PRECISION * np.eye(1), 1e-3
 
     def at(level, precision):
         return branch_point(channel, nodes, columns, level, precision, prior=prior)

@@ -98,7 +98,7 @@ def test_reduced_state_evolution_is_the_full_one(depth, alpha, count, prior):
     error = np.hypot(*(values.std(axis=0, ddof=1) / np.sqrt(replicas) for values in (reduced, full)))
     limit = t_threshold(4, 2 * replicas - 2, FALSE_ALARM)
     assert np.all(np.abs(reduced.mean(axis=0) - full.mean(axis=0)) <= limit * error + 1e-8)
-    # The comparison is between numbers that are learnt, and sharp.
+    # The comparison is between numbers that are learned, and sharp.
     assert reduced[:, 3].mean() > 0.3
     assert np.all(limit * error < 0.25)
 

@@ -9,10 +9,10 @@ from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian
 
 from agreement import FIRST, OFFSETS, assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index import channel
 from attention_limits.sequence_multi_index.fibre_kernels import PASS
 from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments, own_proposals, shared_proposal
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def node_points(link, count, generator):
 def kernel_moments(link, u, omega, V, nodes, proposals=None):
     """`fibre_moments` by the compiled kernel."""
     proposals = shared_proposal(V, omega, link.free_rows) if proposals is None else proposals
-    return channel.two_token_moments(link, np.ascontiguousarray(u), np.ascontiguousarray(omega), V, nodes, proposals)
+    return two_token_moments(link, np.ascontiguousarray(u), np.ascontiguousarray(omega), V, nodes, proposals)
 
 
 def adapted(link, u, omega, V, nodes):

@@ -5,9 +5,10 @@ import pytest
 from smi_tools import channel_of, node_sets
 
 from agreement import assert_mean, t_threshold
+from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.free_entropy import free_entropy, prior_free_entropy
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +82,7 @@ def free_entropy_slope(channel, overlap, direction, alpha, nodes, side_informati
 
 
 @pytest.mark.parametrize("alpha", [0.35, 0.6])
-def test_fixed_point_with_one_layer_learnt_is_stationary(alpha):
+def test_fixed_point_with_one_layer_learned_is_stationary(alpha):
     """Slope in Q_22 at the fixed point, on nodes independent of it: its own error is in the spread over replicas.
 
     False-alarm rate 1e-4 per case; the allowance covers the second-order bias that the scatter (below 3 %) of the fixed

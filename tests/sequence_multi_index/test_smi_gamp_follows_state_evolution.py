@@ -134,7 +134,7 @@ def test_three_layers_are_recovered_exactly_and_gamp_knows_it():
     assert recovered >= 2
 
 
-def test_last_layer_alone_is_learnt_between_the_thresholds():
+def test_last_layer_alone_is_learned_between_the_thresholds():
     """alpha = 0.5: Q_22 = 0.77 and Q_11 = 0; at D = 1000 the first cosine is noise of size 1/sqrt(D), 5 sigma allowed."""
     channel = channel_of(DeepAttention(1.0))
     generator = np.random.default_rng(84)

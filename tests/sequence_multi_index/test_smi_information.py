@@ -122,8 +122,8 @@ def nearest_neighbour_entropy(points):
     return digamma(len(points)) - digamma(1) + np.log(np.pi) + 2.0 * np.mean(np.log(distance))
 
 
-def test_entropy_of_unlearnt_attention_is_that_of_independent_outputs():
-    """Below alpha = 1/6 nothing is learnt, and h(Y | X) / n is the entropy of one output (y_12, y_21). 40 000 outputs: 0.01
+def test_entropy_of_unlearned_attention_is_that_of_independent_outputs():
+    """Below alpha = 1/6 nothing is learned, and h(Y | X) / n is the entropy of one output (y_12, y_21). 40 000 outputs: 0.01
     standard error; 0.05 is allowed."""
     found = computed({"link": "deep_attention", "depth": 1}, [0.1], nodes=4096)
     assert float(np.abs(found.overlap).max()) == 0.0

@@ -8,6 +8,7 @@ from scipy.special import k0, k1
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
 from attention_limits.sequence_multi_index.links.multi_index import (
@@ -17,7 +18,6 @@ from attention_limits.sequence_multi_index.links.multi_index import (
     phase_retrieval,
     product,
 )
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def test_known_thresholds(name):
     assert_mean([1.0 / step.alpha for step in thresholds(link)], 1.0 / alpha, allowance=0.01 / alpha)
 
 
-def test_the_committee_is_learnt_from_any_alpha_on_along_its_mean():
+def test_the_committee_is_learned_from_any_alpha_on_along_its_mean():
     step = thresholds(Committee(3), nodes=4096, replicas=1)[0]
     assert step.alpha == 0.0
     assert np.allclose(step.direction, 1.0 / 3.0, atol=0.05)

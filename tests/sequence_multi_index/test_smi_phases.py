@@ -5,10 +5,11 @@ import pytest
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.phases import EASY, HARD, IMPOSSIBLE, compare
-from attention_limits.sequence_multi_index.state_evolution import Settings, node_dimension, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve
 
 pytestmark = pytest.mark.slow
 

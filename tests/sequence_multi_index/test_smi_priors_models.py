@@ -84,7 +84,7 @@ def test_correlated_rows_are_a_linear_map_of_the_link_for_the_first_threshold():
 
 
 def test_correlated_rows_have_the_first_threshold_alone():
-    """No symmetry keeps the direction that is learnt first apart from the other one; standard normal rows have two thresholds."""
+    """No symmetry separates the direction that is learned first from the other; standard normal rows have two thresholds."""
     link = Squares(np.eye(2))
     nodes = node_sets(link, 256, 1, seed=18)[0]
     (only,) = staircase(channel_of(link), nodes, nodes, prior=GaussianRows(C))
@@ -134,7 +134,7 @@ def test_weak_recovery_of_phase_retrieval_is_at_one_half(prior):
     assert solve(channel, 0.55, nodes, 1e-3, settings, prior=prior).value[0, 0] > 0.01
 
 
-def test_weights_with_a_mean_are_learnt_from_any_alpha_on():
+def test_weights_with_a_mean_are_learned_from_any_alpha_on():
     """Phase retrieval of binary weights of mean 0.5: threshold 0, and Q exceeds the square of the mean at alpha = 0.1."""
     link, prior = phase_retrieval(), binary(1, 0.5)
     channel, nodes = channel_of(link), node_sets(link, 512, 1, seed=10)[0]

@@ -66,14 +66,14 @@ def test_threshold_of_the_first_layer(skip):
 
 def test_published_thresholds_are_not_reproduced():
     """(!) The released alpha_critical.csv is at odds with the model at c = 1 by far more than five standard errors, and with
-    the released state-evolution curve, whose second layer is learnt from alpha = 0.18 on."""
+    the released state-evolution curve, whose second layer is learned from alpha = 0.18 on."""
     for name, values in (("alpha_2", second_layer_thresholds(1.0)), ("alpha_1", first_layer_thresholds(1.0))):
         error = np.std(values, ddof=1) / np.sqrt(len(values))
         assert abs(np.mean(values) - PUBLISHED_AT_UNIT_SKIP[name]) > 5 * error
 
 
 # Three layers, skip 1, by the same independent program: threshold of the last layer with its error, and the branch on which it
-# alone is learnt, Q_33: (alpha, growth of layer 1).
+# alone is learned, Q_33: (alpha, growth of layer 1).
 LAST_OF_THREE = (0.2095, 0.0026)
 BRANCH_OF_THREE = {0.7: (0.5239, 0.174), 0.95: (0.7792, 0.584), 0.98: (1.002, 0.999)}
 THREE = DeepAttention(1.0, 1.0, 3)
@@ -105,15 +105,15 @@ def test_first_layer_grows_faster_than_the_second_on_the_branch_of_the_third(ove
 
 
 def test_staircase_of_three_layers():
-    """The last layer is learnt first, and one of the others around alpha = 1: with so few nodes the order of those two is not
+    """The last layer is learned first, and one of the others around alpha = 1: with so few nodes the order of those two is not
     resolved in every scrambling, they may be one step, and the thresholds scatter by 10 %. False-alarm rate 1e-3; the allowance
     is their bias."""
     found = []
     for seed, nodes in enumerate(node_sets(THREE, 256, 4, seed=117)):
         steps = staircase(channel_of(THREE, 0.35, seed=(118, seed)), nodes, nodes, tolerance=1e-2)
-        learnt = [np.flatnonzero(np.diag(step.direction) > 0.05).tolist() for step in steps]
-        assert learnt[0] == [2]
-        assert sorted(np.concatenate(learnt)) == [0, 1, 2]
+        learned = [np.flatnonzero(np.diag(step.direction) > 0.05).tolist() for step in steps]
+        assert learned[0] == [2]
+        assert sorted(np.concatenate(learned)) == [0, 1, 2]
         found.append([step.alpha for step in steps[:2]])
     assert_mean(found, [0.2095, 1.002], allowance=[0.0, 0.03], error=[0.0026, 0.0], false_alarm=1e-3)
 

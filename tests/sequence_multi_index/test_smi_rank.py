@@ -145,7 +145,7 @@ def test_gamp_of_rank_two_follows_the_state_evolution():
     assert_mean(np.array(runs)[:, 1:], np.mean(paths, axis=0)[1:], 4 / 500, np.std(paths, axis=0, ddof=1)[1:] / 2.0)
 
 
-def test_rank_two_is_learnt_beyond_its_threshold_and_recovered():
+def test_rank_two_is_learned_beyond_its_threshold_and_recovered():
     """Nothing at alpha = 0.3; both rows alike at 0.6, within the noise of the nodes; exact recovery at 2, beyond alpha = 1, where
     the two equations per sample meet the two unknowns per dimension."""
     channel = channel_of(RANK_TWO)

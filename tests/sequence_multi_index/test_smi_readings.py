@@ -27,7 +27,7 @@ def test_error_of_a_threshold_is_at_least_that_of_its_nodes():
     assert threshold_of_layer(cube, 1) == pytest.approx((0.8, 0.1))
 
 
-def test_layers_that_are_learnt_in_one_step_share_its_threshold():
+def test_layers_that_are_learned_in_one_step_share_its_threshold():
     cube = staircase_cube([[[0.5, 0.5]]] * 2, [[0.6], [0.8]], [[0.01], [0.01]])
     assert threshold_of_layer(cube, 1) == threshold_of_layer(cube, 2) == pytest.approx((0.7, 0.1))
 

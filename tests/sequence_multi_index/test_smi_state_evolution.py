@@ -7,22 +7,16 @@ from smi_tools import channel_of
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.branches import branch_point
+from attention_limits.sequence_multi_index.channel_averages import channel_averages, node_dimension, sample_outputs
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
     clip_spectrum,
     overlap_from_precision,
-)
-from attention_limits.sequence_multi_index.state_evolution import (
-    Settings,
-    channel_averages,
-    node_dimension,
-    sample_outputs,
-    solve,
     symmetric_root,
-    symmetrized,
 )
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve, symmetrized
 
 MODEL = DeepAttention(1.0)
 CHANNEL = channel_of(MODEL)

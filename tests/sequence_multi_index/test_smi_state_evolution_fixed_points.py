@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
+from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.overlap_coordinates import overlap_from_precision
-from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve, symmetrized
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve, symmetrized
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,7 @@ def test_acceleration_does_not_move_the_fixed_point(alpha):
 @pytest.mark.parametrize(("alpha", "side_information"), [(0.5, 0.0), (0.5, 0.3), (0.9, 0.0)])
 def test_fixed_point_solves_the_equations(alpha, side_information):
     """Q = Q_hat (I + Q_hat)^-1 and Q_hat = alpha E sum g g^T + hint, written out; tolerance as asked of `solve`, times ten for
-    the change of one further iteration and the layers reported as exactly unlearnt (Q_hat below 1e-4)."""
+    the change of one further iteration and the layers reported as exactly unlearned (Q_hat below 1e-4)."""
     overlap = solve(CHANNEL, alpha, NODES, 0.01, Settings(side_information=side_information, tolerance=1e-5)).value
     # On a finite set of nodes the two signs of a layer are not exactly balanced: the solver averages over them.
     q_hat = alpha * symmetrized(CHANNEL.link.sign_symmetry, channel_averages(CHANNEL, overlap, NODES).information)
@@ -56,8 +57,8 @@ def test_fixed_point_without_data_is_what_the_hint_gives():
 
 def test_more_data_and_more_side_information_give_larger_overlaps():
     """On common nodes, up to the tolerance 1e-4 of the solutions."""
-    learnt = [np.diag(solve(CHANNEL, alpha, NODES, 0.01).value) for alpha in (0.1, 0.3, 0.5, 1.3)]
-    assert np.all(np.diff(learnt, axis=0) >= -1e-4)
+    learned = [np.diag(solve(CHANNEL, alpha, NODES, 0.01).value) for alpha in (0.1, 0.3, 0.5, 1.3)]
+    assert np.all(np.diff(learned, axis=0) >= -1e-4)
     hinted = [
         np.diag(solve(CHANNEL, 0.4, NODES, 0.01, Settings(side_information=side)).value)
         for side in (0.0, 0.1, 0.3, 0.6)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 def test_phase_retrieval(capsys):
     assert main(["thresholds", "--link", "phase_retrieval", "--nodes", "1024"]) == 0
     printed = capsys.readouterr().out
-    alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learnt: row 1", printed).groups())
+    alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learned: row 1", printed).groups())
     # The exact value is 1/2; the printed error has four replicas, hence the wide margin: Student's t with 3 degrees of
     # freedom exceeds 12.9 with probability 1e-3; rounding to four digits comes on top.
     assert abs(alpha - 0.5) < 12.9 * error + 1e-4
@@ -24,8 +24,8 @@ def test_two_layers_in_order(capsys):
     assert main(["thresholds", "--skip", "1", "--depth", "2", "--nodes", "128", "--replicas", "2"]) == 0
     printed = capsys.readouterr().out
     first, second = (line for line in printed.splitlines() if re.match(r"\d\.", line))
-    assert "learnt: row 2" in first
-    assert "learnt: row 1; before: Q_22" in second
+    assert "learned: row 2" in first
+    assert "learned: row 1; before: Q_22" in second
 
 
 def test_a_parity_of_three_has_no_threshold(capsys):
@@ -40,7 +40,7 @@ def test_a_parity_of_two_is_one_step_of_two_directions(capsys):
     """Exact: pi^2 / 4; four times an error that random nodes exceed with probability below 1e-3 (test_weak_recovery_errors)."""
     assert main(["thresholds", "--link", "sign_product", "--nodes", "32", "--resolution", "0.5"]) == 0
     printed = capsys.readouterr().out
-    alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learnt: row 1 and row 2\n", printed).groups())
+    alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learned: row 1 and row 2\n", printed).groups())
     assert abs(alpha - 0.25 * np.pi**2) < 4 * error + 1e-4
     assert "2. " not in printed
 

@@ -20,7 +20,9 @@ def differences(found, exact, V):
 CORRELATED = np.array([[0.4, 0.05], [0.05, 0.02]])
 
 
-@pytest.mark.parametrize("V", [np.eye(2), CORRELATED, MIN_VARIANCE * np.eye(2)], ids=["unlearnt", "between", "learnt"])
+@pytest.mark.parametrize(
+    "V", [np.eye(2), CORRELATED, MIN_VARIANCE * np.eye(2)], ids=["unlearned", "between", "learned"]
+)
 @pytest.mark.parametrize(("skip", "beta"), [(SMALLEST, 1.0), (1.0, 1.0), (1.0, SMALLEST), (1.0, 10.0), (100.0, 1.0)])
 def test_single_precision_is_below_the_error_of_the_resolution(monkeypatch, skip, beta, V):
     """Fields are rounded to 6e-8 of themselves, ten times as much behind a weak skip: at most 2e-4 of a width of 0.003. At the

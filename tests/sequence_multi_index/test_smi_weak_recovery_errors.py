@@ -64,8 +64,8 @@ def test_a_parity_of_three_has_no_threshold():
         assert np.all(np.isnan(found.direction))
 
 
-def test_a_parity_of_two_is_learnt_in_one_step_of_two_directions():
-    """F has the eigenmatrices I and sigma_x with the eigenvalue 4 / pi^2: both directions are learnt, in every scrambling."""
+def test_a_parity_of_two_is_learned_in_one_step_of_two_directions():
+    """F has the eigenmatrices I and sigma_x with the eigenvalue 4 / pi^2: both directions are learned, in every scrambling."""
     link = SignProduct(2)
     for r, nodes in enumerate(node_sets(link, 128, 32, seed=402)):
         (step,) = staircase(channel_of(link, 0.5, seed=(402, r)), nodes, nodes)
@@ -127,6 +127,6 @@ class WeakSign(Link):
 
 
 def test_little_knowledge_of_a_sign_counts():
-    """At shift 0.1 E g g^T is about 0.01, far above its noise: learnt from any alpha on; and without a shift it is zero."""
+    """At shift 0.1 E g g^T is about 0.01, far above its noise: learned from any alpha on; and without a shift it is zero."""
     assert [x.alpha for x in found_of(WeakSign(0.1), 512, 0.5, replicas=2)] == [0.0, 0.0]
     assert all(x.alpha > 0.1 for x in found_of(WeakSign(0.0), 512, 0.5, replicas=2))

@@ -1,4 +1,4 @@
-"""Weak recovery is the linear response of the state evolution, and a branch with unlearnt layers is one of its fixed points."""
+"""Weak recovery is the linear response of the state evolution, and a branch with unlearned layers is one of its fixed points."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from smi_tools import channel_of, node_sets
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.branches import branch_point
 from attention_limits.sequence_multi_index.channel import Posterior, denoiser
+from attention_limits.sequence_multi_index.channel_averages import channel_averages, sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     excess_moments,
     linear_response,
@@ -16,7 +17,7 @@ from attention_limits.sequence_multi_index.instability import (
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, sample_outputs, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
 pytestmark = pytest.mark.slow
@@ -61,12 +62,12 @@ def test_linear_response_is_one_step_from_a_small_overlap(skip, direction):
 
 
 def test_linear_response_is_the_sum_over_pairs_of_tokens():
-    """F(X) = E sum_ab T_ab X T_ab^T with explicit loops, on arbitrary moments of three rows of which one is learnt, in a rotated
+    """F(X) = E sum_ab T_ab X T_ab^T with explicit loops, on arbitrary moments of three rows of which one is learned, in a rotated
     basis; the two estimates of T enter as a symmetrised product."""
     rng = np.random.default_rng(62)
     basis, _ = np.linalg.qr(rng.standard_normal((3, 3)))
-    learnt, rest = basis[:, :1], basis[:, 1:]
-    V = np.eye(3) - 0.6 * learnt @ learnt.T
+    learned, rest = basis[:, :1], basis[:, 1:]
+    V = np.eye(3) - 0.6 * learned @ learned.T
     covariances = rng.standard_normal((2, 7, 3, 2, 3, 2))
     covariances = covariances + covariances.transpose(0, 1, 4, 5, 2, 3)
     moments = Posterior(np.zeros(7), rng.standard_normal((2, 7, 3, 2)), covariances, np.ones(7), np.ones(7, bool))
@@ -160,7 +161,7 @@ def test_growth_is_one_step_from_a_small_first_overlap(overlap):
     assert_mean(excess, allowance=1e-3)
 
 
-def test_layers_are_learnt_one_after_the_other():
+def test_layers_are_learned_one_after_the_other():
     """The last layer first, and at its threshold alpha_1 the growth factor of the first is one."""
     for skip in (0.5, 1.0, 4.0):
         channel = channel_of(DeepAttention(skip))
@@ -176,7 +177,7 @@ def test_layers_are_learnt_one_after_the_other():
         assert abs(point.growth - 1.0) < 1e-3
 
 
-def test_first_layer_is_learnt_exactly_beyond_its_threshold():
+def test_first_layer_is_learned_exactly_beyond_its_threshold():
     """On common nodes, where the threshold is sharp: state evolution from a small overlap just below and above alpha_1."""
     channel = channel_of(DeepAttention(4.0))
     nodes = node_sets(channel.link, 256, 1, seed=69)[0]
@@ -225,11 +226,11 @@ class TwoSquares(Link):
 
 
 def test_rows_without_anything_in_common_keep_their_thresholds():
-    """Two problems in one: what is learnt of one row changes nothing for the other.
+    """Two problems in one: what is learned of one row changes nothing for the other.
 
     The threshold of the second row on its branch is that at zero overlap, on the same nodes but for the sampling of the first
     row; its relative error is taken from eight scramblings, false-alarm rate 1e-4, and the level of a threshold is known to 1e-3.
-    The eigenvalues differ by more than the share DIFFERENT of the larger one: closer ones may be one step with so few nodes.
+    The eigenvalues differ by more than the share MAX_EQUAL_LAG of the larger one: closer ones may be one step with so few nodes.
     """
     link, excess = TwoSquares(0.3, 6.0), []
     for seed, nodes in enumerate(node_sets(link, 256, 8, seed=72)):
@@ -250,7 +251,7 @@ def test_rows_with_the_same_threshold_are_one_step():
         np.testing.assert_array_equal(steps[0].direction, 0.5 * np.eye(2))
 
 
-def test_branch_with_two_of_three_layers_learnt_is_a_fixed_point_of_the_state_evolution():
+def test_branch_with_two_of_three_layers_learned_is_a_fixed_point_of_the_state_evolution():
     """Deterministic, on common nodes; the shape of Q_hat is iterated to 1e-6, and so is the state evolution."""
     channel = channel_of(DeepAttention(1.0, 1.0, 3), 0.5)
     nodes = node_sets(channel.link, 256, 1, seed=74)[0]

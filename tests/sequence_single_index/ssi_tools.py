@@ -2,9 +2,13 @@
 
 import numpy as np
 import yaml
+from numpy.polynomial import chebyshev, polynomial
 
 from attention_limits.numerics.double_lanes import WIDTH
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_single_index.attention_tables import attention_tables
+from attention_limits.sequence_single_index.geometry import fixed_attention, mean_attention
+from attention_limits.sequence_single_index.links import softmax_attention
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
 CUBE = "def cube(z):\n    return z[:, 0] ** 3 - 3 * z[:, 0]\n"
@@ -28,11 +32,11 @@ def lane_update(update):
     """(state (n,), draws (batch, width), chi, parameters) -> None: one step of an `update` of lanes, with equal lanes."""
 
     def one(state, draws, chi, parameters):
-        states, learnt = lanes_of(state), lanes_of(np.zeros(1 + len(state)))
+        states, learned = lanes_of(state), lanes_of(np.zeros(1 + len(state)))
         # The rows of another step, which must not be read, come first.
         rows = [lanes_of(np.concatenate([np.full(np.size(x), np.nan), np.ravel(x)])) for x in (draws, chi)]
         numbers = np.array([parameters[0], len(draws), *parameters[1:]], dtype=float)
-        update(states, *rows, 1, numbers, learnt)
+        update(states, *rows, 1, numbers, learned)
         assert np.all(states == states[:, :1])
         state[:] = states[:, 0]
 
@@ -41,6 +45,46 @@ def lane_update(update):
 
 def attention_nodes(seed, count=2**15):
     return gaussian_nodes(4, count, np.random.default_rng(seed))
+
+
+def overlap_derivative(x, y, i, j):
+    """d^i/dX^i d^j/dY^j of C at x = X and y = Y of one shape, from the tables."""
+    columns = chebyshev.chebval(2.0 * x - 1.0, chebyshev.chebder(attention_tables().c, i, scl=2.0))
+    return polynomial.polyval(y, polynomial.polyder(columns, j), tensor=False)
+
+
+def attention_derivatives(a, omega, e, m):
+    """Gradient (2,) and Hessian (2, 2) of R in (e, m) at one (a, omega) and one point, from the tables."""
+    tables, abar = attention_tables(), fixed_attention(a)
+    x, y = e**2, m**2
+
+    def by(i, j):
+        """d^i/dX^i d^j/dY^j of R."""
+        value = -4.0 * (1.0 - omega) * overlap_derivative(x, y, i, j)
+        return value + 2.0 * (tables.q_at(x, i) - 2.0 * omega * abar * mean_attention(x, i)) if j == 0 else value
+
+    by_x, by_y = by(1, 0), by(0, 1)
+    gradient = np.array([2.0 * e * by_x, 2.0 * m * by_y])
+    mixed = 4.0 * e * m * by(1, 1)
+    hessian = np.array([[2.0 * by_x + 4.0 * x * by(2, 0), mixed], [mixed, 2.0 * by_y + 4.0 * y * by(0, 2)]])
+    return gradient, hessian
+
+
+def token_loss(omega, a, nodes, places, e, m):
+    """R(e, m) = 1/2 E||T - S||^2 of the target with weight `omega` and strength `a` of its positional part.
+
+    `nodes` have 2 L dimensions, the positions `places` are (L, r), the overlaps `e` (r,) and `m` a number. The mean is over all
+    signs of the fields.
+    """
+    places, e = np.asarray(places, dtype=float), np.atleast_1d(np.asarray(e, dtype=float))
+    eta, c = np.split(nodes.points, 2, axis=1)
+    fixed, rest, found = softmax_attention(a * places[None, :, 0])[0], np.sqrt(max(0.0, 1.0 - m**2)), []
+    for sign in (1.0, -1.0):
+        teacher = (1.0 - omega) * softmax_attention(m * c + sign * rest * eta) + omega * fixed
+        for shift in (places @ e, -places @ e):
+            miss = teacher - softmax_attention(c + shift)
+            found.append(nodes.mean(0.5 * np.sum(miss**2, axis=(1, 2))))
+    return float(np.mean(found))
 
 
 def one_step(simulate, start, dimension, runs):

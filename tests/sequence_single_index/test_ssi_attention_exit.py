@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
-from ssi_tools import attention_nodes, rngs
+from ssi_tools import attention_derivatives, attention_nodes, rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index import attention_exit, attention_flow, reduced_sgd
 from attention_limits.sequence_single_index import attention_kernels as kernels
-from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.reduced_sgd import Schedule
 
 pytestmark = pytest.mark.slow
@@ -33,7 +32,7 @@ def semantic_theory(omega, loss, rate, d, threshold=0.5, a=1.0, seeds=4):
         (0.62, "half_square", 0.1, 100, 64, 0.569),
     ],
 )
-def test_what_is_learnt_is_the_exit_continued_by_the_flow(omega, loss, rate, d, runs, linearised):
+def test_what_is_learned_is_the_exit_continued_by_the_flow(omega, loss, rate, d, runs, linearised):
     """Seeded runs to e^2 + m^2 > 1/2 against P(semantic): binomial test at 1e-4, the theory within four of its errors.
 
     At omega = .54 and .56 the linearised theory fails this test.

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from ssi_tools import attention_nodes, one_step, rngs
+from ssi_tools import attention_derivatives, attention_nodes, one_step, rngs
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index import attention_flow
 from attention_limits.sequence_single_index import attention_kernels as kernels
-from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ssi_tools import attention_derivatives
 
 from attention_limits.sequence_single_index.attention_tables import (
     LossGrid,
-    attention_derivatives,
     attention_loss,
     attention_tables,
     line_constants,
@@ -60,7 +60,7 @@ def test_loss_is_even_and_not_negative(point, omega, a):
     assert LossGrid.on([e], [m]).loss(a, omega)[0, 0] == pytest.approx(value, abs=1e-14)
 
 
-def test_teacher_without_positional_part_is_learnt_exactly():
+def test_teacher_without_positional_part_is_learned_exactly():
     """omega = 0: the loss at (0, 1) vanishes, up to the tail of the series."""
     assert abs(attention_loss(1.0, 0.0, 0.0, 1.0)) < 2e-9
 

@@ -38,7 +38,7 @@ SIGNS = (1.0, -1.0)
 def test_exponents_of_the_trace_of_attention(terms, constant, semantic, positional):
     """Figures 1 and 2; the antisymmetric targets contract to zero with a symmetric student although they have low orders.
 
-    F_4 < 0 at e = 0: at order 4 the loss rises. z_1 - z_2 is learnt through e alone: its odd coefficients appear with e.
+    F_4 < 0 at e = 0: at order 4 the loss rises. z_1 - z_2 is learned through e alone: its odd coefficients appear with e.
     """
     target = hermite_sum(2, terms, constant)
     found = sequence_exponent(target, TRACE, degree=4, tolerance=1e-9)
@@ -84,7 +84,7 @@ def test_forms_are_the_taylor_series_of_the_loss():
 
 
 def test_a_small_coefficient_is_decided_only_when_its_error_is_smaller():
-    """1e-7 z_1 is learnt at first order with an accurate quadrature, and undecided with an error of 1e-6."""
+    """1e-7 z_1 is learned at first order with an accurate quadrature, and undecided with an error of 1e-6."""
     weak = Link(
         1, lambda z: 1e-7 * z[:, 0] + 0.1 * np.maximum(z[:, 0] - 0.1234, 0.0) ** 2 - 0.1 * np.maximum(-z[:, 0], 0) ** 2
     )

@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from ssi_tools import rng
+from ssi_tools import attention_derivatives, rng
 
 from agreement import assert_mean
 from attention_limits.numerics.hermite import gauss_hermite
 from attention_limits.sequence_single_index import flow, link_sgd, sequence_functions
-from attention_limits.sequence_single_index.attention_tables import attention_derivatives
 from attention_limits.sequence_single_index.link_flow import LinkFlow, flow_nodes, flows, with_error
 from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating
 from attention_limits.sequence_single_index.reduced_sgd import Schedule

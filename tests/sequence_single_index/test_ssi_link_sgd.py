@@ -135,7 +135,8 @@ class Full:
 def parameters(problem):
     L, rank = problem.components.shape
     head = [RATE / D, *problem.components.ravel()]
-    return np.concatenate([head, np.zeros(link_sgd.kernels.scratch(L, problem.outputs, rank))])
+    at = link_sgd.kernels.offsets(L, problem.outputs, rank, problem.untied)
+    return np.concatenate([head, np.zeros(at.size - at.z)])
 
 
 @pytest.mark.parametrize("case", CASES)

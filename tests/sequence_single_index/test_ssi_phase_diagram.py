@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from ssi_tools import attention_derivatives, overlap_derivative
 
 from attention_limits.sequence_single_index.attention_tables import (
-    attention_derivatives,
     attention_loss,
-    attention_tables,
 )
 from attention_limits.sequence_single_index.phase_diagram import minima, phase_grid, phase_lines
 
@@ -95,7 +94,7 @@ def test_the_loss_falls_along_the_arc_only_towards_minima(a, omega):
     assert all(min(abs(value - other) for other in expected) < 2e-2 for value in resolved)
     inside = np.linspace(0.0, 1.0, 41)
     x, y = (grid[np.add.outer(inside, inside) <= 1.0] for grid in np.meshgrid(inside, inside, indexing="ij"))
-    assert np.min(attention_tables().overlap(x, y, (0, 1))) > 0.0
+    assert np.min(overlap_derivative(x, y, 0, 1)) > 0.0
 
 
 def test_grid_changes_its_region_at_the_lines():

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from ssi_tools import token_loss
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
@@ -82,7 +83,7 @@ def test_values_are_those_of_the_loss():
     for seed in range(6):
         nodes, places, loss = tables("general", seed)
         found = loss.minima(0.85, 2.0).minima
-        gaps.append([x.value - token_phases.token_loss(0.85, 2.0, nodes, places, x.e, x.m) for x in found])
+        gaps.append([x.value - token_loss(0.85, 2.0, nodes, places, x.e, x.m) for x in found])
     assert_mean(gaps)
 
 

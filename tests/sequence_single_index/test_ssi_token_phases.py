@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from ssi_tools import rng
+from ssi_tools import attention_derivatives, rng, token_loss
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index import phase_diagram, token_phases
-from attention_limits.sequence_single_index.attention_tables import attention_derivatives, attention_loss
+from attention_limits.sequence_single_index.attention_tables import attention_loss
 from attention_limits.sequence_single_index.links import softmax_attention
 
 SIGNS = {2: np.array([1.0, -1.0]), 3: np.array([1.0, -1.0, 1.0])}
@@ -26,7 +26,7 @@ def test_two_tokens_are_those_of_the_tables():
     """Loss, Hessian and lines at a = 1; the means over six scramblings, false alarm 1e-4 each."""
     nodes, signs = scramblings(2), SIGNS[2]
     for e, m in ((0.3, 0.4), (0.8, 0.0), (0.0, 1.0)):
-        losses = [token_phases.token_loss(0.6, 1.0, each, signs[:, None], e, m) for each in nodes]
+        losses = [token_loss(0.6, 1.0, each, signs[:, None], e, m) for each in nodes]
         assert_mean(losses, attention_loss(1.0, 0.6, e, m))
     hessians = [token_phases.start_hessian(each, signs[:, None]) for each in nodes]
     found = [
@@ -75,7 +75,7 @@ def full_losses(places, e, m, omega, a, runs, dimension, generator):
 def test_loss_of_general_positions_is_that_of_all_components(e, m):
     """Three tokens, positional vectors in a plane: 40000 sequences at d = 12; false alarm 1e-4."""
     e = np.array(e)
-    losses = [token_phases.token_loss(0.7, 1.2, each, PLACES, e, m) for each in scramblings(3)]
+    losses = [token_loss(0.7, 1.2, each, PLACES, e, m) for each in scramblings(3)]
     samples = full_losses(PLACES, e, m, 0.7, 1.2, 40_000, 12, rng(1))
     assert_mean(samples, np.mean(losses), error=np.std(losses, ddof=1) / np.sqrt(6))
 
@@ -87,7 +87,7 @@ def test_hessian_of_general_positions_is_that_of_the_loss():
     for nodes in scramblings(3):
 
         def loss(e_1, e_2, m, nodes=nodes):
-            return token_phases.token_loss(omega, a, nodes, PLACES, np.array([e_1, e_2]), m)
+            return token_loss(omega, a, nodes, PLACES, np.array([e_1, e_2]), m)
 
         h_ee, h_mm = token_phases.start_hessian(nodes, PLACES).at(omega, fixed(a, PLACES))
         start = loss(0, 0, 0)
@@ -107,10 +107,7 @@ def test_arc_is_the_loss_on_the_sphere():
         assert np.abs(constant[-4:]).max() < 1e-6
         assert np.abs(slope[-4:]).max() < 1e-6
         series = np.polynomial.chebyshev.chebval(2 * np.append(0, x) - 1, constant + omega * slope)
-        losses = [
-            token_phases.token_loss(omega, a, nodes, signs[:, None], np.sqrt(at), np.sqrt(1 - at))
-            for at in np.append(0, x)
-        ]
+        losses = [token_loss(omega, a, nodes, signs[:, None], np.sqrt(at), np.sqrt(1 - at)) for at in np.append(0, x)]
         gaps.append(series[1:] - series[0] - np.array(losses[1:]) + losses[0])
     assert_mean(np.array(gaps))
 
@@ -133,6 +130,6 @@ def test_loss_falls_with_the_semantic_overlap(tokens):
     nodes = scramblings(tokens, 2**10)
     for e in (0.0, 0.5, 0.9):
         m = np.array([0.2, 0.6, 1.0]) * np.sqrt(1 - e**2)
-        losses = np.array([[token_phases.token_loss(0.9, 1.5, each, places, e, at) for at in m] for each in nodes])
+        losses = np.array([[token_loss(0.9, 1.5, each, places, e, at) for at in m] for each in nodes])
         falls = np.diff(losses, axis=1)
         assert np.all(falls.mean(axis=0) < -4 * falls.std(axis=0, ddof=1) / np.sqrt(6))

@@ -40,7 +40,7 @@ def test_your_link(tmp_path, monkeypatch):
     found = run("your_link", tmp_path, monkeypatch)
     values = [table.value.item() for table in found["found"].values()]
     assert values == pytest.approx([0.5, 0.5], abs=0.01)
-    # With noise less is learnt: without, all is from 1.13 on.
+    # With noise less is learned: without, all is from 1.13 on.
     overlap = found["cube"].overlap.squeeze().mean("replica")
     assert 0.1 < overlap.values[-1] < 0.99
     assert (np.diff(overlap) > -0.02).all()

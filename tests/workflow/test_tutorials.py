@@ -99,7 +99,7 @@ def test_the_tutorials_of_the_workflow(project):
     assert Path("first.png").stat().st_size > 10_000
     assert dict(seen["theory"].sizes) == {"alpha": 7, "replica": 4}
     assert seen["simulated"].alpha.values.tolist() == [0.5, 0.9]
-    # Nothing is learnt below the threshold 1/2 of phase retrieval, and everything above 1.13.
+    # Nothing is learned below the threshold 1/2 of phase retrieval, and everything above 1.13.
     mean, error = seen["mean_and_error"](seen["theory"])
     assert mean[0] == 0
     assert mean[-1] > 0.999

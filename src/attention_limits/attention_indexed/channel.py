@@ -33,12 +33,14 @@ class Channel(Protocol):
 
     `law` is that of its scores. A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is
     coarser. `ties` is the limit of information sqrt(V Q) at small V, or None where the information has another law.
+    `closed_form`: the posterior is a formula, and is not sampled.
     """
 
     tokens: int
     law: ScoreLaw
     equations: int | None
     ties: float | None
+    closed_form: bool
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q: q_hat = alpha information."""
@@ -79,6 +81,7 @@ class Linear:
     law = SYMMETRIC
     scale_free = False
     ties = None
+    closed_form = True
 
     @property
     def equations(self) -> int:
@@ -194,6 +197,7 @@ class Hardmax:
     law = SYMMETRIC
     equations = None
     scale_free = True
+    closed_form = True
 
     @property
     def ties(self) -> float:
@@ -237,6 +241,7 @@ class PublishedHardmax:
     law = SYMMETRIC
     equations = None
     ties = None
+    closed_form = True
 
     def uncertainty(self, V, Q):
         """Zero, at every V and Q."""

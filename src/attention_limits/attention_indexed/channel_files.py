@@ -1,4 +1,4 @@
-"""Channels in Python files of the user, and their quick check; nothing here compiles."""
+"""Channels in Python files of the user, and their quick check; nothing in this module compiles."""
 
 import inspect
 from collections.abc import Iterator, Mapping

@@ -6,7 +6,6 @@ from attention_limits.attention_indexed.channel_files import channel_problems
 from attention_limits.attention_indexed.checking import checks_of
 from attention_limits.attention_indexed.loading import load_channel
 from attention_limits.attention_indexed.output_channel import described_by
-from attention_limits.attention_indexed.sampled_channel import SampledChannel
 from attention_limits.pipeline.errors import SpecError
 
 
@@ -26,7 +25,7 @@ def check_channel_command(
         made = load_channel(given, Path())
     except ValueError as error:
         raise SpecError([str(error)]) from None
-    if not isinstance(made, SampledChannel):
+    if made.closed_form:
         print(f"{channel}: the posterior is known in closed form; the tests of the package check it")
         return
     print(f"{channel}: T = {tokens}, described by {described_by(made.model)}")

@@ -213,7 +213,7 @@ def mmse(ratio: float, noise):
     """Error (1/d) E ||S - E[S | Y]||_F^2 at noise D (...): between 0 at D = 0 and 1 at D = infinity.
 
     Relative error below 1e-9 for 1e-9 <= rho <= 100 and every D. Far below the merging point the bulk around zero has the width
-    sqrt(rho D) in log t and loses its digits; the limit 2 nu D has a relative error D / `merging_point` there.
+    sqrt(rho D) in log t and loses its digits; the limit 2 nu D has a relative error D / `merging_point` at this point.
     Raises ValueError as `panels`.
     """
     noise = np.asarray(noise, dtype=float)

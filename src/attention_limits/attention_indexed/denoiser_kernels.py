@@ -1,6 +1,6 @@
 """Ends of the bulks of the spectrum of Y, and the points of its support, by bracketed roots.
 
-The equations are those of `denoiser`, derived there for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
+The equations are those of `denoiser`, which derives them for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
 """
 
 import math

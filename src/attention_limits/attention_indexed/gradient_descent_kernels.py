@@ -1,7 +1,7 @@
 """Slopes of the training loss of extensive-width attention in the fields of the tokens, and a step of Adam.
 
 Both run in the precision of their arrays. Sums are reordered to use vector registers. The loss is that of Boncoraglio, Troiani,
-Erba, Zdeborova 2025, arXiv:2506.01582; its slopes are derived here by the chain rule.
+Erba, Zdeborova 2025, arXiv:2506.01582; its slopes are derived in this module by the chain rule.
 """
 
 import math

@@ -15,7 +15,15 @@ import functools
 import numpy as np
 from scipy.interpolate import BarycentricInterpolator
 
-from attention_limits.attention_indexed.hardmax_pair_kernels import FURTHEST, gradients, pair_slopes
+from attention_limits.attention_indexed.hardmax_pair_kernels import (
+    BY_A,
+    BY_B,
+    FURTHEST,
+    PAIR_ROWS,
+    PROBABILITY,
+    gradients,
+    pair_slopes,
+)
 
 # The table of the information in log(1 + q/V): its upper end, and its number of Chebyshev points; beyond it a power law holds.
 _LARGEST, _POINTS = np.log(1e8), 48
@@ -74,9 +82,9 @@ def information_integral(ratio: float, published: bool = False) -> float:
     # The other two outputs are these with m reversed.
     for sign in (1.0, -1.0):
         a, b = np.sqrt(ratio) * z[first], sign * np.sqrt(ratio) * z[second]
-        slopes = np.empty((3, len(a)))
+        slopes = np.empty((PAIR_ROWS, len(a)))
         pair_slopes(np.maximum(a, -FURTHEST), np.maximum(b, -FURTHEST), sign / 3.0, slopes)
-        probability, by_a, by_b = slopes
+        probability, by_a, by_b = slopes[PROBABILITY], slopes[BY_A], slopes[BY_B]
         if published:
             by_a = by_b = _pair_density(a, sign * b)
         squares = (3.0 * by_a**2 + 3.0 * by_b**2 + 2.0 * sign * by_a * by_b) / probability

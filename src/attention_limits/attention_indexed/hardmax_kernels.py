@@ -31,14 +31,15 @@ from attention_limits.attention_indexed.hardmax_grid_kernels import (
 )
 from attention_limits.numerics.compiled import njit
 
-# Scores further from the most likely ones than this many standard deviations are moved there: their probability is below 1e-88.
+# Scores further from the most likely ones than this many standard deviations are moved to this distance: their probability is
+# below 1e-88.
 FURTHEST = 20.0
 
 
 @njit
-def _bounded(row, c, i, here, value, best):
-    """Whether h[row, c] is no value and is bounded by i, the value of `row`, given the set `here` of i and those above."""
-    return value[row] == i and here >> value[c] & 1 and best[row] != c and best[c] != row
+def _bounded(row, c, i, upper, value, best):
+    """Whether h[row, c] is no value and is bounded by i, the value of `row`, given the set `upper` of i and those above."""
+    return value[row] == i and upper >> value[c] & 1 and best[row] != c and best[c] != row
 
 
 @njit
@@ -47,13 +48,13 @@ def _factor(i, above, output, grid, f):
     a, b, best, value = output.rows[i], output.columns[i], output.best, output.value
     nodes, below = grid.nodes, grid.below
     first, last = grid.begin[i] * ORDER, grid.end[i] * ORDER
-    width, here = deviation(a, b), above | 1 << i
+    width, upper = deviation(a, b), above | 1 << i
     for j in range(first, last):
         z = (nodes[j] - output.omega[a, b]) / width
         f[j] = math.exp(-0.5 * z * z) / (width * NORMAL)
     for row in range(len(best)):
         for c in range(len(best)):
-            if _bounded(row, c, i, here, value, best):
+            if _bounded(row, c, i, upper, value, best):
                 for j in range(first, last):
                     f[j] *= below[row, c, j]
 
@@ -135,7 +136,7 @@ def _from_below(output, grid, index, A, probability, f, mean):
                     for k in range(ORDER):
                         part -= ABOVE[j, k] * g[k]
                     new[first + j] += total + part
-                    # From here on f is the posterior weight of the node.
+                    # From this line on f is the posterior weight of the node.
                     f[first + j] = WEIGHTS[j] * g[j] * A[index[above], first + j] / probability
                 total += whole
             for j in range(grid.end[i] * ORDER, n):
@@ -144,7 +145,7 @@ def _from_below(output, grid, index, A, probability, f, mean):
 
 
 @njit
-def _add_means(i, here, output, grid, weights, mean):
+def _add_means(i, upper, output, grid, weights, mean):
     """Adds to mean, on either side of the diagonal, the means of value i and of the entries that it bounds, given `weights`
     (n,)."""
     a, b, best, value = output.rows[i], output.columns[i], output.best, output.value
@@ -154,7 +155,7 @@ def _add_means(i, here, output, grid, weights, mean):
         mean[a, b] += weights[j] * (nodes[j] - output.omega[a, b])
     for row in range(len(best)):
         for c in range(len(best)):
-            if _bounded(row, c, i, here, value, best):
+            if _bounded(row, c, i, upper, value, best):
                 for j in range(first, last):
                     mean[row, c] -= weights[j] * pull[row, c, j]
 

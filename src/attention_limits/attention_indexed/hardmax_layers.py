@@ -30,7 +30,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 NODES, FEWEST = 128, 20.0
 # Outputs at a time.
 _CHUNK = 512
-# Means further out than this many standard deviations are moved there: their outputs have probabilities below 1e-88.
+# Means further out than this many standard deviations are moved to this distance: their outputs have probabilities below 1e-88.
 _FURTHEST = 20.0
 _OUTPUTS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
 
@@ -61,6 +61,8 @@ class HardmaxLayers:
     tokens = 2
     layers = 2
     size = 2
+    # Signs are coarser than equations.
+    equations = None
     # The prior means of all contrasts: the average sums over the four outputs.
     node_dimension = 4
     widening = 1.0

@@ -39,6 +39,7 @@ class ManyHardmax:
     tokens: int
     equations = None
     scale_free = True
+    closed_form = True
     law = SYMMETRIC
 
     @property

@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp, ndtr, normal_tail
 
-# Means further out than this many standard deviations are moved there: their outputs have probabilities below 1e-88.
+# Means further out than this many standard deviations are moved to this distance: their outputs have probabilities below 1e-88.
 FURTHEST = 20.0
 # Gauss-Legendre on [0, 1]: relative error below 1e-10 up to `FURTHEST` at r = 1/3 and -1/3.
 _X, _W = np.polynomial.legendre.leggauss(16)
@@ -22,17 +22,18 @@ _X, _W = 0.5 * (_X + 1.0), 0.5 * _W
 _ROOT = math.sqrt(2.0 * math.pi)
 # A rarer output does not count in the mean over outputs: its difference of probabilities has lost its digits.
 _RAREST = 1e-12
+# Rows of the result of `pair_slopes`.
+PROBABILITY, BY_A, BY_B = range(3)
+PAIR_ROWS = 3
 
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
-
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _density(x):
     """phi(x)."""
     return exp(-0.5 * x * x) / _ROOT
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _probability(a, b, r, c):
     """Phi_2(a, b; r), c = 1 / sqrt(1 - r^2)."""
     low, high = min(a, b), max(a, b)
@@ -52,7 +53,7 @@ def _probability(a, b, r, c):
     return 1.0 - ndtr(low) - ndtr(high) + tail if flip else tail
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _slopes(a, b, r):
     """Phi_2(a, b; r) and its derivatives by a and b."""
     c = 1.0 / math.sqrt(1.0 - r * r)
@@ -63,13 +64,13 @@ def _slopes(a, b, r):
 def pair_slopes(a, b, r, out):
     """Phi_2(a, b; r), the probability of x < a, y < b for standard normal x, y of correlation r, and its derivatives by a and b.
 
-    Writes them into `out` (3, n), for a and b (n,), not below -FURTHEST, and one number r, |r| < 1.
+    Writes them into `out` (PAIR_ROWS, n), for a and b (n,), not below -FURTHEST, and one number r, |r| < 1.
     """
     for k in range(a.size):
-        out[0, k], out[1, k], out[2, k] = _slopes(a[k], b[k], r)
+        out[PROBABILITY, k], out[BY_A, k], out[BY_B, k] = _slopes(a[k], b[k], r)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _share(chance, x, y, r):
     """Contribution of an output to the mean of 3 g_1^2 + 3 g_2^2 + 2 g_1 g_2, in units of 1 / (3 V); x and y are its slopes."""
     return (3.0 * x * x + 3.0 * y * y + 6.0 * r * x * y) / chance if chance > _RAREST else 0.0

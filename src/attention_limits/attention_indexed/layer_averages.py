@@ -1,4 +1,4 @@
-"""Averages over the outputs of several layers, which the state evolution of `two_layers_evolution` iterates. Derived there."""
+"""Averages over the outputs of several layers: derived in `two_layers_evolution`, whose state evolution iterates them."""
 
 from dataclasses import dataclass
 

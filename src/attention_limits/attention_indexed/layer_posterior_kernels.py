@@ -39,7 +39,7 @@ class Mixture(NamedTuple):
 
 @njit(error_model="numpy")
 def _curvature(x, y, log_det, given, network, space, slopes, gradient, hessian):
-    """Write the gradient of the energy at x and I + J^T J; y and log_det are the values there, slopes (F + 1, D) a work space."""
+    """Write the gradient of the energy at x and I + J^T J; y and log_det are the values at x, slopes (F + 1, D) a work space."""
     count, size, shifted = x.size, y.size, slopes[x.size]
     for i in range(count):
         old = x[i]
@@ -60,7 +60,7 @@ def _curvature(x, y, log_det, given, network, space, slopes, gradient, hessian):
 
 @njit(error_model="numpy")
 def _descend(x, given, network, space, factor):
-    """Moves x to a minimum of the energy by damped Gauss-Newton steps; writes the Cholesky factor of I + J^T J there.
+    """Moves x to a minimum of the energy by damped Gauss-Newton steps; writes the Cholesky factor of I + J^T J at the minimum.
 
     Returns the energy; it is not finite where no factor is found.
     """

@@ -1,4 +1,4 @@
-"""Channels by name: those provided here, with output noise, and those of a Python file."""
+"""Channels by name: those provided by this package, with output noise, and those of a Python file."""
 
 from collections.abc import Mapping
 from pathlib import Path

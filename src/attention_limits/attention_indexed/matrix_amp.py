@@ -137,7 +137,7 @@ class AmpRun:
         nor did all iterations stagnated or drifted away from an unstable fixed point (`schedule`).
     diverged : bool
         Whether numbers were not finite, or the outputs further from their prediction than without data. The trajectory ends
-        there.
+        at that iteration.
     resolved : float
         Smallest fraction, over the iterations, of outputs whose posterior the channel resolved.
     """

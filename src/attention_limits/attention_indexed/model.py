@@ -162,7 +162,7 @@ def scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | None = 
 def over_last(operation, array: np.ndarray) -> np.ndarray:
     """Fold of the entries along the last axis of an `array` (..., T) by a binary `operation`; (...).
 
-    numpy reduces each short row by itself; here every step is one operation on all rows.
+    numpy reduces each short row by itself; in this function every step is one operation on all rows.
     """
     return functools.reduce(operation, np.moveaxis(array, -1, 0))
 

@@ -1,4 +1,4 @@
-"""Channels given by an output function or a likelihood, as a file of the user defines them; nothing here compiles.
+"""Channels given by an output function or a likelihood, as a file of the user defines them; nothing in this module compiles.
 
 A class derived from `OutputChannel` gives the output f(h) and one of
 

@@ -56,8 +56,8 @@ def elliptical_step(sequences, best, weights, fields, proposal, uniform):
     count, tokens, dimension = sequences.shape
     flat = sequences.reshape(count * tokens, dimension)
     moved = np.dot(flat, proposal).reshape(count, tokens, proposal.shape[1])
-    here, there = (fields, weights), (moved, proposal)
-    old, mixed, new = products(here, here), products(here, there), products(there, there)
+    start, end = (fields, weights), (moved, proposal)
+    old, mixed, new = products(start, start), products(start, end), products(end, end)
     theta = 2.0 * math.pi * uniform.random()
     low, high = theta - 2.0 * math.pi, theta
     while not agrees(best, old, mixed, new, math.cos(theta), math.sin(theta)):

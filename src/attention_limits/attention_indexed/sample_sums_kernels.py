@@ -3,13 +3,10 @@
 Derived: the products that matrix AMP needs of each sequence (see `sample_sums`).
 """
 
-from attention_limits.numerics.compiled import njit
-
-# Sums may be reordered; infinities keep their meaning.
-FAST = {"nnan", "nsz", "reassoc", "contract"}
+from attention_limits.numerics.compiled import REORDERED, njit
 
 
-@njit(fastmath=FAST)
+@njit(fastmath=REORDERED)
 def token_products(x, y, out):
     """out[m, a, b] = sum_c y[m, a, c] x[m, b, c], of x and y (n, T, d), into out (n, T, T)."""
     count, tokens, dimension = x.shape
@@ -22,7 +19,7 @@ def token_products(x, y, out):
                 out[m, a, b] = total
 
 
-@njit(fastmath=FAST)
+@njit(fastmath=REORDERED)
 def mix_tokens(G, x, out):
     """out[m, a] = sum_b G[m, a, b] x[m, b], of G (n, T, T) and x (n, T, d) in the same precision, into out (n, T, d)."""
     count, tokens, dimension = x.shape

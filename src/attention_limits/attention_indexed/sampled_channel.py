@@ -41,6 +41,7 @@ class SampledChannel:
     equations = None
     ties = None
     scale_free = False
+    closed_form = False
 
     def __init__(self, model, distance=None):
         self.model, self.tokens = model, model.tokens

@@ -69,8 +69,13 @@ class SampledLayers:
 
     @property
     def size(self) -> int:
-        """D, the contrasts of a layer, which is the number of equations of an output."""
+        """D, the number of contrasts of a layer."""
         return self.tokens * (self.tokens + 1) // 2 - 1
+
+    @property
+    def equations(self) -> int:
+        """Number of equations of an output."""
+        return self.size
 
     @property
     def node_dimension(self) -> int:

@@ -1,4 +1,4 @@
-"""The law of the scores of a fresh sequence about their mean, of tied and of untied attention; nothing here compiles.
+"""The law of the scores of a fresh sequence about their mean, of tied and of untied attention; nothing in this module compiles.
 
 Tied attention has symmetric S and scores x_a^T S x_b. Untied attention has S = Q K^T / sqrt(r d) and scores x_a^T S z_b: the keys
 read other tokens z_b than the queries (cross-attention). With z = x the diagonal scores would contain only the symmetric part of

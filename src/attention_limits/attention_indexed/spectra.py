@@ -1,11 +1,11 @@
-"""Laws of the eigenvalues of S, for rotationally invariant priors beside the Wishart one; nothing here compiles.
+"""Laws of the eigenvalues of S, for rotationally invariant priors beside the Wishart one; nothing in this module compiles.
 
 A file of the user makes a `Law` with `of_values` (a sample of eigenvalues), `of_density` (a function) and `mixture`, for example
 of a bulk and of a few large eigenvalues. With w = u + i v in the upper half plane, the denoiser needs
 
     g(w) = E 1 / (w - x),    g'(w),    and    E 1 / |w - x|^2.
 
-A law is a sum of point masses and of uniform pieces. For these all three are closed formulas, derived here, at any w.
+A law is a sum of point masses and of uniform pieces. For these all three are closed formulas, derived in this module, at any w.
 """
 
 from dataclasses import dataclass

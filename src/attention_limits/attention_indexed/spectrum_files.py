@@ -1,4 +1,4 @@
-"""Laws of the eigenvalues of S in Python files of the user; nothing here compiles."""
+"""Laws of the eigenvalues of S in Python files of the user; nothing in this module compiles."""
 
 from pathlib import Path
 

@@ -55,11 +55,11 @@ def solve(channel: Channel, prior: Prior | float, alpha) -> Curve:
     V, D = np.ones_like(alpha), np.full_like(alpha, np.inf)
     # The information is smallest without data: D is at most that of V = 1.
     information = channel.information(1.0, prior.Q)
-    unlearnt = alpha * information < 1.0 / _LARGEST_NOISE
-    D[(alpha > 0) & unlearnt] = 1.0 / np.maximum(alpha[(alpha > 0) & unlearnt] * information, np.finfo(float).tiny)
-    if np.all(unlearnt):
+    unlearned = alpha * information < 1.0 / _LARGEST_NOISE
+    D[(alpha > 0) & unlearned] = 1.0 / np.maximum(alpha[(alpha > 0) & unlearned] * information, np.finfo(float).tiny)
+    if np.all(unlearned):
         return Curve(alpha, V, D)
-    largest = 2.0 / (np.min(alpha[~unlearnt]) * information)
+    largest = 2.0 / (np.min(alpha[~unlearned]) * information)
     smallest = min(SMALLEST_NOISE, 1e-3 * largest)
     while (
         channel.equations is None
@@ -73,7 +73,7 @@ def solve(channel: Channel, prior: Prior | float, alpha) -> Curve:
     if channel.equations is None and np.any(beyond):
         raise ValueError(f"alpha {alpha[beyond][0]:g}: the curve is followed up to {table.alpha[-1]:g}")
     V[beyond] = D[beyond] = 0.0
-    inside = ~unlearnt & ~beyond
+    inside = ~unlearned & ~beyond
     # alpha grows along the table. Were it not monotone, this would be the first crossing, which learning from no data reaches.
     index = np.array([np.argmax(table.alpha >= value) for value in alpha[inside]], dtype=int)
     if not np.any(inside):
@@ -109,7 +109,7 @@ def exact_recovery(channel: Channel, prior: Prior | float) -> float:
 
 
 def weak_recovery(channel: Channel) -> float:
-    """The alpha / rho below which nothing is learnt in the limit rho -> 0. At rho > 0 any alpha is enough to learn something."""
+    """The alpha / rho below which nothing is learned in the limit rho -> 0. At rho > 0 any alpha is enough to learn something."""
     return float(1.0 / channel.information(1.0, 1.0))
 
 

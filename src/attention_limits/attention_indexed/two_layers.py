@@ -74,6 +74,7 @@ class TwoLayers:
     layers = 2
     # Contrasts of a layer, and equations of an output.
     size = 2
+    equations = 2
     # Prior means and deviations of two sums and two differences.
     node_dimension = 8
     widening = 1.15

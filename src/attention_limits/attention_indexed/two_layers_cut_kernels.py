@@ -16,7 +16,7 @@ The arrays of a `Lattice` hold t and exp(t) along the first direction, u_d and l
 
 import math
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp, log
 
 # The first lattice reaches from this fraction of its largest distance to the line.
@@ -24,7 +24,12 @@ NEAREST = 1e-7
 # Beyond this beta |u_d| / 2, cosh is half of an exponential.
 _STEEP = 300.0
 
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+# Indices of a box: centres and half widths in u_1 and u_2, or in t and u_d.
+CENTRE_1, CENTRE_2, HALF_1, HALF_2 = range(4)
+# Indices of the sums of one lattice: sum of the density; means of x_s, x_d, y_s, y_d; means of their squares in prior standard
+# deviations, summed by layer; imbalance of rows and of columns; largest weight at the border over the largest weight.
+SUM, MEAN_X_S, MEAN_X_D, MEAN_Y_S, MEAN_Y_D, SQUARES_1, SQUARES_2, ROWS, COLUMNS, AT_BORDER = range(10)
+SUMS = 10
 
 
 @njit(error_model="numpy")
@@ -53,12 +58,12 @@ def box_of_side(output, half_s, half_d, box):
     if largest <= 0.0:
         return False
     t = math.log(largest)
-    box[0], box[1] = t + 0.5 * math.log(NEAREST), m_d
-    box[2], box[3] = -0.5 * math.log(NEAREST), half_d
+    box[CENTRE_1], box[CENTRE_2] = t + 0.5 * math.log(NEAREST), m_d
+    box[HALF_1], box[HALF_2] = -0.5 * math.log(NEAREST), half_d
     return True
 
 
-@njit(fastmath=_FAST, error_model="numpy", inline="always")
+@njit(fastmath=FAST, error_model="numpy", inline="always")
 def _at(distance, u_d, on_line, side, skip, beta, a_s, a_d):
     """(u_s, v_s, v_d, 1 / |e|) at a distance from the point u_s = on_line of the line."""
     u_s = on_line + side * distance
@@ -72,16 +77,16 @@ def _at(distance, u_d, on_line, side, skip, beta, a_s, a_d):
     return u_s, v_s, (a_d * inverse + (s_2 - s_1) * v_s) / (skip + 1.0), side * inverse
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def fill_side(output, box, lattice):
     """Writes the `lattice` of a `box` (centres, half widths) for an `output`; returns the largest log-density in (t, u_d)."""
     ts, distances, u_ds, lines, log_weight = lattice
-    step_1, step_2 = 2.0 * box[2] / ts.size, 2.0 * box[3] / u_ds.size
+    step_1, step_2 = 2.0 * box[HALF_1] / ts.size, 2.0 * box[HALF_2] / u_ds.size
     for i in range(ts.size):
-        ts[i] = box[0] - box[2] + (i + 0.5) * step_1
+        ts[i] = box[CENTRE_1] - box[HALF_1] + (i + 0.5) * step_1
         distances[i] = exp(ts[i])
     for j in range(u_ds.size):
-        u_ds[j] = box[1] - box[3] + (j + 0.5) * step_2
+        u_ds[j] = box[CENTRE_2] - box[HALF_2] + (j + 0.5) * step_2
         lines[j] = line(u_ds[j], output.skip, output.beta)
     a_s, a_d, side, skip, beta = output.a_s, output.a_d, output.side, output.skip, output.beta
     m_s, m_d, n_s, n_d = output.mean[0], output.mean[1], output.mean[2], output.mean[3]
@@ -102,9 +107,9 @@ def fill_side(output, box, lattice):
     return best
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def sums_of_side(output, lattice, best, out):
-    """Writes sums over the `lattice` of an `output` into `out` (9,), in the order of the indices of `two_layers_kernels`.
+    """Writes sums over the `lattice` of an `output` into `out` (AT_BORDER,): SUM to COLUMNS, not yet divided by SUM.
 
     The weights are relative to that of the largest log-density, `best`.
 
@@ -136,12 +141,12 @@ def sums_of_side(output, lattice, best, out):
             z_1 += w * (p_s * x_s * x_s + p_d * x_d * x_d)
             z_2 += w * (q_s * y_s * y_s + q_d * y_d * y_d)
             alternating += w * (1.0 - 2.0 * (j & 1))
-        out[0] += z
-        out[1] += z_s
-        out[2] += z_d
-        out[3] += z_vs
-        out[4] += z_vd
-        out[5] += z_1
-        out[6] += z_2
-        out[7] += z * (1.0 - 2.0 * (i & 1))
-        out[8] += alternating
+        out[SUM] += z
+        out[MEAN_X_S] += z_s
+        out[MEAN_X_D] += z_d
+        out[MEAN_Y_S] += z_vs
+        out[MEAN_Y_D] += z_vd
+        out[SQUARES_1] += z_1
+        out[SQUARES_2] += z_2
+        out[ROWS] += z * (1.0 - 2.0 * (i & 1))
+        out[COLUMNS] += alternating

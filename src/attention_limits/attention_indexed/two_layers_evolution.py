@@ -32,13 +32,13 @@ def model_of(point: dict, seed: int) -> Model:
 
 
 def recovery_threshold(model: Model, ratio: float) -> float:
-    """The alpha with as many equations as parameters: D per output of a `model`, nu d^2 per layer of the width `ratio`.
+    """The alpha with as many equations as parameters: nu d^2 parameters per layer of the width `ratio`.
 
-    Infinite where signs are the output.
+    Infinite where an output of the `model` is coarser than an equation.
     """
-    if isinstance(model, HardmaxLayers):
+    if model.equations is None:
         return math.inf
-    return float(model.layers / model.size * effective_dimension(ratio))
+    return float(model.layers / model.equations * effective_dimension(ratio))
 
 
 def solve(

@@ -22,17 +22,31 @@ import math
 import numpy as np
 from numba import prange
 
-from attention_limits.attention_indexed.two_layers_cut_kernels import box_of_side, sums_of_side
-from attention_limits.attention_indexed.two_layers_lattice_kernels import (
+from attention_limits.attention_indexed.two_layers_cut_kernels import (
+    AT_BORDER,
+    COLUMNS,
     HALF_1,
     HALF_2,
+    MEAN_X_D,
+    MEAN_X_S,
+    MEAN_Y_D,
+    MEAN_Y_S,
+    ROWS,
+    SQUARES_1,
+    SQUARES_2,
+    SUM,
+    SUMS,
+    box_of_side,
+    sums_of_side,
+)
+from attention_limits.attention_indexed.two_layers_lattice_kernels import (
     Output,
     empty_lattice,
     fill,
     raw_scores,
     zoom,
 )
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp
 
 # Half width of the first lattice in prior standard deviations.
@@ -47,18 +61,12 @@ IMBALANCE = 2e-3
 BORDER = 1e-7
 WIDENINGS = 4
 
-# Indices of the sums of one lattice: sum of the density; means of x_s, x_d, y_s, y_d; means of their squares in prior standard
-# deviations, summed by layer; imbalance of rows and of columns; largest weight at the border over the largest weight.
-SUM, MEAN_X_S, MEAN_X_D, MEAN_Y_S, MEAN_Y_D, SQUARES_1, SQUARES_2, ROWS, COLUMNS, AT_BORDER = range(10)
-SUMS = 10
 # Indices of the moments of one output: log Z; whitened means and, by layer, their summed mean squares.
 LOG_Z, Z_X_S, Z_X_D, Z_Y_S, Z_Y_D, Z_SQUARES_1, Z_SQUARES_2 = range(7)
 MOMENTS = 7
 
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
-
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _sums_of_plane(output, lattice, best, out):
     """Writes sums of the density, of x = u - m and y = v - n times it, and the accuracy of the lattice into `out` (SUMS,)."""
     u_1, s_1, u_2, s_2, log_weight = lattice

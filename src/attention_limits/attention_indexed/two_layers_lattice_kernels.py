@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.attention_indexed.two_layers_cut_kernels import fill_side
-from attention_limits.numerics.compiled import njit
+from attention_limits.attention_indexed.two_layers_cut_kernels import CENTRE_1, CENTRE_2, HALF_1, HALF_2, fill_side
+from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp, log
 
 # The range is chosen by the shape of a flattened density, its POWER: a second mode counts by the same power of its mass, so that
@@ -23,10 +23,6 @@ ZOOM = 4.0
 ZOOMS = 40
 # Zooming ends when it would shrink neither direction of the box below this fraction.
 GAIN = 0.7
-# Indices of a box: centres and half widths in u_1 and u_2.
-CENTRE_1, CENTRE_2, HALF_1, HALF_2 = range(4)
-
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 class Output(NamedTuple):
@@ -54,7 +50,7 @@ class Lattice(NamedTuple):
     log_weight: np.ndarray
 
 
-@njit(fastmath=_FAST, error_model="numpy", inline="always")
+@njit(fastmath=FAST, error_model="numpy", inline="always")
 def raw_scores(s_1, s_2, skip, a_s, a_d):
     """(v_s, v_d, 1/e) given the weights s_1, s_2 of layer 1, the scores a_s, a_d and the skip c.
 
@@ -73,7 +69,7 @@ def empty_lattice(size):
     return Lattice(np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty((size, size)))
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _axis(centre, half, beta, u, s):
     """Lattice points and attention weights along one direction."""
     step = 2.0 * half / u.size
@@ -82,7 +78,7 @@ def _axis(centre, half, beta, u, s):
         s[i] = 1.0 / (1.0 + exp(-beta * u[i]))
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _fill_plane(output, box, lattice):
     """Writes the lattice of a box (centre_1, centre_2, half_1, half_2); returns the largest log of the density."""
     _axis(box[CENTRE_1], box[HALF_1], output.beta, lattice.u_1, lattice.s_1)
@@ -116,7 +112,7 @@ def fill(output, box, lattice):
     return _fill_plane(output, box, lattice) if output.side == 0.0 else fill_side(output, box, lattice)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _shape(lattice, best, power):
     """(nodes that share the weight, means of u_1 and u_2, standard deviations) of the weights to a power."""
     u_1, _, u_2, _, log_weight = lattice

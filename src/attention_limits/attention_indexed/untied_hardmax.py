@@ -11,7 +11,7 @@ For T = 2 the output is the sign of a difference of variance 2 V. At k^2 of vari
 
     information = (2 / V) E_k phi(k)^2 / (Phi(k) Phi(-k)).
 
-For more tokens it is the polynomial f(s) s / V of `hardmax_many`, s = sqrt(V / Q), between limits that are integrals here: with m
+For more tokens it is the polynomial f(s) s / V of `hardmax_many`, s = sqrt(V / Q), between limits that are integrals: with m
 the mean of the largest of T standard normal numbers,
 
     f(0) = sqrt(2) J T^2 (T - 1) / 2 int phi^2 Phi^(T-2),    f(1) = T^2 m^2 / (T - 1),    int_0^1 f ds = T log T,
@@ -53,6 +53,7 @@ class UntiedHardmax:
     tokens: int
     equations = None
     scale_free = True
+    closed_form = True
     law = UNSYMMETRIC
 
     @property

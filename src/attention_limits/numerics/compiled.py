@@ -20,6 +20,10 @@ from numba.core.codegen import CPUCodeLibrary
 from numba.core.sigutils import normalize_signature
 
 PACKAGE = Path(__file__).parents[1]
+# For `fastmath`: all that fast arithmetic allows, except approximate functions and to ignore infinities.
+FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+# For `fastmath`: sums may be reordered; infinities keep their meaning.
+REORDERED = {"nnan", "nsz", "reassoc", "contract"}
 # Folders of earlier code that no process used for so long are removed, in seconds.
 _KEPT = 30 * 24 * 3600
 
@@ -45,7 +49,7 @@ def _cache_folder() -> Path | None:
     try:
         base = Path(config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attention-limits"
         folder = base / code_digest()
-        # numba unpickles what it finds: nobody else may write here.
+        # numba unpickles what it finds: nobody else may write into the folder.
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         os.utime(folder)
@@ -99,7 +103,7 @@ _optimize = CPUCodeLibrary._optimize_final_module
 def _own_helpers(library):
     """Make the compiled helpers of a function private to it before the optimisation.
 
-    numba copies each helper into every function that calls it and optimises it there again, which can change the last bits. The
+    numba copies each helper into every function that calls it and optimises it again, which can change the last bits. The
     copies are weak symbols: the linker takes the one that it saw first, which depends on the compiled and loaded functions.
     """
     for function in library._final_module.functions:

@@ -77,10 +77,10 @@ def seeded(typingctx, fields, direction):
         values, place = given
         found = []
         for i in range(count):
-            here = builder.icmp_signed("==", place, context.get_constant(types.intp, i))
+            chosen = builder.icmp_signed("==", place, context.get_constant(types.intp, i))
             one, zero = (context.get_constant(types.float64, number) for number in (1.0, 0.0))
             value = builder.extract_value(values, i)
-            found.append(_struct(context, builder, value, builder.select(here, one, zero)))
+            found.append(_struct(context, builder, value, builder.select(chosen, one, zero)))
         return context.make_tuple(builder, signature.return_type, found)
 
     return types.UniTuple(DUAL, count)(types.UniTuple(types.float64, count), types.intp), codegen

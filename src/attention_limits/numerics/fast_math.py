@@ -7,6 +7,9 @@ from numba.extending import intrinsic, overload
 
 from attention_limits.numerics.compiled import njit
 
+# Log-weight of nothing in single precision.
+LOWEST = np.float32(-1e37)
+
 
 @intrinsic
 def _bits(typingctx, x):
@@ -39,7 +42,7 @@ def _scaled(typingctx, p, shifted):
     return types.float32(types.float32, types.float32), generate
 
 
-# No reassociation here: it would cancel the rounding constant below.
+# No reassociation in this function: it would cancel the rounding constant below.
 @njit(fastmath={"nnan", "contract"})
 def exp(x):
     """exp(x) for a float64, relative error below 1e-14; x is clamped to [-700, 700].

@@ -1,9 +1,11 @@
-"""Arrays that begin on a cache line: a vector register is then loaded from one line, not from two."""
+"""Arrays that begin on a cache line, so that a vector register is loaded from one line, and the size of a work space."""
 
 import numpy as np
 
 # Bytes.
 CACHE_LINE = 64
+# Largest array of a work space that is filled in blocks, in numbers: 48 MB in double precision.
+NUMBERS_AT_ONCE = 6_000_000
 
 
 def aligned(shape: tuple[int, ...], dtype) -> np.ndarray:

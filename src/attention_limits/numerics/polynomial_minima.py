@@ -1,6 +1,6 @@
 """All local minima of a polynomial in a box, by subdivision of its Bernstein coefficients.
 
-The coefficients b_j of p = sum_j b_j B_j on a box bound p there: min b <= p <= max b, and differences of b bound its derivatives
+The coefficients b_j of p = sum_j b_j B_j on a box bound p on it: min b <= p <= max b, and differences of b bound its derivatives
 (R. T. Farouki, The Bernstein polynomial basis: a centennial retrospective, Computer Aided Geometric Design 29 (2012) 379). A box
 leaves the search when a derivative has no zero in it, or when a direction has negative curvature everywhere in it. So the search
 misses no minimum: each lies in a box that stays.

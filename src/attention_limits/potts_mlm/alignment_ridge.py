@@ -1,6 +1,6 @@
 """Ridge regression of one masked site of an alignment on all others: replica theory for the measured spectrum, and simulation.
 
-The setting is derived here from that of Rende et al. 2024 (arXiv:2304.07235).
+The setting is derived in this module from that of Rende et al. 2024 (arXiv:2304.07235).
 
 The alignment itself is the population: training sequences are drawn from it with replacement, with probabilities p_n
 proportional to the sequence weights, so that covariance, teacher and generalisation error are exact. Inputs x are the one-hot

@@ -7,7 +7,6 @@ that only some formats mark as insertions.
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FORMATS = ("auto", "fasta", "a3m", "stockholm")
 _STOCKHOLM = "# STOCKHOLM"
 # Characters of the Stockholm line `#=GC RF` that mark a column as an insertion.
 _NO_REFERENCE = "-.~ "
@@ -48,7 +47,7 @@ def read_rows(path: Path, form: str = "auto") -> list[Row]:
 
     Match columns are those with a capital or a `-` in some row; in other columns lower-case letters and `.` are insertions, while
     in a match column a lower-case letter is that letter and `.` is a gap. A Stockholm file with a line `#=GC RF` marks its
-    match columns there. In A3M, or where the rows differ in length, a row loses its own lower-case letters and `.` instead.
+    match columns in it. In A3M, or where the rows differ in length, a row loses its own lower-case letters and `.` instead.
     A file without capitals is read as if all its letters were capitals.
 
     Parameters

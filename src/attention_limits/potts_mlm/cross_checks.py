@@ -72,13 +72,13 @@ def distances(estimator) -> Iterable[Problem]:
 def enough_sequences(estimator, asks: Mapping[tuple[str, str], str]) -> Iterable[Problem]:
     """More sequences than the data have. `asks` maps keys of the estimator to the set, training or test, they count."""
     data = estimator.reads
-    there = data.specification.counts(data)
+    counts = data.specification.counts(data)
     for keys, name in asks.items():
         section, key = keys
         asked = getattr(estimator, section)[key]
         count = max(asked) if isinstance(asked, list) else asked
-        if name in there and count > there[name]:
-            yield keys, f"{count}: allowed: ≤ {there[name]}, the {name} sequences of data.{data.name}"
+        if name in counts and count > counts[name]:
+            yield keys, f"{count}: allowed: ≤ {counts[name]}, the {name} sequences of data.{data.name}"
 
 
 def evaluations(estimator) -> Iterable[Problem]:

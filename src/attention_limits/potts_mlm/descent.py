@@ -40,7 +40,7 @@ class Descent:
     objective : float
         At `parameters`.
     gradient_norm : float
-        Largest component of the gradient there.
+        Largest component of the gradient at the end.
     iterations : int
     converged : bool
         Whether `gradient_norm` is at most the tolerance.
@@ -82,7 +82,7 @@ def descend(
 
 
 class _Path:
-    """The state of a descent: place, objective and gradient there, iterations, and pairs of steps and gradient changes."""
+    """The state of a descent: place, its objective and gradient, iterations, and pairs of steps and gradient changes."""
 
     def __init__(self, parameters, max_iterations, tolerance, memory, curvature):
         self.parameters, self.iterations = parameters, 0
@@ -105,7 +105,7 @@ class _Path:
             if not self._step(function, rounding):
                 if not self._pairs:
                     break
-                # The pairs may be of no use here: begin again along the gradient.
+                # The pairs may be of no use: begin again along the gradient.
                 self._pairs = 0
                 continue
             self.iterations += 1
@@ -155,16 +155,16 @@ def line_search(function, start, way, value, slope, first, rounding):
     high = None
     length = first
     for _ in range(TRIALS):
-        here, gradient = function(start + length * way)
+        found, gradient = function(start + length * way)
         steep = float(way @ gradient)
-        falls = here <= value + DECREASE * length * slope
-        flat = here <= value + rounding * abs(value) and steep <= (2.0 * DECREASE - 1.0) * slope
+        falls = found <= value + DECREASE * length * slope
+        flat = found <= value + rounding * abs(value) and steep <= (2.0 * DECREASE - 1.0) * slope
         if not (falls or flat):
-            high, high_value, high_slope = length, here, steep
+            high, high_value, high_slope = length, found, steep
         elif steep < STEEPNESS * slope:
-            low, low_value, low_slope = length, here, steep
+            low, low_value, low_slope = length, found, steep
         else:
-            return length, here, gradient
+            return length, found, gradient
         if high is None:
             length *= 4.0
         else:
@@ -190,3 +190,8 @@ def agreeing(objectives, converged) -> int:
     """Number of `converged` starts (starts,) that end within AGREEMENT of the smallest of all `objectives` (starts,)."""
     objectives = np.asarray(objectives)
     return int(np.sum(np.asarray(converged) & (objectives <= objectives.min() + AGREEMENT)))
+
+
+def stacked(fits) -> dict[str, np.ndarray]:
+    """{variable: array} of all `fits`, each {variable: value} with the same variables, along a new first axis."""
+    return {name: np.array([fit[name] for fit in fits]) for name in fits[0]}

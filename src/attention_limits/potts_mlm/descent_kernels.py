@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
-from attention_limits.potts_mlm.factored_kernels import FAST
+from attention_limits.numerics.compiled import REORDERED, njit
 
 
-@njit(nogil=True, fastmath=FAST)
+@njit(nogil=True, fastmath=REORDERED)
 def direction(gradient, steps, changes, products, oldest, pairs, metric, out):
     """Write -H g into out (n,), with H the L-BFGS estimate of the inverse Hessian and g = `gradient` (n,).
 

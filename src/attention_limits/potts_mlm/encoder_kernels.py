@@ -7,12 +7,12 @@ theta : float32 (parameters,), all parameters; those of the block begin at the e
 x, out : activations of `count` tokens, rows of WIDTH lanes; `inputs` and `outputs` are their features, `width` where they agree.
 d_x, d_out, d_theta : gradients in them; d_theta has one column per lane.
 hat, root : normalised activations, and inverse standard deviations, of a layer norm.
-query, key, value : activations of all `sites`, queries of the `asked` tokens only; d_query, d_key, d_value are their gradients.
-looks, seen : attention (asked sites rows), and the values that it adds up; d_looks and d_seen are their gradients.
+seen, d_seen : values that the attention adds up, and the gradient in them.
 rows, scale : number of rows, and a factor.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,18 @@ from attention_limits.numerics.lanes import full, load, store
 
 # Added to the variance of a layer norm.
 EPSILON = np.float32(1e-5)
+
+
+class Attention(NamedTuple):
+    """Activations of `attend`, or the gradients in them.
+
+    query of the asked tokens, key and value of all sites, and looks, the attention (asked sites rows).
+    """
+
+    query: np.ndarray
+    key: np.ndarray
+    value: np.ndarray
+    looks: np.ndarray
 
 
 @njit
@@ -190,8 +202,12 @@ def softmax(x, at, count, scale):
 
 
 @njit
-def attend(query, key, value, looks, seen, sites, width, asked):
-    """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i."""
+def attend(own, seen, sites, width, asked):
+    """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i of `sites`.
+
+    `own`, an `Attention`, holds query, key and value of `width` features, and looks, which is written.
+    """
+    query, key, value, looks = own
     scale = np.float32(1.0 / math.sqrt(width))
     product(query, width, 1, key, 1, width, width, looks, 0, asked, sites, False)
     for i in range(asked):
@@ -200,8 +216,13 @@ def attend(query, key, value, looks, seen, sites, width, asked):
 
 
 @njit
-def attend_back(query, key, value, looks, d_seen, d_query, d_key, d_value, d_looks, sites, width, asked):
-    """The gradient of `attend` in query, key and value, into d_query, d_key and d_value; d_looks is scratch."""
+def attend_back(own, d_seen, slopes, sites, width, asked):
+    """The gradient of `attend` in query, key and value of `own`, into those of `slopes`, both an `Attention`.
+
+    The looks of `slopes` are scratch; `asked` tokens of `sites`, `width` features.
+    """
+    query, key, value, looks = own
+    d_query, d_key, d_value, d_looks = slopes
     scale = full(np.float32(1.0 / math.sqrt(width)))
     product(d_seen, width, 1, value, 1, width, width, d_looks, 0, asked, sites, False)
     for i in range(asked):

@@ -111,7 +111,7 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float, 
     ----------
     parameters : array (L^2 + C^2,)
         A (raw) or W (softmax), then V^T, flat.
-    sequences : int8 array (M, L), not checked here
+    sequences : int8 array (M, L), not checked
     colors, attention, ridge
         C, and as in `fit`.
     single : bool

@@ -1,31 +1,29 @@
 """Loss and gradient of factored attention, logits_ia = sum_{j != i} A_ij V[a, s_j], for sequences s (M, L).
 
-The model is that of Rende et al. 2024 (arXiv:2304.07235); the gradient is derived here. The kernels take the sequences in blocks,
-so that a sum over sites is a product of an (L, L) and an (L, BLOCK C) matrix. `values` is the transpose of V: the logits from one
-colour are contiguous.
+The model is that of Rende et al. 2024 (arXiv:2304.07235); the gradient is derived in this module. The kernels take the sequences
+in blocks, so that a sum over sites is a product of an (L, L) and an (L, BLOCK C) matrix. `values` is the transpose of V: the
+logits from one colour are contiguous.
 """
 
 import math
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import exp
 
 # Sequences per block.
 BLOCK = 32
-# Sums may be reordered; infinities keep their meaning.
-FAST = {"nnan", "nsz", "reassoc", "contract"}
 
 
-@njit(fastmath=FAST)
+@njit(fastmath=REORDERED)
 def residual(logits, own):
     """-log softmax(logits)[own]; `logits` becomes softmax minus the one-hot vector of `own`."""
     colors = len(logits)
     highest = logits[0]
     for a in range(colors):
         highest = max(highest, logits[a])
-    here = logits[own] - highest
+    chosen = logits[own] - highest
     total = 0.0
     for a in range(colors):
         logits[a] = exp(logits[a] - highest)
@@ -34,7 +32,7 @@ def residual(logits, own):
     for a in range(colors):
         logits[a] *= scale
     logits[own] -= 1.0
-    return math.log(total) - here
+    return math.log(total) - chosen
 
 
 @njit

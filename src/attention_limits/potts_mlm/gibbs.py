@@ -65,29 +65,28 @@ class Ladder:
         self.betas = np.array(betas, dtype=float, ndmin=1)
         if self.betas[0] < 0 or np.any(np.diff(self.betas) <= 0):
             raise ValueError(f"betas {self.betas.tolist()}: must be at least 0 and increase")
-        self._order = np.arange(runs * len(self.betas)).reshape(runs, -1)
-        blocks = -(-self._order.size // WIDTH)
+        order = np.arange(runs * len(self.betas)).reshape(runs, -1)
+        blocks = -(-order.size // WIDTH)
         colors = rng.integers(0, model.colors, (blocks, model.sites, WIDTH), dtype=np.int32)
-        self._places = colors * WIDTH + np.arange(WIDTH, dtype=np.int32)
-        self._states = rng.integers(0, 2**64, (blocks, 4, WIDTH), dtype=np.uint64)
+        places = colors * WIDTH + np.arange(WIDTH, dtype=np.int32)
+        states = rng.integers(0, 2**64, (blocks, 4, WIDTH), dtype=np.uint64)
+        self._replicas = gibbs_kernels.Replicas(order, places, states)
         rows = -(-model.colors // gibbs_kernels.ROWS) * gibbs_kernels.ROWS
-        self._narrow_U = np.zeros((rows, model.colors), dtype=np.float32)
-        self._narrow_U[: model.colors] = model.U
-        self._narrow_J = model.J.astype(np.float32)
+        narrow_U = np.zeros((rows, model.colors), dtype=np.float32)
+        narrow_U[: model.colors] = model.U
+        self._couplings = gibbs_kernels.Couplings(model.J, model.U, model.J.astype(np.float32), narrow_U)
 
     def sample(self, count: int, gap: int, label: str = "") -> list[Sampled]:
         """The next `count` configurations of each run and temperature, `gap` sweeps apart; `label` names the line of progress."""
-        runs, size = self._order.shape
+        runs, size = self._replicas.order.shape
         states = np.empty((runs, count, size, self.model.sites), dtype=np.int8)
         energies = np.empty((runs, count, size))
         accepted, tried = np.zeros((2, runs, size - 1), dtype=np.int64)
         starts = range(0, count, BATCH)
         for start in progress(starts, len(starts), label) if label else starts:
             part = slice(start, start + BATCH)
-            gibbs_kernels.temper(
-                self.rng, self.model.J, self.model.U, self._narrow_J, self._narrow_U, self.betas, self._order,
-                self._places, self._states, self.random_sites, gap, states[:, part], energies[:, part], accepted, tried,
-            )  # fmt: skip
+            saved = gibbs_kernels.Saved(states[:, part], energies[:, part], accepted, tried)
+            gibbs_kernels.temper(self.rng, self._couplings, self.betas, self._replicas, self.random_sites, gap, saved)
         rates = accepted / np.maximum(tried, 1)
         return [Sampled(*run) for run in zip(states, energies, rates, strict=True)]
 

@@ -7,6 +7,7 @@ of Hukushima and Nemoto 1996.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,52 @@ from attention_limits.numerics.lanes import WIDTH
 REFRESH = 100
 # Fields that the kernel accumulates at once.
 ROWS = 4
+
+
+class Couplings(NamedTuple):
+    """J (L, L) and U (C, C); narrow_J and narrow_U, the same in single precision.
+
+    narrow_U has rows of zeros up to a multiple of ROWS.
+    """
+
+    J: np.ndarray
+    U: np.ndarray
+    narrow_J: np.ndarray
+    narrow_U: np.ndarray
+
+
+class Replicas(NamedTuple):
+    """All replicas, by block and lane.
+
+    order (runs, K): order[r, k] is the replica of run r at betas[k], replica WIDTH block + lane. places, int32
+    (blocks, L, WIDTH): WIDTH times the colour, plus the lane. states, uint64 (blocks, 4, WIDTH): of the random numbers of the
+    lanes.
+    """
+
+    order: np.ndarray
+    places: np.ndarray
+    states: np.ndarray
+
+
+class Saved(NamedTuple):
+    """Results: colors, int8 (runs, n, K, L), and energies (runs, n, K), by temperature.
+
+    The exchanges of the pairs (k, k + 1) are added to accepted and tried (runs, K - 1).
+    """
+
+    colors: np.ndarray
+    energies: np.ndarray
+    accepted: np.ndarray
+    tried: np.ndarray
+
+
+class _Space(NamedTuple):
+    """Work space of a sweep: weights (C, WIDTH), fields (rows of narrow_U, WIDTH), uniform and chosen (1, WIDTH)."""
+
+    weights: np.ndarray
+    fields: np.ndarray
+    uniform: np.ndarray
+    chosen: np.ndarray
 
 
 @njit
@@ -88,8 +135,13 @@ def _draw(fields, beta, uniform, weights, chosen):
 
 
 @njit
-def _sweep(rng, J, U, beta, places, energies, states, random_sites, weights, fields, uniform, chosen):
-    """One Gibbs sweep of a block, which changes places (L, WIDTH) and energies (WIDTH,). The last four are scratch."""
+def _sweep(rng, J, U, block, random_sites, space):
+    """One Gibbs sweep of a block, which changes its places (L, WIDTH) and energies (WIDTH,).
+
+    block = (beta (1, WIDTH), places, energies, states (4, WIDTH)); J and U in single precision, see `Couplings`.
+    """
+    beta, places, energies, states = block
+    weights, fields, uniform, chosen = space
     sites = len(places)
     for visit in range(sites):
         i = min(int(rng.random() * sites), sites - 1) if random_sites else visit
@@ -97,18 +149,18 @@ def _sweep(rng, J, U, beta, places, energies, states, random_sites, weights, fie
         _fields(U, weights, fields)
         _uniform(states, uniform)
         _draw(fields, beta, uniform, weights, chosen)
-        here = places[i]
+        own = places[i]
         for k in range(WIDTH):
             new = int(chosen[0, k])
-            energies[k] -= fields[new, k] - fields[here[k] // WIDTH, k]
-            here[k] = new * WIDTH + k
+            energies[k] -= fields[new, k] - fields[own[k] // WIDTH, k]
+            own[k] = new * WIDTH + k
 
 
 @njit
 def total_energies(J, U, places, energies):
     """H of each replica into energies (blocks, WIDTH), in double precision.
 
-    J (L, L) has a zero diagonal, U is (C, C); places (blocks, L, WIDTH) as in `temper`.
+    J (L, L) has a zero diagonal, U is (C, C); places (blocks, L, WIDTH) as in `Replicas`.
     """
     blocks, sites, width = places.shape
     for block in range(blocks):
@@ -134,43 +186,34 @@ def _exchange(rng, betas, order, energies, first, accepted, tried):
 
 
 @njit
-def temper(
-    rng, J, U, narrow_J, narrow_U, betas, order, places, states, random_sites, gap, colors_out, energies_out, accepted, tried
-):  # fmt: skip
+def temper(rng, couplings, betas, replicas, random_sites, gap, saved):
     """Sweep all replicas, exchange neighbours on the ladder of a run after every sweep, and save every `gap` sweeps.
 
     Parameters
     ----------
     rng : numpy Generator
         Of the exchanges and the random sites.
-    J : (L, L), U : (C, C)
-    narrow_J, narrow_U : float32
-        The same; narrow_U has rows of zeros up to a multiple of ROWS.
+    couplings : Couplings
     betas : (K,), increasing
-    order : (runs, K), changed
-        order[r, k] is the replica of run r at betas[k], replica WIDTH block + lane.
-    places : int32 (blocks, L, WIDTH), changed
-        WIDTH times the colour, plus the lane.
-    states : uint64 (blocks, 4, WIDTH), changed
-        Of the random numbers of the lanes.
+    replicas : Replicas, changed
     random_sites : bool
         L sites drawn with replacement per sweep, the same for a block, instead of the sites in order.
     gap : int
         Sweeps between saved configurations.
-    colors_out : int8 (runs, n, K, L), energies_out : (runs, n, K), written
-        Saved by temperature.
-    accepted, tried : (runs, K - 1), increased
-        Exchanges of the pairs (k, k + 1).
+    saved : Saved, written
     """
+    J, U, narrow_J, narrow_U = couplings
+    order, places, states = replicas
     blocks, sites, width = places.shape
-    weights = np.empty((U.shape[0], width), dtype=np.float32)
-    fields = np.empty((narrow_U.shape[0], width), dtype=np.float32)
-    uniform, chosen = np.empty((1, width), dtype=np.float32), np.empty((1, width), dtype=np.float32)
+    space = _Space(
+        np.empty((U.shape[0], width), dtype=np.float32), np.empty((narrow_U.shape[0], width), dtype=np.float32),
+        np.empty((1, width), dtype=np.float32), np.empty((1, width), dtype=np.float32),
+    )  # fmt: skip
     # Lanes without a replica stay at beta = 0.
     beta = np.zeros((blocks, 1, width), dtype=np.float32)
     energies = np.empty((blocks, width))
     flat = energies.reshape(-1)
-    for saved in range(colors_out.shape[1]):
+    for number in range(saved.colors.shape[1]):
         for sweep in range(gap):
             if sweep % REFRESH == 0:
                 total_energies(J, U, places, energies)
@@ -178,19 +221,17 @@ def temper(
                 for k in range(len(betas)):
                     beta[order[run, k] // width, 0, order[run, k] % width] = betas[k]
             for block in range(blocks):
-                _sweep(
-                    rng, narrow_J, narrow_U, beta[block], places[block], energies[block], states[block], random_sites,
-                    weights, fields, uniform, chosen,
-                )  # fmt: skip
+                one = beta[block], places[block], energies[block], states[block]
+                _sweep(rng, narrow_J, narrow_U, one, random_sites, space)
             # Even and odd pairs take turns.
-            _exchange(rng, betas, order, flat, (saved * gap + sweep) % 2, accepted, tried)
+            _exchange(rng, betas, order, flat, (number * gap + sweep) % 2, saved.accepted, saved.tried)
         total_energies(J, U, places, energies)
         for run in range(len(order)):
             for k in range(len(betas)):
                 replica = order[run, k]
-                energies_out[run, saved, k] = flat[replica]
+                saved.energies[run, number, k] = flat[replica]
                 for i in range(sites):
-                    colors_out[run, saved, k, i] = places[replica // width, i, replica % width] // WIDTH
+                    saved.colors[run, number, k, i] = places[replica // width, i, replica % width] // WIDTH
 
 
 @njit

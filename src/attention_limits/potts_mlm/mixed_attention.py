@@ -97,7 +97,7 @@ def fit(
 def objective(parameters, sequences, colors: int, mixing: float, softmax: bool, ridge: float, single: bool = False):
     """The regularised loss of `fit` and its gradient, in nats per site: float, array.
 
-    `parameters` holds the scores ((d + 1) d entries) and V^T (C^2), flat; `sequences` (M, L) is int8 and not checked here;
+    `parameters` holds the scores ((d + 1) d entries) and V^T (C^2), flat; `sequences` (M, L) is int8 and not checked;
     `colors`, `mixing`, `softmax` and `ridge` are as in `fit`; `single` takes the loss in single precision.
     """
     directions = max(colors, sequences.shape[1])

@@ -1,15 +1,15 @@
 """Loss and gradient of attention layers between factored and position-free, for sequences s (M, L); see `mixed_attention`.
 
-The model is that of Rende et al. 2024 (arXiv:2304.07235, Fig. 2d); the gradient is derived here. With
+The model is that of Rende et al. 2024 (arXiv:2304.07235, Fig. 2d); the gradient is derived in this module. With
 q_i = a S_mask + (1 - a) S_i the score of site j at the masked site i is e_ij = (1 - a) q_i[j] + a q_i[s_j], and
 e_ii = (1 - a) q_i[i].
 """
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import exp
-from attention_limits.potts_mlm.factored_kernels import FAST, residual
+from attention_limits.potts_mlm.factored_kernels import residual
 
 
 @njit
@@ -21,7 +21,7 @@ def _queries(scores, mixing, sites):
     return queries
 
 
-@njit(fastmath=FAST)
+@njit(fastmath=REORDERED)
 def _softmax(row):
     highest = row[0]
     for j in range(len(row)):

@@ -104,7 +104,7 @@ def fit(
 def objective(
     parameters, shape: Shape, sequences, weights, ridge: Ridge, single: bool = False
 ) -> tuple[float, np.ndarray]:
-    """The objective of `fit` and its gradient, in nats per site; arguments are not checked here.
+    """The objective of `fit` and its gradient, in nats per site; arguments are not checked.
 
     Parameters
     ----------

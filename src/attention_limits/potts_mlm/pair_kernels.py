@@ -1,18 +1,18 @@
 """Kernels of Potts models with a coupling J_ij(a, b) for every pair of sites: pseudo-likelihood, Gibbs sampling, weights.
 
 logits_ia = h_i(a) + sum_{j != i} J_ij(a, s_j). The pseudo-likelihood is that of Besag 1975, for proteins that of Ekeberg et al.
-2013 (Phys. Rev. E 87, 012707); the gradient is derived here. With one-hot sequences loss and gradient are two matrix products
-of M (L C)^2 multiplications each. Nearly all of them are by zero, so the kernels add rows instead. Couplings are laid out as
-[i, j, b, a]: the logits from one colour of one site are contiguous.
+2013 (Phys. Rev. E 87, 012707); the gradient is derived in this module. With one-hot sequences loss and gradient are two matrix
+products of M (L C)^2 multiplications each. Nearly all of them are by zero, so the kernels add rows instead. Couplings are laid
+out as [i, j, b, a]: the logits from one colour of one site are contiguous.
 """
 
 import numpy as np
 
 from attention_limits.numerics import lanes
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import exp
 from attention_limits.numerics.memory import aligned
-from attention_limits.potts_mlm.factored_kernels import FAST, residual
+from attention_limits.potts_mlm.factored_kernels import residual
 
 # Columns of a row of couplings are a multiple of this, by the bytes of a number: the innermost loops then run over whole vector
 # registers. `single_kernels.pairwise` handles two at once.
@@ -28,14 +28,14 @@ def padded(couplings) -> np.ndarray:
     return copy
 
 
-@njit(fastmath=FAST, inline="always")
+@njit(fastmath=REORDERED, inline="always")
 def _add(target, row):
     """target += row."""
     for a in range(len(target)):
         target[a] += row[a]
 
 
-@njit(nogil=True, fastmath=FAST)
+@njit(nogil=True, fastmath=REORDERED)
 def loss_and_gradient(site, couplings, fields, sequences, weights, d_couplings, d_fields):
     """The loss of one site, sum_m w_m (-log p(s_mi | s_m,-i)), and its gradient.
 
@@ -74,7 +74,7 @@ def loss_and_gradient(site, couplings, fields, sequences, weights, d_couplings, 
     return total
 
 
-@njit(nogil=True, fastmath=FAST)
+@njit(nogil=True, fastmath=REORDERED)
 def losses(site, couplings, fields, sequences, out):
     """-log p(s_mi | s_m,-i) in nats of sequences (M, L) at site i into out (M,); couplings (L, C, P), fields (C,) as above."""
     colors = len(fields)
@@ -102,7 +102,7 @@ def neighbours(sequences, others, most, out):
             out[m] += differing <= most
 
 
-@njit(fastmath=FAST)
+@njit(fastmath=REORDERED)
 def _draw(logits, uniform):
     """A colour from softmax(logits) by inversion of a uniform number in [0, 1); changes `logits`."""
     highest = logits.max()
@@ -118,7 +118,7 @@ def _draw(logits, uniform):
     return len(logits) - 1
 
 
-@njit(nogil=True, fastmath=FAST)
+@njit(nogil=True, fastmath=REORDERED)
 def sweep(rng, couplings, fields, states, sweeps):
     """Gibbs sweeps of chains over the sites in order, each chain by itself.
 

@@ -1,6 +1,6 @@
 """Parameters of attention with fields and heads, the couplings that they compose, and their ridges.
 
-The model is that of `pair_attention`; its gradient is derived here.
+The model is that of `pair_attention`; its gradient is derived in this module.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Distances between learnt and true couplings that ignore the freedom of a factor; for Rende et al. 2024 (arXiv:2304.07235)."""
+"""Distances between learned and true couplings that ignore the freedom of a factor; for Rende et al. 2024 (arXiv:2304.07235)."""
 
 import numpy as np
 

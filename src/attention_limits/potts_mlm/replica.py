@@ -2,8 +2,8 @@
 
 x ~ N(0, K^-1), K = -J = gamma + W with W from the Gaussian orthogonal ensemble (off-diagonal variance 1/L, edges +-2), hence
 gamma > 2. The masked site is y = theta . x_-i + noise of variance D = 1/gamma; alpha = M / (L - 1) samples estimate it by
-v = (X^T X + ridge (L - 1))^-1 X^T y. The equations and their closed form are derived here. Everywhere gamma > 2, ridge >= 0 and
-alpha > 0.
+v = (X^T X + ridge (L - 1))^-1 X^T y. The equations and their closed form are derived in this module. Everywhere gamma > 2, ridge
+>= 0 and alpha > 0.
 """
 
 from dataclasses import dataclass
@@ -105,15 +105,6 @@ def _derivatives(gamma, z):
     return r, width, r / (gamma * (gamma - r)), (z / width) * r / (gamma - r) ** 2
 
 
-def initial_slope(gamma):
-    """d e_g / d alpha at alpha = 0 without ridge: g (1 - 2 g^2) / (1 - g^2), g = g(gamma), negative below gamma = 3 / sqrt(2).
-
-    Raises ValueError for gamma <= 2.
-    """
-    g = resolvent(_checked(gamma, 0.0, 1.0)[0])
-    return g * (1.0 - 2.0 * g**2) / (1.0 - g**2)
-
-
 def optimal_ridge(gamma: float, alpha: float) -> float:
     """The ridge with the smallest generalisation error at one gamma and alpha, to a relative 1e-3.
 
@@ -151,16 +142,6 @@ class Spectrum:
     teacher_values: np.ndarray
     teacher_weights: np.ndarray
     noise: float
-
-    @classmethod
-    def of_matrix(cls, K, site: int = 0) -> "Spectrum":
-        """The spectrum of the other sites than `site` of a precision matrix K (L, L)."""
-        others = np.arange(len(K)) != site
-        column = K[others, site]
-        precision = K[np.ix_(others, others)] - np.outer(column, column) / K[site, site]
-        values, vectors = np.linalg.eigh(precision)
-        weights = np.full(len(values), 1.0 / len(values))
-        return cls(1.0 / values, weights, 1.0 / values, (vectors.T @ column / K[site, site]) ** 2, 1.0 / K[site, site])
 
     @classmethod
     def of_ensemble(cls, gamma: float, nodes: int = 400) -> "Spectrum":

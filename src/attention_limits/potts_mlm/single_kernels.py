@@ -8,12 +8,12 @@ are kept in double precision, or lane by lane.
 import numpy as np
 
 from attention_limits.numerics import lanes
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import log
 from attention_limits.numerics.lane_products import product
 from attention_limits.numerics.lanes import GROUP, WIDTH, full, load, store
 from attention_limits.potts_mlm import encoder_kernels as blocks
-from attention_limits.potts_mlm.factored_kernels import FAST, residual
+from attention_limits.potts_mlm.factored_kernels import residual
 
 # Rows behind the last one that `lanes.take` may write and `lanes.add` may read.
 SPARE = GROUP - 1
@@ -94,7 +94,7 @@ def _scatter(received, starts, colors, d_values):
 
 @njit
 def factored(attention, values, sequences, d_attention, d_values):
-    """`factored_kernels.loss_and_gradient` in single precision, of attention, values and sequences as there.
+    """`factored_kernels.loss_and_gradient` in single precision, of attention, values and sequences as in it.
 
     Returns the mean loss; writes the gradient into d_attention and d_values.
     """
@@ -132,8 +132,48 @@ def factored(attention, values, sequences, d_attention, d_values):
 
 
 @njit
+def _mixed_looks(of_place, of_color, queried, softmax, looks, itself):
+    """The attention of a block of sequences, zero diagonal, into looks (L L, WIDTH), and its diagonal into itself (L, WIDTH).
+
+    of_place (L, L) and of_color, flat, are the two parts of a score; the row of of_color of site j begins at queried[j, k].
+    """
+    sites = len(of_place)
+    for j in range(sites):
+        for i in range(0, sites, GROUP):
+            lanes.take(of_color, queried, j, i, looks, i * sites + j, sites)
+    for i in range(sites):
+        for j in range(sites):
+            store(looks, i * sites + j, full(of_place[i, j]) + load(looks, i * sites + j))
+        looks[i * sites + i] = of_place[i, i]
+        if softmax:
+            blocks.softmax(looks, i * sites, sites, np.float32(1.0))
+            itself[i] = looks[i * sites + i]
+        looks[i * sites + i] = np.float32(0.0)
+
+
+@njit
+def _mixed_slopes(looks, itself, softmax, change, d_place):
+    """`change`, the gradient in the attention, becomes that in the scores, and is added to d_place; all (L L, WIDTH)."""
+    sites = len(itself)
+    for i in range(sites):
+        first = i * sites
+        store(change, first + i, full(np.float32(0.0)))
+        if softmax:
+            mean = full(np.float32(0.0))
+            for j in range(sites):
+                mean = mean + load(looks, first + j) * load(change, first + j)
+            for j in range(sites):
+                store(change, first + j, load(looks, first + j) * (load(change, first + j) - mean))
+        for j in range(sites):
+            if j != i:
+                store(d_place, first + j, load(d_place, first + j) + load(change, first + j))
+        if softmax:
+            store(d_place, first + i, load(d_place, first + i) - load(itself, i) * mean)
+
+
+@njit
 def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
-    """`mixed_kernels.loss_and_gradient` in single precision, of scores, values, sequences, mixing and softmax as there.
+    """`mixed_kernels.loss_and_gradient` in single precision, of scores, values, sequences, mixing and softmax as in it.
 
     Returns the mean loss; writes the gradient into d_scores and d_values.
     """
@@ -155,39 +195,15 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
     total = 0.0
     for start in range(0, count, WIDTH):
         used = _tokens(sequences, start, tokens)
-        starts = tokens * length
+        starts, queried = tokens * length, tokens * places
         _gather(single, starts, colors, gathered)
-        queried = tokens * places
-        for j in range(sites):
-            for i in range(0, sites, GROUP):
-                lanes.take(of_color, queried, j, i, looks, i * sites + j, sites)
-        for i in range(sites):
-            for j in range(sites):
-                store(looks, i * sites + j, full(of_place[i, j]) + load(looks, i * sites + j))
-            looks[i * sites + i] = of_place[i, i]
-            if softmax:
-                blocks.softmax(looks, i * sites, sites, np.float32(1.0))
-                itself[i] = looks[i * sites + i]
-            looks[i * sites + i] = np.float32(0.0)
+        _mixed_looks(of_place, of_color, queried, softmax, looks, itself)
         product(looks, sites, 1, gathered, colors, 1, sites, logits, 0, sites, colors, False)
         total += _residuals(logits, tokens, colors, used, totals, own)
         product(logits, colors, 1, gathered, 1, colors, colors, change, 0, sites, sites, False)
         product(looks, 1, sites, logits, colors, 1, sites, received, 0, sites, colors, False)
         _scatter(received, starts, colors, sums)
-        for i in range(sites):
-            first = i * sites
-            store(change, first + i, full(np.float32(0.0)))
-            if softmax:
-                mean = full(np.float32(0.0))
-                for j in range(sites):
-                    mean = mean + load(looks, first + j) * load(change, first + j)
-                for j in range(sites):
-                    store(change, first + j, load(looks, first + j) * (load(change, first + j) - mean))
-            for j in range(sites):
-                if j != i:
-                    store(d_place, first + j, load(d_place, first + j) + load(change, first + j))
-            if softmax:
-                store(d_place, first + i, load(d_place, first + i) - load(itself, i) * mean)
+        _mixed_slopes(looks, itself, softmax, change, d_place)
         if mixing > 0.0:
             for j in range(sites):
                 for i in range(0, sites, GROUP):
@@ -204,9 +220,9 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
     return total * scale
 
 
-@njit(nogil=True, fastmath=FAST)
+@njit(nogil=True, fastmath=REORDERED)
 def pairwise(site, couplings, fields, sequences, weights, d_couplings, d_fields):
-    """`pair_kernels.loss_and_gradient` in single precision, of site, couplings, fields, sequences and weights as there.
+    """`pair_kernels.loss_and_gradient` in single precision, of site, couplings, fields, sequences and weights as in it.
 
     Returns the loss; writes the gradient into d_couplings and d_fields.
     """

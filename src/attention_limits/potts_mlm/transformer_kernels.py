@@ -69,12 +69,14 @@ def forward(theta, sizes, waves, tokens, masked, kept, logits):
             # q_i . k_j = x_j . W_K q_i + q_i . b_K, and the softmax does not see the last term. sum_j a_ij v_j is W_V^T y + b_V
             # with y = sum_j a_ij x_j. KEY holds W_K q_i, and VALUE holds y.
             blocks.turn(theta, key, width, own[QUERY], own[KEY])
-            blocks.attend(own[KEY], own[INPUT], own[INPUT], own[LOOKS], own[VALUE], sites, width, 1)
+            asking = blocks.Attention(own[KEY], own[INPUT], own[INPUT], own[LOOKS])
+            blocks.attend(asking, own[VALUE], sites, width, 1)
             blocks.dense(theta, value, width, width, own[VALUE], own[SEEN], 1)
         else:
             blocks.dense(theta, key, width, width, own[INPUT], own[KEY], sites)
             blocks.dense(theta, value, width, width, own[INPUT], own[VALUE], sites)
-            blocks.attend(own[QUERY], own[KEY], own[VALUE], own[LOOKS], own[SEEN], sites, width, sites)
+            asking = blocks.Attention(own[QUERY], own[KEY], own[VALUE], own[LOOKS])
+            blocks.attend(asking, own[SEEN], sites, width, sites)
         at = blocks.dense(theta, at, width, width, own[SEEN], own[MIDDLE], asked)
         blocks.add(own[MIDDLE], own[ASKING], asked * width)
         up, down, norms = at, at + (width + 1) * hidden, at + (width + 1) * hidden + (hidden + 1) * width
@@ -90,13 +92,70 @@ def forward(theta, sizes, waves, tokens, masked, kept, logits):
 
 
 @njit(inline="always")
+def _feedforward_back(theta, up, width, hidden, own, slopes, d_theta, asked):
+    """The gradient of x <- LN(x + feedforward(x)) and the norm before it, from slopes[OUTPUT] to slopes[ASKING].
+
+    The parameters of the feed-forward block begin at the entry `up`; `own` and `slopes` as in `_backward`.
+    """
+    down = up + (width + 1) * hidden
+    norms = down + (hidden + 1) * width
+    # MIDDLE: gradient behind the first norm; HIDDEN, then ASKING: inside of the blocks.
+    blocks.norm_back(
+        theta, norms + 2 * width, width, own[HAT_2], own[ROOT_2], slopes[OUTPUT], slopes[MIDDLE], d_theta, asked
+    )
+    blocks.clear(slopes[HIDDEN], asked * hidden)
+    blocks.dense_back(theta, down, hidden, width, own[HIDDEN], slopes[MIDDLE], slopes[HIDDEN], d_theta, asked)
+    for row in range(asked * hidden):
+        closed = lanes.nonnegative(full(np.float32(0.0)) - load(own[HIDDEN], row))
+        slope = load(slopes[HIDDEN], row)
+        store(slopes[HIDDEN], row, slope - closed * slope)
+    blocks.dense_back(theta, up, width, hidden, own[MIDDLE], slopes[HIDDEN], slopes[MIDDLE], d_theta, asked)
+    blocks.norm_back(theta, norms, width, own[HAT_1], own[ROOT_1], slopes[MIDDLE], slopes[ASKING], d_theta, asked)
+
+
+@njit(inline="always")
+def _attention_back(theta, query, width, own, slopes, d_theta, sites):
+    """The gradient of x + attention(x) of all sites, from slopes[SEEN] and slopes[ASKING] to slopes[OUTPUT].
+
+    The parameters of the attention begin at the entry `query`; `own` and `slopes` as in `_backward`.
+    """
+    square = (width + 1) * width
+    key, value = query + square, query + 2 * square
+    asking = blocks.Attention(own[QUERY], own[KEY], own[VALUE], own[LOOKS])
+    d_asking = blocks.Attention(slopes[QUERY], slopes[KEY], slopes[VALUE], slopes[LOOKS])
+    blocks.attend_back(asking, slopes[SEEN], d_asking, sites, width, sites)
+    blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, sites)
+    blocks.copy(slopes[ASKING], slopes[OUTPUT], sites * width)
+    blocks.dense_back(theta, key, width, width, own[INPUT], slopes[KEY], slopes[OUTPUT], d_theta, sites)
+    blocks.dense_back(theta, value, width, width, own[INPUT], slopes[VALUE], slopes[OUTPUT], d_theta, sites)
+
+
+@njit(inline="always")
+def _last_attention_back(theta, query, width, own, slopes, d_theta, sites, masked):
+    """As `_attention_back` for the last layer, which asks at the masked site only."""
+    square = (width + 1) * width
+    key, value = query + square, query + 2 * square
+    asking = blocks.Attention(own[KEY], own[INPUT], own[INPUT], own[LOOKS])
+    d_asking = blocks.Attention(slopes[KEY], slopes[INPUT], slopes[OUTPUT], slopes[LOOKS])
+    blocks.clear(slopes[VALUE], width)
+    blocks.dense_back(theta, value, width, width, own[VALUE], slopes[SEEN], slopes[VALUE], d_theta, 1)
+    blocks.attend_back(asking, slopes[VALUE], d_asking, sites, width, 1)
+    blocks.add(slopes[OUTPUT], slopes[INPUT], sites * width)
+    blocks.turn_back(theta, key, width, own[QUERY], slopes[KEY], slopes[QUERY], d_theta)
+    blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, 1)
+    for k in range(WIDTH):
+        for c in range(width):
+            slopes[OUTPUT, masked[k] * width + c, k] += slopes[ASKING, c, k]
+
+
+@njit(inline="always")
 def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
     """Add the gradient of sum_a d_logits[a] logits[a] to d_theta (parameters, WIDTH).
 
     Arguments as in `forward`; slopes (SLOTS, ...) is scratch, laid out as kept[l].
     """
     sites, colors, width, hidden, layers = sizes
-    size = layer_size(width, hidden)
+    size, square = layer_size(width, hidden), (width + 1) * width
     end = (colors + 1) * width + layers * size
     # slopes[OUTPUT] holds the gradient in the output of this layer.
     blocks.clear(slopes[OUTPUT], width)
@@ -106,50 +165,16 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
         last = depth == layers - 1
         asked = 1 if last else sites
         query = (colors + 1) * width + depth * size
-        square = (width + 1) * width
-        up = query + 4 * square
-        down = up + (width + 1) * hidden
-        norms = down + (hidden + 1) * width
-        # MIDDLE: gradient behind the first norm; HIDDEN, then ASKING: inside of the blocks.
-        blocks.norm_back(
-            theta, norms + 2 * width, width, own[HAT_2], own[ROOT_2], slopes[OUTPUT], slopes[MIDDLE], d_theta, asked
-        )
-        blocks.clear(slopes[HIDDEN], asked * hidden)
-        blocks.dense_back(theta, down, hidden, width, own[HIDDEN], slopes[MIDDLE], slopes[HIDDEN], d_theta, asked)
-        for row in range(asked * hidden):
-            closed = lanes.nonnegative(full(np.float32(0.0)) - load(own[HIDDEN], row))
-            slope = load(slopes[HIDDEN], row)
-            store(slopes[HIDDEN], row, slope - closed * slope)
-        blocks.dense_back(theta, up, width, hidden, own[MIDDLE], slopes[HIDDEN], slopes[MIDDLE], d_theta, asked)
-        blocks.norm_back(theta, norms, width, own[HAT_1], own[ROOT_1], slopes[MIDDLE], slopes[ASKING], d_theta, asked)
+        _feedforward_back(theta, query + 4 * square, width, hidden, own, slopes, d_theta, asked)
         blocks.clear(slopes[SEEN], asked * width)
         blocks.dense_back(
             theta, query + 3 * square, width, width, own[SEEN], slopes[ASKING], slopes[SEEN], d_theta, asked
         )
-        key, value = query + square, query + 2 * square
         # OUTPUT becomes the gradient in the input of the layer, through keys, values and the asking tokens.
         if last:
-            blocks.clear(slopes[VALUE], width)
-            blocks.dense_back(theta, value, width, width, own[VALUE], slopes[SEEN], slopes[VALUE], d_theta, 1)
-            blocks.attend_back(
-                own[KEY], own[INPUT], own[INPUT], own[LOOKS], slopes[VALUE], slopes[KEY], slopes[INPUT], slopes[OUTPUT],
-                slopes[LOOKS], sites, width, 1,
-            )  # fmt: skip
-            blocks.add(slopes[OUTPUT], slopes[INPUT], sites * width)
-            blocks.turn_back(theta, key, width, own[QUERY], slopes[KEY], slopes[QUERY], d_theta)
-            blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, 1)
-            for k in range(WIDTH):
-                for c in range(width):
-                    slopes[OUTPUT, masked[k] * width + c, k] += slopes[ASKING, c, k]
+            _last_attention_back(theta, query, width, own, slopes, d_theta, sites, masked)
         else:
-            blocks.attend_back(
-                own[QUERY], own[KEY], own[VALUE], own[LOOKS], slopes[SEEN], slopes[QUERY], slopes[KEY], slopes[VALUE],
-                slopes[LOOKS], sites, width, sites,
-            )  # fmt: skip
-            blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, sites)
-            blocks.copy(slopes[ASKING], slopes[OUTPUT], sites * width)
-            blocks.dense_back(theta, key, width, width, own[INPUT], slopes[KEY], slopes[OUTPUT], d_theta, sites)
-            blocks.dense_back(theta, value, width, width, own[INPUT], slopes[VALUE], slopes[OUTPUT], d_theta, sites)
+            _attention_back(theta, query, width, own, slopes, d_theta, sites)
     for i in range(sites):
         for k in range(WIDTH):
             row = (colors if masked[k] == i else tokens[i, k]) * width

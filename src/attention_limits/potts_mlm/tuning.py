@@ -90,7 +90,7 @@ def tune(model: Potts, target: float, rng: np.random.Generator, search: Search) 
     """Find the inverse temperature at which the mean Hamming distance of a `model` is `target`, with the settings `search`.
 
     Two independent tempered runs, with random numbers from the Generator `rng`, estimate the distance along a ladder, which grows
-    until it brackets the target. Each round interpolates the target, lays a new ladder up to there, and measures it with twice
+    until it brackets the target. Each round interpolates the target, lays a new ladder up to it, and measures it with twice
     the samples. The rounds end when the distance at the top deviates from the target by less than the tolerance plus its error.
     Raises UnreachableError when `beta_max` does not reach the target, or the target is not below the distance of random colours.
     """
@@ -145,7 +145,7 @@ def _measure(model, betas, rng, samples, gap):
 
 
 def _crossing(betas, distance, target):
-    """The beta at which the decreasing hull of the distance first meets the target, and -d distance / d beta there.
+    """The beta at which the decreasing hull of the distance first meets the target, and -d distance / d beta at it.
 
     The last slope continues a ladder that ends just above the target.
     """

@@ -8,10 +8,10 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import GaussianNodes, gaussian_nodes
 from attention_limits.pipeline.points import points
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.priors import Prior, load_prior
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 # Keys of a grid that are no parameters of the link.
 NOT_OF_THE_LINK = frozenset({"alpha", "held"})

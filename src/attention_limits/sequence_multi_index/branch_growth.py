@@ -1,7 +1,7 @@
-"""Growth of each unlearnt layer on the branch on which one layer is learnt, with its error.
+"""Growth of each unlearned layer on the branch on which one layer is learned, with its error.
 
-`staircase` follows the largest growth alone. On few nodes noise hides which layer has it; here every layer has its number.
-The sign of every row must be free, so that F is diagonal (Troiani et al. 2025, arXiv:2502.00901).
+`staircase` follows the largest growth alone. On few nodes noise hides which layer has it; in this module every layer has its
+number. The sign of every row must be free, so that F is diagonal (Troiani et al. 2025, arXiv:2502.00901).
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.channel_averages import node_dimension, sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     contrasts,
     excess_moments,
@@ -20,9 +21,8 @@ from attention_limits.sequence_multi_index.instability import (
     symmetric_basis,
 )
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
-from attention_limits.sequence_multi_index.state_evolution import node_dimension, sample_outputs
 
-# Range of 1 - Q of the learnt row in which `next_threshold` searches, and its accuracy in log(1 - Q).
+# Range of 1 - Q of the learned row in which `next_threshold` searches, and its accuracy in log(1 - Q).
 WIDEST, NARROWEST, ACCURACY = 0.15, 5e-3, 1e-2
 
 
@@ -33,7 +33,7 @@ class Growth:
     Attributes
     ----------
     alpha : float
-        n / d at which the overlap of the learnt row is the fixed point.
+        n / d at which the overlap of the learned row is the fixed point.
     factor, error : arrays (P - 1,)
         alpha F_ll of the other rows, in their order, by which a small overlap grows per iteration, and standard error.
     resolved : float
@@ -54,9 +54,9 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
     channel : Channel
         Of a link in which the sign of every row is free.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of `instability.BLOCKS`.
+        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of `instability.BLOCKS`.
     row : int
-        The learnt row, from 0.
+        The learned row, from 0.
     overlap : float
         Q of this row, in (0, 1).
 
@@ -86,7 +86,7 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
 
 
 def next_threshold(link: Link, nodes: int, replicas: int, first: int = 0, seed=0, resolution=0.5) -> list[Growth]:
-    """The point at which a row begins to grow, on the branch on which only the last row is learnt, for each scrambling.
+    """The point at which a row begins to grow, on the branch on which only the last row is learned, for each scrambling.
 
     The factors of all other rows at this point show whether they grow together with this row (factor one) or not yet.
 

@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 from attention_limits.numerics.fixed_point import iterate
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     excess_moments,
     leading_instability,
@@ -16,14 +17,14 @@ from attention_limits.sequence_multi_index.instability import (
 )
 from attention_limits.sequence_multi_index.overlap_coordinates import from_coordinates, to_coordinates
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import sample_outputs, symmetrized
+from attention_limits.sequence_multi_index.state_evolution import symmetrized
 
-# Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learnt.
+# Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learned.
 SMALLEST_SHARE = 0.05
 # Smallest diagonal of Q_hat on a branch: a direction that has just become unstable must not be lost below the sampling noise.
-SEED = 1e-3
+SMALLEST_PRECISION = 1e-3
 # Largest accepted relative change of Q_hat per iteration of its shape.
-SHAPE = 1e-3
+SHAPE_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class BranchPoint:
 
 
 def branch_point(
-    channel: Channel, nodes, subspace, level, start, tolerance=SHAPE, prior: Prior | None = None
+    channel: Channel, nodes, subspace, level, start, tolerance=SHAPE_TOLERANCE, prior: Prior | None = None
 ) -> BranchPoint:
     """The point of a branch at a level.
 
@@ -60,7 +61,7 @@ def branch_point(
     ----------
     channel : Channel
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
+        In `channel_averages.node_dimension(channel.link)` dimensions.
     subspace : array (P, k)
         U of the whitened rows, orthonormal columns, k < P.
     level : float
@@ -95,10 +96,11 @@ def branch_point(
         alpha = _alpha_at_level(np.linalg.eigvalsh(information), level)
         last.update(alpha=alpha, moments=moments, V=V)
         # At a fixed level one direction gains and another loses: without damping the shape would swing.
-        return 0.5 * (coordinates + to_coordinates(alpha * information, SEED))
+        return 0.5 * (coordinates + to_coordinates(alpha * information, SMALLEST_PRECISION))
 
     scale = _alpha_at_level(np.linalg.eigvalsh(start), level)
-    outcome = iterate(step, to_coordinates(scale * start, SEED), tolerance, 1 if size == 1 else 200, lookahead=4)
+    first = to_coordinates(scale * start, SMALLEST_PRECISION)
+    outcome = iterate(step, first, tolerance, 1 if size == 1 else 200, lookahead=4)
     if not last or not np.all(np.isfinite(outcome.value)):
         return BranchPoint(np.nan, np.full((size, size), np.nan), np.nan, False, 0.0)
     rest = complement(subspace)

@@ -23,12 +23,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.fibre_kernels import deep_moments
 from attention_limits.sequence_multi_index.fibre_sampling import (
     adaptive_moments,
     drawn_rows,
     fibre_moments,
-    split_prior,
 )
 from attention_limits.sequence_multi_index.half_line import half_line_moments
 from attention_limits.sequence_multi_index.links.link import (
@@ -46,6 +44,7 @@ from attention_limits.sequence_multi_index.links.link import (
 from attention_limits.sequence_multi_index.precision import sampling_precision, trapezoid_precision
 from attention_limits.sequence_multi_index.rotation_kernels import rotation_moments
 from attention_limits.sequence_multi_index.trapezoid_kernels import two_layer_moments
+from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
 
 # Nodes of each of the two scramblings at resolution 1.
 SAMPLING_NODES = 2048
@@ -105,7 +104,7 @@ class Channel:
         below 4e-6 at 1, 3e-4 at 0.75; for c = 0, 4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate;
         medians are below 1e-5 and 5e-5). It grows with beta: for beta = 10 and every c, 3e-3 at 1 and 1e-2 at 0.75 (medians
         4e-4 and 8e-4). Importance sampling: 2048 resolution^2 nodes in each of two scramblings, rounded to a power of
-        two. Not read by finite sums. `precision` says where nodes are in single precision.
+        two. Not read by finite sums. `precision` determines where nodes are in single precision.
     generator : numpy.random.Generator
         Scrambles the nodes of importance sampling; the other methods draw nothing from it.
 
@@ -269,30 +268,6 @@ def _sign_changes(dimension, link):
 def _pair(estimates):
     """One or two estimates of a quantity, array (1 or 2, ...), as two."""
     return np.broadcast_to(estimates, (2, *estimates.shape[1:]))
-
-
-def two_token_moments(link: Link, u, omega, V, nodes, proposals):
-    """`fibre_sampling.fibre_moments` of deep softmax attention reading two tokens, by the compiled kernel.
-
-    `link`, `omega`, `V`, `nodes` and `proposals` as there, one or two for each output; score roots `u` (n, 2). The moments are
-    in the precision of the nodes, single or double. In single precision log Z and the moments, in units of the prior standard
-    deviations, have errors of about 1e-5, while sampling on 512 nodes has errors of a few percent.
-    """
-    n, free, size = len(u), link.free_rows, 2 * link.depth
-    prior = split_prior(V, free)
-    log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
-    # One proposal alone is not compared with another.
-    inverse = np.linalg.inv(proposals.spread) if proposals.centre.shape[1] > 1 else proposals.spread
-    read = (
-        u, omega, proposals.centre, proposals.spread, inverse, proposals.log_volume, prior.whitening, prior.regression[0],
-    )  # fmt: skip
-    kind = nodes.dtype
-    deep_moments(
-        *(np.ascontiguousarray(x, dtype=kind) for x in read), kind.type(1.0 / prior.rest[0, 0] ** 2),
-        np.ascontiguousarray(nodes).reshape(-1, free, 2), kind.type(link.skip), kind.type(link.beta),
-        log_z, mean, second, effective,
-    )  # fmt: skip
-    return log_z + 2.0 * np.log(np.diag(prior.whitening)).sum(), mean, second, effective
 
 
 _SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}

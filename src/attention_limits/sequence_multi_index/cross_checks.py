@@ -22,7 +22,7 @@ MAX_TRAINED_ROWS = 64
 # Megabytes of a job without its arrays, and numbers that a posterior holds for each output, in units of (P M)^2.
 BASE_MEGABYTES, POSTERIOR_COPIES = 300, 14
 # The generalisation errors take sixteen times the nodes, three times over.
-ERROR_NODES = 3 * 16
+ERROR_COPIES = 3 * 16
 
 
 class OfLink:
@@ -110,7 +110,7 @@ class OfNodes(OfLink):
             return found
         solver = estimator.solver
         outputs = max(solver["nodes"], solver.get("nodes_at_zero", 0))
-        numbers = posterior_numbers(link, outputs) + ERROR_NODES * solver["nodes"] * node_variables(link)
+        numbers = posterior_numbers(link, outputs) + ERROR_COPIES * solver["nodes"] * node_variables(link)
         return memory_problems(estimator, numbers, f"{outputs} nodes of {link.rows} rows and {link.tokens} tokens")
 
 

@@ -23,7 +23,7 @@ class Crossing:
     Attributes
     ----------
     point : BranchPoint
-        The point of the branch there.
+        The point of the branch at the crossing.
     level : float
     alpha : float
         The threshold: the largest alpha met on the way. It is that of the point unless the overlap jumps.
@@ -84,10 +84,10 @@ def search(
         largest, precision, below = max(largest, point.alpha), point.precision, level
         length *= LONGER
 
-    def value(here):
-        if here not in known:
-            known[here] = at(here, precision)
-        return _log_growth(known[here])
+    def value(level):
+        if level not in known:
+            known[level] = at(level, precision)
+        return _log_growth(known[level])
 
     below = max(below, begin + 1e-3)
     root = brentq(value, below, level, xtol=tolerance) if value(below) < 0 else below

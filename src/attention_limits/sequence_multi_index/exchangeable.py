@@ -18,20 +18,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.numerics.memory import NUMBERS_AT_ONCE
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import SMALLEST_SAMPLE, Channel
 from attention_limits.sequence_multi_index.exchangeable_matrices import Exchangeable, outer
-from attention_limits.sequence_multi_index.fibre_sampling import FIELDS_AT_ONCE, KNOWN, UNKNOWN
+from attention_limits.sequence_multi_index.fibre_sampling import FOLLOWING_ABOVE, INDEPENDENT_BELOW
 from attention_limits.sequence_multi_index.links.link import EXCHANGEABLE, POSTERIOR, require
 from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
     clip_spectrum,
     from_coordinates,
     overlap_from_precision,
+    symmetric_root,
     to_coordinates,
 )
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, RECOVERED, Settings, symmetric_root
+from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, RECOVERED, Settings
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
     alpha : float
         n / D >= 0.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
+        In `channel_averages.node_dimension(channel.link)` dimensions.
     start : float
         Initial Q_hat = start / (1 - start) I, 0 < start < 1.
     settings : state_evolution.Settings, optional
@@ -117,7 +119,7 @@ def averages(channel: Channel, overlap: Exchangeable, moment: Exchangeable, node
     """E sum_a g_a g_a^T at an overlap Q, an `Exchangeable`, and the fraction of outputs that are resolved.
 
     `moment` is E w w^T; `channel` and `nodes` as in `solve`. The two unbiased estimators are combined as in
-    `state_evolution.channel_averages`.
+    `channel_averages.channel_averages`.
     """
     link, size = channel.link, channel.link.rows * channel.link.tokens
     V, n = moment - overlap, len(nodes)
@@ -145,7 +147,7 @@ def _moments(link, observed, omega, V, moment, nodes):
     """
     count, tokens = V.count, link.tokens
     # A row follows omega as in `fibre_sampling.shared_proposal`, by a factor s: h = s omega + spread x.
-    s = float(np.clip((1.0 - V.entries[0] - UNKNOWN) / (KNOWN - UNKNOWN), 0.0, 1.0))
+    s = float(np.clip((1.0 - V.entries[0] - INDEPENDENT_BELOW) / (FOLLOWING_ABOVE - INDEPENDENT_BELOW), 0.0, 1.0))
     spread = (V + (moment - V) * (1.0 - s) ** 2).numbers
     x = nodes.reshape(-1, count, tokens)
     middle = x.mean(axis=1, keepdims=True)
@@ -155,7 +157,7 @@ def _moments(link, observed, omega, V, moment, nodes):
     rest = V.common[1, 1] - slope * V.common[0, 1]
     n = len(observed)
     mean, second, effective = np.empty((n, count + 1, tokens)), np.empty((n, 4)), np.empty(n)
-    block = max(1, FIELDS_AT_ONCE // (len(x) * link.rows * tokens * max(1, tokens // 2)))
+    block = max(1, NUMBERS_AT_ONCE // (len(x) * link.rows * tokens * max(1, tokens // 2)))
     for begin in range(0, n, block):
         part = slice(begin, begin + block)
         free = omega[part, None, :count]
@@ -222,6 +224,6 @@ def _from_coordinates(coordinates, count):
 
 def _without_seeds(coordinates, count, seed):
     """Q_hat at coordinates, with zero where they are at the seed."""
-    learnt = coordinates[:3] > np.log(seed)
+    learned = coordinates[:3] > np.log(seed)
     found = _from_coordinates(coordinates, count)
-    return Exchangeable(count, found.difference * learnt[0], found.common * np.outer(learnt[1:], learnt[1:]))
+    return Exchangeable(count, found.difference * learned[0], found.common * np.outer(learned[1:], learned[1:]))

@@ -2,8 +2,8 @@
 
 The first L - 1 layers are drawn with the help of shared standard normal nodes (`fibre_sampling.Proposals`); the output then
 leaves the last layer the two values +-v, v = A_1^-1 ... A_{L-1}^-1 u, with weight N(+-v | first layers) / |det A_1 ... A_{L-1}|
-(`links.deep_attention`; the model is that of Troiani et al. 2025, arXiv:2502.00901, the method derived here). In the sum and the
-difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
+(`links.deep_attention`; the model is that of Troiani et al. 2025, arXiv:2502.00901, the method derived in this module). In the
+sum and the difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
 
     (A x)_d = kappa x_d,   (A x)_s = (1 + c) x_s - tau x_d,   kappa = c + 1 - S_12 - S_21,   tau = S_12 - S_21.
 
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.fast_math import exp_of
+from attention_limits.numerics.compiled import FAST, njit
+from attention_limits.numerics.fast_math import LOWEST, exp_of
 from attention_limits.sequence_multi_index.fibre_layers_kernels import (
     HALF,
     PASS,
@@ -31,8 +31,6 @@ from attention_limits.sequence_multi_index.fibre_layers_kernels import (
 
 # Samples per parallel block, which share one work space.
 BLOCK = 16
-# Log-weight of nothing.
-LOWEST = np.float32(-1e37)
 
 # Sums over the nodes of one output: of the weights, of their squares, and the second moments of the last layer over tokens.
 NORM, SQUARES, YY_11, YY_12, YY_22 = range(5)
@@ -44,7 +42,10 @@ WORK_ROWS = 10
 
 
 class Mixture(NamedTuple):
-    """K proposals of one output in 2 F variables: centre, spread, its inverse, log_volume, as in `fibre_sampling.Proposals`."""
+    """K proposals of one output in 2 F variables, as in `fibre_sampling.Proposals`.
+
+    centre (K, 2 F), spread and its inverse (K, 2 F, 2 F), log_volume (K,).
+    """
 
     centre: np.ndarray
     spread: np.ndarray
@@ -53,7 +54,10 @@ class Mixture(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Prior: whitening, regression as in `fibre_sampling.Prior`, precision of the last layer given the others; skip, beta."""
+    """Prior: whitening (L - 1, L - 1) and regression (L - 1,) as in `fibre_sampling.Prior`; skip c and beta of the link.
+
+    `precision` is the inverse variance of the last layer given the others.
+    """
 
     whitening: np.ndarray
     regression: np.ndarray
@@ -62,10 +66,20 @@ class Model(NamedTuple):
     beta: float
 
 
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+class Found(NamedTuple):
+    """Moments of n outputs: log_z (n,), mean (n, 2 L), second (n, 2 L, 2 L) and effective (n,).
+
+    log_z is the log-density of u, summed over both signs, without the determinant of the whitening; mean and second are the
+    first and second moments of h - omega, over (layer, token); effective is the sample size (sum w)^2 / sum w^2.
+    """
+
+    log_z: np.ndarray
+    mean: np.ndarray
+    second: np.ndarray
+    effective: np.ndarray
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _sum_pair(left, right, fields, second):
     """Add the sums over nodes of left and right, each times both rows of `fields` (2, PASS), to `second` (2, 2)."""
     one, two = fields[0], fields[1]
@@ -81,7 +95,7 @@ def _sum_pair(left, right, fields, second):
     second[1, 1] += d
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus):
     """Write log_weight plus the Gaussian log-weights of +v and -v, v ~ N(mu, 1 / precision); return the largest of them."""
     half = HALF * precision
@@ -99,7 +113,7 @@ def _weigh(v_1, v_2, mu_1, mu_2, log_weight, precision, plus, minus):
     return best
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums, first):
     """Turn log-weights into weights and sum the moments of the last layer alone.
 
@@ -140,7 +154,7 @@ def _last_moments(v_1, v_2, plus, minus, factor, shift, centre, y_1, y_2, sums, 
     first[1] += first_2
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _weighted(fields, weights, out, mean):
     """Write both rows of `fields` (2, PASS) times the weights into `out`; add their sums over nodes to mean (2,)."""
     for a in range(2):
@@ -190,16 +204,16 @@ def _moments(u, omega, mixture, model, nodes, half_squares, work, mean, second):
     second[:] = 0.0
     passes, several = nodes.shape[0], mixture.centre.shape[0]
     for one in range(passes * several):
-        here, which = one % passes, one // passes
-        draw(nodes[here], mixture.centre[which], mixture.spread[which], fields)
-        compare(half_squares[here], mixture.log_volume[which], deviation, model.whitening, w_s, log_weight)
+        place, which = one % passes, one // passes
+        draw(nodes[place], mixture.centre[which], mixture.spread[which], fields)
+        compare(half_squares[place], mixture.log_volume[which], deviation, model.whitening, w_s, log_weight)
         read_layers(omega, deviation, kappa, tau, model, w_s, w_d, mu_1, mu_2)
         last_layer(u[0] + u[1], u[0] - u[1], kappa, tau, model.skip, v_1, v_2, factor)
         if several == 2:
             other = 1 - which
             log_ratio = mixture.log_volume[which] - mixture.log_volume[other]
             share(
-                half_squares[here], fields, mixture.centre[other], mixture.inverse[other], log_ratio, w_s, w_d, factor
+                half_squares[place], fields, mixture.centre[other], mixture.inverse[other], log_ratio, w_s, w_d, factor
             )
         best = _weigh(v_1, v_2, mu_1, mu_2, log_weight, model.precision, plus, minus)
         if best > top:
@@ -224,10 +238,7 @@ def _moments(u, omega, mixture, model, nodes, half_squares, work, mean, second):
 
 
 @njit(parallel=True, error_model="numpy")
-def deep_moments(
-    u, omega, centre, spread, inverse, log_volume, whitening, regression, precision, nodes, skip, beta,
-    log_z, mean, second, effective,
-):  # fmt: skip
+def deep_moments(u, omega, mixtures, model, nodes, found):
     """Moments of p(h | u) for n outputs, on nodes that all share.
 
     All numbers that are read have the precision of the nodes, single or double.
@@ -238,28 +249,19 @@ def deep_moments(
         Score roots of the last layer.
     omega : array (n, L, 2)
         Prior means (sample, layer, token) of the fields.
-    centre, spread, inverse, log_volume : arrays (n, K, 2 (L - 1)), (n, K, 2 (L - 1), 2 (L - 1)) twice, (n, K)
-        As in `fibre_sampling.Proposals`, with the inverse of the spread; K is 1 or 2.
-    whitening, regression : arrays (L - 1, L - 1), (L - 1,)
-        As in `fibre_sampling.Prior`, the second for the one row left.
-    precision : float
-        Inverse variance of the last layer given the others.
+    mixtures : Mixture
+        Of all outputs, n along the first axis of each array; K is 1 or 2.
+    model : Model
     nodes : array (S, L - 1, 2)
         Standard normal variables; S is a multiple of PASS.
-    skip, beta : float
-        c and the inverse temperature.
-    log_z : array (n,), written
-        log-density of u, summed over both signs, without the determinant of the whitening.
-    mean, second : arrays (n, 2 L), (n, 2 L, 2 L), written
-        First and second moments of h - omega, over (layer, token).
-    effective : array (n,), written
-        Effective sample size (sum w)^2 / sum w^2.
+    found : Found, written
     """
     n = u.shape[0]
     count, free = nodes.shape[0], nodes.shape[1]
+    centre, spread, inverse, log_volume = mixtures
+    log_z, mean, second, effective = found
     passes = np.ascontiguousarray(nodes.reshape((count // PASS, PASS, 2 * free)).transpose((0, 2, 1)))
     half_squares = HALF * np.sum(passes * passes, axis=1)
-    model = Model(whitening, regression, precision, skip, beta)
     for block in prange((n + BLOCK - 1) // BLOCK):
         work = np.empty((4 * free + WORK_ROWS, PASS), dtype=nodes.dtype)
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):

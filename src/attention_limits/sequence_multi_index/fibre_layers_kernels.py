@@ -7,7 +7,7 @@ precision of the arrays, single or double.
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import FAST, njit
 from attention_limits.numerics.fast_math import exp_of
 
 # Nodes per pass: the work space of one pass stays in the first-level cache.
@@ -16,14 +16,12 @@ PASS = 128
 SMALLEST_KAPPA = np.float32(1e-20)
 # Constants in single precision: an operation with an array keeps the precision of the array.
 ZERO, HALF, ONE, TWO, THREE, FOUR, FIVE, SIX = (np.float32(x) for x in (0, 0.5, 1, 2, 3, 4, 5, 6))
-# Exponents are cut here, where 1 + exp has the digits of exp, or of 1.
+# Exponents are cut at this number, where 1 + exp has the digits of exp, or of 1.
 _LARGEST_EXPONENT = np.float32(80.0)
 _SMALL = np.float32(0.01)
 
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
-
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _attend(w_s, w_d, kappa, tau, skip, beta):
     """Write kappa and tau of the attention of tokens with sums w_s and differences w_d, all (PASS,)."""
     for i in range(PASS):
@@ -40,7 +38,7 @@ def _attend(w_s, w_d, kappa, tau, skip, beta):
         tau[i] = (e1 - e2) * inverse
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _pass_on(w_s, w_d, kappa, tau, skip):
     """Replace tokens by the output A w of a layer."""
     for i in range(PASS):
@@ -48,7 +46,7 @@ def _pass_on(w_s, w_d, kappa, tau, skip):
         w_d[i] *= kappa[i]
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def last_layer(u_s, u_d, kappa, tau, skip, v_1, v_2, factor):
     """Write v_1, v_2 of v = A_1^-1 ... A_{L-1}^-1 u and factor = 1 / prod_l kappa_l.
 
@@ -71,7 +69,7 @@ def last_layer(u_s, u_d, kappa, tau, skip, v_1, v_2, factor):
         v_2[i] = HALF * (s - d)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def draw(nodes, centre, spread, fields):
     """Write the deviations centre + spread x of the free rows from omega; nodes x and fields are (2 F, PASS)."""
     for j in range(nodes.shape[0]):
@@ -86,7 +84,7 @@ def draw(nodes, centre, spread, fields):
                     out[i] += factor * nodes[k, i]
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def compare(half_squares, log_volume, deviation, whitening, xi, log_weight):
     """Write log_weight = log_volume + 1/2 sum (x^2 - xi^2), xi = whitening (deviation).
 
@@ -105,7 +103,7 @@ def compare(half_squares, log_volume, deviation, whitening, xi, log_weight):
                 log_weight[i] -= HALF * xi[i] * xi[i]
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def share(half_squares, fields, centre, inverse, log_ratio, squares, xi, factor):
     """Multiply factor by 2 / (1 + q' / q), q the density drawn from and q' that of the other proposal.
 
@@ -130,7 +128,7 @@ def share(half_squares, fields, centre, inverse, log_ratio, squares, xi, factor)
         factor[i] *= TWO / (ONE + exp_of(max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, excess))))
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def _tokens(omega, deviation, w_s, w_d, mu_1, mu_2, regression):
     """Write sum and difference of the fields omega + deviation of a layer; add its share to the mean of the last layer."""
     for i in range(PASS):

@@ -11,17 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.numerics.memory import NUMBERS_AT_ONCE
 from attention_limits.sequence_multi_index.links.link import Link, inference
 
-# Numbers held at once: outputs are taken in blocks, so that the work space stays near 50 MB an array. A layer holds M^2 numbers.
-FIELDS_AT_ONCE = 6_000_000
 # Rows with a known fraction below the first number are drawn independently of omega; above the second number they follow omega.
-UNKNOWN, KNOWN = 0.1, 0.3
+INDEPENDENT_BELOW, FOLLOWING_ABOVE = 0.1, 0.3
 # Below this effective fraction of the nodes an output gets a separate proposal; largest number of such proposals.
-CROWDED, ADAPTATIONS = 0.1, 2
+MIN_EFFECTIVE_FRACTION, ADAPTATIONS = 0.1, 2
 # Its covariance is the first number times that of the posterior, and the second over 10 + effective sample size times that of the
 # prior: few nodes must not make it collapse.
-WIDENED, PRIOR_SHARE = 1.3, 0.3
+PROPOSAL_WIDENING, PRIOR_SHARE = 1.3, 0.3
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def shared_proposal(V, omega, free) -> Proposals:
 
 def _follow(V, free):
     """The factor s of each free row, array (F,)."""
-    return np.clip((1.0 - np.diag(V)[:free] - UNKNOWN) / (KNOWN - UNKNOWN), 0.0, 1.0)
+    return np.clip((1.0 - np.diag(V)[:free] - INDEPENDENT_BELOW) / (FOLLOWING_ABOVE - INDEPENDENT_BELOW), 0.0, 1.0)
 
 
 def own_proposals(V, omega, mean, second, effective, free) -> Proposals:
@@ -122,7 +121,8 @@ def own_proposals(V, omega, mean, second, effective, free) -> Proposals:
     covariance = around * np.where(same_row, 1.0, np.outer(s, s))
     share = PRIOR_SHARE / (10.0 + effective)
     prior = np.kron(V[:free, :free], np.eye(tokens))
-    return Proposals(centre[:, None], np.linalg.cholesky(WIDENED * covariance + share[:, None, None] * prior)[:, None])
+    spread = np.linalg.cholesky(PROPOSAL_WIDENING * covariance + share[:, None, None] * prior)
+    return Proposals(centre[:, None], spread[:, None])
 
 
 def adaptive_moments(samples: Sequence[Callable], V, omega, free: int, count: int):
@@ -150,18 +150,18 @@ def adaptive_moments(samples: Sequence[Callable], V, omega, free: int, count: in
     found = [sample(np.arange(len(omega)), shared) for sample in samples]
     for _ in range(ADAPTATIONS if free else 0):
         sizes = np.stack([values[3] for values in found])
-        (crowded,) = np.nonzero((sizes.mean(axis=0) < CROWDED * count) & (sizes > 0).all(axis=0))
-        if not len(crowded):
+        (few,) = np.nonzero((sizes.mean(axis=0) < MIN_EFFECTIVE_FRACTION * count) & (sizes > 0).all(axis=0))
+        if not len(few):
             break
-        own = [own_proposals(V, omega[crowded], *(values[crowded] for values in one[1:]), free) for one in found]
+        own = [own_proposals(V, omega[few], *(values[few] for values in one[1:]), free) for one in found]
         tried = [
-            sample(crowded, shared.joined(proposals, crowded))
+            sample(few, shared.joined(proposals, few))
             for sample, proposals in zip(samples, own[1:] + own[:1], strict=True)
         ]
-        better = sum(one[3] for one in tried) > sizes.sum(axis=0)[crowded]
+        better = sum(one[3] for one in tried) > sizes.sum(axis=0)[few]
         for old, new in zip(found, tried, strict=True):
             for array, values in zip(old, new, strict=True):
-                array[crowded[better]] = values[better]
+                array[few[better]] = values[better]
     return found
 
 
@@ -236,11 +236,12 @@ def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | 
     proposals = shared_proposal(V, omega, free) if proposals is None else proposals
     prior, count = split_prior(V, free), proposals.centre.shape[1] * len(nodes)
     log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
-    block = max(1, FIELDS_AT_ONCE // (count * size * max(1, link.tokens // 2)))
+    # A layer holds M^2 numbers.
+    block = max(1, NUMBERS_AT_ONCE // (count * size * max(1, link.tokens // 2)))
     for first in range(0, n, block):
         part = slice(first, first + block)
-        here = Proposals(proposals.centre[part], proposals.spread[part])
-        deviation, log_weight = _weigh(link, observed[part], omega[part], prior, here, nodes)
+        own = Proposals(proposals.centre[part], proposals.spread[part])
+        deviation, log_weight = _weigh(link, observed[part], omega[part], prior, own, nodes)
         shift = np.max(log_weight, axis=(1, 2), keepdims=True)
         shift = np.where(np.isfinite(shift), shift, 0.0)
         weight = np.exp(log_weight - shift)

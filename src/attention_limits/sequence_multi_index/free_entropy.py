@@ -34,7 +34,7 @@ def free_entropy(overlap, alpha, log_z, side_information=0.0, prior: "Prior | No
     alpha : float
         n / d.
     log_z : float
-        Psi(Q), from `state_evolution.channel_averages`.
+        Psi(Q), from `channel_averages.channel_averages`.
     side_information : float
         lambda in [0, 1): the weights are also observed with signal-to-noise ratio lambda / (1 - lambda), which adds
         half of it times tr Q.

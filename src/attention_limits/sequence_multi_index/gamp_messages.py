@@ -13,7 +13,7 @@ from attention_limits.sequence_multi_index.priors import Prior
 
 # The iteration stops once an eigenvalue of V falls to this number: the channel is a delta function.
 SMALLEST_VARIANCE = 1e-7
-# Discrete weights of a row may be right while another row is not learnt yet: then V of the first stays at this number, which the
+# Discrete weights of a row may be right while another row is not learned yet: then V of the first stays at this number, which the
 # channel still resolves, and the iteration goes on.
 SMALLEST_OF_DISCRETE = 1e-5
 

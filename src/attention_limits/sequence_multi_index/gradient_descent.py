@@ -7,8 +7,8 @@ outputs y_mu, and with fields h_mu = W x_mu^T / sqrt(D) (P x M),
 
 The sum over the batch is divided by the dimension, not by the size of the batch: at learning rate 15 and D = 500 a batch of 200
 sequences moves the weights as a mean over the batch would at learning rate 6. The decay is the weight decay of common libraries:
-it is multiplied by the learning rate. (Figure 2 of Troiani et al. 2025, arXiv:2502.00901, as described there.) Everything is in
-single precision. Diverged weights stay in the results, as NaN.
+it is multiplied by the learning rate. (The text of Troiani et al. 2025, arXiv:2502.00901, gives this for its Figure 2.)
+Everything is in single precision. Diverged weights stay in the results, as NaN.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Linear response of the state evolution to a small overlap of unlearnt rows, and its leading eigenvalue with its error.
+"""Linear response of the state evolution to a small overlap of unlearned rows, and its leading eigenvalue with its error.
 
 With T_{pa,qb} = E[h_pa h_qb | y] - delta, F(Q) = E_y sum_{ab} T_ab Q T_ab^T on the symmetric matrices (Troiani et al. 2025,
 arXiv:2502.00901). F maps positive matrices to positive ones. Differences of blocks of outputs show its noise: an eigenvalue
@@ -18,17 +18,17 @@ SIGNIFICANT = 4.0
 # eigenvalue by more than its norm, so that two equal ones part by two norms at most, and the norm is known to half of it.
 EQUAL_ERRORS, EQUAL_NORMS = 4.0, 3.0
 # Eigenvalues that lag behind the largest by more than this share of it never are one with it, however few the nodes.
-DIFFERENT = 0.5
+MAX_EQUAL_LAG = 0.5
 # Share of the largest eigenvalue by which those differ that are averaged on a branch.
-CLOSE = 0.05
+AVERAGED_LAG = 0.05
 # Rounding errors of F.
 ROUNDING = 1e-9
 # A direction is positive when no eigenvalue is below minus this share of the largest one.
-POSITIVE = 0.05
+NEGATIVE_TOLERANCE = 0.05
 
 
 def excess_moments(moments, V, subspace):
-    """T_ab of a subspace of unlearnt rows, in the two estimates of the posterior.
+    """T_ab of a subspace of unlearned rows, in the two estimates of the posterior.
 
     Perturbing omega by rows W m gives W^T g_a = sum_b T_ab m_b with T_ab = W^T (V^-1 Cov(h_a, h_b | y) V^-1 - delta_ab V^-1) W.
 
@@ -52,7 +52,7 @@ def excess_moments(moments, V, subspace):
 
 
 def linear_response(excess, weights, directions):
-    """F on symmetric matrices of a subspace of unlearnt rows.
+    """F on symmetric matrices of a subspace of unlearned rows.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ class Instability:
     error : float
         Its standard error; it holds the distance from the mean to the largest of them.
     growing : float
-        The mean of those within CLOSE of the largest: less noise than the largest alone where several are equal, and no more than
-        CLOSE below it where they are not, however few the nodes.
+        The mean of those within AVERAGED_LAG of the largest: less noise than the largest alone where several are equal, and no
+        more than AVERAGED_LAG below it where they are not, however few the nodes.
     noise : float
         Operator norm of the noise of F, root mean square: no eigenvalue of F is larger than `eigenvalue + error` by more than a
         few of it.
@@ -166,19 +166,19 @@ def leading_instability(blocks, basis) -> Instability:
     moves = np.einsum("pj,cpq,qj->cj", vectors, draws, vectors)
     lag = values[-1] - values
     margin = np.maximum(EQUAL_ERRORS * root_mean_square(moves[:, -1:] - moves), EQUAL_NORMS * noise)
-    most = max(1, int(np.sum(lag <= DIFFERENT * values[-1])))
+    most = max(1, int(np.sum(lag <= MAX_EQUAL_LAG * values[-1])))
     count = min(most, int(np.sum(lag <= margin + ROUNDING)))
     # Some combination of the leading eigenmatrices is positive: eigenvalues that the noise has parted further are taken back.
     while True:
         direction = np.einsum("jpp,jqr->qr", found[-count:], found[-count:])
         spectrum = np.linalg.eigvalsh(direction)
-        if (spectrum[-1] > 0 and spectrum[0] >= -POSITIVE * spectrum[-1]) or count == most:
+        if (spectrum[-1] > 0 and spectrum[0] >= -NEGATIVE_TOLERANCE * spectrum[-1]) or count == most:
             break
         count += 1
     eigenvalue = values[-count:].mean()
     error = np.hypot(root_mean_square(moves[:, -count:].mean(axis=1)), values[-1] - eigenvalue)
     significant = bool(values[-1] > SIGNIFICANT * noise + ROUNDING)
-    growing = values[lag <= CLOSE * abs(values[-1])].mean()
+    growing = values[lag <= AVERAGED_LAG * abs(values[-1])].mean()
     numbers = (float(number) for number in (eigenvalue, error, growing, noise))
     return Instability(*numbers, significant, positive_part(direction, significant))
 

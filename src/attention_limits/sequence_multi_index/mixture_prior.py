@@ -5,8 +5,8 @@ them gives, with A_k = I + D_k Lambda D_k and c_k = D_k (b - Lambda mu_k),
 
     Z = sum_k pi_k exp(b . mu_k - mu_k^T Lambda mu_k / 2 + c_k^T A_k^-1 c_k / 2) det(A_k)^(-1/2),
 
-a posterior mean mu_k + D_k A_k^-1 c_k and covariance D_k A_k^-1 D_k (derived here: the integral is Gaussian). Averages over b are
-sums over k of averages over N(Lambda mu_k, Lambda + Lambda S_k Lambda), by a trapezoid rule along its principal axes.
+a posterior mean mu_k + D_k A_k^-1 c_k and covariance D_k A_k^-1 D_k (derived in this module: the integral is Gaussian). Averages
+over b are sums over k of averages over N(Lambda mu_k, Lambda + Lambda S_k Lambda), by a trapezoid rule along its principal axes.
 """
 
 import itertools

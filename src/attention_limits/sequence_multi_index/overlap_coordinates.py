@@ -16,6 +16,12 @@ def clip_spectrum(matrix, low, high):
     return 0.5 * (clipped + clipped.T)
 
 
+def symmetric_root(matrix):
+    """Symmetric square root of a positive semi-definite matrix (P, P); rounding errors below zero are clipped."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
 def overlap_from_precision(q_hat, largest=LARGEST_OVERLAP):
     """Q = Q_hat (I + Q_hat)^-1 for Gaussian weights; q_hat (P, P) positive semi-definite, eigenvalues of Q up to `largest`."""
     values, vectors = np.linalg.eigh(q_hat)

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
-# An overlap below this share of the gap is none. Zero is returned as zero: an overlap smaller than the gap is still learnt.
-NOTHING = 0.1
+# An overlap below this share of the gap is none. Zero is returned as zero: an overlap smaller than the gap is still learned.
+ZERO_OVERLAP_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
     alpha : float
         n / d.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions; both starts share them.
+        In `channel_averages.node_dimension(channel.link)` dimensions; both starts share them.
     settings : Settings
     gap : float
         Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below a tenth
@@ -90,5 +91,5 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
     elif distance(uninformed, informed) > gap and entropies[1] > entropies[0]:
         phase = HARD
     else:
-        phase = EASY if distance(uninformed, prior.uninformed(0.0)) > NOTHING * gap else IMPOSSIBLE
+        phase = EASY if distance(uninformed, prior.uninformed(0.0)) > ZERO_OVERLAP_SHARE * gap else IMPOSSIBLE
     return Comparison(np.array(overlaps), np.array(entropies), np.array(converged), min(resolved), float(phase))

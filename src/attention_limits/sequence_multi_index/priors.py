@@ -17,15 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.free_entropy import prior_free_entropy
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.link import SMALLEST_EIGENVALUE, Link
 from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
     clip_spectrum,
     overlap_from_precision,
 )
 
-# Smallest eigenvalue of a covariance of rows: below it the fields of a combination of rows hardly vary.
-SMALLEST_EIGENVALUE = 1e-3
 _SYMMETRIES = ("none", "all", "rows")
 
 

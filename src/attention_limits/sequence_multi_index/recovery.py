@@ -1,6 +1,6 @@
 """Exact recovery: the alpha beyond which the state evolution from the uninformed start ends at Q = E w w^T.
 
-The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search is derived here. Each step
+The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search is derived in this module. Each step
 of a bisection computes one fixed point. We assume that more data do not undo the recovery.
 """
 
@@ -39,7 +39,7 @@ def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings, 
     ----------
     channel : Channel
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
+        In `channel_averages.node_dimension(channel.link)` dimensions.
     highest : float
         Largest alpha to try; the smallest is 1e-2 times it.
     width : float

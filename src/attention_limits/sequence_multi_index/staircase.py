@@ -1,8 +1,9 @@
-"""The staircase of weak recovery: the order in which subspaces are learnt, and at how many samples per dimension.
+"""The staircase of weak recovery: the order in which subspaces are learned, and at how many samples per dimension.
 
-Below the first threshold (`weak_recovery`) nothing is learnt. Above it the state evolution has a fixed point whose overlap is
-confined to the learnt subspace U. On this branch the rest stays at zero until alpha ||F_rest(Q)|| = 1; the eigenmatrix of F_rest
-is the subspace learnt next, and so on (Troiani et al. 2025, arXiv:2502.00901, for two layers; here any number of steps).
+Below the first threshold (`weak_recovery`) nothing is learned. Above it the state evolution has a fixed point whose overlap is
+confined to the learned subspace U. On this branch the rest stays at zero until alpha ||F_rest(Q)|| = 1; the eigenmatrix of F_rest
+is the subspace learned next, and so on (Troiani et al. 2025, arXiv:2502.00901, for two layers; this module computes any number of
+steps).
 
 A branch is followed in its level, -log det(I - Q) = log det(I + Q_hat), which grows along it whether alpha does or not: at a
 given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. A one-dimensional U needs no iteration. Taking
@@ -17,17 +18,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.branches import SEED, SHAPE, branch_point, complement, principal
+from attention_limits.sequence_multi_index.branches import (
+    SHAPE_TOLERANCE,
+    SMALLEST_PRECISION,
+    branch_point,
+    complement,
+    principal,
+)
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.crossing import polish, search
 from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
 
-# A branch is followed up to this level per learnt direction, 1 - Q = 2e-5 for Gaussian weights.
+# A branch is followed up to this level per learned direction, 1 - Q = 2e-5 for Gaussian weights.
 HIGHEST_LEVEL = 11.0
-# This part of the nodes looks for a threshold first, to the accuracy COARSE of the level, if it has at least FEWEST_NODES.
-SHARE, FEWEST_NODES, COARSE = 8, 32, 0.02
+# One in PILOT_DIVISOR nodes, at least FEWEST_PILOT_NODES, locates a threshold first, to this accuracy of the level.
+PILOT_DIVISOR, FEWEST_PILOT_NODES, PILOT_ACCURACY = 8, 32, 0.02
 
 
 @dataclass(frozen=True)
@@ -37,19 +44,19 @@ class Step:
     Attributes
     ----------
     alpha : float
-        Threshold: 0 if learnt from any alpha on; NaN if nothing more is learnt on this branch up to HIGHEST_LEVEL or before
+        Threshold: 0 if learned from any alpha on; NaN if nothing more is learned on this branch up to HIGHEST_LEVEL or before
         the rest of it is recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
     error : float
         Standard error of the first threshold, the bias of few nodes included (`weak_recovery.FirstThreshold`); NaN for the
         others, whose error is the spread over independent scramblings and does not cover that bias.
     bound : float
-        Where the first alpha is NaN: nothing is learnt below this alpha. Else NaN.
+        Where the first alpha is NaN: nothing is learned below this alpha. Else NaN.
     direction : array (P, P)
-        Subspace learnt here, as its eigenmatrix, positive and of unit trace (NaN where alpha is).
+        Subspace learned at this step, as its eigenmatrix, positive and of unit trace (NaN where alpha is).
     overlap : array (P, P)
-        Q of the subspaces learnt before, at the threshold.
+        Q of the subspaces learned before, at the threshold.
     converged : bool
-        Whether the branch converged there.
+        Whether the branch converged at the threshold.
     resolved : float
         Fraction of outputs whose channel met its check.
     """
@@ -72,13 +79,13 @@ def staircase(
     most=None,
     prior: Prior | None = None,
 ) -> list[Step]:
-    """All thresholds of weak recovery, until everything is learnt or nothing more is.
+    """All thresholds of weak recovery, until everything is learned or nothing more is.
 
     Parameters
     ----------
     channel : Channel
     nodes : GaussianNodes
-        For the branches, in `state_evolution.node_dimension(channel.link)` dimensions.
+        For the branches, in `channel_averages.node_dimension(channel.link)` dimensions.
     nodes_at_zero : GaussianNodes
         For the first threshold, which costs a single evaluation and can afford more.
     tolerance : float
@@ -102,25 +109,26 @@ def staircase(
     if not np.isfinite(first.alpha):
         add(Step(np.nan, np.nan, first.bound, nothing, zero, True, first.resolved))
         return steps
-    learnt, direction = np.zeros((size, 0)), first.direction
+    learned, direction = np.zeros((size, 0)), first.direction
     add(Step(first.alpha, first.error, np.nan, _of_rows(direction, prior), zero, True, first.resolved))
     if not (prior.rotations or prior.symmetry(channel.link) == "rows"):
         return steps
     start, level = np.zeros((0, 0)), 0.0
     while True:
         added = principal(direction)
-        learnt = np.concatenate([learnt, added], axis=1)
-        if learnt.shape[1] == size or len(steps) == most:
+        learned = np.concatenate([learned, added], axis=1)
+        if learned.shape[1] == size or len(steps) == most:
             return steps
-        start = _extended(start, learnt.shape[1])
-        found = _next_threshold(channel, nodes, learnt, start, level, tolerance, prior)
+        start = _extended(start, learned.shape[1])
+        found = _next_threshold(channel, nodes, learned, start, level, tolerance, prior)
         if found is None:
             add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, 1.0))
             return steps
         point, alpha, level = found
-        overlap = prior.confined(learnt, point.precision)
-        rest = complement(learnt)
-        # All outputs share the nodes of a sampled channel that led here: other nodes decide which direction grows, if any.
+        overlap = prior.confined(learned, point.precision)
+        rest = complement(learned)
+        # All outputs share the nodes of a sampled channel that led to this point: other nodes decide which direction grows, if
+        # any.
         grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
         if not grows.significant:
             add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, resolved))
@@ -138,38 +146,38 @@ def _of_rows(direction, prior):
 
 
 def _extended(precision, size):
-    """Q_hat (k, k) with further directions at the seed overlap."""
-    extended = SEED * np.eye(size)
+    """Q_hat (k, k) with further directions at SMALLEST_PRECISION."""
+    extended = SMALLEST_PRECISION * np.eye(size)
     extended[: len(precision), : len(precision)] = precision
     return extended
 
 
-def _recovered(learnt, precision, prior):
-    """Whether everything learnt is recovered exactly: binary weights reach this at a finite precision."""
-    spectrum = np.linalg.eigvalsh(prior.whitened(prior.confined(learnt, precision)))
-    return spectrum[-learnt.shape[1]] >= LARGEST_OVERLAP - 1e-12
+def _recovered(learned, precision, prior):
+    """Whether everything learned is recovered exactly: binary weights reach this at a finite precision."""
+    spectrum = np.linalg.eigvalsh(prior.whitened(prior.confined(learned, precision)))
+    return spectrum[-learned.shape[1]] >= LARGEST_OVERLAP - 1e-12
 
 
-def _next_threshold(channel, nodes, learnt, start, begin, tolerance, prior):
+def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior):
     """(point, alpha, level) where the growth crosses one above the level `begin`, or None up to the highest level.
 
-    On a branch of one direction a part of the nodes finds where to look, and all nodes find the threshold from there. They search
-    the whole branch where the part finds nothing, or an overlap that jumps. More directions have a shape that is iterated at each
-    level, to SHAPE; from there on its noise hides the crossing.
+    On a branch of one direction a part of the nodes finds where to look, and all nodes find the threshold from its point. They
+    search the whole branch where the part finds nothing, or an overlap that jumps. More directions have a shape that is iterated
+    at each level, to SHAPE_TOLERANCE; from this accuracy on its noise hides the crossing.
     """
 
     def on(some):
-        return lambda level, precision: branch_point(channel, some, learnt, level, precision, prior=prior)
+        return lambda level, precision: branch_point(channel, some, learned, level, precision, prior=prior)
 
-    highest = HIGHEST_LEVEL * learnt.shape[1]
+    highest = HIGHEST_LEVEL * learned.shape[1]
 
     def recovered(point):
-        return _recovered(learnt, point.precision, prior)
+        return _recovered(learned, point.precision, prior)
 
-    if learnt.shape[1] > 1:
-        tolerance = max(tolerance, SHAPE)
-    elif len(nodes) >= SHARE * FEWEST_NODES:
-        part = search(on(nodes.head(len(nodes) // SHARE)), start, begin, highest, COARSE, recovered)
+    if learned.shape[1] > 1:
+        tolerance = max(tolerance, SHAPE_TOLERANCE)
+    elif len(nodes) >= PILOT_DIVISOR * FEWEST_PILOT_NODES:
+        part = search(on(nodes.head(len(nodes) // PILOT_DIVISOR)), start, begin, highest, PILOT_ACCURACY, recovered)
         found = None if part is None or part.jumps else polish(on(nodes), part, begin, highest, tolerance)
         if found is not None and not recovered(found.point):
             return found.point, found.alpha, found.level

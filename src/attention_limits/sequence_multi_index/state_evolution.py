@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
-from attention_limits.numerics.statistics import combine_unbiased
-from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
 from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
@@ -34,41 +34,6 @@ EDGES = (LARGEST_OVERLAP, 1.0 - 1e-8, 1.0 - 1e-10)
 SETTLED = 0.01
 # A fixed point of a channel that resolves a smaller fraction of the outputs does not count as converged.
 LEAST_RESOLVED = 0.5
-
-
-def node_dimension(link: Link):
-    """Number of Gaussian variables per node for a link: omega and h given omega, each (P, M), and the noise of the output."""
-    return 2 * link.rows * link.tokens + link.noise_dimension
-
-
-def symmetric_root(matrix):
-    """Symmetric square root of a positive semi-definite matrix (P, P); rounding errors below zero are clipped."""
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-
-
-def sample_outputs(link: Link, overlap, V, points):
-    """Local fields of the estimate, and the outputs of the teacher.
-
-    Parameters
-    ----------
-    link : Link
-    overlap, V : array (P, P)
-        omega_a ~ N(0, overlap) and h_a | omega_a ~ N(omega_a, V), independent over tokens.
-    points : array (n, node_dimension(link))
-        Standard normal variables for omega, h given omega, and the noise of the output.
-
-    Returns
-    -------
-    omega : array (n, P, M)
-    observed : array (n, ...)
-        `link.observe` of h.
-    """
-    size = link.rows * link.tokens
-    omega, spread = points[:, : 2 * size].reshape(len(points), 2, link.rows, link.tokens).transpose(1, 0, 2, 3)
-    omega = np.einsum("pq,nqa->npa", symmetric_root(overlap), omega)
-    h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), spread)
-    return omega, link.observe(h, points[:, 2 * size :])
 
 
 def symmetrized(symmetry: str, matrix):
@@ -90,54 +55,6 @@ def is_frozen(link: Link, prior: Prior, overlap) -> bool:
 
 
 @dataclass(frozen=True)
-class ChannelAverages:
-    """Averages over the channel at an overlap Q; see `channel_averages`.
-
-    Attributes
-    ----------
-    information : array (P, P)
-        E sum_a g_a g_a^T, the two estimators combined.
-    log_z : float
-        Psi(Q) = E log Z_out, in the density of `Posterior.log_z`.
-    resolved : float
-        Fraction of nodes whose channel met its check.
-    """
-
-    information: np.ndarray
-    log_z: float
-    resolved: float
-
-
-def channel_averages(
-    channel: Channel, overlap, nodes, regularization=0.0, prior: Prior | None = None
-) -> ChannelAverages:
-    """Averages over omega, h and y at a given overlap, on the given nodes.
-
-    Parameters
-    ----------
-    channel : Channel
-    overlap : array (P, P)
-        Q, symmetric, eigenvalues in [0, 1) in units of the second moment of the weights.
-    nodes : GaussianNodes
-        From `numerics.gaussian_nodes.gaussian_nodes(node_dimension(channel.link), n, rng)`.
-    regularization : float
-        epsilon >= 0 added to the diagonal of V: the channel then carries a residual field noise that no amount of data
-        removes (with epsilon = 1e-3 the first layer saturates below one; 0 is the model itself).
-    prior : Prior, optional
-        Standard normal weights by default.
-    """
-    V = as_prior(prior, channel.link).second_moment - overlap + regularization * np.eye(len(overlap))
-    omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
-    moments = channel.posterior(observed, omega, V)
-    (first, second), dg = denoiser(moments, V)
-    weights = nodes.weights[:, None, None]
-    product = np.einsum("npa,nqa->npq", first, second)
-    squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
-    information = combine_unbiased(squares, -weights * dg).mean(axis=0)
-    return ChannelAverages(information, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
-
-
-@dataclass(frozen=True)
 class Settings:
     """How the fixed point is searched, and the variant of the model.
 
@@ -148,7 +65,7 @@ class Settings:
     max_iterations : int
         Largest number of evaluations of the map for each edge (`EDGES`), in the warm-up and after it each.
     warm_up : int
-        Iterate first on the first n / warm_up nodes, and on all of them from there; 1 is none. The start keeps its meaning
+        Iterate first on the first n / warm_up nodes, and on all of them from its end; 1 is none. The start keeps its meaning
         unless a discontinuous transition lies between the thresholds of the two node sets.
     side_information : float
         lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise.
@@ -262,7 +179,7 @@ class OverlapFixedPoint(FixedPoint):
     Attributes
     ----------
     precision : array (P, P)
-        Q_hat, side information included; zero in the rows that are not learnt.
+        Q_hat, side information included; zero in the rows that are not learned.
     """
 
     precision: np.ndarray
@@ -325,9 +242,9 @@ def solve(
     if not np.all(np.isfinite(outcome.value)):
         return _missing(outcome, size)
     precision = from_coordinates(outcome.value, size)
-    unlearnt = outcome.value[:size] <= np.log(settings.seed_overlap)
-    precision[unlearnt, :] = 0.0
-    precision[:, unlearnt] = 0.0
+    unlearned = outcome.value[:size] <= np.log(settings.seed_overlap)
+    precision[unlearned, :] = 0.0
+    precision[:, unlearned] = 0.0
     overlap = prior.overlap(precision, EDGES[-1])
     return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision)
 

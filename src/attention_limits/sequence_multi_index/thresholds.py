@@ -14,11 +14,11 @@ from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.link_reports import sound_link
 from attention_limits.sequence_multi_index.priors import load_prior
 from attention_limits.sequence_multi_index.specs_thresholds import Thresholds
 from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 # Outputs with a resolved channel below this fraction are worth a warning.
 MOSTLY = 0.95
@@ -39,7 +39,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     -------
     rows : list of dict
         `threshold`: its name. `value` and `error`: alpha = n / D, mean over replicas and standard error; NaN where nothing more
-        is learnt. `bound`: nothing is learnt below this alpha. `learnt`: the rows of W, or combinations. `before`: overlap of
+        is learned. `bound`: nothing is learned below this alpha. `learnt`: the rows of W, or combinations. `before`: overlap of
         each row at this threshold. `found`, `converged`: number of replicas. `resolved`: smallest fraction of outputs whose
         channel met its check. `text`: all this in words.
     notes : dict
@@ -85,7 +85,7 @@ def _report(replica, replicas):
 
 
 def _row(number, steps, replicas):
-    """One threshold: value with error, rows that become learnable, overlaps of the rows learnt before."""
+    """One threshold: value with error, rows that become learnable, overlaps of the rows learned before."""
     alpha, spread = mean_and_error([step.alpha for step in steps])
     found = [step for step in steps if np.isfinite(step.alpha)]
     row = {
@@ -98,7 +98,7 @@ def _row(number, steps, replicas):
         return row | {"text": f"{number}. no weak recovery below alpha = {row['bound']:.4g}"}
     if not found:
         return row | {
-            "text": f"{number}. no further row is learnt before the learnt rows are recovered, to 1 - Q = 2e-5"
+            "text": f"{number}. no further row is learned before the learned rows are recovered, to 1 - Q = 2e-5"
         }
     # Few replicas may agree by chance. The error estimated from the nodes of each replica, known for the first step, is a floor.
     own = np.sqrt(np.sum([step.error**2 for step in found])) / len(found)
@@ -106,7 +106,7 @@ def _row(number, steps, replicas):
     row["learnt"] = _rows(np.mean([step.direction for step in found], axis=0))
     row["before"] = np.mean([np.diag(step.overlap) for step in found], axis=0).tolist()
     text = f"{number}. alpha = {alpha:.4f}" + (f" ± {row['error']:.4f}" if np.isfinite(row["error"]) else "")
-    text += f", learnt: {row['learnt']}"
+    text += f", learned: {row['learnt']}"
     if any(q > 0 for q in row["before"]):
         text += "; before: " + ", ".join(f"Q_{p}{p} = {q:.3f}" for p, q in enumerate(row["before"], 1) if q > 0)
     if row["found"] < replicas or row["converged"] < row["found"]:

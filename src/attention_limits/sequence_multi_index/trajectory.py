@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.overlap_coordinates import clip_spectrum
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import channel_averages, is_frozen, symmetrized
+from attention_limits.sequence_multi_index.state_evolution import is_frozen, symmetrized
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def trajectory(
     alpha : float
         n / D.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions.
+        In `channel_averages.node_dimension(channel.link)` dimensions.
     start : float
         Q_0 = E w E w^T + start Cov(w), in [0, 1).
     iterations : int
@@ -61,7 +62,7 @@ def trajectory(
     side_information : float
         lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise, from the first iteration on.
     regularization : float
-        epsilon >= 0, see `state_evolution.channel_averages`.
+        epsilon >= 0, see `channel_averages.channel_averages`.
     floor : float
         Smallest diagonal entry of Q, in [0, 1); 0 is the map itself.
     prior : Prior, optional

@@ -22,9 +22,11 @@ import numpy as np
 from numba import prange
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.fast_math import LOWEST
 from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import (
     CELL,
     MAX_CELLS,
+    MAX_IMBALANCE,
     OMEGA_1D,
     OMEGA_1S,
     VECTOR,
@@ -34,7 +36,6 @@ from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import (
 )
 from attention_limits.sequence_multi_index.trapezoid_rows_kernels import (
     IMBALANCE,
-    LOWEST,
     NORM,
     RUN,
     SUMS,
@@ -64,9 +65,7 @@ from attention_limits.sequence_multi_index.trapezoid_rows_kernels import (
 CUTOFF = 34.0
 # Step in units of the estimated narrowest width, at resolution 1.
 STEP = 0.7
-# Largest accepted |sum over white - sum over black nodes of the checkerboard| / sum; the squared value bounds, for a
-# Gaussian integrand, the error of the whole lattice. Beyond it the step is divided by sqrt(2), at most REFINEMENTS times.
-MAX_IMBALANCE = 1e-4
+# Beyond MAX_IMBALANCE the step is divided by sqrt(2), at most so many times.
 REFINEMENTS = 4
 # Outputs per parallel block, which share one work space. The result does not depend on the number of threads.
 BLOCK = 64
@@ -90,7 +89,7 @@ def _scan(grid, lattice, begin, output):
     """Write the log-weights at the centres of the cells from row `begin` on into grid (rows, cols); return the largest."""
     best = LOWEST
     for j in range(begin, lattice.rows):
-        # For c = 0 the matrix A is singular at d = 0 exactly; the weight vanishes there.
+        # For c = 0 the matrix A is singular at d = 0 exactly, where the weight vanishes.
         d = lattice.scale * math.sinh(lattice.t_first + (j + 0.5) * CELL * lattice.t_step) + 1e-14
         step = CELL * lattice.s_step
         for i in range(0, lattice.cols, RUN):

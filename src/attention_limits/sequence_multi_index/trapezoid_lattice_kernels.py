@@ -16,6 +16,9 @@ VECTOR = 16
 RANGE = 6.5
 # Largest number of cells: one thread's work space is 8 MiB.
 MAX_CELLS = 1 << 20
+# Largest accepted |sum over white - sum over black nodes of the checkerboard| / sum, in one dimension even and odd nodes. Its
+# square bounds, for a Gaussian integrand, the error of the whole lattice.
+MAX_IMBALANCE = 1e-4
 # Prior means omega of one output: layer 1 and layer 2, sum and difference over tokens.
 OMEGA_1S, OMEGA_1D, OMEGA_2S, OMEGA_2D = range(4)
 
@@ -79,7 +82,7 @@ def lattice_of(output, widths, step):
         cols = max(1, int(cols * shrink))
         rows = max(1, int(rows * shrink))
     s_step = 2.0 * reach / (cols * CELL)
-    # Whole vectors on both sides of the centre: the nodes keep the symmetry of the prior, and unlearnt layers stay at zero.
+    # Whole vectors on both sides of the centre: the nodes keep the symmetry of the prior, and unlearned layers stay at zero.
     cols = (cols * CELL + VECTOR - 1) // VECTOR * (VECTOR // CELL)
     s_first = output.omega[OMEGA_1S] - 0.5 * cols * CELL * s_step
     rows = min(rows, MAX_CELLS // cols)

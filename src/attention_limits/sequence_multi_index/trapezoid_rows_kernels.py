@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.fast_math import exp_of
+from attention_limits.numerics.compiled import FAST, njit
+from attention_limits.numerics.fast_math import LOWEST, exp_of
 from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import OMEGA_1D, OMEGA_1S, OMEGA_2D, OMEGA_2S
 
-# Log-weight of nothing. Constants in single precision: an operation with a row keeps the precision of the row.
-LOWEST = np.float32(-1e37)
+# Constants in single precision: an operation with a row keeps the precision of the row.
 ZERO, QUARTER, HALF, ONE = (np.float32(x) for x in (0, 0.25, 0.5, 1))
-# Exponents are cut here, where the softmax is 1 to all digits.
+# Exponents are cut at this number, where the softmax is 1 to all digits.
 LARGEST_EXPONENT = np.float32(40.0)
 # Nodes of a row that are computed at once; their numbers 0, 1, ..., and the colours of the checkerboard.
 RUN = 512
@@ -28,8 +27,6 @@ COLORS = ONE - 2 * (NUMBERS % 2)
     NORM, X_S, X_D, Y_S, Y_D, XX_SS, XX_SD, XX_DD, YY_SS, YY_SD, YY_DD, XY_SS, XY_SD, XY_DS, XY_DD, IMBALANCE,
 ) = range(16)  # fmt: skip
 SUMS = 16
-
-_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 class Row(NamedTuple):
@@ -77,7 +74,7 @@ def row_of(kind, output, s, s_step, d, factor):
     )  # fmt: skip
 
 
-@njit(fastmath=_FAST, error_model="numpy", inline="always")
+@njit(fastmath=FAST, error_model="numpy", inline="always")
 def _fields(s, row):
     """(v_s, v_d, 1 / (c + delta)) at one node; delta is free of cancellation.
 
@@ -96,7 +93,7 @@ def _fields(s, row):
     return v_s, v_d, inverse_determinant
 
 
-@njit(fastmath=_FAST, error_model="numpy", inline="always")
+@njit(fastmath=FAST, error_model="numpy", inline="always")
 def _log_weights(x_s, v_s, v_d, row):
     """The Gaussian log-weights of (z, v) and (z, -v): that of x = z - omega_1, and that of v given x, of mean omega_2 + tilt x.
 
@@ -111,7 +108,7 @@ def _log_weights(x_s, v_s, v_d, row):
     return plus, base - QUARTER * row.precision * (a * a + b * b)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def scan_row(cells, row):
     """Write the larger of the two log-weights into `cells`, the centres of one row, at most RUN; return their maximum."""
     for i in range(cells.size):
@@ -126,7 +123,7 @@ def scan_row(cells, row):
     return best
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy")
 def sum_row(total, count, parity, x_d, shift, row):
     """Add the first `count` nodes of one row, at most RUN, to the running sums `total` (SUMS,).
 

@@ -5,8 +5,8 @@ Linearising Q <- alpha E sum_a g_a g_a^T around Q = 0 gives Q <- alpha F(Q) with
     F(Q) = E_y sum_{ab} T_ab Q T_ab^T   on the symmetric P x P matrices,
 
 so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps positive matrices to positive ones: its leading
-eigenmatrix is the subspace learnt first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
-that direction is learnt from any alpha > 0 on. `staircase` computes the next thresholds.
+eigenmatrix is the subspace learned first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
+that direction is learned from any alpha > 0 on. `staircase` computes the next thresholds.
 
 Every prior of mean zero has Q = C Q_hat C at small Q_hat, C = E w w^T = R R^T. Therefore the threshold depends on the prior
 through C alone, and F acts on the whitened rows R^-1 W. Weights with a mean are known in part without data: then the overlap
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channel import Channel, Posterior, denoiser
+from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     BLOCKS,
     SIGNIFICANT,
@@ -33,7 +34,6 @@ from attention_limits.sequence_multi_index.instability import (
     symmetric_basis,
 )
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import sample_outputs
 
 # E g g^T at zero overlap below this is compared with that of a channel of twice the resolution: the bias of the posterior mean
 # from sampling falls by four, its square by sixteen, and knowledge of a sign stays.
@@ -41,14 +41,14 @@ SMALLEST_INFORMATION = 0.02
 
 
 def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | None = None) -> tuple[Instability, float]:
-    """Instability of the unlearnt rows at an overlap, and the fraction of outputs whose channel met its check.
+    """Instability of the unlearned rows at an overlap, and the fraction of outputs whose channel met its check.
 
     Parameters
     ----------
     channel : Channel
         A sampled one is scrambled anew for each block of the nodes.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them.
+        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them.
     overlap : array (P, P)
         Q, zero on the subspace.
     subspace : array (P, k)
@@ -71,17 +71,17 @@ def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | No
 
 @dataclass(frozen=True)
 class FirstThreshold:
-    """Weak-recovery threshold and the subspace that is learnt there.
+    """Weak-recovery threshold and the subspace that is learned at it.
 
     Attributes
     ----------
     alpha : float
-        0: learnt from any alpha on; infinite: no eigenvalue of F is above its noise.
+        0: learned from any alpha on; infinite: no eigenvalue of F is above its noise.
     error : float
         Standard error, from the scatter of the blocks of nodes, which covers the bias of few nodes in 1 / ||F||; NaN where alpha
         is infinite.
     bound : float
-        Nothing is learnt below this alpha: 1 / ||F|| with ||F|| raised by SIGNIFICANT norms of its noise.
+        Nothing is learned below this alpha: 1 / ||F|| with ||F|| raised by SIGNIFICANT norms of its noise.
     direction : array (P, P)
         Of the whitened rows R^-1 W, positive semi-definite, of unit trace; NaN where alpha is infinite.
     resolved : float
@@ -105,7 +105,7 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
     channel : Channel
         A sampled one is scrambled anew for each block of the nodes.
     nodes : GaussianNodes
-        In `state_evolution.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them. The variables of omega, which
+        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them. The variables of omega, which
         is zero, are left out.
     prior : Prior, optional
         Standard normal weights by default.

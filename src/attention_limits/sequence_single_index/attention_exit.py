@@ -15,13 +15,13 @@ from attention_limits.numerics.hermite import gauss_hermite
 from attention_limits.sequence_single_index.attention_flow import attention_drift
 
 # Largest ratio of the noise of the exit to the threshold, and largest threshold: beyond, runs drift along e^2 + m^2 = 1 before
-# they escape, and noise decides there.
+# they escape, and noise decides at them.
 MOST_NOISE, MOST_THRESHOLD = 0.01, 0.7
 # Squared radii, in units of the threshold, and angles at which the flow is computed.
 _RADII, _ANGLES = (np.arange(5) + 1.0) / 5.0, (np.arange(5) + 0.5) * np.pi / 10.0
 # Steps of the separating trajectory in the logarithms of the overlaps, and their number.
 _STEP, _STEPS = 0.1, 200
-# Nodes per overlap of its Gaussian law at the exit, and most steps of the flow from there.
+# Nodes per overlap of its Gaussian law at the exit, and most steps of the flow after it.
 _LAW, _LONGEST = 60, 2000
 # Powers of (e^2, m^2) in the growth rates beyond the linear theory.
 _POWERS = [(i, j) for degree in (1, 2, 3) for i in range(degree + 1) for j in [degree - i]]
@@ -88,7 +88,7 @@ def flow_field(theory, problem, learning_rate, threshold, nodes, batch=1) -> Flo
 def separating_trajectory(field, threshold):
     """The trajectory of the FlowField `field` that leaves e^2 + m^2 < threshold at e = m, backward in time.
 
-    Array (2, points) of e and m, or None if no trajectory leaves there.
+    Array (2, points) of e and m, or None if no trajectory leaves.
     """
     corner = np.sqrt(0.5 * threshold)
 
@@ -104,7 +104,7 @@ def separating_trajectory(field, threshold):
         k_3 = backward(x + 0.5 * _STEP * k_2)
         k_4 = backward(x + _STEP * k_3)
         x = x + _STEP / 6.0 * (k_1 + 2.0 * k_2 + 2.0 * k_3 + k_4)
-        # A trajectory that comes from the rim ends there.
+        # A trajectory that comes from the rim ends at it.
         if np.sum(np.exp(2.0 * x)) >= threshold:
             break
         path.append(x)
@@ -152,7 +152,7 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
 
 
 def _exit(theory, field, learning_rate, dimension, threshold):
-    """Step of the exit and standard deviations (2,) of (e, m) there; None where the theory does not hold.
+    """Step of the exit and standard deviations (2,) of (e, m) at this step; None where the theory does not hold.
 
     The exit lies between the threshold and the noise, the variance that diffusion adds in one unit of growth.
     """
@@ -169,8 +169,8 @@ def _exit(theory, field, learning_rate, dimension, threshold):
 def mean_escape_step(theory, field, learning_rate, dimension, threshold):
     """Mean number of steps until e^2 + m^2 exceeds the threshold: Gaussian exit, then flow.
 
-    The mean is over the Gaussian law of (e, m) at the exit, between noise and threshold, of the time that the flow needs from
-    there: t = T_exit + d tau(e, m); where a part of that law is beyond the threshold, tau is negative by the linear growth.
+    The mean is over the Gaussian law of (e, m) at the exit, between noise and threshold, of the time that the flow needs
+    after it: t = T_exit + d tau(e, m); where a part of that law is beyond the threshold, tau is negative by the linear growth.
 
     Parameters
     ----------

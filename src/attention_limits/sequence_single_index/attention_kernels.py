@@ -9,10 +9,12 @@ import numpy as np
 
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.double_lanes import exp, full, load, maximum, sqrt, store
-from attention_limits.sequence_single_index.sgd_kernels import run_lanes
+from attention_limits.sequence_single_index.lane_run_kernels import run_lanes
 
 # Losses of attention.
 FROBENIUS, HALF_SQUARE = 0, 1
+# Indices of the parameters of the update.
+ETA, BATCH, OMEGA, ABAR, LOSS = range(5)
 # Indices into the result of `attention_moments`.
 TEACHER, POSITION, REST, FIELD, SQUARE, TEACHER_SQUARE, POSITION_SQUARE, CURVATURE_EE, CURVATURE_MM = range(9)
 
@@ -41,7 +43,7 @@ def attention_slopes(z_1, z_2, t_1, t_2, loss):
 
 
 @njit(nogil=True)
-def attention_update(state, draws, chi, at, parameters, learnt):
+def attention_update(state, draws, chi, at, parameters, learned):
     """Softmax attention of two tokens with positional encoding (+p, -p), positional-semantic target.
 
     Parameters
@@ -57,10 +59,10 @@ def attention_update(state, draws, chi, at, parameters, learnt):
         Number of the step in `draws` and `chi`.
     parameters : array (5,)
         (eta, batch, omega, abar, loss), eta = learning_rate / d; omega, abar and loss as in `attention_moments`.
-    learnt : array (at least 1, lanes)
+    learned : array (at least 1, lanes)
         Its first row becomes e^2 + m^2.
     """
-    batch, omega, abar, loss = int(parameters[1]), parameters[2], parameters[3], parameters[4]
+    batch, omega, abar, loss = int(parameters[BATCH]), parameters[OMEGA], parameters[ABAR], parameters[LOSS]
     e, m, zero = load(state, 0), load(state, 1), full(0.0)
     b = sqrt(maximum(1.0 - e * e - m * m, 0.0))
     g_m, g_e, g_rest, square = zero, zero, zero, zero
@@ -76,17 +78,17 @@ def attention_update(state, draws, chi, at, parameters, learnt):
         g_e = g_e + (D_1 * p_1 + D_2 * p_2)
         g_rest = g_rest + (D_1 * x_1 + D_2 * x_2)
         square = square + (D_1 * D_1 + D_2 * D_2)
-    eta = parameters[0] / batch
+    eta = parameters[ETA] / batch
     new_e, new_m, new_rest = e - eta * g_e, m - eta * g_m, b - eta * g_rest
     norm = 1.0 / sqrt(new_e * new_e + new_m * new_m + new_rest * new_rest + eta * eta * square * load(chi, at))
     new_e, new_m = new_e * norm, new_m * norm
     store(state, 0, new_e)
     store(state, 1, new_m)
-    store(learnt, 0, new_e * new_e + new_m * new_m)
+    store(learned, 0, new_e * new_e + new_m * new_m)
 
 
 @njit(nogil=True)
-def run_attention(start, sources, parameters, work, law, schedule, found):
+def run_attention(start, sources, parameters, work, law, ends, found):
     """`sgd_kernels.run_lanes` of `attention_update`, in the cache on disk.
 
     Parameters
@@ -97,10 +99,10 @@ def run_attention(start, sources, parameters, work, law, schedule, found):
         States of the random numbers, one per replica.
     parameters : array (5,)
         Those of `attention_update`.
-    work, law, schedule, found : tuple
+    work, law, ends, found : Work, Law, Ends, Found
         Work space, the law of the chi^2 draws, the length and record of a run, and the results, as in `sgd_kernels.run_lanes`.
     """
-    run_lanes(attention_update, start, sources, parameters, work, law, schedule, found)
+    run_lanes(attention_update, start, sources, parameters, work, law, ends, found)
 
 
 @njit(nogil=True)

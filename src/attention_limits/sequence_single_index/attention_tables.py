@@ -8,8 +8,8 @@ rows. Rows sum to one and (z_1, z_2) -> (-z_2, -z_1) swaps them, so that one ent
 
 phi(u, v) = sigma(u^2 + u v) with u = (z_1 - z_2)/sqrt 2, v = (z_1 + z_2)/sqrt 2, shifted by sqrt(2) e along u; mu = E phi_e,
 q = E phi_e^2, abar = sigma(2 a^2), and C(e, m) = sum_k c_k(e) m^k with c_k(e) the sum of products phi_ij phi_ij(e) of Hermite
-coefficients, i + j = k. Only even k occur, and everything is even in e: the functions here are those of X = e^2 and Y = m^2,
-on the triangle X + Y <= 1. The tables depend on neither a nor omega.
+coefficients, i + j = k. Only even k occur, and everything is even in e: the functions of this module are those of X = e^2 and Y =
+m^2, on the triangle X + Y <= 1. The tables depend on neither a nor omega.
 """
 
 import functools
@@ -51,16 +51,11 @@ class AttentionTables:
         """q, or its derivative of an `order` in X, at x = X = e^2: array of the shape of x."""
         return _series(self.q, x, order)
 
-    def overlap(self, x, y, orders=(0, 0)):
-        """C(X, Y) at x = X = e^2 and y = Y = m^2, broadcast against each other, or its derivative of `orders` in (X, Y)."""
+    def overlap(self, x, y):
+        """C(X, Y) at x = X = e^2 and y = Y = m^2, broadcast against each other."""
         x, y = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
-        columns = np.moveaxis(np.atleast_1d(_series(self.c, x, orders[0])), 0, -1)
-        powers = np.arange(self.c.shape[1])
-        factor = np.ones(len(powers))
-        for step in range(orders[1]):
-            factor *= powers - step
-        lowered = np.maximum(powers - orders[1], 0)
-        return np.sum(columns * factor * y[..., None] ** lowered, axis=-1)
+        columns = np.moveaxis(np.atleast_1d(_series(self.c, x)), 0, -1)
+        return np.sum(columns * y[..., None] ** np.arange(self.c.shape[1]), axis=-1)
 
     def tail(self, e, m):
         """Bound on the part of C(e, m) beyond DEGREE: m^(DEGREE+1) sqrt(left at 0) sqrt(left at e)."""
@@ -201,24 +196,3 @@ class LossGrid:
     def loss(self, a, omega):
         """R of one (a, omega) on the grid, array (rows, columns)."""
         return assemble(a, omega, self.q, self.mu, self.overlap)
-
-
-def attention_derivatives(a, omega, e, m):
-    """Gradient (2,) and Hessian (2, 2) of R in (e, m) at one (a, omega) and one point.
-
-    Raises ValueError if e^2 + m^2 > 1.
-    """
-    check_overlaps(e, m)
-    tables, abar = attention_tables(), fixed_attention(a)
-    x, y = e**2, m**2
-
-    def by(i, j):
-        """d^i/dX^i d^j/dY^j of R."""
-        value = -4.0 * (1.0 - omega) * tables.overlap(x, y, (i, j))
-        return value + 2.0 * (tables.q_at(x, i) - 2.0 * omega * abar * mean_attention(x, i)) if j == 0 else value
-
-    by_x, by_y = by(1, 0), by(0, 1)
-    gradient = np.array([2.0 * e * by_x, 2.0 * m * by_y])
-    mixed = 4.0 * e * m * by(1, 1)
-    hessian = np.array([[2.0 * by_x + 4.0 * x * by(2, 0), mixed], [mixed, 2.0 * by_y + 4.0 * y * by(0, 2)]])
-    return gradient, hessian

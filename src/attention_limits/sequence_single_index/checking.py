@@ -79,13 +79,13 @@ def _problems(function, symmetry, z) -> Iterator[str]:
         exchange = [1, 0, *range(2, tokens)] if tokens > 1 else [0]
         images, sign = [z[:, exchange], np.roll(z, 1, axis=1)] if symmetry else [], 1.0
     for image in images:
-        there = values(image.copy())
-        gap = np.max(np.abs(there - sign * y), axis=1)
+        mirrored = values(image.copy())
+        gap = np.max(np.abs(mirrored - sign * y), axis=1)
         worst = int(np.argmax(gap))
         if gap[worst] > allowed:
             yield (
                 f"it declares the symmetry {symmetry!r} and breaks it: {_example(z[worst], y[worst])}, "
-                f"{_example(image[worst], there[worst])}"
+                f"{_example(image[worst], mirrored[worst])}"
             )
             return
 

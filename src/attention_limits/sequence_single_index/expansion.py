@@ -84,8 +84,8 @@ def _smaller(first, second):
 def _checked(found, nets):
     """A quadrature with its errors widened where nets contradict it; beyond one token the nets where their error is smaller."""
     # A rule that sees less than half of the variance has missed a feature of the link.
-    seen, there = (each.square[0] - np.sum(each.values[0] ** 2) for each in (found, nets))
-    missed = np.inf if there > 2.0 * seen + 1e-12 * nets.square[0] else 0.0
+    seen, net = (each.square[0] - np.sum(each.values[0] ** 2) for each in (found, nets))
+    missed = np.inf if net > 2.0 * seen + 1e-12 * nets.square[0] else 0.0
 
     def widened(value, error, net, spread):
         gap, allowed = np.abs(value - net), _WIDTH * spread

@@ -93,7 +93,7 @@ def adaptive_expansion(link, degree, tolerance) -> Expansion:
         )
         for low, high in ((RANGE, RANGE), _OTHER_RANGE)
     )  # fmt: skip
-    # A jump between the end of an interval and its first node leaves no error there: intervals with other ends see it.
+    # A jump between the end of an interval and its first node leaves no error: intervals with other ends see it.
     gap = np.abs(first.estimate - other.estimate)
     value, error = first.estimate, first.error + other.error + 3.0 * gap
     # A single error can vanish by cancellation.

@@ -48,17 +48,7 @@ def exponent_command(
     SpecError
         For links and options that do not fit together, and for a target that fails a check.
     """
-    if target == HERMITE and degree is None:
-        raise SpecError(["--target hermite needs --degree, the degree of its polynomial"])
-    if len(weights) not in (1, tokens):
-        raise SpecError([f"--weights: {len(weights)} weights; allowed: one, or one per token ({tokens})"])
-    if position is not None and len(position) != tokens:
-        raise SpecError([f"--position: {len(position)} numbers; allowed: one per token ({tokens})"])
-    count = math.comb(tokens + order, order)
-    if count > MOST_COEFFICIENTS:
-        raise SpecError(
-            [f"--order {order}: {count} Hermite coefficients of {tokens} tokens; allowed: {MOST_COEFFICIENTS}"]
-        )
+    _check(target, tokens, degree, weights, position, order)
     signs = np.where(np.arange(tokens) % 2, -1.0, 1.0) if position is None else np.array(position)
     point = {
         "target": target, "student": student or target, "tokens": tokens, "degree": degree or 0, "weights": weights,
@@ -85,6 +75,21 @@ def exponent_command(
     print(f"{'order':>5}" + "".join(f"  {name:>24}" for name in HEADS))
     for k in range(1, order + 1):
         print(f"{k:>5}" + "".join(f"  {_number(e.coefficients[k], e.errors[k]):>24}" for e in found))
+
+
+def _check(target, tokens, degree, weights, position, order):
+    """Raise SpecError for options of `exponent_command` that do not fit together."""
+    if target == HERMITE and degree is None:
+        raise SpecError(["--target hermite needs --degree, the degree of its polynomial"])
+    if len(weights) not in (1, tokens):
+        raise SpecError([f"--weights: {len(weights)} weights; allowed: one, or one per token ({tokens})"])
+    if position is not None and len(position) != tokens:
+        raise SpecError([f"--position: {len(position)} numbers; allowed: one per token ({tokens})"])
+    count = math.comb(tokens + order, order)
+    if count > MOST_COEFFICIENTS:
+        raise SpecError(
+            [f"--order {order}: {count} Hermite coefficients of {tokens} tokens; allowed: {MOST_COEFFICIENTS}"]
+        )
 
 
 def _answer(exponent, highest):

@@ -1,126 +1,139 @@
 """One step of online SGD, in the space of the overlaps, of any student and target of the fields of a sequence.
 
 As in `sgd_kernels`: off the span of teacher, positions and student, the tokens are independent of the coefficients D of the
-gradient, and one chi^2 draw replaces them, so that the law is exact at every d. Here D_l = sum_p (dl/df_p) (df_p/dz_l)
-with the derivatives of the student f by dual numbers, or by a function that the user gives (arXiv:2506.02651).
-
-A function takes the tuple z = (z_1 ... z_L) and returns a number, or a tuple or list of P numbers.
+gradient, and one chi^2 draw replaces them, so that the law is exact at every d (arXiv:2506.02651). `link_functions_kernels`
+computes D.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
-from numba.extending import overload, register_jitable
-from numba.np.unsafe.ndarray import to_fixed_tuple
+from numba import njit
 
-from attention_limits.numerics.dual_numbers import DualType, seeded, slope_of, value_of
-
-# Losses of outputs f and target y: |y - f|^2 / 2, |y - f|^2, |y - f|, and sum_p log(1 + exp(-y_p f_p)).
-HALF_SQUARE, SQUARE, NORM, LOGISTIC = range(4)
+from attention_limits.sequence_single_index.link_functions_kernels import make_gradient
 
 
-def store(found, values, slopes, at):
-    """Write the numbers or dual numbers `found` into `values` and `slopes`, from the index `at` on, in compiled code."""
+class Offsets(NamedTuple):
+    """First indices into the packed `parameters` of an update, and their number `size`.
 
-
-@overload(store)
-def _store(found, values, slopes, at):
-    if isinstance(found, DualType | types.Number | types.Boolean):
-
-        def number(found, values, slopes, at):
-            values[at], slopes[at] = value_of(found), slope_of(found)
-
-        return number
-    if isinstance(found, types.BaseTuple):
-        if len(found) == 0:
-            return lambda found, values, slopes, at: None
-
-        def first_and_rest(found, values, slopes, at):
-            store(found[0], values, slopes, at)
-            store(found[1:], values, slopes, at + 1)
-
-        return first_and_rest
-
-    def sequence(found, values, slopes, at):
-        for i in range(len(found)):
-            store(found[i], values, slopes, at + i)
-
-    return sequence if isinstance(found, types.List) else None
-
-
-def make_values(function, tokens):
-    """(z (L,), values (P,), spare (P,)) -> None, writes the outputs of a jitted `function` of L = `tokens` fields."""
-
-    @njit(nogil=True)
-    def write(z, values, spare):
-        store(function(to_fixed_tuple(z, tokens)), values, spare, 0)
-
-    return write
-
-
-def make_slopes(function, gradient, tokens):
-    """(z (L,), l, values (P,), slopes (P,)) -> None, writes outputs and their derivatives by z_l.
-
-    The jitted `gradient`, of (z, l), may be None: the jitted `function` of L = `tokens` fields is then differentiated.
+    After eta: `places`, components (L, r) of the positional vectors; then work space: the fields z (L,), D (L,) of the gradient,
+    outputs y of the target and f of the student, `slopes` of the loss and `out` of the student (P,) each; `sums` (groups, r + 3).
     """
 
-    @njit(nogil=True)
-    def automatic(z, token, values, slopes):
-        store(function(seeded(to_fixed_tuple(z, tokens), token)), values, slopes, 0)
+    places: int
+    z: int
+    D: int
+    y: int
+    f: int
+    slopes: int
+    out: int
+    sums: int
+    size: int
+
+
+def offsets(tokens, outputs, rank, untied):
+    """`Offsets` for L = `tokens`, P = `outputs`, r = `rank`; the sums have L groups of weights if `untied`, else one."""
+    groups = tokens if untied else 1
+    sizes = (1, tokens * rank, tokens, tokens, outputs, outputs, outputs, outputs, groups * (rank + 3))
+    return Offsets(*(int(first) for first in np.cumsum(sizes)))
+
+
+class State(NamedTuple):
+    """First indices into the state of an update: m, e and `square`, r^2, of the groups of weights; their number `groups`.
+
+    A tied student has one group, (e_1 ... e_r, m), and no r^2; an untied one L, (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2).
+    """
+
+    m: int
+    e: int
+    square: int
+    groups: int
+
+
+def layout(tokens, rank, untied):
+    """`State` for L = `tokens` and r = `rank`, of an `untied` or a tied student."""
+    return State(0, tokens, tokens * (1 + rank), tokens) if untied else State(rank, 0, rank + 1, 1)
+
+
+def _make_fields(tokens, rank, untied):
+    """(state, draw, places, z) -> None, writes the fields z (L,) of the student on one sequence; see `make_update`."""
+    m_at, e_at, square_at, _ = layout(tokens, rank, untied)
+    rest_at = (1 + rank) * tokens
 
     @njit(nogil=True)
-    def given(z, token, values, slopes):
-        fields = to_fixed_tuple(z, tokens)
-        store(function(fields), values, slopes, 0)
-        # Floats have slope zero, which must not overwrite the values.
-        store(gradient(fields, token), slopes, np.empty(len(slopes)), 0)
-
-    return automatic if gradient is None else given
-
-
-@register_jitable
-def loss_slopes(loss, y, f, slopes):
-    """Write the derivatives of the loss by the outputs f (P,) at the target y (P,) into `slopes` (P,)."""
-    if loss == LOGISTIC:
-        for p in range(len(y)):
-            slopes[p] = -y[p] / (1.0 + math.exp(y[p] * f[p]))
-        return
-    square = 0.0
-    for p in range(len(y)):
-        slopes[p] = f[p] - y[p]
-        square += slopes[p] * slopes[p]
-    scale = 1.0
-    if loss == SQUARE:
-        scale = 2.0
-    elif loss == NORM:
-        # At y = f the norm has no derivative; its minimum is reached.
-        scale = 1.0 / math.sqrt(square) if square > 0.0 else 0.0
-    for p in range(len(y)):
-        slopes[p] *= scale
-
-
-def scratch(tokens, outputs, rank):
-    """Numbers that an update of L = `tokens`, P = `outputs` and r = `rank` needs beside its parameters."""
-    return 2 * tokens + 4 * outputs + tokens * (rank + 3)
-
-
-def _make_gradient(target, student, loss, tokens, outputs):
-    """(z* (L,), z (L,), y, f, slopes, out (P,), D (L,)) -> None, writes D of one sequence; see `make_update`."""
-
-    @njit(nogil=True)
-    def gradient(star, z, y, f, slopes, out, D):
-        target(star, y, out)
+    def fields(state, draw, places, z):
         for token in range(tokens):
-            student(z, token, f, out)
-            if token == 0:
-                loss_slopes(loss, y, f, slopes)
-            total = 0.0
-            for p in range(outputs):
-                total += slopes[p] * out[p]
-            D[token] = total
+            own = token if untied else 0
+            m = state[m_at + own]
+            left = state[square_at + own] if untied else 1.0
+            left -= m * m
+            field = m * draw[token]
+            for j in range(rank):
+                e = state[e_at + own * rank + j]
+                left -= e * e
+                field += e * (draw[(1 + j) * tokens + token] + places[token * rank + j])
+            z[token] = field + math.sqrt(max(0.0, left)) * draw[rest_at + token]
 
-    return gradient
+    return fields
+
+
+def _make_sums(tokens, rank, untied):
+    """(draw, places, D (L,), sums) -> None, adds the gradient of one sequence to the sums of each group of weights.
+
+    `sums` (groups, r + 3), flat: the gradient along the basis of the positions, the teacher and the rest of the student; |D|^2.
+    """
+    teacher, rest, square, width = rank, rank + 1, rank + 2, rank + 3
+    rest_at = (1 + rank) * tokens
+
+    @njit(nogil=True)
+    def add(draw, places, D, sums):
+        for token in range(tokens):
+            first = (token if untied else 0) * width
+            for j in range(rank):
+                sums[first + j] += D[token] * (draw[(1 + j) * tokens + token] + places[token * rank + j])
+            sums[first + teacher] += D[token] * draw[token]
+            sums[first + rest] += D[token] * draw[rest_at + token]
+            sums[first + square] += D[token] * D[token]
+
+    return add
+
+
+def _make_step(tokens, rank, untied):
+    """(state, sums, chi, eta) -> |e|^2 + m^2, moves the state along the sums of `_make_sums` and normalises it."""
+    m_at, e_at, square_at, groups = layout(tokens, rank, untied)
+    rest_sum, square_sum, width = rank + 1, rank + 2, rank + 3
+
+    @njit(nogil=True)
+    def step(state, sums, chi, eta):
+        total, known = 0.0, 0.0
+        for group in range(groups):
+            first = group * width
+            square = 0.0
+            for j in range(rank + 1):
+                place = m_at + group if j == rank else e_at + group * rank + j
+                square += state[place] ** 2
+            rest = math.sqrt(max(0.0, (state[square_at + group] if untied else 1.0) - square))
+            square = 0.0
+            for j in range(rank + 1):
+                place = m_at + group if j == rank else e_at + group * rank + j
+                state[place] -= eta * sums[first + j]
+                square += state[place] ** 2
+            rest -= eta * sums[first + rest_sum]
+            size = square + rest * rest + eta * eta * sums[first + square_sum] * chi[group]
+            if untied:
+                state[square_at + group] = size
+            total += size
+            known += square
+        scale = total / groups
+        for i in range(square_at):
+            state[i] /= math.sqrt(scale)
+        if untied:
+            for i in range(groups):
+                state[square_at + i] /= scale
+        return known / (groups * scale)
+
+    return step
 
 
 def make_update(target, student, loss, tokens, outputs, rank, untied):
@@ -140,77 +153,28 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     Returns
     -------
     jitted function
-        state = (e_1 ... e_r, m), overlaps with an orthonormal basis of the positions and with the teacher; untied:
-        (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2). draws[b] = (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the
-        components of the tokens along teacher, basis of the positions and rest of the student. chi: 1 draw, untied L.
-        parameters = (eta, components (L, r) of the positional vectors, `scratch` numbers). The result is |e|^2 + m^2, untied its
-        mean over the tokens.
+        state as in `State`: overlaps e with an orthonormal basis of the positions and m with the teacher, untied the squared
+        lengths r^2 too. draws[b] = (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the components of the tokens along
+        teacher, basis of the positions and rest of the student. chi: 1 draw, untied L. parameters as in `Offsets`. The result
+        is |e|^2 + m^2, untied its mean over the tokens.
     """
-
-    gradient = _make_gradient(target, student, loss, tokens, outputs)
+    gradient = make_gradient(target, student, loss, tokens, outputs)
+    fields, add = _make_fields(tokens, rank, untied), _make_sums(tokens, rank, untied)
+    step, at = _make_step(tokens, rank, untied), offsets(tokens, outputs, rank, untied)
 
     @njit(nogil=True)
     def update(state, draws, chi, parameters):
         batch = draws.shape[0]
-        eta, places = parameters[0] / batch, parameters[1 : 1 + tokens * rank]
-        at = 1 + tokens * rank
-        z, D = parameters[at : at + tokens], parameters[at + tokens : at + 2 * tokens]
-        at += 2 * tokens
-        y, f = parameters[at : at + outputs], parameters[at + outputs : at + 2 * outputs]
-        at += 2 * outputs
-        slopes, out = parameters[at : at + outputs], parameters[at + outputs : at + 2 * outputs]
-        at += 2 * outputs
-        # Of each group of weights: gradient along the positions, the teacher, the rest, and |D|^2.
-        width = rank + 3
-        groups = tokens if untied else 1
-        sums = parameters[at : at + groups * width]
+        places, z, D = parameters[at.places : at.z], parameters[at.z : at.D], parameters[at.D : at.y]
+        y, f = parameters[at.y : at.f], parameters[at.f : at.slopes]
+        slopes, out = parameters[at.slopes : at.out], parameters[at.out : at.sums]
+        sums = parameters[at.sums : at.size]
         sums[:] = 0.0
         for b in range(batch):
-            for token in range(tokens):
-                own = token if untied else 0
-                m = state[token] if untied else state[rank]
-                left = state[tokens * (1 + rank) + token] if untied else 1.0
-                left -= m * m
-                field = m * draws[b, token]
-                for j in range(rank):
-                    e = state[tokens + own * rank + j] if untied else state[j]
-                    left -= e * e
-                    field += e * (draws[b, (1 + j) * tokens + token] + places[token * rank + j])
-                z[token] = field + math.sqrt(max(0.0, left)) * draws[b, (1 + rank) * tokens + token]
+            fields(state, draws[b], places, z)
             gradient(draws[b, :tokens], z, y, f, slopes, out, D)
-            for token in range(tokens):
-                first = (token if untied else 0) * width
-                for j in range(rank):
-                    sums[first + j] += D[token] * (draws[b, (1 + j) * tokens + token] + places[token * rank + j])
-                sums[first + rank] += D[token] * draws[b, token]
-                sums[first + rank + 1] += D[token] * draws[b, (1 + rank) * tokens + token]
-                sums[first + rank + 2] += D[token] * D[token]
-        total, known = 0.0, 0.0
-        for group in range(groups):
-            first = group * width
-            square = 0.0
-            for j in range(rank + 1):
-                place = (group if j == rank else tokens + group * rank + j) if untied else j
-                square += state[place] ** 2
-            rest = math.sqrt(max(0.0, (state[tokens * (1 + rank) + group] if untied else 1.0) - square))
-            square = 0.0
-            for j in range(rank + 1):
-                place = (group if j == rank else tokens + group * rank + j) if untied else j
-                state[place] -= eta * sums[first + j]
-                square += state[place] ** 2
-            rest -= eta * sums[first + rank + 1]
-            size = square + rest * rest + eta * eta * sums[first + rank + 2] * chi[group]
-            if untied:
-                state[tokens * (1 + rank) + group] = size
-            total += size
-            known += square
-        scale = total / groups
-        for i in range(tokens * (1 + rank) if untied else rank + 1):
-            state[i] /= math.sqrt(scale)
-        if untied:
-            for i in range(tokens):
-                state[tokens * (1 + rank) + i] /= scale
-        return known / (groups * scale)
+            add(draws[b], places, D, sums)
+        return step(state, sums, chi, parameters[0] / batch)
 
     return update
 
@@ -225,7 +189,7 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
         z_l = c_l + sum_j e_j P_lj, z*_l = m c_l + sqrt(1 - m^2) eta_l; columns: sum_l D_l P_lj for each j, D . eta, |D|^2.
     """
 
-    gradient = _make_gradient(target, student, loss, tokens, outputs)
+    gradient = make_gradient(target, student, loss, tokens, outputs)
 
     @njit(nogil=True)
     def gradients(nodes, state, places):

@@ -53,9 +53,9 @@ def run(update, state, source, parameters, work, freedom, schedule):
                 draws[b, i] = all_draws[at * width + b * draws.shape[1] + i]
         for i in range(len(chi)):
             chi[i] = all_chi[at * len(chi) + i]
-        learnt = update(state, draws, chi, parameters)
+        learned = update(state, draws, chi, parameters)
         at += 1
-        if escaped == 0 and learnt > threshold:
+        if escaped == 0 and learned > threshold:
             escaped = step
             if stop:
                 # The state of the step itself belongs to the trajectory.

@@ -15,6 +15,7 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
 from attention_limits.numerics.random_kernels import padded, random_state
+from attention_limits.sequence_single_index import link_functions_kernels as functions
 from attention_limits.sequence_single_index import link_kernels as kernels
 from attention_limits.sequence_single_index import sequence_functions
 from attention_limits.sequence_single_index.geometry import gram_problem
@@ -24,10 +25,10 @@ from attention_limits.sequence_single_index.link_run_kernels import run
 from attention_limits.sequence_single_index.reduced_sgd import Run
 
 LOSSES = {
-    "half_square": kernels.HALF_SQUARE,
-    "square": kernels.SQUARE,
-    "frobenius": kernels.NORM,
-    "logistic": kernels.LOGISTIC,
+    "half_square": functions.HALF_SQUARE,
+    "square": functions.SQUARE,
+    "frobenius": functions.NORM,
+    "logistic": functions.LOGISTIC,
 }
 # Steps whose random numbers are drawn at once.
 _BLOCK = 64
@@ -137,8 +138,8 @@ def compiled(problem):
     gradient = getattr(problem.student, "gradient", None)
     if gradient is not None and not is_jitted(gradient):
         gradient = njit(nogil=True)(gradient)
-    values = kernels.make_values(target, problem.tokens)
-    slopes = kernels.make_slopes(student, gradient, problem.tokens)
+    values = functions.make_values(target, problem.tokens)
+    slopes = functions.make_slopes(student, gradient, problem.tokens)
     P = problem.outputs
     z, y, f, s = np.full(problem.tokens, 0.5), np.empty(P), np.empty(P), np.empty(P)
     for what, function, given in (("target", values, (z, y, s)), ("student", slopes, (z, 0, f, s))):
@@ -190,9 +191,10 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
     if dimension < rank + 3:
         raise ValueError(f"the dimension must be at least {rank + 3}: teacher, positions, student and one more")
     state = initial_state(problem, start)
-    parameters = np.zeros(1 + L * rank + kernels.scratch(L, P, rank))
+    at = kernels.offsets(L, P, rank, problem.untied)
+    parameters = np.zeros(at.size)
     parameters[0] = learning_rate / dimension
-    parameters[1 : 1 + L * rank] = problem.components.ravel()
+    parameters[at.places : at.z] = problem.components.ravel()
     shape, chi = (batch, L * (rank + 2)), L if problem.untied else 1
     records = np.asarray(schedule.records, dtype=np.int64)
     trajectory = np.full((len(records), len(state)), np.nan)

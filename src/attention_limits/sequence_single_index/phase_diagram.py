@@ -23,7 +23,7 @@ LINES = ("steepest", "positional_unstable", "global", "positional_minimum", "sem
 # mu'' at e = 0 and mu' at e = 1, by e.
 _MU_SECOND = 0.25 * np.sqrt(2.0)
 _MU_SLOPE = 0.25 * np.sqrt(2.0) * np.exp(-0.5)
-# Cells of the search along the arc, and Chebyshev nodes of C there: the coefficients end at rounding.
+# Cells of the search along the arc, and Chebyshev nodes of C on it: the coefficients end at rounding.
 _CELLS = 256
 _NODES = 32
 
@@ -94,7 +94,7 @@ class Minimum:
 
 @dataclass(frozen=True)
 class _Arc:
-    """The parts of the loss on e^2 = X, m^2 = 1 - X: nodes x (n,), and there the derivatives by X of q, mu and C."""
+    """The parts of the loss on e^2 = X, m^2 = 1 - X: nodes x (n,), and at these the derivatives by X of q, mu and C."""
 
     x: np.ndarray
     q: np.ndarray

@@ -4,9 +4,9 @@
 vectors and with the teacher (arXiv:2506.02651). At a fixed e the loss R depends on m through -(1 - omega) C alone. Where C grows
 with m^2, which `falls` proves or not, all minima of R on |u| <= 1 lie on the sphere, for every strength a and weight omega < 1.
 
-The sphere has r + 1 charts: in chart k, u_k is the largest overlap and u_j / u_k = tan(pi x_j / 4), |x_j| <= 1. There q, C and mu
-are Chebyshev polynomials in x, and the loss is a combination of them, linear in omega and in A. The search for the minima of this
-polynomial is complete (`polynomial_minima`); every point of the sphere, up to the signs of e and of m, lies in a chart.
+The sphere has r + 1 charts: in chart k, u_k is the largest overlap and u_j / u_k = tan(pi x_j / 4), |x_j| <= 1. In a chart q, C
+and mu are Chebyshev polynomials in x, and the loss is a combination of them, linear in omega and in A. The search for the minima
+of this polynomial is complete (`polynomial_minima`); every point of the sphere, up to the signs of e and of m, lies in a chart.
 """
 
 from dataclasses import dataclass
@@ -97,10 +97,10 @@ class SphereLoss:
         constant = 0.5 * (teacher + omega**2 * np.sum(fixed**2))
         found, undecided, truncation = [], 0, 0.0
         for chart, series in enumerate(loss):
-            here = local_minima(series)
-            undecided += len(here.undecided)
+            inside = local_minima(series)
+            undecided += len(inside.undecided)
             truncation = max(truncation, _tail(series))
-            for x in here.points:
+            for x in inside.points:
                 u = _signed(chart_point(chart, x))
                 if not any(np.max(np.abs(u - other)) < _SAME for other, _ in found):
                     found.append((u, constant + _series_value(series, x)))

@@ -19,6 +19,7 @@ from attention_limits.numerics.random_kernels import padded, random_state
 from attention_limits.sequence_single_index import attention_kernels
 from attention_limits.sequence_single_index import sgd_kernels as kernels
 from attention_limits.sequence_single_index.geometry import check_overlaps, fixed_attention
+from attention_limits.sequence_single_index.lane_run_kernels import Ends, Found, Law, Work
 
 # Random numbers of a run that are drawn at once.
 _NUMBERS = 256
@@ -82,7 +83,7 @@ class Schedule:
     threshold : float
         Of |m| (tied), sqrt(sum m_l^2 / L) (untied) or e^2 + m^2 (attention), at which a run has escaped.
     stop : bool
-        End the run there.
+        End the run at the threshold.
     records : array of int
         Increasing steps at which the state is stored.
     """
@@ -99,7 +100,7 @@ def run_update(run, start, generators, schedule, *, parameters, draws, freedom, 
     Parameters
     ----------
     run : jitted function
-        `sgd_kernels.run_lanes` of the update.
+        `lane_run_kernels.run_lanes` of the update.
     start : array
         The state of the update at the start.
     generators : list of numpy.random.Generator
@@ -120,15 +121,15 @@ def run_update(run, start, generators, schedule, *, parameters, draws, freedom, 
     sources = np.array([random_state(generator) for generator in generators])
     numbers = max(draws, chi)
     block = max(1, _NUMBERS // numbers)
-    work = (
+    work = Work(
         np.zeros((block * draws, WIDTH)), np.zeros((block * chi, WIDTH)), np.zeros((block, WIDTH), dtype=np.int64),
         np.empty(padded(block * numbers), dtype=np.uint64),
     )  # fmt: skip
-    found = (
+    found = Found(
         np.zeros(count, dtype=np.int64), np.empty((count, len(start))), np.full((count, len(records), len(start)), np.nan)
     )  # fmt: skip
-    ends = float(schedule.threshold), int(schedule.steps), bool(schedule.stop), records
-    run(start, sources, np.array(parameters, dtype=float), work, (float(freedom), halved), ends, found)
+    ends = Ends(float(schedule.threshold), int(schedule.steps), bool(schedule.stop), records)
+    run(start, sources, np.array(parameters, dtype=float), work, Law(float(freedom), halved), ends, found)
     return [
         Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
         for step, state, trajectory in zip(*found, strict=True)

@@ -1,4 +1,4 @@
-"""The built-in links as functions of the fields of one sequence, z = (z_1 ... z_L), which numba compiles for `link_kernels`.
+"""The built-in links as functions of the fields of one sequence, z = (z_1 ... z_L), for `link_functions_kernels`.
 
 They are those of `links`, whose functions take many sequences at once and have no derivative (arXiv:2506.02651).
 """
@@ -50,10 +50,10 @@ def hermite_sum(degree, weights, constant):
     def hermite(z):
         total = 0.0 * z[0] + constant
         for i in range(len(z)):
-            before, here = 0.0 * z[0], 0.0 * z[0] + 1.0
+            lower, value = 0.0 * z[0], 0.0 * z[0] + 1.0
             for k in range(degree):
-                before, here = here, z[i] * here - k * before
-            total += weights[i] * here
+                lower, value = value, z[i] * value - k * lower
+            total += weights[i] * value
         return total
 
     return hermite

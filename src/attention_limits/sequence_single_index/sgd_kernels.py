@@ -1,4 +1,4 @@
-"""One step of online SGD in the space of the overlaps, for feed-forward students, and the loops around it.
+"""One step of online SGD in the space of the overlaps, for feed-forward students.
 
 The gradient is a combination of tokens with coefficients D that depend on the fields alone. Off the span of student, teacher
 and position the tokens are independent of D, so that their combination is |D| times a standard normal vector: its squared
@@ -6,26 +6,28 @@ norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overla
 
 A step waits for a square root, a division and an exponential in turn. Eight replicas at once fill the time: every array ends
 with the axis of the lanes (`numerics.double_lanes`), and no number of a lane depends on another lane. An update takes
-(state, draws, chi, at, parameters, learnt): `state` (n, lanes) changes in place. `draws` holds standard normals, the same number
+(state, draws, chi, at, parameters, learned): `state` (n, lanes) changes in place. `draws` holds standard normals, the same number
 of rows for each sequence of each step, and `chi` chi^2 draws with d minus the dimension of the span degrees of freedom; an
 update reads the rows of the step number `at`. `parameters` starts with eta = learning_rate / d and the batch. The first row of
-`learnt` (1 + n, lanes) becomes the numbers that a run compares with its threshold, the others are work space.
-`attention_kernels` holds the update of the attention student, and `link_run_kernels` the loop for students of a user.
+`learned` (1 + n, lanes) becomes the numbers that a run compares with its threshold, the others are work space.
+`lane_run_kernels` holds the loop around the updates, `attention_kernels` the update of the attention student, and
+`link_run_kernels` the loop for students of a user.
 """
 
 import math
 
-import numpy as np
-
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.double_lanes import WIDTH, full, load, maximum, sqrt, store, with_sign
-from attention_limits.numerics.random_kernels import fill_chi_squares, fill_normals, fill_waits
+from attention_limits.numerics.double_lanes import full, load, maximum, sqrt, store, with_sign
+from attention_limits.sequence_single_index.lane_run_kernels import run_lanes
+
+# Indices of the parameters of all updates, and of those of the updates with them: number of tokens, order of the polynomial.
+ETA, BATCH, TOKENS, ORDER = range(4)
 
 
 @njit(inline="always")
-def _tied(state, draws, chi, at, parameters, learnt, tokens, reflect):
+def _tied(state, draws, chi, at, parameters, learned, tokens, reflect):
     """`reflect`: draws with h < 0 are reflected, y being even in them."""
-    batch = int(parameters[1])
+    batch = int(parameters[BATCH])
     m, zero = load(state, 0), full(0.0)
     rest = sqrt(maximum(1.0 - m * m, 0.0))
     root = 1.0 / math.sqrt(tokens)
@@ -50,31 +52,31 @@ def _tied(state, draws, chi, at, parameters, learnt, tokens, reflect):
         along = along + c * s
         across = across + c * k
         square = square + c * c
-    eta = parameters[0] / batch
+    eta = parameters[ETA] / batch
     new_m, new_rest = m - eta * along, rest - eta * across
     m = new_m / sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * load(chi, at))
     store(state, 0, m)
-    store(learnt, 0, maximum(m, 0.0 - m))
+    store(learned, 0, maximum(m, 0.0 - m))
 
 
 @njit(nogil=True)
-def tied_update(state, draws, chi, at, parameters, learnt):
+def tied_update(state, draws, chi, at, parameters, learned):
     """Feed-forward student relu(L^-1/2 sum_l z_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
 
     state = (m,); draws of a sequence (z*_1 ... z*_L, k), k the normalised sum of the fields orthogonal to the teacher;
     parameters = (eta, batch, L).
     """
-    _tied(state, draws, chi, at, parameters, learnt, int(parameters[2]), False)
+    _tied(state, draws, chi, at, parameters, learned, int(parameters[TOKENS]), False)
 
 
 @njit(nogil=True)
-def tied_active_update(state, draws, chi, at, parameters, learnt):
+def tied_active_update(state, draws, chi, at, parameters, learned):
     """`tied_update` of one sequence on which the student acts, h > 0."""
-    _tied(state, draws, chi, at, parameters, learnt, int(parameters[2]), True)
+    _tied(state, draws, chi, at, parameters, learned, int(parameters[TOKENS]), True)
 
 
 @njit(inline="always")
-def _untied(state, draws, chi, at, parameters, learnt, reflect):
+def _untied(state, draws, chi, at, parameters, learned, reflect):
     """`reflect` as in `_tied`."""
     tokens = len(state) // 2
     row, zero = at * 2 * tokens, full(0.0)
@@ -84,9 +86,9 @@ def _untied(state, draws, chi, at, parameters, learnt, reflect):
         field = m * star + sqrt(maximum(load(state, tokens + l) - m * m, 0.0)) * xi
         y = y + (star * star - 1.0)
         h = h + field
-        store(learnt, 1 + l, field)
+        store(learned, 1 + l, field)
     h = h * (1.0 / math.sqrt(tokens))
-    factor = -2.0 * parameters[0] / math.sqrt(tokens)
+    factor = -2.0 * parameters[ETA] / math.sqrt(tokens)
     if reflect:
         sign = with_sign(full(1.0), h)
         kappa = sign * (y * math.sqrt(0.5) - sign * h) * factor
@@ -97,7 +99,7 @@ def _untied(state, draws, chi, at, parameters, learnt, reflect):
         star, xi = load(draws, row + l), load(draws, row + tokens + l)
         size = star * star + xi * xi + load(chi, at * tokens + l)
         m = load(state, l) - kappa * star
-        r = load(state, tokens + l) + kappa * (kappa * size - 2.0 * load(learnt, 1 + l))
+        r = load(state, tokens + l) + kappa * (kappa * size - 2.0 * load(learned, 1 + l))
         norm = norm + r
         total = total + m * m
         store(state, l, m)
@@ -107,40 +109,40 @@ def _untied(state, draws, chi, at, parameters, learnt, reflect):
     for l in range(tokens):  # noqa: E741
         store(state, l, load(state, l) * root)
         store(state, tokens + l, load(state, tokens + l) * scale)
-    store(learnt, 0, sqrt(total * scale * (1.0 / tokens)))
+    store(learned, 0, sqrt(total * scale * (1.0 / tokens)))
 
 
 @njit(nogil=True)
-def untied_update(state, draws, chi, at, parameters, learnt):
+def untied_update(state, draws, chi, at, parameters, learned):
     """As `tied_update`, each token with its own weights, all normalised together; batch 1.
 
     state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
     """
-    _untied(state, draws, chi, at, parameters, learnt, False)
+    _untied(state, draws, chi, at, parameters, learned, False)
 
 
 @njit(nogil=True)
-def untied_active_update(state, draws, chi, at, parameters, learnt):
+def untied_active_update(state, draws, chi, at, parameters, learned):
     """`untied_update` of one sequence on which the student acts, h > 0."""
-    _untied(state, draws, chi, at, parameters, learnt, True)
+    _untied(state, draws, chi, at, parameters, learned, True)
 
 
 @njit(inline="always")
 def hermite_and_slope(order, x):
     """He_order(x), the Hermite polynomial, and its derivative order He_(order-1)(x)."""
-    before, here = 0.0 * x, 0.0 * x + 1.0
+    lower, value = 0.0 * x, 0.0 * x + 1.0
     for k in range(order):
-        before, here = here, x * here - k * before
-    return here, order * before
+        lower, value = value, x * value - k * lower
+    return value, order * lower
 
 
 @njit(nogil=True)
-def hermite_update(state, draws, chi, at, parameters, learnt):
+def hermite_update(state, draws, chi, at, parameters, learned):
     """Student and target L^-1/2 sum_l h_k(z_l) of the same order k, tied weights, loss 1/2 (y - f)^2.
 
     state = (m,); draws of a sequence (a_1 ... a_L, xi_1 ... xi_L); parameters = (eta, batch, L, k).
     """
-    batch, tokens, order = int(parameters[1]), int(parameters[2]), int(parameters[3])
+    batch, tokens, order = int(parameters[BATCH]), int(parameters[TOKENS]), int(parameters[ORDER])
     m, zero = load(state, 0), full(0.0)
     rest = sqrt(maximum(1.0 - m * m, 0.0))
     # h_k = He_k / sqrt(k!) enters twice.
@@ -163,105 +165,18 @@ def hermite_update(state, draws, chi, at, parameters, learnt):
         along = along + miss * slope_along
         across = across + miss * slope_across
         square = square + miss * miss * slope_square
-    eta = parameters[0] / batch
+    eta = parameters[ETA] / batch
     new_m, new_rest = m - eta * along, rest - eta * across
     m = new_m / sqrt(new_m * new_m + new_rest * new_rest + eta * eta * square * load(chi, at))
     store(state, 0, m)
-    store(learnt, 0, maximum(m, 0.0 - m))
-
-
-@njit(nogil=True)
-def run_lanes(update, start, sources, parameters, work, law, schedule, found):
-    """SGD of many replicas, each until its steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
-
-    As many run at once as there are lanes. A replica that ends gives its lane to the next one, at the next block of steps.
-
-    Parameters
-    ----------
-    update : jitted function
-        One of the updates above.
-    start : array (n,)
-        Of every replica.
-    sources : array (replicas, 4, LANES)
-        Of `random_kernels.random_state`, one per replica.
-    parameters : array
-        Those of `update`; the first is eta.
-    work : (draws, chi, waits, bits)
-        Work space for the random numbers of a block of steps: arrays (block * batch * width, lanes), (block * chis, lanes),
-        (block, lanes) of integers, and bits for the longest column of them.
-    law : (freedom, halved)
-        Degrees of freedom of each chi^2. If `halved`, half of the steps, each with probability 1/2, change nothing: they are
-        counted, and `update` is that of the others.
-    schedule : (threshold, steps, stop, records)
-        Threshold of the result of `update`; the longest run; whether a run ends at the threshold; increasing steps after which
-        the state is stored.
-    found : (escaped, states, trajectories)
-        Results, written: the step at which the threshold was first exceeded, 0 if it was not (replicas,); the state at the end
-        (replicas, n); the states after the recorded steps (replicas, records, n).
-    """
-    draws, chi, waits, bits = work
-    freedom, halved = law
-    threshold, steps, stop, records = schedule
-    escaped, states, trajectories = found
-    block, replicas = len(waits), len(sources)
-    state, learnt = np.empty((len(start), WIDTH)), np.zeros((1 + len(start), WIDTH))
-    # Of each lane: its replica, -1 without one, the steps that it has done, its next record, and the step at which something
-    # happens: a record or the end.
-    replica, step, row = np.full(WIDTH, -1), np.zeros(WIDTH, np.int64), np.zeros(WIDTH, np.int64)
-    event, limit = np.zeros(WIDTH, np.int64), np.zeros(WIDTH)
-    never = np.int64(2**62)
-    for lane in range(WIDTH):
-        state[:, lane] = start
-        event[lane], limit[lane] = never, np.inf
-    following = 0
-    while True:
-        running = 0
-        for lane in range(WIDTH):
-            if replica[lane] < 0 and following < replicas:
-                replica[lane], step[lane], row[lane] = following, 0, 0
-                state[:, lane] = start
-                limit[lane] = threshold
-                event[lane] = min(steps, records[0]) if len(records) else steps
-                following += 1
-            if replica[lane] >= 0:
-                running += 1
-                source = sources[replica[lane]]
-                fill_normals(source, bits, draws[:, lane])
-                fill_chi_squares(source, bits, freedom, chi[:, lane])
-                if halved:
-                    fill_waits(source, bits, waits[:, lane])
-        if running == 0:
-            return
-        for at in range(block):
-            for lane in range(WIDTH):
-                step[lane] += 1 + waits[at, lane]
-                if step[lane] > event[lane]:
-                    one = replica[lane]
-                    while row[lane] < len(records) and records[row[lane]] < min(step[lane], steps + 1):
-                        trajectories[one, row[lane]] = state[:, lane]
-                        row[lane] += 1
-                    event[lane] = min(steps, records[row[lane]]) if row[lane] < len(records) else steps
-                    if step[lane] > steps:
-                        states[one] = state[:, lane]
-                        replica[lane], event[lane], limit[lane] = -1, never, np.inf
-            update(state, draws, chi, at, parameters, learnt)
-            for lane in range(WIDTH):
-                if learnt[0, lane] > limit[lane]:
-                    one = replica[lane]
-                    escaped[one], limit[lane] = step[lane], np.inf
-                    if stop:
-                        # The state of the step itself belongs to the trajectory.
-                        if row[lane] < len(records) and records[row[lane]] == step[lane]:
-                            trajectories[one, row[lane]] = state[:, lane]
-                        states[one] = state[:, lane]
-                        replica[lane], event[lane] = -1, never
+    store(learned, 0, maximum(m, 0.0 - m))
 
 
 # `run_lanes` of each update, compiled once: the cache on disk keeps no call with a compiled function as argument.
 
 
 @njit(nogil=True)
-def run_tied(start, sources, parameters, work, law, schedule, found):
+def run_tied(start, sources, parameters, work, law, ends, found):
     """`run_lanes` of `tied_update`.
 
     Parameters
@@ -272,14 +187,14 @@ def run_tied(start, sources, parameters, work, law, schedule, found):
         States of the random numbers, one per replica.
     parameters : array (3,)
         (eta, batch, L), eta = learning_rate / d.
-    work, law, schedule, found : tuple
+    work, law, ends, found : Work, Law, Ends, Found
         As in `run_lanes`.
     """
-    run_lanes(tied_update, start, sources, parameters, work, law, schedule, found)
+    run_lanes(tied_update, start, sources, parameters, work, law, ends, found)
 
 
 @njit(nogil=True)
-def run_tied_active(start, sources, parameters, work, law, schedule, found):
+def run_tied_active(start, sources, parameters, work, law, ends, found):
     """`run_lanes` of `tied_active_update`.
 
     Parameters
@@ -290,14 +205,14 @@ def run_tied_active(start, sources, parameters, work, law, schedule, found):
         States of the random numbers, one per replica.
     parameters : array (3,)
         (eta, batch, L), eta = learning_rate / d.
-    work, law, schedule, found : tuple
+    work, law, ends, found : Work, Law, Ends, Found
         As in `run_lanes`.
     """
-    run_lanes(tied_active_update, start, sources, parameters, work, law, schedule, found)
+    run_lanes(tied_active_update, start, sources, parameters, work, law, ends, found)
 
 
 @njit(nogil=True)
-def run_untied_active(start, sources, parameters, work, law, schedule, found):
+def run_untied_active(start, sources, parameters, work, law, ends, found):
     """`run_lanes` of `untied_active_update`.
 
     Parameters
@@ -308,14 +223,14 @@ def run_untied_active(start, sources, parameters, work, law, schedule, found):
         States of the random numbers, one per replica.
     parameters : array (2,)
         (eta, batch), eta = learning_rate / d and batch 1.
-    work, law, schedule, found : tuple
+    work, law, ends, found : Work, Law, Ends, Found
         As in `run_lanes`.
     """
-    run_lanes(untied_active_update, start, sources, parameters, work, law, schedule, found)
+    run_lanes(untied_active_update, start, sources, parameters, work, law, ends, found)
 
 
 @njit(nogil=True)
-def run_hermite(start, sources, parameters, work, law, schedule, found):
+def run_hermite(start, sources, parameters, work, law, ends, found):
     """`run_lanes` of `hermite_update`.
 
     Parameters
@@ -326,7 +241,7 @@ def run_hermite(start, sources, parameters, work, law, schedule, found):
         States of the random numbers, one per replica.
     parameters : array (4,)
         (eta, batch, L, k), eta = learning_rate / d.
-    work, law, schedule, found : tuple
+    work, law, ends, found : Work, Law, Ends, Found
         As in `run_lanes`.
     """
-    run_lanes(hermite_update, start, sources, parameters, work, law, schedule, found)
+    run_lanes(hermite_update, start, sources, parameters, work, law, ends, found)

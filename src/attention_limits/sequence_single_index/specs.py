@@ -8,29 +8,20 @@ from pydantic import Field
 
 from attention_limits.pipeline.specification import Specification
 from attention_limits.sequence_single_index.geometry import gram_problem
-from attention_limits.sequence_single_index.link_checks import unequal_outputs, unsound
-from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.specs_keys import (
     AttentionGrid,
     AttentionModel,
-    HermiteGrid,
-    HermiteModel,
     NodesSolver,
     PhaseGrid,
     PositionalSemanticModel,
     PositionMinimaGrid,
     PositionMinimaModel,
     PositionMinimaSolver,
-    SGDSolver,
     StrengthGrid,
     StrengthModel,
     SurfaceSolver,
-    TiedGrid,
-    TiedModel,
     TokenLinesGrid,
     TokenLinesModel,
-    UntiedGrid,
-    UntiedModel,
     WeightGrid,
 )
 from attention_limits.sequence_single_index.specs_links import (
@@ -43,7 +34,15 @@ from attention_limits.sequence_single_index.specs_links import (
     LandscapeSolver,
     LinkRunModel,
     LinkSGDGrid,
-    LinkSGDModel,
+    OfLinks,
+)
+from attention_limits.sequence_single_index.specs_sgd import (
+    AttentionSGD,
+    HermiteSGD,
+    LinkSGD,
+    TiedSGD,
+    UntiedSGD,
+    one_key,
 )
 
 PREFIX = "ssi"
@@ -54,58 +53,6 @@ class Deterministic(Specification):
     """An estimator without random numbers."""
 
     replicas: Annotated[Literal[1], Field(description="Nothing is random: repetitions would be copies.")] = 1
-
-
-class OfLinks(Specification):
-    """An estimator of a target and a student that the file names."""
-
-    # Keys whose link may be a sum of Hermite polynomials.
-    hermite: ClassVar = ("target",)
-
-    @classmethod
-    def lengths(cls, estimator):
-        """The numbers of tokens that the estimator computes."""
-        return estimator.grid.get("tokens", [estimator.model.get("tokens")])
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """Links exist and have equal numbers of outputs; weights are one, or one per token."""
-        model, lengths = estimator.model, cls.lengths(estimator)
-        named = [key for key in ("target", "student") if key not in cls.hermite or model[key] != HERMITE]
-        problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
-        absent = [(keys, text) for keys, text in problems if text]
-        yield from absent or unsound(model, named, lengths, estimator.project) or unequal_outputs(model, lengths)
-        count = len(model["weights"])
-        if count > 1 and any(count != length for length in lengths):
-            allowed = ", ".join(f"{length:g}" for length in lengths)
-            yield ("model", "weights"), f"{count} weights; allowed: one, or one per token ({allowed})"
-
-    @classmethod
-    def code_files(cls, estimator):
-        """The files of targets and students."""
-        files = (link_file(estimator.model[key], estimator.project) for key in ("target", "student"))
-        return [path for path in files if path is not None and path.is_file()]
-
-
-class SGD(Specification):
-    """An estimator that runs SGD."""
-
-    solver: SGDSolver
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """No step is stored twice."""
-        records, steps = estimator.solver["records"], estimator.solver["steps"]
-        if records > steps + 1:
-            yield (
-                ("solver", "records"),
-                f"{records} of a run of {steps} steps; allowed: at most one more than the steps",
-            )
-
-    @classmethod
-    def work(cls, estimator):
-        """The overlaps of all tokens at each step, at any dimension. The time of escape is unknown here."""
-        return {} if estimator.solver["stop"] else {"steps": 1, "tokens": 1, "batch": 1}
 
 
 class Landscape(Deterministic, OfLinks):
@@ -209,66 +156,7 @@ class LinearTheory(Specification):
     @classmethod
     def cross_checks(cls, estimator):
         """One key is scanned."""
-        yield from _one_key(estimator)
-
-
-class AttentionSGD(SGD):
-    """Runs online SGD of a softmax attention layer of two tokens on the positional-semantic target."""
-
-    model: AttentionModel
-    grid: AttentionGrid
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """One key is scanned; no step is stored twice."""
-        yield from _one_key(estimator)
-        yield from super().cross_checks(estimator)
-
-
-class TiedSGD(SGD):
-    """Runs online SGD of a feed-forward student whose tokens share their weights."""
-
-    model: TiedModel
-    grid: TiedGrid
-
-
-class UntiedSGD(SGD):
-    """Runs online SGD of a feed-forward student in which each token has its own weights."""
-
-    model: UntiedModel
-    grid: UntiedGrid
-
-
-class HermiteSGD(SGD):
-    """Runs online SGD of a student and a target that are the same sum of Hermite polynomials."""
-
-    model: HermiteModel
-    grid: HermiteGrid
-
-    @classmethod
-    def work(cls, estimator):
-        """Steps to escape at information exponent k, up to logarithms: d for k = 1 and 2, d^(k-1) above."""
-        escapes = {"dimension": max(estimator.model["order"] - 1, 1)}
-        return escapes if estimator.solver["stop"] else super().work(estimator)
-
-
-class LinkSGD(SGD, OfLinks):
-    """Runs online SGD of any student and target of the fields of a sequence."""
-
-    model: LinkSGDModel
-    grid: LinkSGDGrid
-
-    hermite: ClassVar = ("target", "student")
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """The checks of links and of runs; the Gram matrix is one."""
-        yield from OfLinks.cross_checks.__func__(cls, estimator)
-        yield from SGD.cross_checks.__func__(cls, estimator)
-        if not isinstance(estimator.model["position"], str):
-            problem = gram_problem(estimator.model["position"], int(estimator.model["tokens"]))
-            if problem:
-                yield ("model", "position"), problem
+        yield from one_key(estimator)
 
 
 class EscapeDiffusion(Deterministic, OfLinks):
@@ -302,8 +190,3 @@ def _rank(gram):
     """Number of directions of vectors with these scalar products."""
     values = np.linalg.eigvalsh(np.array(gram, dtype=float))
     return int(np.sum(values > 1e-7 * max(values[-1], 1e-300)))
-
-
-def _one_key(estimator):
-    if len(estimator.grid) != 1:
-        yield ("grid",), f"{len(estimator.grid)} keys; allowed: one of omega, dimension, learning_rate, batch"

@@ -1,10 +1,12 @@
 """The parameters of the estimators of any target and student: ranges, defaults and normalisation (arXiv:2506.02651)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Whole
+from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.sequence_single_index.link_checks import unequal_outputs, unsound
+from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.specs_keys import Batch, Rate, Threshold
 
 # The most Hermite coefficients that an information exponent uses.
@@ -142,3 +144,34 @@ class ExponentSolver(Section):
     tolerance: Annotated[float, Field(
         gt=0, le=0.01, description="Absolute error at which the adaptive quadrature for one or two tokens stops."
     )] = 1e-11  # fmt: skip
+
+
+class OfLinks(Specification):
+    """An estimator of a target and a student that the file names."""
+
+    # Keys whose link may be a sum of Hermite polynomials.
+    hermite: ClassVar = ("target",)
+
+    @classmethod
+    def lengths(cls, estimator):
+        """The numbers of tokens that the estimator computes."""
+        return estimator.grid.get("tokens", [estimator.model.get("tokens")])
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """Links exist and have equal numbers of outputs; weights are one, or one per token."""
+        model, lengths = estimator.model, cls.lengths(estimator)
+        named = [key for key in ("target", "student") if key not in cls.hermite or model[key] != HERMITE]
+        problems = [(("model", key), name_problem(model[key], estimator.project)) for key in named]
+        absent = [(keys, text) for keys, text in problems if text]
+        yield from absent or unsound(model, named, lengths, estimator.project) or unequal_outputs(model, lengths)
+        count = len(model["weights"])
+        if count > 1 and any(count != length for length in lengths):
+            allowed = ", ".join(f"{length:g}" for length in lengths)
+            yield ("model", "weights"), f"{count} weights; allowed: one, or one per token ({allowed})"
+
+    @classmethod
+    def code_files(cls, estimator):
+        """The files of targets and students."""
+        files = (link_file(estimator.model[key], estimator.project) for key in ("target", "student"))
+        return [path for path in files if path is not None and path.is_file()]

@@ -22,22 +22,8 @@ from numpy.polynomial import chebyshev
 
 from attention_limits.sequence_single_index.links import softmax_attention
 
-# Chebyshev nodes along the arc e^2 + m^2 = 1, and cells of the search for minima there.
+# Chebyshev nodes along the arc e^2 + m^2 = 1, and cells of the search for minima on it.
 _NODES, _CELLS = 24, 1024
-
-
-def token_loss(omega, a, nodes, places, e, m):
-    """R(e, m) of the target with weight `omega` and strength `a` of its positional part: a mean over all signs of the fields.
-
-    `nodes` have 2 L dimensions, the positions `places` are (L, r), the overlaps `e` (r,) and `m` a number.
-    """
-    places, e = np.asarray(places, dtype=float), np.atleast_1d(np.asarray(e, dtype=float))
-    fixed = softmax_attention(a * places[None, :, 0])[0]
-    found = []
-    for star, z in _fields(nodes, places @ e, m):
-        miss = (1.0 - omega) * softmax_attention(star) + omega * fixed - softmax_attention(z)
-        found.append(nodes.mean(0.5 * np.sum(miss**2, axis=(1, 2))))
-    return float(np.mean(found))
 
 
 def _fields(nodes, shift, m):
@@ -146,7 +132,7 @@ def arc(nodes, signs) -> Arc:
 
 
 def arc_minima(loss):
-    """X = e^2 of all local minima on the arc, and the losses there, arrays (n,); `loss`: Chebyshev coefficients over [0, 1] in X.
+    """X = e^2 of all local minima on the arc, and their losses, arrays (n,); `loss`: Chebyshev coefficients over [0, 1] in X.
 
     A corner X = 0 or X = 1 is a minimum where the loss rises from it; within the arc the slope changes its sign from below.
     """

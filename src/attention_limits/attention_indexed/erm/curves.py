@@ -1,7 +1,7 @@
 """Curves of weight decay against alpha, as the estimators of the state evolution store them.
 
 The Bayes-optimal error is that of `state_evolution` (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582); the
-information of scores with noise is derived here.
+information of scores with noise is derived in this module.
 """
 
 from dataclasses import dataclass

@@ -10,8 +10,8 @@ and alpha = n / d^2,
 where the response is the mean derivative of the positive part on the eigenvalues of R (`denoiser.response`). At a fixed point
 u = h(S), so that S is a stationary point of the training objective, for any V and Sigma_hat. Damping acts on S, V and 2 V G.
 
-The cubes report where the iteration does not reach its fixed point; `minimisation` is the reference. Derived here, after the
-state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914.
+The cubes report where the iteration does not reach its fixed point; `minimisation` is the reference. Derived in this module,
+after the state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914.
 """
 
 import math

@@ -3,14 +3,14 @@
 Everything refers to a softmax at inverse temperature beta or to linear scores, with outputs f(h* + sqrt(tau) xi) as in
 `softmax` and `linear`. The free energy is the value of the replica functional,
 
-    phi = alpha E [loss + ||Delta||^2 / (4 V)] + q_hat V / 4 + m_hat m / 2 - Sigma_hat q / 2,
+    phi = alpha E [loss + ||Delta||^2 / (4 V)] + q_hat V / 4 + m_hat m / 2 - Sigma_hat q / 2.
 
-whose stationary point the state evolution is; there it equals the objective alpha E loss + lambda tr S / d. The solution is
+The state evolution is its stationary point, where it equals the objective alpha E loss + lambda tr S / d. The solution is
 stable against replica symmetry breaking where the replicon is below one,
 
     (2 alpha E ||d Delta / d omega||^2 / Theta^2) int int (((x - eps)_+ - (x' - eps)_+) / (x - x'))^2 mu mu < 1.
 
-Derived here, for the state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914.
+Derived in this module, for the state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914.
 """
 
 from dataclasses import dataclass

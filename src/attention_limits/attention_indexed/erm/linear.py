@@ -10,7 +10,7 @@ K. A softmax without decay interpolates the same way with K = T^2 + T - 2, becau
 
 The best lambda at given delta makes mse stationary in eps: eps rank = 2 delta^2 int_eps Re g mu.
 
-Source: Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; derived here again.
+Source: Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; derived again in this module.
 """
 
 from dataclasses import dataclass
@@ -119,7 +119,7 @@ def _fixed_point(equations, ratio, score_noise, decay, threshold_of):
 
 
 def _with_limit(solution, equations, ratio, vanishing):
-    """The solution with the limit of vanishing noise where it holds; without decay the estimate is exact there."""
+    """The solution with the limit of vanishing noise where it holds, and where without decay the estimate is exact."""
     exact = vanishing & (solution.decay == 0.0)
     near = vanishing & ~exact
     r, root, Q = min(ratio, 1.0), np.sqrt(ratio), 1.0 + ratio

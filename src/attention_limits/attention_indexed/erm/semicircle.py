@@ -7,8 +7,8 @@ With kappa = eps / delta, c = kappa / sqrt(b), sigma the semicircle on [-2, 2] a
     rank = r + b int_c sigma,
 
 and b = 0 for rho >= 1. The least error / delta^2 is the number of equations K alpha from which on the estimate without decay is
-exact, the phase transition of trace minimisation over S >= 0: r kappa = b^(3/2) int_c (s - c) sigma there. Derived for this
-project; Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958.
+exact, the phase transition of trace minimisation over S >= 0: r kappa = b^(3/2) int_c (s - c) sigma at this point. Derived for
+this project; Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def limit(ratio: float, kappa) -> Limit:
 
 
 def recovery(ratio: float) -> tuple[float, float]:
-    """K alpha from which on the estimate without decay and noise is exact, and kappa there; rho = `ratio` > 0.
+    """K alpha from which on the estimate without decay and noise is exact, and kappa at it; rho = `ratio` > 0.
 
     1 and 0 for rho >= 1, the number of the Bayes-optimal estimate; more than it for rho < 1.
     """

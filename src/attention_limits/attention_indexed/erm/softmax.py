@@ -13,7 +13,7 @@ and, with the moments of `spectral` at delta = sqrt(q_hat) / m_hat, eps = 2 lamb
     q = eta^2 J,    m = eta (J + eps A - delta^2 Theta),    V = Theta / Sigma_hat,    S = eta (S* + delta Z - eps)_+.
 
 These forms of m_hat and Sigma_hat need no derivative of u (Stein's lemma), and hold where u jumps. Source: Boncoraglio, Erba,
-Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; derived here again.
+Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; derived again in this module.
 """
 
 from dataclasses import dataclass

@@ -9,10 +9,11 @@ orthonormal basis E (k, T, T) of these matrices, k = T (T + 1) / 2 - 1. With P =
     gradient_l = 2 beta sum_ab R_ab P_ab D_l,ab,    Hessian_lm = 2 beta^2 sum_ab (P_ab^2 + P_ab (R_ab - r_a)) D_l,ab D_m,ab,
 
 r_a = sum_b R_ab P_ab. Newton's method, with the Gauss-Newton matrix (P_ab^2 alone) where the Hessian is not positive, starts at
-omega and at scores that fit y; the lower minimum counts. Derived here.
+omega and at scores that fit y; the lower minimum counts. Derived in this module.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,30 @@ _DECREASE = 1e-4
 _APART = 1e-3
 # Columns of the results.
 LOSS, DIVERGENCE, SQUARES, WELLS, FAILED, COUNT = range(6)
+
+
+class Model(NamedTuple):
+    """The objective of all outputs: basis E (k, T, T), beta and V."""
+
+    basis: np.ndarray
+    beta: float
+    V: float
+
+
+class Space(NamedTuple):
+    """Work space of Newton's method.
+
+    P (T, T), D (k, T); gradient, step and trial (k,); full, positive and factor (k, k).
+    """
+
+    P: np.ndarray
+    D: np.ndarray
+    gradient: np.ndarray
+    step: np.ndarray
+    trial: np.ndarray
+    full: np.ndarray
+    positive: np.ndarray
+    factor: np.ndarray
 
 
 @njit(error_model="numpy")
@@ -50,8 +75,9 @@ def softmax_rows(z, basis, beta, P):
 
 
 @njit(error_model="numpy")
-def _objective(z, omega, y, basis, beta, V, P):
-    softmax_rows(z, basis, beta, P)
+def _objective(z, omega, y, model, P):
+    """The loss and the objective at z (k,); P (T, T) becomes the softmax at z."""
+    softmax_rows(z, model.basis, model.beta, P)
     value = 0.0
     for a in range(P.shape[0]):
         for b in range(P.shape[0]):
@@ -59,13 +85,14 @@ def _objective(z, omega, y, basis, beta, V, P):
     distance = 0.0
     for m in range(z.size):
         distance += (z[m] - omega[m]) ** 2
-    return value, value + distance / (4.0 * V)
+    return value, value + distance / (4.0 * model.V)
 
 
 @njit(error_model="numpy")
-def _curvature(z, omega, y, basis, beta, V, P, D, gradient, full, positive):
-    """Fill the gradient (k,), the Hessian `full` and the Gauss-Newton matrix `positive` (k, k) of the objective; P is that of
-    z."""
+def _curvature(z, omega, y, model, space):
+    """Fill the gradient, the Hessian `full` and the Gauss-Newton matrix `positive` of the objective; P is that of z."""
+    basis, beta, V = model
+    P, D, gradient, full, positive = space.P, space.D, space.gradient, space.full, space.positive
     k, tokens = z.size, P.shape[0]
     for m in range(k):
         gradient[m] = (z[m] - omega[m]) / (2.0 * V)
@@ -99,15 +126,16 @@ def _factor(matrix, factor):
 
 
 @njit(error_model="numpy")
-def _descend(z, omega, y, basis, beta, V, P, D, gradient, full, positive, factor, step, trial):
-    """Move z to a minimum; the objective there, and whether the last step was short enough."""
-    value = _objective(z, omega, y, basis, beta, V, P)[1]
+def _descend(z, omega, y, model, space):
+    """Move z to a minimum; returns the objective at its end, and whether the last step was short enough."""
+    P, gradient, step, trial = space.P, space.gradient, space.step, space.trial
+    value = _objective(z, omega, y, model, P)[1]
     for _ in range(_STEPS):
-        _curvature(z, omega, y, basis, beta, V, P, D, gradient, full, positive)
-        newton = _factor(full, factor)
+        _curvature(z, omega, y, model, space)
+        newton = _factor(space.full, space.factor)
         if not newton:
-            _factor(positive, factor)
-        solve_factored(factor, gradient, step)
+            _factor(space.positive, space.factor)
+        solve_factored(space.factor, gradient, step)
         slope, largest, size = 0.0, 0.0, 1.0
         for m in range(z.size):
             slope += gradient[m] * step[m]
@@ -121,13 +149,13 @@ def _descend(z, omega, y, basis, beta, V, P, D, gradient, full, positive, factor
         for _ in range(_HALVINGS):
             for m in range(z.size):
                 trial[m] = z[m] - length * step[m]
-            new = _objective(trial, omega, y, basis, beta, V, P)[1]
+            new = _objective(trial, omega, y, model, P)[1]
             if new <= value - _DECREASE * length * slope:
                 break
             length *= 0.5
         if not new < value:
             # The rounding of the objective hides the last steps.
-            _objective(z, omega, y, basis, beta, V, P)
+            _objective(z, omega, y, model, P)
             return value, largest <= 1e-6 * size
         for m in range(z.size):
             z[m] = trial[m]
@@ -144,16 +172,19 @@ def proximal(omega, fits, outputs, basis, beta, V, displacement, results):
     """
     count, k = omega.shape
     tokens = outputs.shape[1]
-    P, D = np.empty((tokens, tokens)), np.empty((k, tokens))
-    gradient, step, trial, found = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
-    full, positive, factor = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
+    model, found = Model(basis, beta, V), np.empty(k)
+    space = Space(
+        np.empty((tokens, tokens)), np.empty((k, tokens)), np.empty(k), np.empty(k), np.empty(k),
+        np.empty((k, k)), np.empty((k, k)), np.empty((k, k)),
+    )  # fmt: skip
+    gradient, step = space.gradient, space.step
     for i in range(count):
         y, w, z = outputs[i], omega[i], displacement[i]
         low, good, other = math.inf, False, math.inf
         for start in range(2):
             for m in range(k):
                 found[m] = w[m] if start == 0 else fits[i, m]
-            value, fine = _descend(found, w, y, basis, beta, V, P, D, gradient, full, positive, factor, step, trial)
+            value, fine = _descend(found, w, y, model, space)
             other = low if start == 1 and value < low else value
             if start == 0 or value < low or not good:
                 low, good = value, fine
@@ -161,16 +192,16 @@ def proximal(omega, fits, outputs, basis, beta, V, displacement, results):
                     z[m] = found[m]
         results[i, WELLS] = abs(other - low) > _APART * max(low, 1e-12)
         results[i, FAILED] = not good
-        results[i, LOSS] = _objective(z, w, y, basis, beta, V, P)[0]
-        _curvature(z, w, y, basis, beta, V, P, D, gradient, full, positive)
-        if not _factor(full, factor):
-            _factor(positive, factor)
+        results[i, LOSS] = _objective(z, w, y, model, space.P)[0]
+        _curvature(z, w, y, model, space)
+        if not _factor(space.full, space.factor):
+            _factor(space.positive, space.factor)
         # d u / d omega = Hessian^-1 / (2 V).
         results[i, DIVERGENCE] = results[i, SQUARES] = 0.0
         for m in range(k):
             for n in range(k):
                 gradient[n] = 0.5 / V if m == n else 0.0
-            solve_factored(factor, gradient, step)
+            solve_factored(space.factor, gradient, step)
             step[m] -= 1.0
             results[i, DIVERGENCE] += step[m]
             for n in range(k):

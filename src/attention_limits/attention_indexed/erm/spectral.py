@@ -10,7 +10,7 @@ and the error of f as an estimate of S*, ||f(Y) - S*||^2 / d = eps^2 rank + B + 
 tr Y^2 = Q + delta^2 and tr f S* = J + eps A - delta^2 Theta. Nothing cancels in it at small delta. Theta is the mean derivative
 of f.
 
-Source: Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958; derived here again.
+Source: Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958; derived again in this module.
 """
 
 from dataclasses import dataclass

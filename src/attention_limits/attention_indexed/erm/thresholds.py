@@ -16,7 +16,7 @@ from attention_limits.numerics.roots import false_position
 
 @dataclass(frozen=True)
 class Interpolation:
-    """K alpha below which the estimate without decay interpolates the data, and its error there, the peak.
+    """K alpha below which the estimate without decay interpolates the data, and its error at this point, the peak.
 
     Attributes
     ----------

@@ -4,7 +4,8 @@
 
 with f linear or softmax(beta h) by rows. With G = dL/dh, of a softmax G = 2 beta P (R - rows of sum R P), R = P - y, the
 gradient in S is sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d) + lambda d I: two products with the matrix of all tokens.
-The objective is that of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; the gradient is derived here.
+The objective is that of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; the gradient is derived in this
+module.
 """
 
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ from attention_limits.attention_indexed.erm.softmax import score_nodes
 
 
 def run(spec, streams):
-    """The decay of the smallest error at every point, and the variables of the learned attention there (see `variables`)."""
+    """The decay of the smallest error at every point, and the variables of the learned attention at it (see `variables`)."""
     solver = spec["solver"]
     key = {"estimation": "mse", "generalisation": "test_loss"}[solver["criterion"]]
 

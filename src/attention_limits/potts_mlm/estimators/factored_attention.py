@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
-from attention_limits.potts_mlm.descent import agreeing
+from attention_limits.potts_mlm.descent import agreeing, stacked
 from attention_limits.potts_mlm.factored_attention import fit, independent_losses, losses
 from attention_limits.potts_mlm.recovery import contact_precision, full_error, site_error
 from attention_limits.potts_mlm.sequences import sites_from_one, training_set
@@ -40,8 +40,7 @@ def run(spec, streams):
         rng = streams.generator("start", replica)
         found = [_all_starts(kind, sequences, data, at["ridge"], solver, rng) for kind in solver["attentions"]]
         independent = independent_losses(sequences, data.test_states.values, data.sizes["color"])
-        stacked = {name: np.array([one[name] for one in found]) for name in found[0]}
-        return {**stacked, "independent_loss": independent.mean()}
+        return {**stacked(found), "independent_loss": independent.mean()}
 
     return sites_from_one(collect(spec, compute, _DIMS, {"attention": np.array(solver["attentions"])}))
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
-from attention_limits.potts_mlm.descent import agreeing
+from attention_limits.potts_mlm.descent import agreeing, stacked
 from attention_limits.potts_mlm.mixed_attention import fit, losses
 from attention_limits.potts_mlm.sequences import training_set
 
@@ -30,7 +30,7 @@ def run(spec, streams):
         sequences = training_set(streams, data, replica, at, solver["samples"])
         rng = streams.generator("start", replica)
         found = [_all_starts(kind, sequences, data, at["mixing"], solver, rng) for kind in solver["attentions"]]
-        return {name: np.array([one[name] for one in found]) for name in found[0]}
+        return stacked(found)
 
     return collect(spec, compute, _DIMS, {"attention": np.array(solver["attentions"])})
 

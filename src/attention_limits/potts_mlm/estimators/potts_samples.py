@@ -81,7 +81,7 @@ def _two_runs(model, betas, rng, solver) -> list[Sampled]:
 
 
 def _described(model, tuned, runs, distance, solver) -> dict:
-    """Sequences at the top of the ladder, and the diagnostics of the two runs there: {variable: array}."""
+    """Sequences at the top of the ladder, and the diagnostics of its two runs: {variable: array}."""
     tops = [Sampled(item.states[:, -1:], item.energies[:, -1:], item.swap_rate) for item in runs]
     agreement = compare(*tops, model.colors)
     missed = abs(agreement.distance[0].mean() - distance)

@@ -5,7 +5,7 @@ from attention_limits.potts_mlm.replica import closed_form, optimal_ridge
 
 
 def run(spec, streams):
-    """Errors and order parameters in closed form (see `variables`); nothing here is random."""
+    """Errors and order parameters in closed form (see `variables`); nothing is random."""
 
     def compute(at, replica):
         gamma, ridge, alpha = at["gamma"], at["ridge"], at["alpha"]

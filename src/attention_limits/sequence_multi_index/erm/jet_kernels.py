@@ -2,7 +2,7 @@
 
 A jet of n variables is an array (1 + n + n (n + 1) / 2): value, gradient, and the Hessian's lower triangle by rows. A table
 of jets is an array (slots, length of a jet); the functions below read and write its rows. The rules are those of derivatives,
-derived here.
+derived in this module.
 
 `table` is that table and n its number of variables.
 """

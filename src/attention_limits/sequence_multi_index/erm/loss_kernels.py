@@ -4,9 +4,9 @@ Every loss is a compiled function
 
     loss(y, z, parameters, gradient, hessian, table) -> value
 
-of an output y (K,), fields z (P M,) (rows after each other) and parameters (the place OUTPUT_LOSS says which loss of the output;
+of an output y (K,), fields z (P M,) (rows after each other) and parameters (the place OUTPUT_LOSS holds which loss of the output;
 the others belong to the student); it writes gradient (P M,) and hessian (P M, P M). `table` is work space for jets.
-The gradients and Hessians are derived here.
+The gradients and Hessians are derived in this module.
 """
 
 import math

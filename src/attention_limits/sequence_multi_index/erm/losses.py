@@ -7,7 +7,7 @@ The student is a link that offers its derivatives (`Link.student`). Its output f
     hinge           max(0, 1 - y z), the link `linear` with one field
     cross_entropy   -sum_p y_p log softmax_p(z), the link `linear` with several rows, sum over tokens
 
-These are the usual losses; all derivatives are derived here.
+These are the usual losses; all derivatives are derived in this module.
 """
 
 from collections.abc import Callable

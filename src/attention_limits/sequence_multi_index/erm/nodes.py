@@ -2,7 +2,7 @@
 
 Linear regression needs second moments alone, which the points +-sqrt(d) e_i of d Gaussian variables have exactly. Two Gaussian
 variables (one row and one token of student and target) have a product rule, exact to rounding for smooth losses. All other
-models have scrambled Sobol nodes. The rules are derived here.
+models have scrambled Sobol nodes. The rules are derived in this module.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.erm.losses import Loss, values
 from attention_limits.sequence_multi_index.links.layers import score_root
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.state_evolution import symmetric_root
+from attention_limits.sequence_multi_index.overlap_coordinates import symmetric_root
 
 # The product rule: Gauss-Legendre points on each side of the target's field, equidistant ones of the student's noise.
 # A kinked loss needs more of the latter.
@@ -152,7 +152,7 @@ def anchors_of(target: Link, student: Link, fields) -> np.ndarray:
     if student.student and student.student[0] == "attention" and (student.rows, student.tokens) == (1, 2):
         attention = np.asarray(_bare(target).forward(fields), dtype=float)
         if attention.shape[1:] == (2, 2):
-            # Rows that are no softmax of a rank-one score have no such point; any start is as good there.
+            # Rows that are no softmax of a rank-one score have no such point; any start is as good.
             return score_root(attention, student.student[1][4])[0][:, None]
     return np.zeros((len(fields), 0, student.rows * student.tokens))
 

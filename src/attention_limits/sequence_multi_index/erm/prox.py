@@ -1,4 +1,4 @@
-"""The proximal operator of many outputs, with the derivatives, derived here, that state evolution and GAMP read."""
+"""The proximal operator of many outputs, with the derivatives, derived in this module, that state evolution and GAMP read."""
 
 from dataclasses import dataclass
 
@@ -55,7 +55,7 @@ def prox(loss: Loss, outputs, anchors, omega, variance, further="") -> Prox:
         V, positive.
     further : str
         Key of `FURTHER`: where the minimisation also starts on both sides of omega along every axis of V. By default where
-        the loss is bent, and everywhere with more than `FEW_FIELDS` fields: there equal starts more often miss the minimum.
+        the loss is bent, and everywhere with more than `FEW_FIELDS` fields, where equal starts more often miss the minimum.
 
     Raises
     ------

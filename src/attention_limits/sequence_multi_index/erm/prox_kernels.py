@@ -4,8 +4,10 @@
 
 Newton's method runs in whitened coordinates, z = omega + L x with V = L L^T, where the first term is |x|^2 / 2. A shift of the
 Hessian makes it positive and shortens steps that do not descend (Levenberg-Marquardt). A loss of several wells is minimised from
-several starts; the lowest minimum counts. The derivatives of the minimum are derived here.
+several starts; the lowest minimum counts. The derivatives of the minimum are derived in this module.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +23,27 @@ REACH = 2.0
 NO_FURTHER, WHERE_BENT, EVERYWHERE = range(3)
 
 
+class Space(NamedTuple):
+    """Work space of Newton's method in n variables.
+
+    z, slope, gradient, gradient_2, step and trial (n,); hessian, hessian_2, curvature, middle and factor (n, n); table, the jets
+    of the loss. A name with _2 is that of the trial point. `hessian` is the whitened one.
+    """
+
+    z: np.ndarray
+    slope: np.ndarray
+    gradient: np.ndarray
+    gradient_2: np.ndarray
+    step: np.ndarray
+    trial: np.ndarray
+    hessian: np.ndarray
+    hessian_2: np.ndarray
+    curvature: np.ndarray
+    middle: np.ndarray
+    factor: np.ndarray
+    table: np.ndarray
+
+
 @njit(error_model="numpy")
 def _solve_shifted(matrix, shift, vector, factor, solution):
     """Solution of (matrix + shift I) x = vector; False where the sum is not positive."""
@@ -31,8 +54,13 @@ def _solve_shifted(matrix, shift, vector, factor, solution):
 
 
 @njit(error_model="numpy")
-def _whitened(loss, y, omega, root, x, parameters, tokens, z, slope, curvature, gradient, hessian, middle, table):
-    """|x|^2 / 2 + l(y, omega + L x), with gradient and Hessian in x; z is left at omega + L x, the last is l alone."""
+def _whitened(loss, y, omega, root, x, parameters, tokens, space):
+    """|x|^2 / 2 + l(y, omega + L x), and l alone; writes the gradient and the Hessian in x of the trial point.
+
+    z is left at omega + L x.
+    """
+    z, slope, curvature, middle = space.z, space.slope, space.curvature, space.middle
+    gradient, hessian = space.gradient_2, space.hessian_2
     n = x.size
     rows = n // tokens
     for p in range(rows):
@@ -41,7 +69,7 @@ def _whitened(loss, y, omega, root, x, parameters, tokens, z, slope, curvature, 
             for q in range(p + 1):
                 moved += root[p, q] * x[q * tokens + a]
             z[p * tokens + a] = moved
-    value = loss(y, z, parameters, slope, curvature, table)
+    value = loss(y, z, parameters, slope, curvature, space.table)
     if rows == 1:
         scale = root[0, 0]
         for i in range(n):
@@ -77,24 +105,21 @@ def _whitened(loss, y, omega, root, x, parameters, tokens, z, slope, curvature, 
 
 
 @njit(error_model="numpy")
-def minimise(loss, y, omega, root, x, parameters, tokens, vectors, matrices, table):
-    """Minimum of the whitened objective that Newton's method reaches from x, which it moves there.
+def minimise(loss, y, omega, root, x, parameters, tokens, space):
+    """Minimum of the whitened objective that Newton's method reaches from x, which becomes the minimum.
 
-    Output y, omega (n,), root L, parameters and table of the loss, number of tokens M. Returns the objective, the loss alone,
-    whether the last step was a small one, and whether the Hessian was positive at every step. The work space is a tuple of
-    six vectors (n,) and a tuple of six matrices (n, n). At the end the first matrix is the whitened Hessian.
+    Output y, omega (n,), root L, parameters of the loss, number of tokens M. Returns the objective, the loss alone, whether the
+    last step was a small one, and whether the Hessian was positive at every step. At the end `space.hessian` is that of x.
     """
-    z, slope, gradient, gradient_2, step, trial = vectors
-    hessian, hessian_2, curvature, middle, factor, _ = matrices
+    gradient, gradient_2, hessian, hessian_2 = space.gradient, space.gradient_2, space.hessian, space.hessian_2
+    step, trial = space.step, space.trial
     n = x.size
     value, plain = np.inf, np.inf
     shift, descent, length, bowl = 0.0, 0.0, 0.0, True
     for i in range(n):
         trial[i] = x[i]
     for count in range(MAX_STEPS + 1):
-        value_2, plain_2 = _whitened(
-            loss, y, omega, root, trial, parameters, tokens, z, slope, curvature, gradient_2, hessian_2, middle, table
-        )
+        value_2, plain_2 = _whitened(loss, y, omega, root, trial, parameters, tokens, space)
         # Rounding decides the sign of the smallest changes.
         if count == 0 or value_2 <= value - 1e-4 * descent + 1e-13 * (1.0 + abs(value)):
             value, plain = value_2, plain_2
@@ -110,7 +135,7 @@ def minimise(loss, y, omega, root, x, parameters, tokens, vectors, matrices, tab
             if length < LAST_STEP:
                 return value, plain, True, bowl
             shift = max(4.0 * shift, 0.25)
-        while not _solve_shifted(hessian, shift, gradient, factor, step):
+        while not _solve_shifted(hessian, shift, gradient, space.factor, step):
             bowl = False
             shift = max(2.0 * shift, 0.1)
             if not shift < 1e12:
@@ -163,17 +188,18 @@ def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tok
 
     Outputs y (N, K); anchors (N, S, n), further starts beside omega, such as points that fit y; omega (N, n) with n = P M,
     rows after each other; root L and inverse V^-1 (P, P); `signs` and parameters of the loss; M tokens; `slot_count` jets in
-    its table. `further` says where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts
+    its table. `further` determines where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts
     disagree or one of them met a Hessian that is not positive, or everywhere.
 
     Returns z_hat (N, n), g = V^-1 (z_hat - omega) (N, n), dg/domega = -H (1 + V H)^-1 (N, n, n) with H the Hessian of the loss
     at z_hat, the minimum (N,), the loss at z_hat (N,), and whether Newton's method ended (N,).
     """
     count, n = omega.shape
-    table = np.zeros((slot_count, 1 + n + n * (n + 1) // 2))
-    vectors = (np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
-    space = np.zeros((6, n, n))
-    matrices = (space[0], space[1], space[2], space[3], space[4], space[5])
+    space = Space(
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n),
+        np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)),
+        np.zeros((slot_count, 1 + n + n * (n + 1) // 2)),
+    )  # fmt: skip
     x, start, best = np.zeros(n), np.zeros(n), np.zeros(n)
     point, slope, jacobian = np.zeros((count, n)), np.zeros((count, n)), np.zeros((count, n, n))
     envelope, plain, ended = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.bool_)
@@ -196,17 +222,15 @@ def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tok
                     break
                 x[:] = 0.0
                 x[(s - some) // 2] = REACH if (s - some) % 2 == 0 else -REACH
-            value, loss_there, done, bowl = minimise(
-                loss, output, centre, root, x, parameters, tokens, vectors, matrices, table
-            )
+            value, loss_alone, done, bowl = minimise(loss, output, centre, root, x, parameters, tokens, space)
             highest, bowls = max(highest, value), bowls and bowl
             # A later start must win by more than rounding, so that equal wells give one answer.
             if s == 0 or value < lowest - 1e-12 * (1.0 + abs(lowest)):
-                lowest, plain[k], ended[k] = value, loss_there, done
+                lowest, plain[k], ended[k] = value, loss_alone, done
                 for i in range(n):
                     best[i] = x[i]
                     for j in range(n):
-                        hessian[i, j] = matrices[0][i, j]
+                        hessian[i, j] = space.hessian[i, j]
         envelope[k] = lowest
         for p in range(rows):
             for a in range(tokens):
@@ -221,22 +245,21 @@ def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tok
                     for r in range(q + 1):
                         total += inverse[p, q] * root[q, r] * best[r * tokens + a]
                 slope[k, p * tokens + a] = total
-        _jacobian(hessian, root, tokens, vectors, matrices, k, jacobian)
+        _jacobian(hessian, root, tokens, space, jacobian[k])
     return point, slope, jacobian, envelope, plain, ended
 
 
 @njit(error_model="numpy")
-def _jacobian(hessian, root, tokens, vectors, matrices, k, out):
-    """dg/domega of output k, -L^-T (1 - K^-1) L^-1 with K the whitened Hessian."""
+def _jacobian(hessian, root, tokens, space, out):
+    """Write dg/domega (n, n) of one output, -L^-T (1 - K^-1) L^-1 with K the whitened Hessian, into `out`."""
     n = hessian.shape[0]
     rows = n // tokens
-    unit, solution = vectors[0], vectors[1]
-    inner, factor = matrices[2], matrices[4]
+    unit, solution, inner, factor = space.z, space.slope, space.curvature, space.factor
     for j in range(n):
         for i in range(n):
             unit[i] = 1.0 if i == j else 0.0
         if not _solve_shifted(hessian, 0.0, unit, factor, solution):
-            out[k, 0, 0] = np.nan
+            out[0, 0] = np.nan
             return
         for i in range(n):
             inner[i, j] = solution[i] - (1.0 if i == j else 0.0)
@@ -255,4 +278,4 @@ def _jacobian(hessian, root, tokens, vectors, matrices, k, out):
                         inner[j, i] = rest / root[p, p]
     for i in range(n):
         for j in range(n):
-            out[k, i, j] = inner[i, j]
+            out[i, j] = inner[i, j]

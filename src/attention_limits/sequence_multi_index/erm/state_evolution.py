@@ -24,14 +24,12 @@ from attention_limits.numerics.anderson import anderson
 from attention_limits.sequence_multi_index.erm.losses import Loss
 from attention_limits.sequence_multi_index.erm.nodes import Nodes
 from attention_limits.sequence_multi_index.erm.prox import prox
-from attention_limits.sequence_multi_index.state_evolution import symmetric_root
+from attention_limits.sequence_multi_index.overlap_coordinates import symmetric_root
 
 # Above this jump index replica symmetry is doubtful: theory and minimisation differ by more than about 3 %.
 MAX_JUMP = 0.05
 # Of the first V on the positional branch, relative to that on the others.
 NARROW = 0.4
-# The student counts as zero below this q, relative to sigma^2 R: the trivial fixed point.
-TRIVIAL = 1e-10
 
 
 @dataclass(frozen=True)
@@ -248,8 +246,8 @@ def _from_coordinates(x, like: Order, covariance, sigma) -> Order:
 def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0) -> Order:
     """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = sigma^2 I / sqrt(lambda).
 
-    lambda is that of `problem`, R and sigma those of `nodes`. On the positional branch V is smaller: from there the iteration
-    reached it in 16 of 16 tries, and in 10 of 16 from larger V, from where it loses mu.
+    lambda is that of `problem`, R and sigma those of `nodes`. On the positional branch V is smaller: from this start the
+    iteration reached it in 16 of 16 tries, and in 10 of 16 from larger V, from where it loses mu.
     """
     rows, sigma2 = problem.loss.rows, nodes.sigma**2
     R = nodes.field_covariance / sigma2

@@ -15,17 +15,17 @@ from attention_limits.sequence_multi_index.erm.nodes import Nodes
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, Solution, informed, solve
 
 CRITERIA = ("energy", "constant")
-# The branches start here at the largest alpha, and elsewhere from the nearest alpha that is solved.
+# Overlaps from which the branches start at the largest alpha; elsewhere they start from the nearest alpha that is solved.
 START = {"semantic": (0.9, 0.0), "positional": (0.0, 1.0), "agnostic": (0.0, 0.0)}
 # Below this the overlaps count as zero: the branch has ended. A branch that keeps less of its overlap in one step was lost.
-ENDED, KEPT = 1e-3, 0.5
+SMALLEST_OVERLAP, MIN_KEPT_SHARE = 1e-3, 0.5
 # Smallest ratio of two alphas that follow each other in the search, and the largest number of its steps.
 SHRINK, MAX_SECANTS = 0.85, 40
 
 
 @dataclass(frozen=True)
 class Transition:
-    """The `alpha` of a transition, NaN where none is found, and the largest `jump` index of the branches that cross there."""
+    """The `alpha` of a transition, NaN where none is found, and the largest `jump` index of the branches that cross at it."""
 
     alpha: float
     jump: float
@@ -66,7 +66,8 @@ class Branches:
         """Whether the fixed point has converged, and belongs to the branch that is known at the next larger alpha."""
         larger = [other for name, other in self._found if name == branch and other > alpha]
         known = self.overlap(branch, min(larger)) if larger else 0.0
-        return self.at(branch, alpha).converged and self.overlap(branch, alpha) > max(KEPT * known, ENDED)
+        least = max(MIN_KEPT_SHARE * known, SMALLEST_OVERLAP)
+        return self.at(branch, alpha).converged and self.overlap(branch, alpha) > least
 
 
 def constant_loss(loss: Loss, nodes: Nodes) -> float:
@@ -127,7 +128,7 @@ def _crossing(branches, gain, names, smallest, largest, accuracy) -> Transition:
     if gain(largest) <= 0:
         return MISSING
     for _ in range(MAX_SECANTS):
-        if not all(branches.usable(name, here) for name in names for here in (before, alpha)):
+        if not all(branches.usable(name, at) for name in names for at in (before, alpha)):
             return MISSING
         if alpha == smallest and gain(alpha) > 0:
             return MISSING

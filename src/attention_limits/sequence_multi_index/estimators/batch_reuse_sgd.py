@@ -12,11 +12,9 @@ from attention_limits.pipeline.progress import progress
 from attention_limits.sequence_multi_index.alignment import towards_teacher
 from attention_limits.sequence_multi_index.at_point import NOT_OF_THE_LINK, link_at, rows_from_one
 from attention_limits.sequence_multi_index.gaussian_sequences import local_fields
-from attention_limits.sequence_multi_index.generalization import plug_in_error
+from attention_limits.sequence_multi_index.generalization import ERROR_NODES, plug_in_error
 from attention_limits.sequence_multi_index.gradient_descent import Block, Descent, descend, drawn_batches
 
-# As for GAMP: the test error is an expectation over this many fresh sequences given the overlaps.
-ERROR_NODES = 8192
 _DIMS = {
     "cosine_by_batch": ("batch", "layer"),
     "norm_by_batch": ("batch", "layer"),

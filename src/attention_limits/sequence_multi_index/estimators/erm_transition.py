@@ -8,7 +8,7 @@ _DIMS = {"transition": ("criterion",), "transition_jump_index": ("criterion",)}
 
 
 def run(spec, streams):
-    """The transitions at every point, with the jump index of the branches there (see `variables`)."""
+    """The transitions at every point, with the jump index of their branches (see `variables`)."""
     solver = spec["solver"]
 
     def compute(at, replica):

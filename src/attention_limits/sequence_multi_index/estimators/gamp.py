@@ -1,4 +1,4 @@
-"""GAMP on independent data sets, drawn here or read; one replica is one teacher with its data."""
+"""GAMP on independent data sets, drawn or read; one replica is one teacher with its data."""
 
 import numpy as np
 
@@ -9,10 +9,8 @@ from attention_limits.sequence_multi_index.alignment import towards_teacher
 from attention_limits.sequence_multi_index.at_point import link_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.gaussian_sequences import local_fields, sample_count
-from attention_limits.sequence_multi_index.generalization import plug_in_error
+from attention_limits.sequence_multi_index.generalization import ERROR_NODES, plug_in_error
 
-# The test error is an expectation over fresh sequences given the overlaps: this many nodes make it exact to about 1e-3 of itself.
-ERROR_NODES = 8192
 _PAIR = ("layer", "layer_star")
 _DIMS = {
     "overlap": _PAIR,

@@ -4,7 +4,8 @@ import numpy as np
 
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
-from attention_limits.sequence_multi_index.state_evolution import Settings, channel_averages, solve
+from attention_limits.sequence_multi_index.channel_averages import channel_averages
+from attention_limits.sequence_multi_index.state_evolution import Settings, solve
 
 
 def run(spec, streams):

@@ -5,8 +5,8 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.at_point import channel_at, prior_of, rows_from_one
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 # The variables of a step, and the attribute of `staircase.Step` that holds each.
 NUMBERS = {
@@ -16,7 +16,7 @@ MATRICES = {"direction": "direction", "overlap_at_threshold": "overlap"}
 
 
 def run(spec, streams):
-    """Thresholds, the subspace learnt at each, and the overlap reached before it (see `variables`)."""
+    """Thresholds, the subspace learned at each, and the overlap reached before it (see `variables`)."""
     solver, rows = spec["solver"], rows_from_one(spec)
     size = len(rows)
 

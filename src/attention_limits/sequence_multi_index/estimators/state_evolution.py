@@ -8,10 +8,11 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.at_point import channel_at, prior_of, rows_from_one
+from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.information import mean_log_volume, mutual_information, output_entropy
-from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, Settings, channel_averages, solve
+from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, Settings, solve
 
 # The errors need no channel: this many times the nodes cost next to nothing.
 MORE_ERROR_NODES = 16

@@ -9,8 +9,8 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.at_point import channel_at, prior_of
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.state_evolution import node_dimension
 
 # The variables of a step, and the attribute of `staircase.Step` that holds each.
 NUMBERS = {
@@ -19,7 +19,7 @@ NUMBERS = {
 
 
 def run(spec, streams):
-    """Thresholds, the layers learnt at each, and their overlaps before it (see `variables`)."""
+    """Thresholds, the layers learned at each, and their overlaps before it (see `variables`)."""
     solver = spec["solver"]
     steps, layers = solver["steps"], solver["layers"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from attention_limits.sequence_multi_index.links.link import Link, inference
 
 SYMMETRIES = ("rows", "all", "none")
-# Fields beyond this many standard deviations carry no probability; candidates there may be inaccurate.
+# Fields beyond this many standard deviations carry no probability; their candidates may be inaccurate.
 FAR = 8.0
 # Largest accepted error of an output that a candidate reproduces, relative to the output and its typical size.
 ACCURACY = 1e-6
@@ -137,13 +137,13 @@ def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
         yield from _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weight)
     whole = np.broadcast_to(free[:, :, None], (*log_weight.shape, free_rows, link.tokens))
     whole = np.concatenate([whole, candidates], axis=3)
-    there = np.isfinite(log_weight) & np.all(np.abs(whole) < FAR, axis=(3, 4))
-    if not np.any(there):
+    present = np.isfinite(log_weight) & np.all(np.abs(whole) < FAR, axis=(3, 4))
+    if not np.any(present):
         yield f"the fibre has no candidate within {FAR:g} standard deviations of zero for any of {n} random outputs"
         return
     y = np.asarray(link.forward(h))
-    sample = np.nonzero(there)[0]
-    fields = whole[there]
+    sample = np.nonzero(present)[0]
+    fields = whole[present]
     again = np.asarray(link.forward(fields))
     wrong = _different(again, y[sample], ACCURACY)
     if wrong is not None:
@@ -169,12 +169,12 @@ def _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weigh
     """
     mirrored, weights = (np.asarray(x) for x in link.fibre(observed, -free, -angles))
     distance = np.abs(candidates[:, :, :, None] + mirrored[:, :, None]).max(axis=(4, 5))
-    there = np.isfinite(log_weight)
-    same = np.isfinite(weights)[:, :, None] & there[..., None]
+    present = np.isfinite(log_weight)
+    same = np.isfinite(weights)[:, :, None] & present[..., None]
     with np.errstate(invalid="ignore"):
         same &= np.abs(log_weight[..., None] - weights[:, :, None]) < ACCURACY
     scale = 1.0 + np.abs(candidates).max(axis=(3, 4))
-    alone = there & ~np.any(same & (distance < ACCURACY * scale[..., None]), axis=3)
+    alone = present & ~np.any(same & (distance < ACCURACY * scale[..., None]), axis=3)
     if np.any(alone):
         n, s, k = np.argwhere(alone)[0]
         yield (

@@ -2,15 +2,12 @@
 
 Tokens x_a = sum_b T^(1/2)_ab z_b with z_b standard normal in every dimension have the covariance T between tokens, the same in
 each dimension. Their fields are h = k T^(1/2), k the fields of the z_b, and the theory of independent tokens holds for the link
-k -> g(k T^(1/2)) (derived here: the change of variables is exact). Solvers and data sets hold the whitened tokens z_b.
+k -> g(k T^(1/2)) (derived in this module: the change of variables is exact). Solvers and data sets hold the whitened tokens z_b.
 """
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.link import Link, inference
-
-# Smallest eigenvalue of T: below it a combination of tokens hardly varies.
-SMALLEST_EIGENVALUE = 1e-3
+from attention_limits.sequence_multi_index.links.link import SMALLEST_EIGENVALUE, Link, inference
 
 
 class CorrelatedTokens(Link):

@@ -1,6 +1,6 @@
 """Statistical tests that the channel of a link is a probability density with the posterior moments it claims.
 
-The tests are derived here; the identity is that of Nishimori 1980.
+The tests are derived in this module; the identity is that of Nishimori 1980.
 """
 
 from dataclasses import dataclass

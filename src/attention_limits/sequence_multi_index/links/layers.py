@@ -1,6 +1,6 @@
 """Common parts of links made of attention layers: the product of the layers, and the inversion of attention over two tokens.
 
-The layers are those of Troiani et al. 2025 (arXiv:2502.00901), the inversion is derived here.
+The layers are those of Troiani et al. 2025 (arXiv:2502.00901), the inversion is derived in this module.
 """
 
 import numpy as np
@@ -95,7 +95,7 @@ def score_root(attention, beta):
 
 
 def log_jacobian(read, attention, beta):
-    """log |dS/du| of `score_root`, array (...), at u = `read` (..., 2) with S = `attention` (..., 2, 2); beta as there.
+    """log |dS/du| of `score_root`, array (...), at u = `read` (..., 2) with S = `attention` (..., 2, 2); beta as in it.
 
     -inf where it is singular.
     """

@@ -1,6 +1,6 @@
 """Links whose output is the fields themselves, or the row of the largest field: targets of regression and classification.
 
-The densities are derived here.
+The densities are derived in this module.
 """
 
 from dataclasses import dataclass

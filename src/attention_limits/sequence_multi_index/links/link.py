@@ -22,6 +22,8 @@ POSTERIOR, DIAGONAL_OVERLAP, GRADIENT = "posterior", "diagonal overlap", "gradie
 EXCHANGEABLE = "exchangeable rows"
 # Random fields, and the relative change of them, that show whether an output has a gradient.
 PROBED, PROBE = 32, 1e-6
+# Smallest eigenvalue of a covariance of rows or tokens: below it the fields of a combination of them hardly vary.
+SMALLEST_EIGENVALUE = 1e-3
 # Ways to compute the posterior, see `channel`.
 TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
 TWO_TOKEN_SAMPLING, ROTATION = "importance sampling over two tokens", "quadrature over rotations"
@@ -42,7 +44,7 @@ class Link:
 
         log_likelihood(observed, h) -> array (n, S)
 
-    of h (n, S, P, M). `forward` of the links provided here raises ValueError when h does not end in (P, M).
+    of h (n, S, P, M). `forward` of the links provided by this package raises ValueError when h does not end in (P, M).
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Links by name: those provided here, and a user's own from a Python file."""
+"""Links by name: those provided by this package, and a user's own from a Python file."""
 
 import importlib
 import inspect

@@ -1,9 +1,9 @@
 """Tied attention layers of rank p: scores x_a^T W_l^T W_l x_b of p rows per layer, or the weighted sum of p heads of rank one.
 
-Layers of any rank are part of the model of Troiani et al. 2025 (arXiv:2502.00901); the inversion is derived here. With the fields
-v = diag(sqrt(w)) u of the last layer as it reads them, w the readout weights, the rows of log y give the Gram matrix v^T v up to
-a constant t 1 1^T. That is: the differences of the tokens up to one rotation in O(p), and the components of their mean along the
-differences. With r = min(p, M - 1),
+Layers of any rank are part of the model of Troiani et al. 2025 (arXiv:2502.00901); the inversion is derived in this module. With
+the fields v = diag(sqrt(w)) u of the last layer as it reads them, w the readout weights, the rows of log y give the Gram matrix
+v^T v up to a constant t 1 1^T. That is: the differences of the tokens up to one rotation in O(p), and the components of their
+mean along the differences. With r = min(p, M - 1),
 
     v = E v_0 + z 1^T,   E (p x r) with orthonormal columns,   z (p) orthogonal to them,
 

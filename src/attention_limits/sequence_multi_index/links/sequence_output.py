@@ -1,7 +1,7 @@
 """Deep attention whose output is the sequence that leaves the last layer, not an attention matrix.
 
-The layers are those of Troiani et al. 2025 (arXiv:2502.00901), the inversion is derived here. See `attention_variants` for why
-the last two layers are sampled in turn.
+The layers are those of Troiani et al. 2025 (arXiv:2502.00901), the inversion is derived in this module. See `attention_variants`
+for why the last two layers are sampled in turn.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Layers of several heads with untied keys and queries, whose scores add up before the softmax.
 
-Sequence multi-index models of Troiani et al. 2025 (arXiv:2502.00901); the inversion is derived here. Of the last layer, with its
-fields as read and readout weights w, the rows of log y give, for every token a, the M - 1 numbers
+Sequence multi-index models of Troiani et al. 2025 (arXiv:2502.00901); the inversion is derived in this module. Of the last layer,
+with its fields as read and readout weights w, the rows of log y give, for every token a, the M - 1 numbers
 
     A_ab = log(y_aa / y_ab) / beta = sum_k w_k (k_ka - k_kb) q_ka = (D_a q_a)_b,   b != a.
 

@@ -8,7 +8,7 @@ the tokens themselves), layer l writes
     x_l = c x_{l-1} + softmax_rows(k k^T / sqrt(hidden)) x_{l-1},
 
 the deep attention of the rest of this family with beta = 1/sqrt(hidden). The mean of x_L over the tokens is read out linearly to
-the classes. Padding is neither attended to nor pooled, unless the architecture says so; keys may carry a bias, k = x W_l + b_l.
+the classes. Padding is neither attended to nor pooled, unless the architecture sets it; keys may carry a bias, k = x W_l + b_l.
 """
 
 from dataclasses import dataclass

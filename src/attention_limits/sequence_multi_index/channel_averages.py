@@ -1,0 +1,92 @@
+"""Averages over the outputs of the model at an overlap: omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h.
+
+By the Nishimori identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined (Troiani et al.
+2025, arXiv:2502.00901).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.numerics.statistics import combine_unbiased
+from attention_limits.sequence_multi_index.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.overlap_coordinates import symmetric_root
+from attention_limits.sequence_multi_index.priors import Prior, as_prior
+
+
+def node_dimension(link: Link):
+    """Number of Gaussian variables per node for a link: omega and h given omega, each (P, M), and the noise of the output."""
+    return 2 * link.rows * link.tokens + link.noise_dimension
+
+
+def sample_outputs(link: Link, overlap, V, points):
+    """Local fields of the estimate, and the outputs of the teacher.
+
+    Parameters
+    ----------
+    link : Link
+    overlap, V : array (P, P)
+        omega_a ~ N(0, overlap) and h_a | omega_a ~ N(omega_a, V), independent over tokens.
+    points : array (n, node_dimension(link))
+        Standard normal variables for omega, h given omega, and the noise of the output.
+
+    Returns
+    -------
+    omega : array (n, P, M)
+    observed : array (n, ...)
+        `link.observe` of h.
+    """
+    size = link.rows * link.tokens
+    omega, spread = points[:, : 2 * size].reshape(len(points), 2, link.rows, link.tokens).transpose(1, 0, 2, 3)
+    omega = np.einsum("pq,nqa->npa", symmetric_root(overlap), omega)
+    h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), spread)
+    return omega, link.observe(h, points[:, 2 * size :])
+
+
+@dataclass(frozen=True)
+class ChannelAverages:
+    """Averages over the channel at an overlap Q; see `channel_averages`.
+
+    Attributes
+    ----------
+    information : array (P, P)
+        E sum_a g_a g_a^T, the two estimators combined.
+    log_z : float
+        Psi(Q) = E log Z_out, in the density of `Posterior.log_z`.
+    resolved : float
+        Fraction of nodes whose channel met its check.
+    """
+
+    information: np.ndarray
+    log_z: float
+    resolved: float
+
+
+def channel_averages(
+    channel: Channel, overlap, nodes, regularization=0.0, prior: Prior | None = None
+) -> ChannelAverages:
+    """Averages over omega, h and y at a given overlap, on the given nodes.
+
+    Parameters
+    ----------
+    channel : Channel
+    overlap : array (P, P)
+        Q, symmetric, eigenvalues in [0, 1) in units of the second moment of the weights.
+    nodes : GaussianNodes
+        From `numerics.gaussian_nodes.gaussian_nodes(node_dimension(channel.link), n, rng)`.
+    regularization : float
+        epsilon >= 0 added to the diagonal of V: the channel then carries a residual field noise that no amount of data
+        removes (with epsilon = 1e-3 the first layer saturates below one; 0 is the model itself).
+    prior : Prior, optional
+        Standard normal weights by default.
+    """
+    V = as_prior(prior, channel.link).second_moment - overlap + regularization * np.eye(len(overlap))
+    omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
+    moments = channel.posterior(observed, omega, V)
+    (first, second), dg = denoiser(moments, V)
+    weights = nodes.weights[:, None, None]
+    product = np.einsum("npa,nqa->npq", first, second)
+    squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
+    information = combine_unbiased(squares, -weights * dg).mean(axis=0)
+    return ChannelAverages(information, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
