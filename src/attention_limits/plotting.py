@@ -22,7 +22,7 @@ PUBLISHED = {
     "zorder": 1,
     "clip_on": False,
 }
-# Tints of the layers' colours, for the layer that was learnt last; 0 means that no layer is learnt.
+# Tints of the layers' colours, for the layer that was learned last; 0 means that no layer is learned.
 PHASE_COLORS = {0: "#f2f2f2", 1: "#fbe9dc", 2: "#e2edf6", 3: "#e1f2ec"}
 
 _SETTINGS = {
@@ -115,7 +115,8 @@ def points(axes, x, replicas, converged, color, label, marker="o"):
 def shade_phases(axes, boundaries, labels, layers, low, high):
     """Shade the intervals between the boundaries of the x axis and write a label at the top of each.
 
-    `layers` are the layers learnt at the boundaries, in order: an interval has the tint of the layer that is learnt at its left.
+    `layers` are the layers learned at the boundaries, in order: an interval has the tint of the layer that is learned at its
+    left edge.
     """
     edges = [low, *boundaries, high]
     for left, right, layer, label in zip(edges[:-1], edges[1:], (0, *layers), labels, strict=True):

@@ -10,7 +10,6 @@ from attention_limits.pipeline.attributes import digest_of_picture, is_outdated
 from attention_limits.pipeline.experiment import SECTIONS, load_family
 from attention_limits.pipeline.files import canonical_json
 
-
 # A job whose output was made from something else has this file as an input, which is younger than every output.
 OUTDATED = Path.cwd() / ".snakemake" / "outdated_output"
 OUTDATED.parent.mkdir(exist_ok=True)
@@ -111,9 +110,9 @@ class Jobs:
     def outdated(self, wildcards):
         """As `if_outdated`. If the cube is current, its chunks and data are; thousands of files are then not opened."""
         estimator = self.estimator(wildcards)
-        if Path(PROJECT.experiments[self.family][wildcards.experiment].cube_path(RESULTS)).exists() and not outdated_cube(
-            self.family, wildcards.experiment
-        ):
+        if Path(
+            PROJECT.experiments[self.family][wildcards.experiment].cube_path(RESULTS)
+        ).exists() and not outdated_cube(self.family, wildcards.experiment):
             return []
         chunk = estimator.chunk[wildcards.chunk]
         return if_outdated(estimator.path(RESULTS, chunk), estimator.attributes(chunk, RUN.seed))

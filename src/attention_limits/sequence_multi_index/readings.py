@@ -8,7 +8,7 @@ from attention_limits.pipeline.readings import at
 
 
 def layer_threshold(cube, layer) -> xr.DataArray:
-    """The threshold at which a layer is learnt, (grid..., replica), else NaN: see `_learns`."""
+    """The threshold at which a layer is learned, (grid..., replica), else NaN: see `_learns`."""
     return cube.threshold.where(_learns(cube, layer)).min("step")
 
 
@@ -38,7 +38,7 @@ def trusted(theory) -> xr.DataArray:
 def _learns(cube, layer):
     """Whether a step learns a layer, (grid..., replica, step): its share is at least half of the largest share of a layer.
 
-    Layers that the noise does not separate are learnt in one step.
+    Layers that the noise does not separate are learned in one step.
     """
     shares = [cube.direction.sel(layer=row, layer_star=row, drop=True) for row in cube.layer.values]
     largest = xr.concat(shares, "row").max("row")
