@@ -161,7 +161,7 @@ def test_the_readme_is_short_and_shows_three_benchmarks_with_their_machine():
     assert publish.machine("- machine: 2 cores, x86_64, load 1.6 at the end\n") == "2 cores, x86_64"
     assert head.startswith(f"| {publish.machine(publish.read('docs/benchmarks.md'))} |")
     assert len(rows) == len(publish.TELLING) == 3
-    assert all(row[2:].startswith(name) for row, name in zip(rows, publish.TELLING, strict=True))
+    assert {name for name in publish.TELLING for row in rows if row[2:].startswith(name)} == set(publish.TELLING)
 
 
 @pytest.fixture
