@@ -99,7 +99,7 @@ def _scan(grid, lattice, begin, output):
 
 
 @njit(error_model="numpy")
-def _sum(total, grid, lattice, half, best, output):
+def _sum(total, nodes, grid, lattice, half, best, output):
     """Sum the nodes of all cells that reach the cutoff below `best`; of those with d > 0 alone, twice, if `half`."""
     cut = best - CUTOFF
     total[:] = 0.0
@@ -121,7 +121,7 @@ def _sum(total, grid, lattice, half, best, output):
                     for start in range(begin, summed, RUN):
                         s = lattice.s_first + (start + 0.5) * lattice.s_step
                         row = row_of(grid, output, s, lattice.s_step, d, jacobian)
-                        sum_row(total, min(summed - start, RUN), k, d - output.omega[OMEGA_1D], best, row)
+                        sum_row(total, nodes, min(summed - start, RUN), k, d - output.omega[OMEGA_1D], best, row)
             i += 1
     if half:
         total[NORM] *= 2.0
@@ -133,8 +133,9 @@ def _sum(total, grid, lattice, half, best, output):
 
 
 @njit(error_model="numpy")
-def _moments(total, cells, output, resolution):
-    """Fill total (SUMS,) with log Z and the moments of one output; cells (MAX_CELLS,) is a work space in the precision of nodes.
+def _moments(total, nodes, cells, output, resolution):
+    """Fill total (SUMS,) with log Z and the moments of one output; nodes (4, RUN) and cells (MAX_CELLS,) are
+    work spaces in the precision of the nodes.
 
     Returns True if the imbalance is below MAX_IMBALANCE.
     """
@@ -147,7 +148,7 @@ def _moments(total, cells, output, resolution):
         grid = cells[: lattice.rows * lattice.cols].reshape((lattice.rows, lattice.cols))
         # One more row: a cell also counts if its neighbour does.
         best = _scan(grid, lattice, max(lattice.rows // 2 - 1, 0) if half else 0, output)
-        _sum(total, grid, lattice, half, best, output)
+        _sum(total, nodes, grid, lattice, half, best, output)
         resolved = abs(total[IMBALANCE]) <= MAX_IMBALANCE * total[NORM]
         if resolved:
             break
@@ -202,6 +203,7 @@ def two_layer_moments(u, omega, V, skip, beta, resolution, kind, log_z, mean, co
     blocks = (n + BLOCK - 1) // BLOCK
     for block in prange(blocks):
         cells = np.empty(MAX_CELLS, dtype=kind.dtype)
+        nodes = np.empty((4, RUN), dtype=kind.dtype)
         total = np.empty(SUMS)
         for i in range(BLOCK * block, min(n, BLOCK * block + BLOCK)):
             rotated = (
@@ -212,6 +214,6 @@ def two_layer_moments(u, omega, V, skip, beta, resolution, kind, log_z, mean, co
             )
             u_s, u_d = u[i, 0] + u[i, 1], u[i, 0] - u[i, 1]
             output = Output(u_s, u_d, rotated, (V[0, 0], V[0, 1], V[1, 1]), skip, beta)
-            resolved[i] = _moments(total, cells, output, resolution)
+            resolved[i] = _moments(total, nodes, cells, output, resolution)
             log_z[i] = total[NORM]
             _to_tokens(total, mean[i], covariance[i])

@@ -32,17 +32,20 @@ SUMS = 16
 class Row(NamedTuple):
     """The numbers that the nodes of a row share, in the precision of its nodes.
 
-    u_s, u_d, skip, beta: as of `Output`; d: of the row; one_minus_exp = 1 - exp(-beta d^2); start, step: x_s of its first node,
-    and between nodes; omega_s: of layer 1; factor: of the weights; square: log-weight of x_d; inverse_v11; tilt = V_12 / V_11;
-    w_s, w_d: omega of layer 2; mean_d: mean of v_d given x_d; precision: of v given x.
+    u_s, u_d, skip: as of `Output`; slope = beta |d| / 2; peak = -beta d^2 / 2; exp_both = exp(-beta d^2), and one_minus_exp the
+    rest of 1; sign: of d; start, step: x_s of its first node, and between nodes; omega_s: of layer 1; factor: of the weights;
+    square: log-weight of x_d; inverse_v11; tilt = V_12 / V_11; w_s, w_d: omega of layer 2; mean_d: mean of v_d given x_d;
+    precision: of v given x.
     """
 
     u_s: float
     u_d: float
     skip: float
-    beta: float
-    d: float
+    slope: float
+    peak: float
+    exp_both: float
     one_minus_exp: float
+    sign: float
     start: float
     step: float
     omega_s: float
@@ -65,9 +68,11 @@ def row_of(kind, output, s, s_step, d, factor):
     number = kind.dtype.type
     v11, v12, v22 = output.V
     x_d, w_d = d - output.omega[OMEGA_1D], output.omega[OMEGA_2D]
+    exponent = -output.beta * d * d
     return Row(
-        number(output.u_s), number(output.u_d), number(output.skip), number(output.beta), number(d),
-        number(-math.expm1(-output.beta * d * d)), number(s - output.omega[OMEGA_1S]), number(s_step),
+        number(output.u_s), number(output.u_d), number(output.skip), number(0.5 * output.beta * abs(d)),
+        number(0.5 * exponent), number(math.exp(exponent)), number(-math.expm1(exponent)), number(math.copysign(1.0, d)),
+        number(s - output.omega[OMEGA_1S]), number(s_step),
         number(output.omega[OMEGA_1S]), number(factor), number(-0.25 * x_d * x_d / v11), number(1.0 / v11),
         number(v12 / v11), number(output.omega[OMEGA_2S]), number(w_d), number(w_d + v12 / v11 * x_d),
         number(v11 / (v11 * v22 - v12 * v12)),
@@ -78,19 +83,17 @@ def row_of(kind, output, s, s_step, d, factor):
 def _fields(s, row):
     """(v_s, v_d, 1 / (c + delta)) at one node; delta is free of cancellation.
 
-    With e_1 = exp(-beta z_1 d), e_2 = exp(beta z_2 d) and P = (1 + e_1)(1 + e_2): delta = one_minus_exp / P and
-    S_12 - S_21 = (e_1 - e_2) / P, written with a single division.
+    Of e_1 = exp(-beta z_1 d) and e_2 = exp(beta z_2 d), e is the larger one, and the other is exp(-beta d^2) / e. With
+    P = (1 + e_1)(1 + e_2): delta = one_minus_exp / P and S_12 - S_21 = (e_1 - e_2) / P. One exponential and one division are
+    enough.
     """
-    scale = -HALF * row.beta * row.d
-    e1 = exp_of(max(-LARGEST_EXPONENT, min(LARGEST_EXPONENT, scale * (row.d + s))))
-    e2 = exp_of(max(-LARGEST_EXPONENT, min(LARGEST_EXPONENT, scale * (row.d - s))))
-    product = (ONE + e1) * (ONE + e2)
-    scaled = row.skip * product + row.one_minus_exp
-    inverse = ONE / (product * scaled)
-    inverse_determinant = product * product * inverse
-    v_d = row.u_d * inverse_determinant
-    v_s = (row.u_s + (e1 - e2) * scaled * inverse * v_d) / (ONE + row.skip)
-    return v_s, v_d, inverse_determinant
+    e = exp_of(max(-LARGEST_EXPONENT, min(LARGEST_EXPONENT, row.slope * abs(s) + row.peak)))
+    product = (ONE + e) * (e + row.exp_both)
+    inverse = ONE / (row.skip * product + row.one_minus_exp * e)
+    inverse_determinant = product * inverse
+    difference = (e * e - row.exp_both) * inverse * row.sign * row.u_d
+    v_s = (row.u_s + (difference if s < ZERO else -difference)) / (ONE + row.skip)
+    return v_s, row.u_d * inverse_determinant, inverse_determinant
 
 
 @njit(fastmath=FAST, error_model="numpy", inline="always")
@@ -124,11 +127,26 @@ def scan_row(cells, row):
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def sum_row(total, count, parity, x_d, shift, row):
+def _weigh(nodes, count, shift, row):
+    """Write v_s, v_d and the weights of (z, v) and (z, -v) of `count` nodes into the rows of `nodes` (4, RUN)."""
+    v_s, v_d, plus, minus = nodes[0], nodes[1], nodes[2], nodes[3]
+    for i in range(count):
+        v_s[i], v_d[i], plus[i] = _fields(row.omega_s + (row.start + NUMBERS[i] * row.step), row)
+    for i in range(count):
+        log_plus, log_minus = _log_weights(row.start + NUMBERS[i] * row.step, v_s[i], v_d[i], row)
+        factor = row.factor * plus[i]
+        plus[i] = exp_of(log_plus - shift) * factor
+        minus[i] = exp_of(log_minus - shift) * factor
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def sum_row(total, nodes, count, parity, x_d, shift, row):
     """Add the first `count` nodes of one row, at most RUN, to the running sums `total` (SUMS,).
 
-    `parity` counts the rows of the checkerboard, `x_d` is d - omega_d of layer 1, and `shift` is subtracted from log-weights.
+    `nodes` (4, RUN) is a work space: a processor overlaps the nodes of short loops better than those of one long loop. `parity`
+    counts the rows of the checkerboard, `x_d` is d - omega_d of layer 1, and `shift` is subtracted from log-weights.
     """
+    _weigh(nodes, count, shift, row)
     w_s = row.w_s
     w_d = row.w_d
     # x_d is constant along a row: moments with it follow from the others.
@@ -136,17 +154,14 @@ def sum_row(total, count, parity, x_d, shift, row):
     xx_ss = yy_ss = yy_sd = yy_dd = xy_ss = xy_sd = ZERO
     for i in range(count):
         x_s = row.start + NUMBERS[i] * row.step
-        v_s, v_d, inverse = _fields(row.omega_s + x_s, row)
-        log_plus, log_minus = _log_weights(x_s, v_s, v_d, row)
-        factor = row.factor * inverse
-        plus = exp_of(log_plus - shift) * factor
-        minus = exp_of(log_minus - shift) * factor
+        plus = nodes[2, i]
+        minus = nodes[3, i]
         both = plus + minus
         # y = v - w with weight plus and -(v + w) with weight minus.
-        above_s = v_s - w_s
-        above_d = v_d - w_d
-        below_s = v_s + w_s
-        below_d = v_d + w_d
+        above_s = nodes[0, i] - w_s
+        above_d = nodes[1, i] - w_d
+        below_s = nodes[0, i] + w_s
+        below_d = nodes[1, i] + w_d
         plus_s = plus * above_s
         plus_d = plus * above_d
         minus_s = minus * below_s
