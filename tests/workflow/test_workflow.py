@@ -68,7 +68,7 @@ def test_an_edit_of_what_decides_no_bytes_makes_no_work(finished):
     for path in others:
         path.write_text(path.read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
     # A message, a docstring, a comment.
-    finished.edit("src/attention_limits/pipeline/combine.py", "two parts hold", "two of the parts hold")
+    finished.edit("src/attention_limits/pipeline/combine.py", "two datasets hold", "two of the datasets hold")
     finished.edit("src/attention_limits/toy/line.py", '"""Up."""', '"""Along."""  # and a comment')
     finished.edit(SPEC, "title:", "# a comment\ntitle:")
     # The dates of files decide nothing.

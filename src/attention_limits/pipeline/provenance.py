@@ -4,6 +4,7 @@ This module parses the source files and does not import them, so it is fast enou
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 from collections.abc import Iterable
@@ -111,5 +112,8 @@ def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> st
 
 def versions() -> dict[str, str]:
     """Versions of the packages that compute the numbers, and of this one; a missing package is left out."""
-    there = {item.name.lower() for item in metadata.distributions()}
-    return {name: metadata.version(name) for name in _RECORDED if name.lower() in there}
+    found = {}
+    for name in _RECORDED:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

@@ -36,7 +36,8 @@ Name = Annotated[str, Field(pattern=NAME)]
 class Section(BaseModel):
     """A mapping with known keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    # A class is built when it validates for the first time: a job needs one of many.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
     def plain(self) -> dict:
         """The values as plain data, without the keys that have no value."""
