@@ -22,7 +22,7 @@ from attention_limits.pipeline import cubes
 from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import Family, at_all_scales
+from attention_limits.pipeline.experiment import Family, at_scales
 from attention_limits.pipeline.grid import single
 from attention_limits.pipeline.progress import progress
 from attention_limits.pipeline.specification import fields
@@ -104,7 +104,7 @@ def compute(
         model = with_names(model)
     document = _document(family, name, model, grid, replicas, solver, data, workers)
     try:
-        made = at_all_scales(source, document=document)["laptop"]
+        made = at_scales(source, document=document, scales=("laptop",))["laptop"]
     except SpecError as error:
         places = [
             (f"estimators.{name}.resources.memory", "memory of this machine for each worker"),

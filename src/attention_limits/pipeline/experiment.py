@@ -1,7 +1,7 @@
 """An experiment file as an `Experiment`: read, take the model, overlay a scale, validate, expand."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -103,11 +103,16 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
     `settings` holds changes of models: family -> model of `models.yaml` -> key -> value. Every scale of the file is validated.
     Raises SpecError with one line per problem.
     """
-    return at_all_scales(path, settings)[scale]
+    return at_scales(path, settings)[scale]
 
 
-def at_all_scales(path: Path, settings: Mapping | None = None, document: dict | None = None) -> dict[str, Experiment]:
-    """The experiment of the file `path` at each scale, as `load_experiment`; `document` is its content if there is no file."""
+def at_scales(
+    path: Path, settings: Mapping | None = None, document: dict | None = None, scales: Iterable[str] = SCALES
+) -> dict[str, Experiment]:
+    """The experiment of the file `path` at each of the `scales`, as `load_experiment`; only these are validated.
+
+    `document` is the content if there is no file.
+    """
     document = read_yaml(path) if document is None else document
     name = path.absolute().parents[1].name
     try:
@@ -119,7 +124,7 @@ def at_all_scales(path: Path, settings: Mapping | None = None, document: dict | 
         models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))
         document, own, found = _with_model(document, models)
     experiments = {}
-    for which in SCALES if not found else ():
+    for which in scales if not found else ():
         overlay = document.get("scales", {}).get(which, {})
         fixed = {*own, *overlay.get("model", {})}
         experiments[which], wrong = _expand(path, which, _overlaid(document, overlay), fixed, family)

@@ -49,9 +49,10 @@ def _module(name: str) -> tuple[set[str], str]:
     """The modules that importing a module executes first or may execute, and the digest of its code alone."""
     file, parent = _file(name), name.rpartition(".")[0]
     tree = ast.parse(file.read_bytes())
+    nodes = list(ast.walk(tree))
     package = name if file.name == "__init__.py" else parent
-    imported = {parent} if name in INERT else {parent, *_named(tree, package.split("."))}
-    for node in ast.walk(tree):
+    imported = {parent} if name in INERT else {parent, *_named(nodes, package.split("."))}
+    for node in nodes:
         if isinstance(node, ast.Raise):
             node.exc = node.cause = None
         elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
@@ -79,13 +80,13 @@ def imported_modules(file: Path) -> list[str]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return []
-    return sorted(name for name in _named(tree, []) if _file(name) is not None)
+    return sorted(name for name in _named(ast.walk(tree), []) if has_module(name))
 
 
-def _named(tree: ast.Module, here: list[str]) -> set[str]:
-    """Modules, and names in modules, that the imports of a module in the package `here` may refer to."""
+def _named(nodes: Iterable[ast.AST], here: list[str]) -> set[str]:
+    """Modules, and names in modules, that the imports among the `nodes` of a module in the package `here` may refer to."""
     named = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
