@@ -128,7 +128,6 @@ class Experiment:
     path: Path
     family: str
     name: str
-    scale: str
     title: str
     description: str
     requires: dict[str, str]

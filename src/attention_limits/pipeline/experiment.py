@@ -126,8 +126,11 @@ def at_scales(
     experiments = {}
     for which in scales if not found else ():
         overlay = document.get("scales", {}).get(which, {})
+        if not overlay and "laptop" in experiments:
+            experiments[which] = experiments["laptop"]
+            continue
         fixed = {*own, *overlay.get("model", {})}
-        experiments[which], wrong = _expand(path, which, _overlaid(document, overlay), fixed, family)
+        experiments[which], wrong = _expand(path, _overlaid(document, overlay), fixed, family)
         # A problem of the file itself appears at every scale; it is reported once. Others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
@@ -171,9 +174,7 @@ def _overlaid(base: dict, overlay: Mapping) -> dict:
     return merged
 
 
-def _expand(
-    path: Path, scale: str, document: dict, fixed: set[str], family: Family
-) -> tuple[Experiment | None, list[Problem]]:
+def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tuple[Experiment | None, list[Problem]]:
     """The experiment of one scale, or None and all its problems; `fixed` are the keys of the model that the file itself gives."""
     model, data, found = document["model"], document.get("data", {}), []
     expanded: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
@@ -226,7 +227,7 @@ def _expand(
     if found:
         return None, list(dict.fromkeys(found))
     texts = document["title"], " ".join(document["description"].split())
-    return Experiment(path, family.name, path.stem, scale, *texts, document.get("requires", {}), **expanded), []
+    return Experiment(path, family.name, path.stem, *texts, document.get("requires", {}), **expanded), []
 
 
 def _validated(
