@@ -211,7 +211,7 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
             replicas=valid.replicas,
             solver=valid.solver.plain(),
             resources=valid.resources.plain(),
-            blocks=dict(valid.chunk) if isinstance(valid, Specification) else single(grid),
+            blocks={**({} if isinstance(valid, Specification) else single(grid)), **valid.chunk},
             project=path.absolute().parents[3],
             reads=expanded["data"].get(getattr(valid, "reads", None)),
             requires=tuple(document.get("requires", {})),
@@ -243,7 +243,7 @@ def _validated(
         # An axis takes the place of a key of a named model, never of a key that the file itself gives.
         if key in fixed and not of_model:
             found.append((("grid", key), "is also in model; a key is either fixed or scanned"))
-    cuttable = [*axes, "replicas"]
+    cuttable = [*axes, "replicas"] if issubclass(cls, Specification) else ["replicas"]
     unknown = [key for key in blocks if key not in cuttable] if isinstance(blocks, dict) else []
     found += [(("chunk", key), f"unknown key; allowed: {', '.join(cuttable)}") for key in unknown]
     own = {**model, **{key: values[0] for key, values in axes.items() if values}}

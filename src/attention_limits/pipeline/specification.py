@@ -85,13 +85,17 @@ class Resources(Section):
     minutes: Whole = Field(60, ge=1, description="Longest run time of one job in minutes.")
 
 
+_ValuesOfJob = Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]
+
+
 class DataSpecification(Section):
-    """One kind of data that estimators read: one file per point."""
+    """One kind of data that estimators read: one file holds some replicas of one grid value."""
 
     model: Nothing = Nothing()
     grid: Nothing = Nothing()
     solver: Nothing = Nothing()
     replicas: Whole = Field(1, ge=1, le=1_000_000, description="Number of independent repetitions at each grid value.")
+    chunk: dict[str, _ValuesOfJob] = Field({}, description="Number of replicas in one file; without this key, one.")
     resources: Resources = Resources()
 
     @classmethod
@@ -124,7 +128,7 @@ class DataSpecification(Section):
 class Specification(DataSpecification):
     """One estimator. An estimator that reads data adds the key `reads` with the names of the data that it can read."""
 
-    chunk: dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]] = Field(
+    chunk: dict[str, _ValuesOfJob] = Field(
         {}, description="Numbers of values in one job, by grid key and for replicas; without a key, all values."
     )
 
