@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from attention_limits.pipeline.audit import number_text
-from attention_limits.pipeline.experiment import at_all_scales
+from attention_limits.pipeline.experiment import at_scales
 
 HEAD = """\
 # Laptop against paper
@@ -20,7 +20,7 @@ at both scales, have no such value.
 """
 
 
-_versions = functools.cache(at_all_scales)
+_versions = functools.cache(at_scales)
 
 
 def growth(entry, project):

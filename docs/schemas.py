@@ -182,7 +182,8 @@ def files_page():
         ("config/&lt;family&gt;/figures.yaml", FigureEntry, "Keys of each figure; the name of the figure stands above them."),
         ("config/&lt;family&gt;/published.yaml", Entry, "Keys of each entry of the list `numbers`."),
     )  # fmt: skip
-    return f"{page}\n## Every estimator and every kind of data\n\nData have no `chunk`: one file holds one point.\n\n{shared}\n"
+    data = "The `chunk` of data has the key `replicas` alone; without it a file holds one replica of one grid value."
+    return f"{page}\n## Every estimator and every kind of data\n\n{data}\n\n{shared}\n"
 
 
 def catalog_page():

@@ -34,18 +34,17 @@ import xarray as xr
 
 
 def run(spec, streams):
-    (alpha,), (replica,) = spec["grid"]["alpha"], spec["replicas"]
-    with open(os.environ["TOY_LOG"], "a") as log:
-        log.write(f"drawn {alpha:g} {replica}\\n")
-    time.sleep(float(os.environ.get("TOY_SLEEP", 0)))
-    samples = spec["solver"]["samples"]
-    values = spec["model"]["gain"] * streams.generator("drawn", replica, alpha=alpha).normal(size=samples)
-    shape, dims = (1, 1, samples), ("alpha", "replica", "sample")
-    variables = {
-        "value": (dims, values.astype(np.float32).reshape(shape)),
-        "sign": (dims, np.sign(values).astype(np.int8).reshape(shape)),
-    }
-    return xr.Dataset(variables, {"alpha": [alpha], "replica": [replica], "sample": np.arange(samples)})
+    (alpha,), replicas, samples = spec["grid"]["alpha"], spec["replicas"], spec["solver"]["samples"]
+    values = np.zeros((1, len(replicas), samples))
+    for place, replica in enumerate(replicas):
+        with open(os.environ["TOY_LOG"], "a") as log:
+            log.write(f"drawn {alpha:g} {replica}\\n")
+        time.sleep(float(os.environ.get("TOY_SLEEP", 0)))
+        drawn = streams.generator("drawn", replica, alpha=alpha).normal(size=samples)
+        values[0, place] = spec["model"]["gain"] * drawn
+    dims = ("alpha", "replica", "sample")
+    variables = {"value": (dims, values.astype(np.float32)), "sign": (dims, np.sign(values).astype(np.int8))}
+    return xr.Dataset(variables, {"alpha": [alpha], "replica": replicas, "sample": np.arange(samples)})
 """
 
 READER = """\

@@ -11,7 +11,7 @@ from scipy.stats import t
 from attention_limits.__main__ import main
 from attention_limits.attention_indexed.channel import Linear, NoisyLinear, Softmax
 from attention_limits.attention_indexed.channel_files import channel_problems, symmetric
-from attention_limits.attention_indexed.checking import checks_of
+from attention_limits.attention_indexed.channel_tests import channel_tests
 from attention_limits.attention_indexed.generalization import SCRAMBLINGS, bayes_error, posterior_pair, row_nodes
 from attention_limits.attention_indexed.loading import load_channel
 from attention_limits.attention_indexed.matrix_amp import draw_dataset
@@ -138,15 +138,15 @@ def test_distance_of_outputs_is_that_of_the_provided_softmax():
 @pytest.mark.parametrize(
     ("name", "parameters"), [("FirstScore", {}), ("NoisyFirstScore", {}), ("NextToken", {"sharpness": 2.0})]
 )
-def test_checks_pass_for_right_channels(name, parameters):
-    """About ten checks of false-alarm rate 1e-4 each."""
-    assert all(check.passed for check in checks_of(of_file(name, **parameters), 2048, 1))
+def test_channel_tests_pass_for_right_channels(name, parameters):
+    """About ten tests of false-alarm rate 1e-4 each."""
+    assert all(test.passed for test in channel_tests(of_file(name, **parameters), 2048, 1))
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("HalfPosterior", {}), ("NoisyFirstScore", {"claimed": 0.25})])
-def test_checks_fail_for_wrong_channels(name, parameters):
+def test_channel_tests_fail_for_wrong_channels(name, parameters):
     """The smaller violation is 16 standard errors."""
-    assert not all(check.passed for check in checks_of(of_file(name, **parameters), 2048, 1))
+    assert not all(test.passed for test in channel_tests(of_file(name, **parameters), 2048, 1))
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_question_in_one_line(tmp_path, capsys):
 
 
 def test_the_rows_of_a_replica_appear_before_the_next_one(capsys, monkeypatch):
-    """Each time the program waits for a part, the rows of the earlier parts are out."""
+    """Each time the program waits for a chunk, the rows of the earlier chunks are out."""
     out, run_chunk = [], compute.run_chunk
 
     def watched(*arguments):
@@ -106,8 +106,8 @@ def test_one_value_of_a_key_of_grid_and_solver_belongs_to_the_solver(monkeypatch
 
 def test_a_single_point_needs_no_axis(capsys):
     """Every key of the grid of this estimator may stay in model and solver, but one of them must be an axis."""
-    call = ["compute", "sequence_single_index.attention_sgd", "--a", "1", "--omega", "0.5", "--loss=frobenius"]
-    settings = {"dimension": 100, "learning_rate": 0.05, "threshold": 0.9, "steps": 10, "stop": "false"}
+    call = ["compute", "sequence_single_index.linear_theory", "--a", "1", "--omega", "0.5", "--loss=frobenius"]
+    settings = {"dimension": 100, "learning_rate": 0.05, "nodes": 256}
     assert main([*call, *(f"--{key}={value}" for key, value in settings.items())]) == 0
     assert pd.read_csv(io.StringIO(capsys.readouterr().out), comment="#").omega.tolist() == [0.5]
 

@@ -164,6 +164,26 @@ def test_a_reader_needs_its_data(compute, tmp_path):
         compute(file="shared", name="spreads", seed=1)
 
 
+def test_a_file_of_data_may_hold_several_replicas(project, compute, tmp_path):
+    """The points that exist are copied into the new files, and the readers find the same numbers."""
+    shared = project.experiment.with_name("shared.yaml")
+    text, made = shared.read_text(), tmp_path / "chunks" / "toy" / "shared" / "means"
+    assert len(compute(file="shared", name="drawn")) == 4
+    assert len(compute(file="shared", name="means")) == 4
+    before = {path.name: path.read_bytes() for path in made.glob("*.nc")}
+    shutil.rmtree(made)
+    for single in (tmp_path / "data").rglob("*replicas0_*.nc"):
+        single.unlink()
+    shared.write_text(text.replace("solver: {samples: 5}", "solver: {samples: 5}\n    chunk: {replicas: 2}"))
+    try:
+        assert compute(file="shared", name="drawn") == ["drawn 0.2 0", "drawn 0.4 0"]
+        assert len(list((tmp_path / "data").rglob("*replicas0-1_*.nc"))) == 2
+        assert len(compute(file="shared", name="means")) == 4
+    finally:
+        shared.write_text(text)
+    assert {path.name: path.read_bytes() for path in made.glob("*.nc")} == before
+
+
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
 def test_blocks_cover_exactly_what_is_missing(shape, data):
     size = int(np.prod(shape))

@@ -48,10 +48,10 @@ def test_only_what_is_missing_becomes_nan(kind, filled):
 
 
 def test_datasets_that_do_not_fit_are_refused():
-    with pytest.raises(CubeError, match="height: two parts hold the same point"):
+    with pytest.raises(CubeError, match="height: two datasets hold the same point"):
         fill([dataset([1.0], [0]), dataset([1.0], [0])], {"alpha": np.array([1.0]), "replica": np.array([0])})
     axes = {"alpha": np.array([1.0, 2.0]), "replica": np.array([0])}
-    with pytest.raises(CubeError, match="in some parts and not in others: height, other"):
+    with pytest.raises(CubeError, match="in some datasets and not in others: height, other"):
         fill([dataset([1.0], [0]), dataset([2.0], [0]).rename(height="other")], axes)
     with pytest.raises(CubeError, match="another type"):
         fill([dataset([1.0], [0]), dataset([2.0], [0], int)], axes)

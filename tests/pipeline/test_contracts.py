@@ -9,6 +9,8 @@ import pytest
 from attention_limits.numerics import compiled
 from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE, closure, imported_modules
+from attention_limits.sequence_multi_index.erm import state_evolution
+from attention_limits.sequence_multi_index.figures import erm_positional
 from toy import REPOSITORY
 
 FAMILIES = sorted(path.parent.name for path in (REPOSITORY / "config").glob("*/experiments"))
@@ -47,6 +49,11 @@ def test_figures_execute_no_solver(family):
             own = name in (f"{PACKAGE}.{family}", f"{PACKAGE}.{family}.readings") or name.startswith(drawn)
             assert shared or own or name in FORMULAS, (path, name)
             assert name != compiling, path
+
+
+def test_a_constant_that_a_figure_repeats_is_that_of_the_solver():
+    """A figure imports no solver, so it repeats the constant."""
+    assert erm_positional.MAX_JUMP == state_evolution.MAX_JUMP
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -51,7 +51,7 @@ def test_data_and_their_readers(sharing):
         (("reads: drawn", "reads: drown"), "data.drawn: no estimator reads it"),
         (("  spreads:\n    reads", "  growth:\n    reads"), "estimators.growth.reads: unknown key"),
         (("  spreads:\n    reads: drawn", "  drawn:"), "estimators.drawn: no such estimator; allowed: growth, counting"),
-        (("    solver: {samples: 5}", "    chunk: {alpha: 1}"), "data.drawn.chunk: unknown key; allowed: grid, "),
+        (("    solver: {samples: 5}", "    chunk: {alpha: 1}"), "data.drawn.chunk.alpha: unknown key; allowed: replicas"),
         (("samples: 5", "samples: 0"), "data.drawn.solver.samples: 0: allowed: a whole number ≥ 1"),
         (("  drawn:", "  dealt:"), "data.dealt: no such estimator; allowed: drawn"),
         (("  drawn:", "  dealt:"), "estimators.means.reads: 'drawn': not in the section data; allowed: dealt"),

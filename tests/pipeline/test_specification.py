@@ -10,7 +10,6 @@ from pydantic import Discriminator, Field
 
 from attention_limits.pipeline.specification import (
     Axis,
-    DataSpecification,
     Range,
     Section,
     Specification,
@@ -147,11 +146,10 @@ def test_axes():
     assert validated(Values, {"values": []})[1][0][0] == ("values",)
 
 
-def test_data_have_no_chunks_and_estimators_may_name_their_data():
+def test_estimators_may_name_their_data():
     class Reader(Specification):
         reads: Literal["drawn", "dealt"]
 
-    assert validated(DataSpecification, {"chunk": {}})[1][0][0] == ("chunk",)
     assert validated(Reader, {"reads": "dealt"})[0].reads == "dealt"
     assert validated(Reader, {"reads": "both"})[1] == [(("reads",), '"both": allowed: one of "drawn", "dealt"')]
 

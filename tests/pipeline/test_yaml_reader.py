@@ -25,6 +25,7 @@ def test_numbers_with_exponents(tmp_path, written, value):
         ("a: 1\na: 2\n", "not YAML: the key 'a' is written twice"),
         ("1: 2\n", "not YAML: the key 1 is not text; put it in quotes"),
         ("a: &x 1\nb: *x\n", "not YAML: aliases (*name) are not allowed; write the value"),
+        ("a: " + "[" * 200_000, "not YAML: more than 100 levels"),
         ("a: !!python/object:os.system {}\n", "not YAML: could not determine a constructor"),
         ("a: 2025-13-45\n", "not YAML: "),
         ("- 1\n", "must be a mapping of keys to values, not list"),

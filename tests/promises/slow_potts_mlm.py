@@ -68,14 +68,15 @@ def plain_fit(sequences, colors, ridge, attention, seed, iterations=4000):
         else:
             full = W
         A = full * off
-        logits = np.einsum("ij,ab,mjb->mia", A, V, onehot, optimize=True)
+        values = onehot @ V.T
+        logits = A @ values
         logits -= logits.max(axis=2, keepdims=True)
         p = np.exp(logits)
         p /= p.sum(axis=2, keepdims=True)
         loss = -np.log(np.sum(p * onehot, axis=2)).mean()
         R = (p - onehot) / (count * sites)
-        dA = np.einsum("mia,ab,mjb->ij", R, V, onehot, optimize=True) * off
-        dV = np.einsum("mia,ij,mjb->ab", R, A, onehot, optimize=True)
+        dA = np.tensordot(R, values, ((0, 2), (0, 2))) * off
+        dV = np.tensordot(A.T @ R, onehot, ((0, 1), (0, 1)))
         if attention == "softmax":
             dA = full * (dA - np.sum(full * dA, axis=1, keepdims=True))
         gradient = np.concatenate([dA.ravel(), dV.ravel()]) + ridge * x

@@ -10,8 +10,8 @@ from smi_tools import channel_of, draw_channels
 from agreement import assert_mean
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.sequence_multi_index.links.checking import problems_of
 from attention_limits.sequence_multi_index.links.correlated_tokens import CorrelatedTokens
+from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import LargestRow, Linear
 from attention_limits.sequence_multi_index.links.loading import load_link

@@ -11,7 +11,7 @@ from links_under_test import LINKS, VARIANTS
 from scipy.stats import norm
 
 from attention_limits.pipeline.provenance import closure
-from attention_limits.sequence_multi_index.links.checking import problems_of
+from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth, RescaledAttention, average_transfer
 from attention_limits.sequence_multi_index.links.layers import log_jacobian, score_root

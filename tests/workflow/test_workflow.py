@@ -68,7 +68,7 @@ def test_an_edit_of_what_decides_no_bytes_makes_no_work(finished):
     for path in others:
         path.write_text(path.read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
     # A message, a docstring, a comment.
-    finished.edit("src/attention_limits/pipeline/combine.py", "two parts hold", "two of the parts hold")
+    finished.edit("src/attention_limits/pipeline/combine.py", "two datasets hold", "two of the datasets hold")
     finished.edit("src/attention_limits/toy/line.py", '"""Up."""', '"""Along."""  # and a comment')
     finished.edit(SPEC, "title:", "# a comment\ntitle:")
     # The dates of files decide nothing.
@@ -76,37 +76,33 @@ def test_an_edit_of_what_decides_no_bytes_makes_no_work(finished):
     assert finished.planned() == []
 
 
+EDITS = [
+    (SPEC, "1.0e-6", "1.0e-5", [DRAW, COUNTING, MERGE]),
+    ("src/attention_limits/toy/line.py", "gain * x", "gain * (x + 1)", [DRAW, GROWTH, GROWTH, MERGE]),
+    ("src/attention_limits/toy/variables.py", '"by one"', '"by two"', [DRAW, MERGE]),
+    (FIGURE, "figure.subplots()", "figure.subplots(1)", [DRAW]),
+]
+
+
 def test_only_the_dependants_of_an_edit_run_again(finished):
-    finished.edit(FIGURE, "figure.subplots()", "figure.subplots(1)")
-    assert finished.planned() == [DRAW]
-    finished.edit(FIGURE, "figure.subplots(1)", "figure.subplots()")
+    for file, old, new, again in EDITS:
+        finished.edit(file, old, new)
+        assert finished.planned() == again
+        finished.edit(file, new, old)
     finished.write("src/attention_limits/toy/figures/heights.rst", "Another caption.\n")
     assert finished.planned() == [DRAW]
-    finished.edit("src/attention_limits/toy/line.py", "gain * x", "gain * (x + 1)")
-    assert finished.planned() == [DRAW, GROWTH, GROWTH, MERGE]
-    finished.edit("src/attention_limits/toy/line.py", "gain * (x + 1)", "gain * x")
-    finished.edit(SPEC, "1.0e-6", "1.0e-5")
-    assert finished.planned() == [DRAW, COUNTING, MERGE]
-    finished.edit(SPEC, "1.0e-5", "1.0e-6")
-    finished.edit("src/attention_limits/toy/variables.py", '"by one"', '"by two"')
-    assert finished.planned() == [DRAW, MERGE]
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "again"),
-    [
-        (SPEC, "1.0e-6", "1.0e-5", [DRAW, COUNTING, MERGE]),
-        ("src/attention_limits/toy/line.py", "gain * x", "gain * (x + 1)", [DRAW, GROWTH, GROWTH, MERGE]),
-        ("src/attention_limits/toy/variables.py", '"by one"', '"by two"', [DRAW, MERGE]),
-        (FIGURE, "figure.subplots()", "figure.subplots(1)", [DRAW]),
-    ],
-)
-def test_another_checkout_goes_on_with_the_results(finished, file, old, new, again):
+def test_another_checkout_goes_on_with_the_results(finished):
     """A new checkout has no records of Snakemake; without an edit it has nothing to do, and it sees each edit."""
     shutil.rmtree(finished.folder / ".snakemake")
     assert finished.planned() == []
-    finished.edit(file, old, new)
-    assert finished.planned() == again
+    for file, old, new, again in EDITS:
+        finished.edit(file, old, new)
+        assert finished.planned() == again
+        finished.edit(file, new, old)
+    for file, old, new, _ in EDITS:
+        finished.edit(file, old, new)
     done = finished.snakemake("--cores", "2")
     assert done.returncode == 0, done.stderr
     shutil.rmtree(finished.folder / ".snakemake")

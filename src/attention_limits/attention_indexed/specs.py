@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from attention_limits.attention_indexed import specs_erm, specs_two_layers
-from attention_limits.attention_indexed.specs_checks import (
+from attention_limits.attention_indexed.cross_checks import (
     channel_checks,
     memory_checks,
     size_checks,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from attention_limits.attention_indexed.specs_checks import memory_checks, size_checks
+from attention_limits.attention_indexed.cross_checks import memory_checks, size_checks
 from attention_limits.attention_indexed.specs_keys import Damping, Dimension, FreshSequences, Tied
 from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
 

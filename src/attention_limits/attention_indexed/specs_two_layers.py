@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from attention_limits.attention_indexed.specs_checks import memory_checks, size_checks, two_layer_checks
+from attention_limits.attention_indexed.cross_checks import memory_checks, size_checks, two_layer_checks
 from attention_limits.attention_indexed.specs_keys import (
     Alpha,
     AmpLayerTokens,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.estimator import Experiment
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.experiment import at_scales
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import RESULTS, Run
 from attention_limits.pipeline.provenance import PACKAGE, has_module
@@ -52,7 +52,8 @@ def merge_command(spec: Path, output: Path | None, run: Run) -> None:
 
 def _ready(spec: Path, run: Run) -> Experiment:
     """The experiment, with its required files in place."""
-    experiment = load_experiment(spec, run.scale, run.set)
+    # The start of the workflow validates the other scales.
+    experiment = at_scales(spec, run.set, scales=dict.fromkeys(("laptop", run.scale)))[run.scale]
     if missing := experiment.missing():
         raise SpecError([f"{spec}: requires: {line}" for line in missing])
     return experiment

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.experiment import at_all_scales
+from attention_limits.pipeline.experiment import at_scales
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import Run, load_project
 
@@ -16,7 +16,7 @@ def check_command(files: list[Path]) -> None:
     for path in files:
         try:
             sizes = []
-            for scale, experiment in at_all_scales(path).items():
+            for scale, experiment in at_scales(path).items():
                 chunks = [chunk for estimator in experiment.estimators.values() for chunk in estimator.chunks]
                 sizes.append(f"{scale} {sum(chunk.size for chunk in chunks)} points in {len(chunks)} chunks")
             print("; ".join([f"{path}: good", ", ".join(sizes), *experiment.missing()]))
@@ -164,7 +164,7 @@ def refine_command(
     from attention_limits.pipeline.cubes import read
     from attention_limits.pipeline.refine import curves_of, further_values, refined_text
 
-    at_all_scales(spec)
+    at_scales(spec)
     x, mean, error = curves_of(read(cube), estimator, of, key)
     if log and not x[0] > 0:
         raise SpecError([f"--log: the axis {key} begins at {x[0]:g}; allowed: values above zero"])
@@ -174,7 +174,7 @@ def refine_command(
     if write:
         with replacing(spec) as temporary:
             temporary.write_text(text, encoding="utf-8")
-        at_all_scales(spec)
+        at_scales(spec)
         print(f"{spec}: {len(more)} values added to estimators.{estimator}.grid.{key}")
 
 

@@ -22,15 +22,14 @@ from attention_limits.pipeline import cubes
 from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import Family, at_all_scales
+from attention_limits.pipeline.experiment import Family, at_scales
 from attention_limits.pipeline.grid import single
 from attention_limits.pipeline.progress import progress
 from attention_limits.pipeline.specification import fields
 from attention_limits.pipeline.threads import limit_threads
 
-# The replicas are cut into so many parts or fewer. A part is one file: a kill loses the part that runs, and each appears when it
-# is done.
-PARTS = 8
+# The replicas are cut into so many chunks or fewer. A kill loses the chunk that runs, and each appears when it is done.
+MOST_CHUNKS = 8
 
 
 def compute(
@@ -80,7 +79,7 @@ def compute(
     project : path
         Folder that relative paths of the model start from, and that holds `config/`, if there is one.
     finished : callable, optional
-        Called when a part of the replicas is computed: with its dataset, the number of points so far, and that of all points.
+        Called after each chunk with its dataset, the number of points so far, and that of all points.
 
     Raises
     ------
@@ -105,7 +104,7 @@ def compute(
         model = with_names(model)
     document = _document(family, name, model, grid, replicas, solver, data, workers)
     try:
-        made = at_all_scales(source, document=document)["laptop"]
+        made = at_scales(source, document=document, scales=("laptop",))["laptop"]
     except SpecError as error:
         places = [
             (f"estimators.{name}.resources.memory", "memory of this machine for each worker"),
@@ -142,7 +141,7 @@ def _document(family: Family, name: str, model, grid, replicas, solver, data, wo
     if workers > 1 and not (several and replicas >= workers):
         written["chunk"] = single(axes)
     elif several:
-        written["chunk"] = {"replicas": 1 if workers > 1 else math.ceil(replicas / PARTS)}
+        written["chunk"] = {"replicas": 1 if workers > 1 else math.ceil(replicas / MOST_CHUNKS)}
     document = {
         "title": f"{family.name}.{name}",
         "description": "Computed without an experiment file.",
@@ -200,7 +199,7 @@ def _run(
     done, total = 0, sum(chunk.size for chunk in estimator.chunks)
     with _mapped(workers if jobs else 1) as mapped:
         computed = mapped(_chunk, jobs)
-        for chunk, path, there in progress(files, len(files), f"parts of {estimator.name}"):
+        for chunk, path, there in progress(files, len(files), f"chunks of {estimator.name}"):
             if not there:
                 next(computed)
             done += chunk.size

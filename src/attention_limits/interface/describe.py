@@ -52,8 +52,8 @@ def estimators() -> pd.DataFrame:
                     "reads": allowed_values(reads) if reads else "",
                 }
             )
-    table = Listing(rows).set_index("estimator")
-    return _printing(table, [f"{row['estimator']}: {row['computes']}" for row in rows])
+    lines = [f"{row['estimator']}: {row['computes']}" for row in rows]
+    return _printing(pd.DataFrame(rows).set_index("estimator"), lines)
 
 
 def describe(estimator: str) -> pd.DataFrame:
@@ -80,7 +80,7 @@ def describe(estimator: str) -> pd.DataFrame:
         rows.append({**row, "allowed": "", "default": ""})
         lines.append(f"variable {name}{f' ({dims})' if dims else ''}: {meaning}; {it.source}")
     columns = ["section", "key", "allowed", "default", "meaning", "dimensions", "equation"]
-    return _printing(Listing(rows, columns=columns).set_index("key"), lines)
+    return _printing(pd.DataFrame(rows, columns=columns).set_index("key"), lines)
 
 
 def variables() -> dict[str, list[str]]:

@@ -51,9 +51,9 @@ def compute_command(
     start, printed = time.monotonic(), not (output or plot or csv or aggregate)
     header = itertools.chain([True], itertools.repeat(False))
 
-    def finished(part, done: int, total: int) -> None:
+    def finished(chunk, done: int, total: int) -> None:
         if printed:
-            tqdm.write(to_csv(table(part), header=next(header)), end="")
+            tqdm.write(to_csv(table(chunk), header=next(header)), end="")
             sys.stdout.flush()
         if not sys.stderr.isatty():
             print(f"{done} of {total} points ({time.monotonic() - start:.0f} s)", file=sys.stderr, flush=True)

@@ -1,7 +1,6 @@
 """The published numbers of config/<family>/published.yaml, compared with ours."""
 
 import importlib
-import importlib.util
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.provenance import PACKAGE, has_module
 from attention_limits.pipeline.specification import Section, located, validated
 from attention_limits.pipeline.yaml_reader import read_yaml
 
@@ -93,8 +93,8 @@ def reading(entry: Published) -> Callable:
 
 def reading_modules(family: str) -> list[str]:
     """The modules with the readings of a family: that of the family, if there is one, and the common one."""
-    own, common = f"attention_limits.{family}.readings", "attention_limits.pipeline.readings"
-    return [*([own] if importlib.util.find_spec(own) else []), common]
+    modules = f"{PACKAGE}.{family}.readings", f"{PACKAGE}.pipeline.readings"
+    return [module for module in modules if has_module(module)]
 
 
 def compare(entry: Published, cubes: Mapping[str, object]) -> dict:

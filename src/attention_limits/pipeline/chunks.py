@@ -4,7 +4,7 @@ import functools
 import importlib
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,7 @@ def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: 
     # The place of files and the way to open them decide no number, so the file does not contain them.
     tools = {"project": str(estimator.project)}
     if estimator.reads is not None:
-        tools["data"] = functools.partial(_point_of_data, estimator.reads, seed, results)
+        tools["data"] = _points_of_data(estimator, seed, results)
     streams = Streams(seed, estimator.family, estimator.experiment)
     for *grid, replicas in blocks(missing):
         values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
@@ -96,16 +96,26 @@ def merge(experiment: Experiment, seed: int, results: str, output: Path, config:
     write_atomic(cube_of(experiment, datasets, seed, versions()), output)
 
 
-def _point_of_data(data: Estimator, seed: int, results: str, replica: int, **point: float) -> xr.Dataset:
-    """The dataset of one point of data, without the dimensions of the grid and the replica, in memory.
+def _points_of_data(estimator: Estimator, seed: int, results: str) -> Callable[..., xr.Dataset]:
+    """`spec["data"]` of an estimator: (replica, **grid values) -> the dataset of a point of its data, in memory.
 
-    With its first three arguments it is `spec["data"]` of the estimator that reads the data. `point` holds the grid values of the
-    estimator; keys that the data do not scan are ignored. Raises CubeError when the file is missing, damaged or outdated.
+    The dataset has no dimensions of the grid and the replica. Grid values that the data do not scan are ignored. Raises CubeError
+    when the file is missing, damaged or outdated.
     """
-    chunk = Chunk({key: [point[key]] for key in data.grid}, [replica])
-    path = Path(data.path(results, chunk))
-    dataset = cubes.read(path, expect=data.attributes(chunk, seed))
-    return dataset.isel({**dict.fromkeys(data.grid, 0), "replica": 0}, drop=True)
+    data = estimator.reads
+
+    # Neighbours among the points lie in the same file.
+    @functools.lru_cache(maxsize=1)
+    def read(path: Path, **attributes: str) -> xr.Dataset:
+        return cubes.read(path, expect=attributes)
+
+    def point_of_data(replica: int, **point: float) -> xr.Dataset:
+        (chunk,) = estimator.data_chunks(Chunk({key: [point[key]] for key in data.grid}, [replica]))
+        dataset = read(Path(data.path(results, chunk)), **data.attributes(chunk, seed))
+        place = chunk.replicas.index(replica)
+        return dataset.isel({**dict.fromkeys(data.grid, 0), "replica": place}, drop=True)
+
+    return point_of_data
 
 
 def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:

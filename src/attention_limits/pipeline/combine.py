@@ -41,17 +41,17 @@ def fill(datasets: list[xr.Dataset], coordinates: Mapping[str, np.ndarray] | Non
     for dataset in datasets:
         if differing := set(dataset.data_vars) ^ set(names):
             names = ", ".join(sorted(map(str, differing)))
-            raise CubeError([f"these variables are in some parts and not in others: {names}"])
+            raise CubeError([f"these variables are in some datasets and not in others: {names}"])
         index = {
             name: [position[name][value] for value in dataset[name].values.tolist()] for name in map(str, dataset.dims)
         }
         for name in names:
             array = dataset.variables[name]
             if array.dims != first[name].dims or array.dtype != arrays[name].dtype:
-                raise CubeError([f"{name}: has other dimensions or another type in some parts"])
+                raise CubeError([f"{name}: has other dimensions or another type in some datasets"])
             where = np.ix_(*(index[dim] for dim in array.dims))
             if covered[name][where].any():
-                raise CubeError([f"{name}: two parts hold the same point"])
+                raise CubeError([f"{name}: two datasets hold the same point"])
             arrays[name][where], covered[name][where] = array.values, True
     used = {dim for name in names for dim in first[name].dims}
     return xr.Dataset(
@@ -71,7 +71,7 @@ def _with_missing(array: np.ndarray, covered: np.ndarray) -> np.ndarray:
     return array
 
 
-def join(parts: Mapping[str, xr.Dataset], model: Mapping[str, Mapping], leading: list[str]) -> xr.Dataset:
+def join(datasets: Mapping[str, xr.Dataset], model: Mapping[str, Mapping], leading: list[str]) -> xr.Dataset:
     """Join estimators into one dataset over the union of their grids. Raises CubeError when that cannot be done.
 
     A variable of two or more estimators gets the dimension `estimator`; a variable of one estimator gets the attribute
@@ -79,12 +79,12 @@ def join(parts: Mapping[str, xr.Dataset], model: Mapping[str, Mapping], leading:
     value. `leading` is the order of the first dimensions.
     """
     owners: dict[str, list[str]] = {}
-    for estimator, dataset in parts.items():
+    for estimator, dataset in datasets.items():
         for name in dataset.data_vars:
             owners.setdefault(str(name), []).append(estimator)
     pieces: dict[str, list[xr.Dataset]] = {}
     for name, estimators in owners.items():
-        arrays = {estimator: parts[estimator][name] for estimator in estimators}
+        arrays = {estimator: datasets[estimator][name] for estimator in estimators}
         scanned = {dim for array in arrays.values() for dim in map(str, array.dims)}
         for estimator, array in arrays.items() if len(arrays) > 1 else ():
             for dim in sorted(scanned - set(array.dims)):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attention_limits.pipeline.attributes import attributes_of
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import SCALES, at_all_scales
+from attention_limits.pipeline.experiment import SCALES, at_scales
 from attention_limits.pipeline.grid import Chunk
 from attention_limits.pipeline.project import Project, Run
 
@@ -50,7 +50,7 @@ def estimates(project: Project) -> Iterator[Estimate]:
     # The scales whose results are in the same folder.
     scales = [scale for scale in SCALES if run.model_copy(update={"scale": scale}).folder == run.folder]
     for experiment in project.all():
-        versions = [version for scale, version in at_all_scales(experiment.path, run.set).items() if scale in scales]
+        versions = at_scales(experiment.path, run.set, scales=scales).values()
         for name, estimator in experiment.all_estimators.items():
             others = [version.all_estimators[name] for version in versions if name in version.all_estimators]
             yield _estimate(estimator, needed_chunks(experiment, estimator), others, run)

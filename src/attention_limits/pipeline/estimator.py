@@ -107,10 +107,12 @@ class Estimator:
         return {"spec_digest": digest(self.effective(chunk)), "point_digest": digest(points)}
 
     def data_chunks(self, chunk: Chunk) -> list[Chunk]:
-        """The chunks of the data that a chunk reads: one per point, without the grid keys that the data do not scan."""
-        keys = list(self.reads.grid)
-        points = itertools.product(*(chunk.grid[key] for key in keys), chunk.replicas)
-        return [Chunk({key: [x] for key, x in zip(keys, point, strict=True)}, [replica]) for *point, replica in points]
+        """The chunks of the data that a chunk reads, without the grid keys that the data do not scan."""
+        keys, size = list(self.reads.grid), self.reads.blocks["replicas"]
+        blocks = [range(first, first + size) for first in dict.fromkeys(r // size * size for r in chunk.replicas)]
+        present = [[replica for replica in block if replica < self.reads.replicas] for block in blocks]
+        points = itertools.product(*(chunk.grid[key] for key in keys), present)
+        return [Chunk({key: [x] for key, x in zip(keys, point, strict=True)}, block) for *point, block in points]
 
     def _identity(self) -> dict:
         return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver}
@@ -128,7 +130,6 @@ class Experiment:
     path: Path
     family: str
     name: str
-    scale: str
     title: str
     description: str
     requires: dict[str, str]

@@ -1,7 +1,7 @@
 """An experiment file as an `Experiment`: read, take the model, overlay a scale, validate, expand."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -103,11 +103,16 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
     `settings` holds changes of models: family -> model of `models.yaml` -> key -> value. Every scale of the file is validated.
     Raises SpecError with one line per problem.
     """
-    return at_all_scales(path, settings)[scale]
+    return at_scales(path, settings)[scale]
 
 
-def at_all_scales(path: Path, settings: Mapping | None = None, document: dict | None = None) -> dict[str, Experiment]:
-    """The experiment of the file `path` at each scale, as `load_experiment`; `document` is its content if there is no file."""
+def at_scales(
+    path: Path, settings: Mapping | None = None, document: dict | None = None, scales: Iterable[str] = SCALES
+) -> dict[str, Experiment]:
+    """The experiment of the file `path` at each of the `scales`, as `load_experiment`; only these are validated.
+
+    `document` is the content if there is no file.
+    """
     document = read_yaml(path) if document is None else document
     name = path.absolute().parents[1].name
     try:
@@ -119,10 +124,13 @@ def at_all_scales(path: Path, settings: Mapping | None = None, document: dict | 
         models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))
         document, own, found = _with_model(document, models)
     experiments = {}
-    for which in SCALES if not found else ():
+    for which in scales if not found else ():
         overlay = document.get("scales", {}).get(which, {})
+        if not overlay and "laptop" in experiments:
+            experiments[which] = experiments["laptop"]
+            continue
         fixed = {*own, *overlay.get("model", {})}
-        experiments[which], wrong = _expand(path, which, _overlaid(document, overlay), fixed, family)
+        experiments[which], wrong = _expand(path, _overlaid(document, overlay), fixed, family)
         # A problem of the file itself appears at every scale; it is reported once. Others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
@@ -166,9 +174,7 @@ def _overlaid(base: dict, overlay: Mapping) -> dict:
     return merged
 
 
-def _expand(
-    path: Path, scale: str, document: dict, fixed: set[str], family: Family
-) -> tuple[Experiment | None, list[Problem]]:
+def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tuple[Experiment | None, list[Problem]]:
     """The experiment of one scale, or None and all its problems; `fixed` are the keys of the model that the file itself gives."""
     model, data, found = document["model"], document.get("data", {}), []
     expanded: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
@@ -205,7 +211,7 @@ def _expand(
             replicas=valid.replicas,
             solver=valid.solver.plain(),
             resources=valid.resources.plain(),
-            blocks=dict(valid.chunk) if isinstance(valid, Specification) else single(grid),
+            blocks={**({} if isinstance(valid, Specification) else single(grid)), **valid.chunk},
             project=path.absolute().parents[3],
             reads=expanded["data"].get(getattr(valid, "reads", None)),
             requires=tuple(document.get("requires", {})),
@@ -221,7 +227,7 @@ def _expand(
     if found:
         return None, list(dict.fromkeys(found))
     texts = document["title"], " ".join(document["description"].split())
-    return Experiment(path, family.name, path.stem, scale, *texts, document.get("requires", {}), **expanded), []
+    return Experiment(path, family.name, path.stem, *texts, document.get("requires", {}), **expanded), []
 
 
 def _validated(
@@ -237,7 +243,7 @@ def _validated(
         # An axis takes the place of a key of a named model, never of a key that the file itself gives.
         if key in fixed and not of_model:
             found.append((("grid", key), "is also in model; a key is either fixed or scanned"))
-    cuttable = [*axes, "replicas"]
+    cuttable = [*axes, "replicas"] if issubclass(cls, Specification) else ["replicas"]
     unknown = [key for key in blocks if key not in cuttable] if isinstance(blocks, dict) else []
     found += [(("chunk", key), f"unknown key; allowed: {', '.join(cuttable)}") for key in unknown]
     own = {**model, **{key: values[0] for key, values in axes.items() if values}}

@@ -73,8 +73,8 @@ def cut(grid: dict[str, list[float]], replicas: int, chunk: dict[str, int]) -> l
         blocks.append([values[first : first + size] for first in range(0, len(values), size)])
     chunks = []
     for block in itertools.product(*blocks):
-        part = dict(zip(axes, block, strict=True))
-        chunks.append(Chunk(replicas=part.pop("replicas"), grid=part))
+        values = dict(zip(axes, block, strict=True))
+        chunks.append(Chunk(replicas=values.pop("replicas"), grid=values))
     return chunks
 
 

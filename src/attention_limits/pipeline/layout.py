@@ -118,11 +118,11 @@ def common_attributes(experiment, seed: int, versions: dict[str, str]) -> dict[s
     }
 
 
-def cube_of(experiment, parts: dict[str, xr.Dataset], seed: int, versions: dict) -> xr.Dataset:
+def cube_of(experiment, datasets: dict[str, xr.Dataset], seed: int, versions: dict) -> xr.Dataset:
     """The cube of an `Experiment` from the datasets of its estimators. Raises CubeError when they do not fit."""
-    grid = list({key: None for part in experiment.estimators.values() for key in part.grid})
-    models = {name: part.model for name, part in experiment.estimators.items()}
-    cube = linked(annotate(join(parts, models, ["estimator", *grid, "replica"]), experiment.family, grid))
+    grid = list({key: None for estimator in experiment.estimators.values() for key in estimator.grid})
+    models = {name: estimator.model for name, estimator in experiment.estimators.items()}
+    cube = linked(annotate(join(datasets, models, ["estimator", *grid, "replica"]), experiment.family, grid))
     spec = experiment.effective()
     cube.attrs = {
         **common_attributes(experiment, seed, versions),

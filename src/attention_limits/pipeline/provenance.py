@@ -4,6 +4,7 @@ This module parses the source files and does not import them, so it is fast enou
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 from collections.abc import Iterable
@@ -48,9 +49,10 @@ def _module(name: str) -> tuple[set[str], str]:
     """The modules that importing a module executes first or may execute, and the digest of its code alone."""
     file, parent = _file(name), name.rpartition(".")[0]
     tree = ast.parse(file.read_bytes())
+    nodes = list(ast.walk(tree))
     package = name if file.name == "__init__.py" else parent
-    imported = {parent} if name in INERT else {parent, *_named(tree, package.split("."))}
-    for node in ast.walk(tree):
+    imported = {parent} if name in INERT else {parent, *_named(nodes, package.split("."))}
+    for node in nodes:
         if isinstance(node, ast.Raise):
             node.exc = node.cause = None
         elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
@@ -78,13 +80,13 @@ def imported_modules(file: Path) -> list[str]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return []
-    return sorted(name for name in _named(tree, []) if _file(name) is not None)
+    return sorted(name for name in _named(ast.walk(tree), []) if has_module(name))
 
 
-def _named(tree: ast.Module, here: list[str]) -> set[str]:
-    """Modules, and names in modules, that the imports of a module in the package `here` may refer to."""
+def _named(nodes: Iterable[ast.AST], here: list[str]) -> set[str]:
+    """Modules, and names in modules, that the imports among the `nodes` of a module in the package `here` may refer to."""
     named = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -111,5 +113,8 @@ def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> st
 
 def versions() -> dict[str, str]:
     """Versions of the packages that compute the numbers, and of this one; a missing package is left out."""
-    there = {item.name.lower() for item in metadata.distributions()}
-    return {name: metadata.version(name) for name in _RECORDED if name.lower() in there}
+    found = {}
+    for name in _RECORDED:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

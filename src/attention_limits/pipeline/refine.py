@@ -4,7 +4,6 @@ The program chooses them from a finished cube and writes them into the experimen
 machine computes the same ones, and nothing is computed to read a specification.
 """
 
-import heapq
 import re
 from pathlib import Path
 
@@ -54,13 +53,9 @@ def further_values(x, mean, error, count: int, logarithmic: bool = False) -> lis
     )
     share = np.divide(bend, whole, out=np.zeros_like(bend), where=whole > 0).max(axis=1)
     size = np.hypot(FLAT * np.diff(place) / (place[-1] - place[0]), np.maximum(share[1:], share[:-1]))
-    queue = [(-each, k, 1) for k, each in enumerate(size)]
-    heapq.heapify(queue)
     parts = np.ones(len(size), dtype=int)
     for _ in range(count):
-        _, k, held = heapq.heappop(queue)
-        parts[k] = held + 1
-        heapq.heappush(queue, (-size[k] / parts[k] ** 2, k, held + 1))
+        parts[np.argmax(size / parts**2)] += 1
     found = []
     for k, divided in enumerate(parts):
         inside = np.linspace(place[k], place[k + 1], divided + 1)[1:-1]

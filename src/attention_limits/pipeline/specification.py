@@ -36,7 +36,8 @@ Name = Annotated[str, Field(pattern=NAME)]
 class Section(BaseModel):
     """A mapping with known keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    # A class is built when it validates for the first time: a job needs one of many.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
     def plain(self) -> dict:
         """The values as plain data, without the keys that have no value."""
@@ -84,13 +85,17 @@ class Resources(Section):
     minutes: Whole = Field(60, ge=1, description="Longest run time of one job in minutes.")
 
 
+_ValuesOfJob = Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]
+
+
 class DataSpecification(Section):
-    """One kind of data that estimators read: one file per point."""
+    """One kind of data that estimators read: one file holds some replicas of one grid value."""
 
     model: Nothing = Nothing()
     grid: Nothing = Nothing()
     solver: Nothing = Nothing()
     replicas: Whole = Field(1, ge=1, le=1_000_000, description="Number of independent repetitions at each grid value.")
+    chunk: dict[str, _ValuesOfJob] = Field({}, description="Number of replicas in one file; without this key, one.")
     resources: Resources = Resources()
 
     @classmethod
@@ -123,7 +128,7 @@ class DataSpecification(Section):
 class Specification(DataSpecification):
     """One estimator. An estimator that reads data adds the key `reads` with the names of the data that it can read."""
 
-    chunk: dict[str, Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]] = Field(
+    chunk: dict[str, _ValuesOfJob] = Field(
         {}, description="Numbers of values in one job, by grid key and for replicas; without a key, all values."
     )
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from attention_limits.pipeline.specification import Problem, fields
 from attention_limits.sequence_multi_index.gaussian_sequences import sample_count
-from attention_limits.sequence_multi_index.links.checking import problems_of
+from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import GRADIENT, POSTERIOR, Link, require
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module, load_link
 from attention_limits.sequence_multi_index.priors import Prior, load_prior

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.sequence_multi_index.links.checking import problems_of
-from attention_limits.sequence_multi_index.links.density import check_link
+from attention_limits.sequence_multi_index.links.declarations import problems_of
+from attention_limits.sequence_multi_index.links.density_tests import density_tests
 from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, inference, require
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 
 def check_link_command(link: str, parameters: dict, outputs: int, resolution: float, seed: int) -> None:
-    """Print the sizes of a link and its checks on `outputs` outputs. Raises SpecError with all checks that fail.
+    """Print the sizes of a link and the tests on `outputs` outputs. Raises SpecError with all tests that fail.
 
     `link` is the name of a provided link or FILE.py:NAME, `parameters` its keyword arguments, `resolution` the accuracy of the
     channel, `seed` the seed of the fields.
@@ -24,10 +24,10 @@ def check_link_command(link: str, parameters: dict, outputs: int, resolution: fl
         print(f"good for simulations only: {error}")
         return
     print(f"output, symmetry and {form} agree with each other")
-    checks = check_link(model, outputs, resolution, seed)
-    for check in checks:
-        print(f"{check.name}: {check.report}")
-    failed = [f"{link}: {check.name} violated: {check.report}" for check in checks if not check.passed]
+    tests = density_tests(model, outputs, resolution, seed)
+    for test in tests:
+        print(f"{test.name}: {test.report}")
+    failed = [f"{link}: {test.name} violated: {test.report}" for test in tests if not test.passed]
     if failed:
         raise SpecError(failed)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.sequence_single_index.cross_checks import link_problem
 from attention_limits.sequence_single_index.escape_law import escape_law
 from attention_limits.sequence_single_index.information_exponent import information_exponents
-from attention_limits.sequence_single_index.link_checks import link_problem
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file
 from attention_limits.sequence_single_index.links import target_and_student
 from attention_limits.sequence_single_index.specs_links import MOST_COEFFICIENTS

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
-from attention_limits.sequence_single_index.link_checks import unequal_outputs, unsound
+from attention_limits.sequence_single_index.cross_checks import unequal_outputs, unsound
 from attention_limits.sequence_single_index.link_names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.specs_keys import Batch, Rate, Threshold
 

@@ -1,4 +1,4 @@
-"""Whether the target and the student of an experiment fit: what is wrong with them, with the failing example.
+"""Cross checks of the target and the student of an experiment: the problem, with the failing example.
 
 The estimators need links with finite values and second moments, and equal numbers of outputs (arXiv:2506.02651).
 """

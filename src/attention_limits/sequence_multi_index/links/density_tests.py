@@ -16,8 +16,8 @@ FALSE_ALARM = 1e-4
 
 
 @dataclass(frozen=True)
-class Check:
-    """One statistical check.
+class DensityTest:
+    """One statistical test.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Check:
     report: str
 
 
-def check_link(link: Link, outputs=1024, resolution=1.0, seed=0) -> list[Check]:
+def density_tests(link: Link, outputs=1024, resolution=1.0, seed=0) -> list[DensityTest]:
     """Whether the channel of a link is a probability density, on random outputs.
 
     Normalisation: for y drawn at (omega, V) = (0, I) the mean of Z(y; omega', V') / Z(y; 0, I) over y is 1 for any omega', V';
@@ -89,7 +89,7 @@ def _normalisation(channel, outputs, rng):
     deviation = abs(float(ratio.mean()) - 1.0)
     passed = bool(deviation <= _threshold(1) * error + bias + 1e-6)
     report = f"E[Z'/Z] = {ratio.mean():.4f} ± {error:.4f}, must be 1"
-    return Check("normalisation", passed, report + (f" within {bias:.4f} for sampling" if bias > 1e-6 else ""))
+    return DensityTest("normalisation", passed, report + (f" within {bias:.4f} for sampling" if bias > 1e-6 else ""))
 
 
 def _nishimori(channel, outputs, rng):
@@ -128,4 +128,4 @@ def _vanishing(name, what, mean, error, bias):
     report = f"largest entry of {what}: {mean[worst]:.4f} ± {error[worst]:.4f}, must be 0"
     if bias > 1e-6:
         report += f" within {bias:.4f} for sampling"
-    return Check(name, bool(abs(mean[worst]) <= limit[worst]), report)
+    return DensityTest(name, bool(abs(mean[worst]) <= limit[worst]), report)

@@ -1,4 +1,4 @@
-"""Checks of several keys of the attention-indexed family: channel, sizes and memory; nothing in this module compiles."""
+"""Cross checks of the attention-indexed family: channel, sizes and memory; nothing in this module compiles."""
 
 from attention_limits.attention_indexed.channel_files import channel_problems
 from attention_limits.attention_indexed.channel_names import NAMES, untied_problem

@@ -10,7 +10,7 @@ from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
 from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.density import check_link
+from attention_limits.sequence_multi_index.links.density_tests import density_tests
 from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("name", LINKS)
 def test_density_and_nishimori_identity(name):
     # Two tests of false-alarm rate 1e-4 each, on a fixed seed.
-    for check in check_link(LINKS[name], outputs=384, resolution=0.5):
-        assert check.passed, f"{check.name}: {check.report}"
+    for test in density_tests(LINKS[name], outputs=384, resolution=0.5):
+        assert test.passed, f"{test.name}: {test.report}"
 
 
 class WrongWeight(MultiHeadAttention):
@@ -35,8 +35,7 @@ class WrongWeight(MultiHeadAttention):
 
 
 def test_a_wrong_density_is_found():
-    checks = check_link(WrongWeight(), outputs=1024, resolution=0.5)
-    assert not all(check.passed for check in checks)
+    assert not all(test.passed for test in density_tests(WrongWeight(), outputs=1024, resolution=0.5))
 
 
 def prior(link, seed, q=0.4):

@@ -1,7 +1,7 @@
 """Whether a link agrees with its declarations: output, symmetry, candidates.
 
 This looks at seeded random fields and is quick, without numba or scipy; that the channel is a density is tested statistically
-in `density`.
+in `density_tests`.
 """
 
 from collections.abc import Iterator

@@ -18,19 +18,19 @@ PLACES = ((0.0, 1.5), (1.0, 0.5), (1.4, 0.1))
 
 
 @dataclass(frozen=True)
-class Check:
-    """One statistical check: the tested identity `name`, whether it `passed`, and a `report` of its numbers."""
+class ChannelTest:
+    """One statistical test: the tested identity `name`, whether it `passed`, and a `report` of its numbers."""
 
     name: str
     passed: bool
     report: str
 
 
-def checks_of(channel: SampledChannel, count: int, seed: int) -> list[Check]:
-    """Statistical checks on `count` outputs at each of `PLACES`, with this `seed`.
+def channel_tests(channel: SampledChannel, count: int, seed: int) -> list[ChannelTest]:
+    """Statistical tests on `count` outputs at each of `PLACES`, with this `seed`.
 
     With Z = (h - omega) / sqrt(V), m its posterior mean and any function f of y and omega, E [(Z - m) f] = 0 (Nishimori). The
-    checks take f = m, f = 1 and f = omega, summed over the entries. A wrong likelihood, or a `draw` of another law, breaks at
+    tests take f = m, f = 1 and f = omega, summed over the entries. A wrong likelihood, or a `draw` of another law, breaks at
     least one of them unless its factor depends on y alone. Each is a two-sided test at FALSE_ALARM, with BIAS of m allowed.
     """
     generator, found, T = np.random.default_rng(seed), [], channel.tokens
@@ -43,7 +43,7 @@ def checks_of(channel: SampledChannel, count: int, seed: int) -> list[Check]:
         mean = 0.5 * (first + second)
         where = f"q = {q:g}, V = {V:g}"
         share = float(np.mean(effective >= FEWEST))
-        found.append(Check(f"resolved posteriors, {where}", share >= 0.99, f"{share:.1%} of {count} outputs"))
+        found.append(ChannelTest(f"resolved posteriors, {where}", share >= 0.99, f"{share:.1%} of {count} outputs"))
         weights = {"posterior mean": None, "one": np.ones_like(Z), "omega": omega}
         for name, f in weights.items():
             if f is None:
@@ -57,5 +57,5 @@ def checks_of(channel: SampledChannel, count: int, seed: int) -> list[Check]:
             total, error = float(values.mean()), float(values.std(ddof=1) / math.sqrt(count))
             passed = abs(total) <= limit * error + BIAS * scale
             report = f"{total:.2e} ± {error:.1e}"
-            found.append(Check(f"Nishimori identity with {name}, {where}", bool(passed), report))
+            found.append(ChannelTest(f"Nishimori identity with {name}, {where}", bool(passed), report))
     return found
