@@ -30,7 +30,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.acceleration import Acceleration
 from attention_limits.attention_indexed.channel import Posterior
-from attention_limits.attention_indexed.model import Sizes, draw_sequences
+from attention_limits.attention_indexed.model import Sizes, draw_sequences, effective_side
 from attention_limits.attention_indexed.priors import Prior, Wishart, as_prior
 from attention_limits.attention_indexed.sample_sums import all_scores, backward
 from attention_limits.attention_indexed.schedule import Schedule
@@ -58,7 +58,7 @@ class Dataset:
     prior : priors.Prior
         The law of S.
     keys : array (n, T, d) or None
-        Z, the tokens of the keys; None where they are those of the queries, X.
+        Z, the tokens of the keys; None where they are those of the queries, X. Their dimension may be another one.
     """
 
     sequences: np.ndarray
@@ -80,9 +80,9 @@ def draw_dataset(channel: Posterior, size: Sizes, generator, prior: Prior | None
     if channel.law.symmetric != prior.symmetric:
         raise ValueError(f"{channel} and {prior}: scores are symmetric if and only if S is")
     teacher = prior.draw(size, generator)
-    shape = size.count, channel.tokens, size.dimension
-    sequences = draw_sequences(*shape, generator, np.float32)
-    keys = None if prior.symmetric else draw_sequences(*shape, generator, np.float32)
+    shape = size.count, channel.tokens
+    sequences = draw_sequences(*shape, teacher.shape[0], generator, np.float32)
+    keys = None if prior.symmetric else draw_sequences(*shape, teacher.shape[1], generator, np.float32)
     observed = channel.observe(all_scores(sequences, teacher, keys), generator)
     return Dataset(sequences, teacher, observed, prior, keys)
 
@@ -111,7 +111,7 @@ def refine(sequences, estimate, G, q_hat: float, prior: Prior | float, keys=None
     """
     prior = as_prior(prior)
     step = backward(sequences, G, keys)
-    step *= 2.0 / (len(estimate) * q_hat)
+    step *= 2.0 / (effective_side(estimate) * q_hat)
     step += estimate
     denoised, response = prior.denoise(step, 1.0 / q_hat)
     return denoised, float(prior.mmse(1.0 / q_hat)), response / q_hat
@@ -177,8 +177,8 @@ def run(
     """
     _require_posterior(channel)
     schedule = Schedule(max_iterations, damping, tolerance)
-    dimension, count = len(data.teacher), len(data.sequences)
-    estimate = best = data.prior.mean * np.eye(dimension)
+    dimension, count = effective_side(data.teacher), len(data.sequences)
+    estimate = best = data.prior.mean * np.eye(*data.teacher.shape)
     variance, onsager = 1.0, np.zeros((count, channel.tokens, channel.tokens))
     acceleration = Acceleration((estimate.shape, onsager.shape, (1,)), (1.0 / dimension, 1.0 / count, 0.0))
     errors, variances, residuals = [], [], []
