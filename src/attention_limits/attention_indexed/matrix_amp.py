@@ -155,7 +155,7 @@ class AmpRun:
 
 
 def run(
-    channel: Posterior, data: Dataset, max_iterations: int = 600, damping: float = 0.5, tolerance: float = 2e-3
+    channel: Posterior, data: Dataset, max_iterations: int = 1500, damping: float = 0.5, tolerance: float = 2e-3
 ) -> AmpRun:
     """Iterate until the residual falls below the tolerance, or without progress.
 

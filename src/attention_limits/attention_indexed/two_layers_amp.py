@@ -97,7 +97,7 @@ class TwoLayerRun:
 
 
 def run(
-    model: Model, data: Dataset, max_iterations: int = 600, damping: float = 0.5, tolerance: float = 2e-3
+    model: Model, data: Dataset, max_iterations: int = 1500, damping: float = 0.5, tolerance: float = 2e-3
 ) -> TwoLayerRun:
     """Iterate on the `data` of a `model` until the residual falls below `tolerance`, or without progress.
 

@@ -154,7 +154,7 @@ def _draw_descent(axes, cube):
     _law(axes, (dimension, limit + mean, error), limit, look, 0.0, -0.0015, label=label, order=1)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
     axes.set(
-        xlabel="$1/d$", ylabel="error / Bayes-optimal error", ylim=(0.8, 2.3), xlim=(-0.005, 1.06 / float(cube.dimension.min())),
+        xlabel="$1/d$", ylabel="error / Bayes-optimal error", ylim=(0.9, 2.0), xlim=(-0.005, 1.06 / float(cube.dimension.min())),
         title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
     _shade_limit(axes)
