@@ -11,6 +11,7 @@ from attention_limits.attention_indexed.readings import (
     at_infinite_size,
     by_dimension,
     curve_at,
+    descent_excess,
     dropped,
     errors_of_mean,
     inverse_law,
@@ -122,3 +123,27 @@ def test_means_off_the_line_raise_the_error_and_two_dimensions_have_none():
     assert at_infinite_size(bent, alpha=0.1)[1] > 3.0 * error
     with pytest.raises(ValueError, match="three dimensions"):
         at_infinite_size(cube.isel(dimension=slice(2)), alpha=0.1)
+
+
+def test_the_excess_of_descent_leaves_out_what_both_errors_share():
+    """Data sets that move both errors alike do not scatter; one on which AMP did not converge, and one of a NaN, do not count."""
+    d, shared = np.array([50, 100]), np.array([-0.02, 0.0, 0.01, 0.5, 0.0])
+    amp = 0.17 + 1.0 / d[:, None] + shared
+    descent = amp + 0.04 + np.array([0.01, -0.01, 0.0, 0.3, np.nan]) * 50 / d[:, None]
+    missing, good = np.full(amp.shape, np.nan), np.ones(amp.shape)
+    ended, settled = good * [1, 1, 1, 1, 0], good * [1, 1, 1, 0, 1]
+    axes = ("estimator", "dimension", "replica")
+    cube = xr.Dataset(
+        {
+            "mmse": (axes, [missing, amp]),
+            "converged": (axes, [missing, settled]),
+            "mmse_extrapolated": (axes, [descent, missing]),
+            "finite": (axes, [ended, missing]),
+        },
+        {"estimator": ["gradient_descent", "matrix_amp_sizes"], "dimension": d},
+    )
+    dimension, mean, error = descent_excess(cube)
+    np.testing.assert_array_equal(dimension, d)
+    np.testing.assert_allclose(mean, 0.04, rtol=1e-12)
+    # Two degrees of freedom at each dimension, relative scatter 50 / (4 d).
+    np.testing.assert_allclose(error, 0.01 * 50 / d / np.sqrt(3.0), rtol=1e-12)

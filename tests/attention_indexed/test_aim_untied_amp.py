@@ -85,10 +85,9 @@ def test_first_undamped_steps_follow_the_state_evolution():
         errors.append(matrix_amp.run(channel, data, 3, damping=0.0, tolerance=0.0).error)
         S, V = np.zeros((d, d)), 1.0
         for _ in range(3):
-            found = channel.gradient(data.observed, all_scores(data.sequences, S), V)
-            S, V, _ = matrix_amp.refine(
-                data.sequences, S, found.G, 4.0 * found.power * len(data.sequences) / 200**2, prior
-            )
+            found = channel.gradient(data.observed, all_scores(data.sequences, S, data.keys), V)
+            q_hat = 4.0 * found.power * len(data.sequences) / d**2
+            S, V, _ = matrix_amp.refine(data.sequences, S, found.G, q_hat, prior, data.keys)
         without.append(np.sum((S - data.teacher) ** 2) / d)
     errors = np.array(errors)
     assert np.all(np.abs(errors.mean(axis=0) - limit) < 5.0 * errors.std(axis=0, ddof=1) / np.sqrt(3.0) + 6.0 / d)

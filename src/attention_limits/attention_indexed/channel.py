@@ -23,6 +23,7 @@ from attention_limits.attention_indexed.gradient import Gradient
 from attention_limits.attention_indexed.hardmax_many import ManyHardmax, tie_information
 from attention_limits.attention_indexed.hardmax_rows import hardmax_distance
 from attention_limits.attention_indexed.model import MOST_TOKENS, attention, log_attention
+from attention_limits.attention_indexed.residuals import centred, squares
 from attention_limits.attention_indexed.score_law import SYMMETRIC, ScoreLaw
 
 CHANNELS = ("linear", "softmax", "hardmax", "hardmax_published")
@@ -112,12 +113,13 @@ class Linear:
 
     def gradient(self, observed, omega, V):
         """G = (h - omega) / (2 V) given outputs `observed` and omega, both (n, T, T)."""
-        G = self._residual(observed, omega) / (2.0 * V)
-        return Gradient(G, float(np.sum(G**2) / len(G)))
+        G = self._residual(observed, omega)
+        G /= 2.0 * V
+        return Gradient(G, squares(G) / len(G))
 
     def variance(self, observed, omega):
         """V from the distance of the outputs `observed` to omega, both (n, T, T): sum (h - omega)^2 / (K n)."""
-        return float(np.sum(self._residual(observed, omega) ** 2) / (self.equations * len(omega)))
+        return squares(self._residual(observed, omega)) / (self.equations * len(omega))
 
     def _residual(self, observed, omega):
         return observed - omega
@@ -159,7 +161,7 @@ class NoisyLinear(Linear):
 
 @dataclass(frozen=True)
 class Softmax(Linear):
-    """y = softmax(beta h) by rows, beta > 0: h up to one constant, for every beta. Observed is log y, since y itself rounds to
+    """y = softmax(beta h) by rows, beta > 0: h up to one constant, for every beta. Observed is h from log y: y itself rounds to
     zero where beta times a difference of scores exceeds 745."""
 
     beta: float = 1.0
@@ -178,15 +180,15 @@ class Softmax(Linear):
         return softmax_distance(self.tokens, self.beta, mixing, nodes)
 
     def observe(self, h, generator=None):
-        """log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not read."""
-        return log_attention(h, self.beta)
+        """h up to a constant, from log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not
+        read."""
+        logs = log_attention(h, self.beta)
+        # log y = beta h up to a constant by row; the symmetry of h determines the differences of the constants.
+        logs += np.mean(logs.transpose(0, 2, 1) - logs, axis=2, keepdims=True)
+        return 0.5 * (logs + logs.transpose(0, 2, 1)) / self.beta
 
     def _residual(self, observed, omega):
-        # log y = beta h up to a constant by row; the symmetry of h determines the differences of the constants.
-        constants = np.mean(observed.transpose(0, 2, 1) - observed, axis=2, keepdims=True)
-        h = observed + constants
-        residual = 0.5 * (h + h.transpose(0, 2, 1)) / self.beta - omega
-        return residual - residual.mean(axis=(1, 2), keepdims=True)
+        return centred(observed, omega)
 
 
 @dataclass(frozen=True)

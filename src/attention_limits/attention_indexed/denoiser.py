@@ -107,7 +107,7 @@ def _quadrature(ratio, noise):
     half = 0.5 * np.log(high / low)[..., None]
     t = low[..., None] * np.exp(half * (1.0 - np.cos(_ANGLE)))
     noise = np.asarray(noise, dtype=float)[..., None, None]
-    steps = half * np.sin(_ANGLE) * _STEP * t * -_slope(t, ratio, noise)
+    steps = half * np.sin(_ANGLE) * _STEP * t * -denoiser_kernels.slope_of_place.py_func(t, ratio, noise)
     shape = (*t.shape[:-2], -1)
     found = spectrum(t, ratio, noise)
     return Spectrum(*(getattr(found, name).reshape(shape) for name in Spectrum.__dataclass_fields__)), steps.reshape(
@@ -121,25 +121,13 @@ def stieltjes(eigenvalues, ratio: float, noise: float):
     Raises ValueError as `panels`.
     """
     values = np.asarray(eigenvalues, dtype=float)
-    root, (low, high) = np.sqrt(ratio), panels(ratio, noise)
-    upper, lower = spectrum(low, ratio, noise).eigenvalue, spectrum(high, ratio, noise).eigenvalue
-    found = spectrum(_inverse(values, low, high, ratio, noise), ratio, noise)
-    result = np.asarray(found.transform - 1j * found.height)
-
-    def solve(chosen, sign, first, last):
-        """g of the chosen eigenvalues between first and last; lambda decreases with g off the support."""
-        wanted = values[chosen]
-        transforms = np.empty(wanted.shape)
-        ends = (np.broadcast_to(end, wanted.shape).copy() for end in (first, last))
-        denoiser_kernels.transforms_outside(wanted, sign, *ends, float(ratio), float(noise), transforms)
-        result[chosen] = transforms
-
-    above, below = values > upper[0], values < lower[-1]
-    solve(above, 1.0, 1.0 / (values[above] - lower[-1]), root - low[0])
-    solve(below, -1.0, 1.0 / (upper[0] - values[below]), high[-1] - root)
-    if len(low) == 2 and upper[1] < lower[0]:
-        solve((values > upper[1]) & (values < lower[0]), 1.0, root + high[0], root + low[1])
-    return result
+    low, high = panels(ratio, noise)
+    t = np.empty(values.size)
+    denoiser_kernels.places(values.ravel(), low, high, float(ratio), float(noise), t)
+    found = spectrum(t, ratio, noise)
+    result = found.transform - 1j * found.height
+    denoiser_kernels.transforms(values.ravel(), low, high, float(ratio), float(noise), result)
+    return result.reshape(values.shape)
 
 
 def density(eigenvalues, ratio: float, noise: float):
@@ -156,20 +144,11 @@ def shrink(eigenvalues, ratio: float, noise: float):
 
     Raises ValueError as `panels`.
     """
-    values = np.asarray(eigenvalues, dtype=float)
-    low, high = panels(ratio, noise)
-    t = _inverse(values, low, high, ratio, noise)
-    xi, ends = spectrum(t, ratio, noise).signal, spectrum(np.stack([low, high]), ratio, noise).eigenvalue
-    outside = ~np.any((ends[1] <= values[..., None]) & (values[..., None] <= ends[0]), axis=-1)
-    slope = np.where(outside, 0.0, -2.0 * xi / (t * _slope(t, ratio, noise)))
-    if noise < merging_point(ratio) and np.any(outside):
-        g = stieltjes(values[outside], ratio, noise).real
-        continued = values[outside] - 2.0 * noise * g
-        # z'(g) is zero at the ends, where the slope is infinite.
-        turning = np.minimum(noise - 1.0 / g**2 + ratio / (np.sqrt(ratio) - g) ** 2, -0.1 * noise)
-        xi[outside] = np.maximum(continued, 0.0)
-        slope[outside] = np.where(continued > 0.0, 1.0 - 2.0 * noise / turning, 0.0)
-    return xi, slope
+    values, (low, high) = np.asarray(eigenvalues, dtype=float), panels(ratio, noise)
+    xi, slope = np.empty((2, values.size))
+    continued = bool(noise < merging_point(ratio))
+    denoiser_kernels.shrink(values.ravel(), low, high, float(ratio), float(noise), continued, xi, slope)
+    return xi.reshape(values.shape), slope.reshape(values.shape)
 
 
 def response(eigenvalues, xi, slope):
@@ -178,29 +157,7 @@ def response(eigenvalues, xi, slope):
 
     (1/d^2) sum_kl (1 + delta_kl) (xi_k - xi_l) / (lambda_k - lambda_l). Times D it has the limit mmse(D) (Stein's lemma).
     """
-    return float((quotients(eigenvalues, xi, slope).sum() + slope.sum()) / len(eigenvalues) ** 2)
-
-
-def quotients(values, xi, slope):
-    """(xi_k - xi_l) / (lambda_k - lambda_l), (d, d), of `values` lambda, `xi` and `slope`, its limit where values agree; all
-    (d,)."""
-    difference = np.subtract.outer(values, values)
-    near = np.abs(difference) <= 1e-6 * np.ptp(values)
-    quotient = np.subtract.outer(xi, xi) / np.where(near, 1.0, difference)
-    return np.where(near, 0.5 * np.add.outer(slope, slope), quotient)
-
-
-def _inverse(eigenvalues, low, high, ratio, noise):
-    """t of each eigenvalue, moved to the nearest end of a bulk where it is in none."""
-    t = np.empty(eigenvalues.size)
-    denoiser_kernels.places(eigenvalues.ravel(), low, high, float(ratio), float(noise), t)
-    return t.reshape(eigenvalues.shape)
-
-
-def _slope(t, ratio, noise):
-    """d lambda / d t, negative in the support."""
-    r2 = noise * t**2 + ratio
-    return 2.0 * t * noise / np.sqrt(ratio) * (ratio / r2**2 - 1.0) - 2.0 * ratio * np.sqrt(ratio) / t**3
+    return (denoiser_kernels.quotient_sum(eigenvalues, xi, slope) + float(slope.sum())) / len(eigenvalues) ** 2
 
 
 def integrate(function, ratio: float, noise):
@@ -216,6 +173,9 @@ def mmse(ratio: float, noise):
     sqrt(rho D) in log t and loses its digits; the limit 2 nu D has a relative error D / `merging_point` at this point.
     Raises ValueError as `panels`.
     """
-    noise = np.asarray(noise, dtype=float)
-    error = noise * integrate(lambda at: at.signal / (at.signal + np.sqrt(ratio) * noise[..., None]), ratio, noise)
+    noise, (low, high) = np.asarray(noise, dtype=float), panels(ratio, noise)
+    error, bulks = np.empty(noise.size), low.shape[-1]
+    ends = low.reshape(-1, bulks), high.reshape(-1, bulks)
+    denoiser_kernels.errors(*ends, float(ratio), noise.ravel(), _ANGLE, _STEP, error)
+    error = error.reshape(noise.shape)
     return np.where(noise < _SEPARATE * merging_point(ratio), 2.0 * effective_dimension(ratio) * noise, error)

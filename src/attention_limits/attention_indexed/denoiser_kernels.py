@@ -1,4 +1,4 @@
-"""Ends of the bulks of the spectrum of Y, and the points of its support, by bracketed roots.
+"""The spectrum of Y: ends of its bulks, points of its support by bracketed roots, the posterior means of its eigenvalues.
 
 The equations are those of `denoiser`, which derives them for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
 """
@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.compiled import REORDERED, njit
 
 # Halvings of a bracket in the logarithm: to rounding.
 _HALVINGS = 60
@@ -104,34 +104,133 @@ def places(eigenvalues, low, high, ratio, noise, t):
 
     `low` and `high` (bulks,) are the ends in t, as of `bulk_ends`, at rho = `ratio` and D = `noise`.
     """
-    bulks = low.size
-    above, below = np.empty(bulks), np.empty(bulks)
-    for bulk in range(bulks):
-        above[bulk] = -_excess(0.0, math.log(low[bulk]), ratio, noise)
-        below[bulk] = -_excess(0.0, math.log(high[bulk]), ratio, noise)
+    below, above = _support(low, high, ratio, noise)
     for k in range(eigenvalues.size):
-        nearest, wanted, distance = 0, 0.0, math.inf
-        for bulk in range(bulks):
-            inside = min(max(eigenvalues[k], below[bulk]), above[bulk])
-            if abs(inside - eigenvalues[k]) < distance:
-                nearest, wanted, distance = bulk, inside, abs(inside - eigenvalues[k])
-        t[k] = math.exp(_place(wanted, math.log(low[nearest]), math.log(high[nearest]), ratio, noise))
+        wanted, bulk = _nearest(eigenvalues[k], below, above)
+        t[k] = math.exp(_place(wanted, math.log(low[bulk]), math.log(high[bulk]), ratio, noise))
 
 
 @njit(error_model="numpy")
-def transforms_outside(eigenvalues, sign, first, last, ratio, noise, transforms):
-    """Writes g of `eigenvalues` (n,) outside of the support into `transforms` (n,), z = 1/g + D g + rho / (sqrt(rho) - g).
+def _support(low, high, ratio, noise):
+    """The smallest and the largest eigenvalue of each bulk with the ends `low` and `high` (bulks,) in t."""
+    below, above = np.empty(low.size), np.empty(low.size)
+    for bulk in range(low.size):
+        below[bulk] = -_excess(0.0, math.log(high[bulk]), ratio, noise)
+        above[bulk] = -_excess(0.0, math.log(low[bulk]), ratio, noise)
+    return below, above
 
-    `ratio` is rho, `noise` is D. g has the sign `sign`, and |g| is between `first` and `last` (n,), where z falls with g.
+
+@njit(error_model="numpy")
+def _nearest(eigenvalue, below, above):
+    """The point of the support nearest to an `eigenvalue`, and its bulk."""
+    bulk, wanted, distance = 0, 0.0, math.inf
+    for k in range(below.size):
+        inside = min(max(eigenvalue, below[k]), above[k])
+        if abs(inside - eigenvalue) < distance:
+            bulk, wanted, distance = k, inside, abs(inside - eigenvalue)
+    return wanted, bulk
+
+
+@njit(error_model="numpy")
+def outside(eigenvalue, low, high, below, above, ratio, noise):
+    """g of an `eigenvalue` outside of the support: z = 1/g + D g + rho / (sqrt(rho) - g), rho = `ratio`, D = `noise`.
+
+    The arguments `low`, `high`, `below` and `above` (bulks,) are the ends of the bulks in t and in lambda. |g| is bracketed where
+    z falls with g.
+    """
+    root, sign, last = math.sqrt(ratio), 1.0, below.size - 1
+    if eigenvalue > above[0]:
+        first, end = 1.0 / (eigenvalue - below[last]), root - low[0]
+    elif eigenvalue < below[last]:
+        sign, first, end = -1.0, 1.0 / (above[0] - eigenvalue), high[last] - root
+    else:
+        first, end = root + high[0], root + low[1]
+    first, end = math.log(first), math.log(end)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (first + end)
+        g = sign * math.exp(middle)
+        if sign * (eigenvalue - (1.0 / g + noise * g + ratio / (root - g))) < 0.0:
+            first = middle
+        else:
+            end = middle
+    return sign * math.exp(0.5 * (first + end))
+
+
+@njit(error_model="numpy")
+def transforms(eigenvalues, low, high, ratio, noise, g):
+    """Replaces the entries of `g` (n,) of those `eigenvalues` (n,) that are outside of the support by g = `outside`.
+
+    `low`, `high`, `ratio` and `noise` as of `places`.
+    """
+    below, above = _support(low, high, ratio, noise)
+    for k in range(eigenvalues.size):
+        if _nearest(eigenvalues[k], below, above)[0] != eigenvalues[k]:
+            g[k] = outside(eigenvalues[k], low, high, below, above, ratio, noise)
+
+
+@njit(error_model="numpy")
+def slope_of_place(t, ratio, noise):
+    """d lambda / d t at t, negative in the support; rho = `ratio`, D = `noise`."""
+    root, square = math.sqrt(ratio), noise * t**2 + ratio
+    return 2.0 * t * noise / root * (ratio / square**2 - 1.0) - 2.0 * ratio * root / t**3
+
+
+@njit(error_model="numpy")
+def shrink(eigenvalues, low, high, ratio, noise, continued, xi, slope):
+    """Writes xi and d xi / d lambda of the `eigenvalues` (n,) into `xi` and `slope` (n,), as of `denoiser.shrink`.
+
+    `continued`: whether xi has its continuation outside of the support. `low`, `high`, `ratio` and `noise` as of `places`.
+    """
+    below, above = _support(low, high, ratio, noise)
+    for k in range(eigenvalues.size):
+        value = eigenvalues[k]
+        wanted, bulk = _nearest(value, below, above)
+        if wanted != value and continued:
+            g = outside(value, low, high, below, above, ratio, noise)
+            # z'(g) is zero at the ends, where the slope is infinite.
+            turning = min(noise - 1.0 / g**2 + ratio / (math.sqrt(ratio) - g) ** 2, -0.1 * noise)
+            xi[k] = max(value - 2.0 * noise * g, 0.0)
+            slope[k] = 1.0 - 2.0 * noise / turning if xi[k] > 0.0 else 0.0
+            continue
+        t = math.exp(_place(wanted, math.log(low[bulk]), math.log(high[bulk]), ratio, noise))
+        xi[k] = ratio * math.sqrt(ratio) / t**2
+        slope[k] = 0.0 if wanted != value else -2.0 * xi[k] / (t * slope_of_place(t, ratio, noise))
+
+
+@njit(error_model="numpy")
+def errors(low, high, ratio, noises, angles, steps, error):
+    """Writes D int mu xi / (xi + sqrt(rho) D) d lambda at each D of `noises` (n,) into `error` (n,).
+
+    `low` and `high` (n, bulks) as of `bulk_ends` at rho = `ratio`; `angles` and `steps` (nodes,) are the Gauss-Legendre nodes and
+    weights in the angle of `denoiser`.
     """
     root = math.sqrt(ratio)
-    for k in range(eigenvalues.size):
-        low, high = math.log(first[k]), math.log(last[k])
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            g = sign * math.exp(middle)
-            if sign * (eigenvalues[k] - (1.0 / g + noise * g + ratio / (root - g))) < 0.0:
-                low = middle
-            else:
-                high = middle
-        transforms[k] = sign * math.exp(0.5 * (low + high))
+    for k in range(noises.size):
+        noise, total = noises[k], 0.0
+        for bulk in range(low.shape[1]):
+            half = 0.5 * math.log(high[k, bulk] / low[k, bulk])
+            for j in range(angles.size):
+                t = low[k, bulk] * math.exp(half * (1.0 - math.cos(angles[j])))
+                larger, smaller = sides(t, ratio, noise)
+                square = (larger + root) * (larger - root) * (root + smaller) * (root - smaller)
+                if square > 0.0:
+                    signal = ratio * root / t**2
+                    width = -half * math.sin(angles[j]) * steps[j] * t * slope_of_place(t, ratio, noise)
+                    total += math.sqrt(square) / (2.0 * root * math.pi) * width * signal / (signal + root * noise)
+        error[k] = noise * total
+
+
+@njit(fastmath=REORDERED, error_model="numpy")
+def quotient_sum(values, xi, slope):
+    """Sum over all k and l of (xi_k - xi_l) / (lambda_k - lambda_l), of `values` lambda, `xi` and `slope`; all (d,).
+
+    The quotient is the mean of the slopes where the values agree to 1e-6 of their range, also at k = l.
+    """
+    near, total = 1e-6 * (values.max() - values.min()), 0.0
+    for k in range(values.size):
+        for j in range(k):
+            difference = values[k] - values[j]
+            close = abs(difference) <= near
+            quotient = (xi[k] - xi[j]) / (1.0 if close else difference)
+            total += 0.5 * (slope[k] + slope[j]) if close else quotient
+    return 2.0 * total + slope.sum()

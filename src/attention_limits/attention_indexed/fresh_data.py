@@ -33,7 +33,7 @@ def fresh_errors(
     if not (np.all(np.isfinite(estimate)) and np.isfinite(variance)):
         return math.nan, math.nan
     plug_in = bayes = 0.0
-    for sequences, keys in _fresh(channel, len(teacher), count, generator):
+    for sequences, keys in _fresh(channel, teacher.shape, count, generator):
         truth, omega = channel.output(scores(sequences, teacher, keys)), scores(sequences, estimate, keys)
         plug_in += np.sum((truth - channel.output(omega)) ** 2)
         noise = channel.law.scores(generator.standard_normal((_DRAWS, *omega.shape)), variance)
@@ -57,7 +57,7 @@ def fresh_errors_of_starts(
     The last is the mean product of the errors of two outputs; NaN for a single estimate. Estimates with a NaN give NaN.
     """
     errors, outputs = np.zeros(len(sizes)), 0.0
-    for sequences, keys in _fresh(channel, len(teacher), count, generator):
+    for sequences, keys in _fresh(channel, teacher.shape, count, generator):
         truth = channel.output(scores(sequences, teacher, keys))
         omega = np.stack([scores(sequences, estimate, keys) for estimate in estimates])
         for place, size in enumerate(sizes):
@@ -68,10 +68,10 @@ def fresh_errors_of_starts(
     return errors / count, float(outputs / count)
 
 
-def _fresh(channel, dimension, count, generator):
+def _fresh(channel, dimensions, count, generator):
     """`count` sequences (n, T, d) in pieces, with the keys of untied attention or None."""
     size = max(1, _ROWS // channel.tokens)
     for first in range(0, count, size):
-        shape = min(size, count - first), channel.tokens, dimension
-        sequences = draw_sequences(*shape, generator)
-        yield sequences, None if channel.law.symmetric else draw_sequences(*shape, generator)
+        shape = min(size, count - first), channel.tokens
+        sequences = draw_sequences(*shape, dimensions[0], generator)
+        yield sequences, None if channel.law.symmetric else draw_sequences(*shape, dimensions[1], generator)

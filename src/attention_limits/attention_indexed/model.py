@@ -145,15 +145,20 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator, precision
     return sequences
 
 
+def effective_side(matrix: np.ndarray) -> float:
+    """d of a `matrix` (d_q, d_k): sqrt(d_q d_k), the side of a square of as many entries."""
+    return math.sqrt(matrix.shape[0] * matrix.shape[1])
+
+
 def scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
     """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of `sequences` X (n, T, d) and `matrix` S (d, d).
 
-    With `keys` Z (n, T, d), the tokens of other sequences, h_ab = x_a^T S z_b / sqrt(d).
+    With `keys` Z (n, T, d_k), the tokens of other sequences, h_ab = x_a^T S z_b / sqrt(d), d = `effective_side` of S (d_q, d_k).
     """
-    _, tokens, dimension = sequences.shape
-    products = (sequences.reshape(-1, dimension) @ matrix).reshape(sequences.shape)
+    count, tokens, dimension = sequences.shape
+    products = (sequences.reshape(-1, dimension) @ matrix).reshape(count, tokens, -1)
     if keys is not None:
-        return products @ keys.transpose(0, 2, 1) / math.sqrt(dimension)
+        return products @ keys.transpose(0, 2, 1) / math.sqrt(effective_side(matrix))
     h = products @ sequences.transpose(0, 2, 1)
     h[:, np.arange(tokens), np.arange(tokens)] -= np.trace(matrix)
     return h / math.sqrt(dimension)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.denoiser import quotients
+from attention_limits.attention_indexed.denoiser_kernels import quotient_sum
 from attention_limits.numerics.roots import bisect, false_position
 
 # Gauss-Legendre nodes per panel, in the angle theta of y = middle - half cos(theta): the square roots of the edges become smooth.
@@ -231,5 +231,5 @@ def response(values, xi, slope):
     # The quotient is the mean of those of differences and of sums.
     total = np.maximum(np.add.outer(values, values), np.finfo(float).tiny)
     sums = np.add.outer(xi, xi) / total
-    pairs = quotients(values, xi, slope).sum() + sums.sum() - slope.sum() - np.trace(sums)
+    pairs = quotient_sum(values, xi, slope) + sums.sum() - slope.sum() - np.trace(sums)
     return float((0.5 * pairs + slope.sum()) / len(values) ** 2)

@@ -67,6 +67,18 @@ def by_dimension(cube, variable, sound="converged", **point):
     return pooled_errors(part.dimension.values, values)
 
 
+def descent_excess(cube, **point):
+    """Dimensions, and mean and standard error of the difference of the errors of gradient descent, in the limit of many starts,
+    and of AMP on the same data sets; arrays (n,).
+
+    Both errors scatter with the data set. AMP tends to the Bayes-optimal error, so the limit of the difference at infinite d is
+    the excess of gradient descent. Of the data sets on which AMP converged and the descent stayed finite.
+    """
+    descent, amp = (at(cube, estimator=name, **point) for name in ("gradient_descent", "matrix_amp_sizes"))
+    difference = (descent.mmse_extrapolated - amp.mmse).where((descent.finite == 1) & (amp.converged == 1))
+    return pooled_errors(cube.dimension.values, difference.transpose("dimension", "replica").values)
+
+
 def dropped(cube, sound="converged", **point):
     """The number of runs that `by_dimension` leaves out, and the number of all, at all dimensions together."""
     flags = _sizes(cube, point)[sound].transpose("dimension", "replica").values

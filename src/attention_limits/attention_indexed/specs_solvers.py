@@ -13,7 +13,7 @@ from attention_limits.pipeline.specification import Section
 class Iteration(Section):
     """Numerical parameters of the iteration of matrix AMP."""
 
-    max_iterations: MaxIterations = 2000
+    max_iterations: MaxIterations = 1500
     damping: Damping = 0.5
     tolerance: AmpTolerance = 0.002
 

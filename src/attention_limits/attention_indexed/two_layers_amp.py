@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.attention_indexed.acceleration import Acceleration
 from attention_limits.attention_indexed.matrix_amp import refine
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
 from attention_limits.attention_indexed.sample_sums import all_scores
@@ -96,7 +97,7 @@ class TwoLayerRun:
 
 
 def run(
-    model: Model, data: Dataset, max_iterations: int = 2000, damping: float = 0.5, tolerance: float = 2e-3
+    model: Model, data: Dataset, max_iterations: int = 1500, damping: float = 0.5, tolerance: float = 2e-3
 ) -> TwoLayerRun:
     """Iterate on the `data` of a `model` until the residual falls below `tolerance`, or without progress.
 
@@ -107,6 +108,7 @@ def run(
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
     size = np.sum(estimates**2, axis=(1, 2))
     V, scale, onsager = np.ones(2), np.ones(2), np.zeros((count, 2, model.tokens, model.tokens))
+    acceleration = Acceleration((estimates.shape, onsager.shape, (2,)), (1.0 / dimension, 1.0 / count, 0.0))
     errors, variances, residuals, resolved = [], [], [], 1.0
     diverged = False
     while not schedule.finished:
@@ -123,15 +125,14 @@ def run(
         if diverged:
             errors.append(np.full(2, np.nan)), variances.append(np.full(2, np.nan)), residuals.append(np.nan)
             break
-        damping = schedule.damping
-        change, predicted, own = np.empty(2), np.empty(2), np.empty(2)
+        new, predicted, own = np.empty_like(estimates), np.empty(2), np.empty(2)
         for layer in range(2):
             found = refine(data.sequences, estimates[layer], G[:, layer], q_hat[layer], data.ratio)
-            new, predicted[layer], own[layer] = found
-            change[layer] = np.linalg.norm(new - estimates[layer]) / math.sqrt(dimension * predicted[layer])
-            estimates[layer] = (1.0 - damping) * new + damping * estimates[layer]
-        onsager = (1.0 - damping) * 2.0 * own[:, None, None] * G + damping * onsager
-        V = (1.0 - damping) * predicted + damping * V
+            new[layer], predicted[layer], own[layer] = found
+        change = np.linalg.norm(new - estimates, axis=(1, 2)) / np.sqrt(dimension * predicted)
+        state, new = (estimates, onsager, np.log(V)), (new, 2.0 * own[:, None, None] * G, np.log(predicted))
+        estimates, onsager, logarithm = acceleration.step(state, new, schedule.damping, float(change.max()))
+        V = np.exp(logarithm)
         errors.append(np.sum((data.teachers - estimates) ** 2, axis=(1, 2)) / dimension)
         variances.append(V), residuals.append(float(change.max()))
         schedule.note(residuals[-1], float(V.max()), bool(V.max() <= RECOVERED))

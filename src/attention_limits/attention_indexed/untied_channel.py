@@ -15,7 +15,8 @@ import numpy as np
 
 from attention_limits.attention_indexed.channel import Linear, Posterior, Softmax
 from attention_limits.attention_indexed.channel_names import untied_problem
-from attention_limits.attention_indexed.model import MOST_TOKENS
+from attention_limits.attention_indexed.model import MOST_TOKENS, log_attention
+from attention_limits.attention_indexed.residuals import centred
 from attention_limits.attention_indexed.score_law import UNSYMMETRIC
 from attention_limits.attention_indexed.untied_hardmax import UntiedHardmax
 
@@ -71,9 +72,13 @@ class UntiedSoftmax(Softmax):
         """K = T (T - 1): the output does not determine the T constants."""
         return self.tokens * (self.tokens - 1)
 
+    def observe(self, h, generator=None):
+        """h up to a constant by row, from log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator`
+        is not read."""
+        return log_attention(h, self.beta) / self.beta
+
     def _residual(self, observed, omega):
-        residual = observed / self.beta - omega
-        return residual - residual.mean(axis=2, keepdims=True)
+        return centred(observed, omega, self.tokens)
 
 
 def make_untied_channel(name: str, tokens: int, beta: float = 1.0, noise: float = 0.0) -> Posterior:

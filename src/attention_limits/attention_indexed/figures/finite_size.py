@@ -5,7 +5,13 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 
 from attention_limits.attention_indexed.figures.shared import ESTIMATION, data_sets
-from attention_limits.attention_indexed.readings import by_dimension, dropped, inverse_law, pooled_errors
+from attention_limits.attention_indexed.readings import (
+    by_dimension,
+    descent_excess,
+    dropped,
+    inverse_law,
+    pooled_errors,
+)
 from attention_limits.pipeline.readings import at
 from attention_limits.plotting import curve, house_style, new_figure
 
@@ -25,7 +31,7 @@ def draw(cubes):
     for axes, channel in zip((above[1], above[2], below[0]), CHANNELS, strict=True):
         _draw_channel(axes, cubes[f"sizes_{channel}"], channel)
     _draw_posterior(below[1], cubes["posterior_hardmax"], cubes["sizes_hardmax"])
-    _draw_descent(below[2], cubes["descent_sizes"], cubes["sizes_softmax"])
+    _draw_descent(below[2], cubes["descent_sizes"])
     return figure
 
 
@@ -74,16 +80,16 @@ def _left_out(part, sound="converged"):
     return f", {lost} of {total} runs dropped" if lost else ""
 
 
-def _law(axes, means, limit, look, shift, place, style="-", label=None):
+def _law(axes, means, limit, look, shift, place, style="-", label=None, order=None):
     """Means with errors against 1/d in units of `limit`, moved by `shift`; from three dimensions on also their law and its limit.
 
-    The limit stands at `place`.
+    The limit stands at `place`; `order` is that of `inverse_law`.
     """
     dimension, mean, error = means
     look = {"capsize": 2, "elinewidth": 1, **look}
     axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, markersize=4, label=label, **look)
     if len(dimension) > 2:
-        coefficients, spread = inverse_law(dimension, mean, error)
+        coefficients, spread = inverse_law(dimension, mean, error, order)
         x = np.linspace(0.0, 1.0 / dimension.min(), 60)
         axes.plot(x, polyval(x, coefficients) / limit, color=look["color"], linewidth=0.7, linestyle=style)
         at_limit = {**look, "markersize": 6, "zorder": 4}
@@ -129,19 +135,26 @@ def _draw_posterior(axes, cube, sizes):
     axes.legend(loc="upper left", bbox_to_anchor=(0.08, 1.0))
 
 
-def _draw_descent(axes, cube, sizes):
-    """Gradient descent and AMP at one alpha against 1/d in units of the Bayes-optimal error, with their laws."""
+def _draw_descent(axes, cube):
+    """Gradient descent and AMP on the same data sets against 1/d in units of the Bayes-optimal error, and their difference."""
     alpha = float(cube.alpha.values[0])
-    amp = at(sizes, alpha=alpha)
-    limit, descent = float(amp.mmse_limit.max()), at(cube, alpha=alpha)
-    means = by_dimension(descent, "mmse_extrapolated", "finite")
-    label = f"gradient descent, limit of many starts{_left_out(descent, 'finite')}"
-    _law(axes, means, limit, {"fmt": "*", "color": DESCENT}, 0.0, -0.001, label=label)
-    look, label = {"fmt": "o", "color": AMP}, f"AMP{_left_out(amp)}"
-    _law(axes, by_dimension(amp, "mmse"), limit, look, SHIFT, -0.002, label=label)
+    descent, amp = (at(cube, estimator=name, alpha=alpha) for name in ("gradient_descent", "matrix_amp_sizes"))
+    limit = float(amp.mmse_limit.max())
+    shown = (
+        (descent.mmse_extrapolated, descent.finite, DESCENT, "*", SHIFT, "gradient descent, limit of many starts"),
+        (amp.mmse, amp.converged, AMP, "o", -SHIFT, f"AMP, the same data{_left_out(amp)}"),
+    )
+    for values, sound, color, marker, shift, label in shown:
+        values = values.where(sound == 1).transpose("dimension", "replica").values
+        dimension, mean, error = pooled_errors(cube.dimension.values, values)
+        look = {"color": color, "markersize": 5, "capsize": 2, "elinewidth": 1, "label": label}
+        axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, fmt=marker, **look)
+    dimension, mean, error = descent_excess(cube, alpha=alpha)
+    look, label = {"fmt": "D", "color": VARIANCE}, "Bayes-optimal + difference of both"
+    _law(axes, (dimension, limit + mean, error), limit, look, 0.0, -0.0015, label=label, order=1)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
     axes.set(
-        xlabel="$1/d$", ylabel="error / Bayes-optimal error", ylim=(0.8, 2.3), xlim=(-0.005, 1.06 / float(cube.dimension.min())),
+        xlabel="$1/d$", ylabel="error / Bayes-optimal error", ylim=(0.9, 2.0), xlim=(-0.005, 1.06 / float(cube.dimension.min())),
         title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
     _shade_limit(axes)
