@@ -13,8 +13,6 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from table import markdown, plain
-
 # The modules beside this one that have rows(quick) and growths(quick).
 FAMILIES = sorted(path.parent.name for path in (Path(__file__).parents[1] / "config").glob("*/experiments"))
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -25,7 +23,6 @@ def measure(quick, families):
     started = time.perf_counter()
     rows, growths = [], []
     for family in families:
-        # numba and BLAS read their number of threads when they are imported, in this process and in those that it starts.
         cases = importlib.import_module(family)
         for found, measured in ((rows, cases.rows), (growths, cases.growths)):
             print(f"[{time.perf_counter() - started:5.0f} s] {family}: {measured.__name__}", flush=True)
@@ -64,7 +61,10 @@ def main():
     parser.add_argument("--output", type=Path, default=default, metavar="FOLDER", help="default: benchmarks/results")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES, help="default: all")
     arguments = parser.parse_args()
+    # BLAS and numba read these when they are imported, in this process and in those that it starts. `table` imports NumPy.
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    from table import markdown, plain
+
     results = measure(arguments.quick, arguments.families)
     arguments.output.mkdir(parents=True, exist_ok=True)
     text = markdown(*results)

@@ -17,7 +17,7 @@ FAMILIES = sorted(path.parent.name for path in (REPOSITORY / "config").glob("*/e
 # Modules of a family that a figure may execute beside the other figures and the readings: closed formulas without a solver.
 FORMULAS = {f"{PACKAGE}.potts_mlm.recovery"}
 # The estimators that train with automatic differentiation.
-TRAINING = {"sequence_multi_index": {"batch_reuse_sgd", "online_sgd", "trec"}}
+TRAINING = {"sequence_multi_index": {"batch_reuse_sgd", "online_sgd"}}
 
 
 def direct_imports(path):

@@ -4,8 +4,6 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from attention_limits.pipeline.points import collect
@@ -31,8 +29,8 @@ _DIMS = {
 class _Questions:
     """The questions of one replica: training and test set, the samples of each step, and two numbers of the corpus alone."""
 
-    train_set: tuple[jax.Array, jax.Array]
-    test_set: tuple[jax.Array, jax.Array]
+    train_set: tuple[np.ndarray, np.ndarray]
+    test_set: tuple[np.ndarray, np.ndarray]
     order: np.ndarray
     majority_accuracy: float
     vocabulary_size: int
@@ -69,9 +67,9 @@ def run(spec, streams):
             "weight_half_time": classifier.half_time(epochs, weights),
             "product_half_time": classifier.half_time(epochs, products),
             "gram_half_time": classifier.half_time(epochs, grams),
-            "training_accuracy": np.asarray(path.training_accuracy, float),
-            "test_accuracy": np.asarray(path.test_accuracy, float),
-            "training_loss": np.asarray(path.training_loss, float),
+            "training_accuracy": path.training_accuracy,
+            "test_accuracy": path.test_accuracy,
+            "training_loss": path.training_loss,
             "majority_accuracy": float(questions.majority_accuracy),
             "vocabulary_size": questions.vocabulary_size,
         }
@@ -84,9 +82,7 @@ def _questions(spec, streams, everything, tokenizer, replica) -> _Questions:
     model, solver = spec["model"], spec["solver"]
     split = corpus.split(everything, model["test_fraction"], streams.generator("split", replica))
     encoded = tokens.encode(everything.questions, split.train, tokenizer, model["max_tokens"])
-    train_set, test_set = (
-        (jnp.asarray(encoded.tokens[part]), jnp.asarray(everything.labels[part])) for part in (split.train, split.test)
-    )
+    train_set, test_set = ((encoded.tokens[part], everything.labels[part]) for part in (split.train, split.test))
     order = classifier.batches(
         len(split.train), solver["batch"], solver["epochs"], solver["records"], streams.generator("order", replica)
     )

@@ -14,35 +14,11 @@ the classes. Padding is neither attended to nor pooled, unless the architecture 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 
+from attention_limits.sequence_multi_index.trec import classifier_kernels, training_kernels
+from attention_limits.sequence_multi_index.trec.classifier_kernels import Parameters
 from attention_limits.sequence_multi_index.trec.tokens import PADDING
-
-_EVALUATED_TOGETHER = 512  # questions
-_LENGTH_GROUPS = 3
-
-
-class Parameters(NamedTuple):
-    """Weights, float32.
-
-    Attributes
-    ----------
-    embedding : array (size, embedding)
-    attention : array (layers, embedding, hidden)
-    readout : array (embedding, classes)
-    bias : array (classes,)
-    key_bias : array (layers, hidden)
-        b_l; without entries, (layers, 0), where the keys carry none.
-    """
-
-    embedding: jax.Array
-    attention: jax.Array
-    readout: jax.Array
-    bias: jax.Array
-    key_bias: jax.Array
 
 
 @dataclass(frozen=True)
@@ -104,29 +80,64 @@ def initial_parameters(architecture, vocabulary, classes, rng):
     readout = rng.uniform(-bound, bound, (architecture.embedding, classes))
     key_bias = np.zeros((architecture.depth, architecture.hidden if architecture.key_bias else 0))
     arrays = embedding, attention, readout, np.zeros(classes), key_bias
-    return Parameters(*(jnp.asarray(array, jnp.float32) for array in arrays))
+    return Parameters(*(array.astype(np.float32) for array in arrays))
+
+
+class Questions(NamedTuple):
+    """Questions as the kernels take them, one after the other without padding.
+
+    Attributes
+    ----------
+    tokens : int64 array (N,)
+        Numbers of all tokens.
+    offsets : int64 array (n + 1,)
+        Question q has the tokens from offsets[q] to offsets[q + 1] - 1.
+    labels : int64 array (n,)
+    longest : int
+        Largest number of tokens of a question.
+    """
+
+    tokens: np.ndarray
+    offsets: np.ndarray
+    labels: np.ndarray
+    longest: int
+
+
+def packed(tokens, labels, forward) -> Questions:
+    """Pack token numbers (n, length), whose rows end in PADDING, with labels (n,); padding stays where `forward` counts it."""
+    tokens, labels = np.asarray(tokens, dtype=np.int64), np.asarray(labels, dtype=np.int64)
+    present = (tokens != PADDING) | forward.padding
+    lengths = present.sum(axis=1)
+    return Questions(tokens[present], np.concatenate([[0], np.cumsum(lengths)]), labels, int(lengths.max()))
 
 
 def logits(parameters, tokens, forward):
-    """Scores of the classes, array (n, classes), for token numbers (n, length) that end in PADDING.
+    """Scores of the classes, float32 array (n, classes), for token numbers (n, length) that end in PADDING.
 
-    `parameters` are `Parameters`, `tokens` the token numbers, `forward` is a `Forward`.
+    `parameters` are `Parameters`, `forward` is a `Forward`.
     """
-    present = (tokens != PADDING) | forward.padding
-    x = parameters.embedding[tokens]
-    for weights, bias in zip(parameters.attention, parameters.key_bias, strict=True):
-        keys = x @ weights + bias if bias.size else x @ weights
-        scores = keys @ jnp.swapaxes(keys, -1, -2) / weights.shape[1] ** 0.5
-        # The lowest finite number instead of -inf: a row of padding alone must not turn into NaN.
-        scores = jnp.where(present[:, None, :], scores, jnp.finfo(scores.dtype).min)
-        x = forward.skip * x + jax.nn.softmax(scores) @ x
-    weight = present / jnp.maximum(present.sum(axis=1, keepdims=True), 1)
-    return jnp.einsum("nt,nte->ne", weight, x) @ parameters.readout + parameters.bias
+    tokens, offsets, *_ = questions = packed(tokens, np.zeros(len(tokens)), forward)
+    kept = classifier_kernels.space(parameters, *_sizes(questions))
+    classifier_kernels.forward(parameters, np.float32(forward.skip), tokens, offsets, parameters.embedding[:0], kept)
+    return kept.logits
 
 
-def loss(parameters, tokens, labels, forward):
-    """Mean cross entropy, in nats, of the labels (n,); `parameters`, `tokens` and `forward` as in `logits`."""
-    return optax.softmax_cross_entropy_with_integer_labels(logits(parameters, tokens, forward), labels).mean()
+def loss_and_gradient(parameters, tokens, labels, forward):
+    """Mean cross entropy, in nats, of the `labels` (n,), and its gradient, `Parameters`.
+
+    `parameters`, `tokens` and `forward` as in `logits`.
+    """
+    questions, gradient = packed(tokens, labels, forward), Parameters(*map(np.zeros_like, parameters))
+    kept, slopes = (
+        make(parameters, *_sizes(questions)) for make in (classifier_kernels.space, classifier_kernels.scratch)
+    )
+    loss = classifier_kernels.mean_loss(parameters, np.float32(forward.skip), *questions[:3], kept, slopes, gradient)
+    return loss, gradient
+
+
+def _sizes(questions):
+    """Number of questions, number of tokens, and length of the longest question."""
+    return len(questions.labels), len(questions.tokens), questions.longest
 
 
 def batches(count, batch, epochs, records, rng):
@@ -155,10 +166,10 @@ class Trajectory(NamedTuple):
         Cross entropy on the training questions in nats.
     """
 
-    attention: jax.Array
-    training_accuracy: jax.Array
-    test_accuracy: jax.Array
-    training_loss: jax.Array
+    attention: np.ndarray
+    training_accuracy: np.ndarray
+    test_accuracy: np.ndarray
+    training_loss: np.ndarray
 
 
 def train(parameters, train_set, test_set, order, learning_rate, weight_decay, forward):
@@ -178,64 +189,28 @@ def train(parameters, train_set, test_set, order, learning_rate, weight_decay, f
     -------
     Trajectory
     """
-    # The test questions are few: grouping them would cost more compilation than it saves.
-    evaluated = _by_length(*train_set, forward.padding), (test_set,)
-    return _train(parameters, train_set, evaluated, order, learning_rate, weight_decay, forward)
+    questions, tested = (packed(*part, forward) for part in (train_set, test_set))
+    numbers = np.zeros((4, sum(array.size for array in parameters)), dtype=np.float32)
+    numbers[0] = np.concatenate([array.ravel() for array in parameters])
+    theta, gradient = (_views(row, parameters) for row in numbers[:2])
+    skip, rate, decay = np.float32(forward.skip), np.float32(learning_rate), np.float32(weight_decay)
+    attention, found, steps = [], [], order.shape[1]
+    for number in range(len(order) + 1):
+        right, loss = training_kernels.answers(theta, skip, *questions)
+        attention.append(theta.attention.copy())
+        found.append((right, training_kernels.answers(theta, skip, *tested)[0], loss))
+        if number < len(order):
+            part = np.asarray(order[number], dtype=np.int64)
+            training_kernels.descend(theta, gradient, numbers, skip, *questions, part, number * steps, rate, decay)
+    return Trajectory(np.stack(attention), *np.array(found).T)
 
 
-def _by_length(tokens, labels, padding):
-    """The samples in groups (tokens, labels) of similar length without common padding: a record costs half as much.
-
-    Groups of equal size have the same shapes for nearly every split of the questions, so JAX compiles them once. Where `padding`
-    counts as a token, all samples are one group.
-    """
-    if padding:
-        return ((tokens, labels),)
-    lengths = np.sum(np.asarray(tokens) != PADDING, axis=1)
-    groups = [group for group in np.array_split(np.argsort(lengths, kind="stable"), _LENGTH_GROUPS) if group.size]
-    return tuple((tokens[group, : max(lengths[group].max(), 1)], labels[group]) for group in groups)
-
-
-@jax.jit
-def _train(parameters, train_set, evaluated, order, learning_rate, weight_decay, forward):
-    """`train` with the groups that a record evaluates, of the training and of the test questions."""
-    optimiser = optax.adamw(learning_rate, weight_decay=weight_decay)
-
-    def step(state, chosen):
-        parameters, moments = state
-        tokens, labels = (array[chosen] for array in train_set)
-        gradient = jax.grad(loss)(parameters, tokens, labels, forward)
-        update, moments = optimiser.update(gradient, moments, parameters)
-        return (optax.apply_updates(parameters, update), moments), None
-
-    def record(parameters):
-        trained, tested = (_evaluate(parameters, groups, forward) for groups in evaluated)
-        return Trajectory(parameters.attention, trained[0], tested[0], trained[1])
-
-    def part(state, chosen):
-        now = record(state[0])
-        state, _ = jax.lax.scan(step, state, chosen)
-        return state, now
-
-    # The steps after the last record have no effect: a second copy of the record would double the compilation.
-    parts = jnp.concatenate([order, order[-1:]])
-    return jax.lax.scan(part, (parameters, optimiser.init(parameters)), parts)[1]
-
-
-def _evaluate(parameters, groups, forward):
-    """Share of right answers and mean cross entropy; both are missing once a score is no finite number.
-
-    `groups` are pairs of tokens (n, length) and labels (n,).
-    """
-
-    def one(sample):
-        row, label = sample
-        scores = logits(parameters, row[None], forward)[0]
-        right = jnp.where(jnp.isfinite(scores).all(), scores.argmax() == label, jnp.nan)
-        return right, optax.softmax_cross_entropy_with_integer_labels(scores, label)
-
-    results = [jax.lax.map(one, samples, batch_size=_EVALUATED_TOGETHER) for samples in groups]
-    return tuple(jnp.concatenate(values).mean() for values in zip(*results, strict=True))
+def _views(flat, like) -> Parameters:
+    """The arrays of `like` with the numbers of `flat`, without a copy."""
+    ends = np.cumsum([array.size for array in like])
+    return Parameters(
+        *(flat[end - array.size : end].reshape(array.shape) for array, end in zip(like, ends, strict=True))
+    )
 
 
 def similarity_with_last(weights):
