@@ -12,9 +12,11 @@ import numpy as np
 
 from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.lanes import WIDTH, full, load, store
+from attention_limits.numerics.lanes import GROUP, WIDTH, full, load, store
 from attention_limits.potts_mlm import encoder_kernels as blocks
 
+# Sums may be reordered; weights that diverge are NaN and stay so.
+FAST = {"nsz", "reassoc", "contract"}
 # Places in the list of activations that a layer keeps for the backward pass.
 INPUT, ASKING, QUERY, KEY, VALUE, LOOKS, SEEN, HAT_1, ROOT_1, MIDDLE, HIDDEN, HAT_2, ROOT_2, OUTPUT = range(14)
 SLOTS = 14
@@ -26,8 +28,35 @@ def layer_size(width, hidden):
     return 4 * (width + 1) * width + (width + 1) * hidden + (hidden + 1) * width + 4 * width
 
 
+@njit
+def _embed(theta, starts, waves, out):
+    """out = rows of the embedding, which begin at the entries starts (L, WIDTH) of theta, plus the positions waves (L, width)."""
+    sites, width = waves.shape
+    whole = width - width % GROUP
+    for i in range(sites):
+        for c in range(0, whole, GROUP):
+            lanes.take(theta, starts, i, c, out, i * width + c, 1)
+        for k in range(WIDTH):
+            for c in range(whole, width):
+                out[i * width + c, k] = theta[starts[i, k] + c]
+        for c in range(width):
+            store(out, i * width + c, load(out, i * width + c) + full(waves[i, c]))
+
+
+@njit
+def _embed_back(d_out, starts, width, d_embedding):
+    """Add the gradient d_out in the output of `_embed` to that in the embedding, which is flat and in double precision."""
+    whole = width - width % GROUP
+    for i in range(len(starts)):
+        for c in range(0, whole, GROUP):
+            lanes.add(d_out, i * width + c, 1, d_embedding, starts, i, c)
+        for k in range(WIDTH):
+            for c in range(whole, width):
+                d_embedding[starts[i, k] + c] += d_out[i * width + c, k]
+
+
 @njit(inline="always")
-def forward(theta, sizes, waves, tokens, masked, kept, logits):
+def forward(theta, sizes, waves, starts, masked, kept, logits):
     """Logits (C, WIDTH) of the masked sites of sixteen sequences.
 
     Parameters
@@ -36,19 +65,15 @@ def forward(theta, sizes, waves, tokens, masked, kept, logits):
     sizes : (L, C, width, hidden, layers)
     waves : float32 (L, width)
         Positions.
-    tokens : (L, WIDTH), masked : (WIDTH,)
-        The colour at the masked site does not enter.
+    starts : (L, WIDTH)
+        First entry of theta of the row of the embedding of each token, that of the mask at the masked site.
+    masked : (WIDTH,)
     kept : float32 (layers, SLOTS, L max(L, width, hidden), WIDTH), written
         Activations; kept[l, LOOKS] is the attention of layer l, (L, L) of all sites or (L,) of the masked one in the last layer.
     logits : float32 (C, WIDTH), written
     """
     sites, colors, width, hidden, layers = sizes
-    first = kept[0, INPUT]
-    for i in range(sites):
-        for k in range(WIDTH):
-            row = (colors if masked[k] == i else tokens[i, k]) * width
-            for c in range(width):
-                first[i * width + c, k] = theta[row + c] + waves[i, c]
+    _embed(theta, starts, waves, kept[0, INPUT])
     at = (colors + 1) * width
     for depth in range(layers):
         own = kept[depth]
@@ -149,8 +174,8 @@ def _last_attention_back(theta, query, width, own, slopes, d_theta, sites, maske
 
 
 @njit(inline="always")
-def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
-    """Add the gradient of sum_a d_logits[a] logits[a] to d_theta (parameters, WIDTH).
+def _backward(theta, sizes, starts, masked, kept, d_logits, d_embedding, d_theta, slopes):
+    """Add the gradient of sum_a d_logits[a] logits[a] to d_theta (parameters, WIDTH), that in the embedding to d_embedding.
 
     Arguments as in `forward`; slopes (SLOTS, ...) is scratch, laid out as kept[l].
     """
@@ -175,35 +200,53 @@ def _backward(theta, sizes, tokens, masked, kept, d_logits, d_theta, slopes):
             _last_attention_back(theta, query, width, own, slopes, d_theta, sites, masked)
         else:
             _attention_back(theta, query, width, own, slopes, d_theta, sites)
-    for i in range(sites):
-        for k in range(WIDTH):
-            row = (colors if masked[k] == i else tokens[i, k]) * width
-            for c in range(width):
-                d_theta[row + c, k] += slopes[OUTPUT, i * width + c, k]
+    _embed_back(slopes[OUTPUT], starts, width, d_embedding)
 
 
 @njit
-def _gather(sequences, rows, start, masked, tokens, own_masked):
-    """Sequences rows[start], ... and their masked sites as lanes; idle lanes repeat the first. Returns the number in use."""
-    used = min(WIDTH, len(rows) - start)
+def _gather(sequences, rows, first, masked, colors, width, starts, own_masked, own_colors):
+    """Starts, masked sites and their colours of the sequences rows[first], ..., as lanes; idle lanes repeat the first.
+
+    Returns the number of lanes in use.
+    """
+    used = min(WIDTH, len(rows) - first)
     for k in range(WIDTH):
-        row = start + (k if k < used else 0)
+        row = first + (k if k < used else 0)
         own_masked[k] = masked[row]
         for i in range(sequences.shape[1]):
-            tokens[i, k] = sequences[rows[row], i]
+            starts[i, k] = sequences[rows[row], i] * width
+        own_colors[k] = sequences[rows[row], masked[row]]
+        starts[masked[row], k] = colors * width
     return used
 
 
 @njit
-def _probability(logits, k, color):
-    """Softmax of column k of logits (C, WIDTH) at a colour."""
-    highest = logits[0, k]
-    for a in range(1, len(logits)):
-        highest = max(highest, logits[a, k])
-    total = 0.0
-    for a in range(len(logits)):
-        total += math.exp(logits[a, k] - highest)
-    return max(math.exp(logits[color, k] - highest) / total, 1e-300)
+def _softmax(logits, own_colors, losses):
+    """Logits (C, WIDTH) become their softmax, and losses (WIDTH,) are -log of its value at the colours `own_colors`."""
+    for k in range(WIDTH):
+        losses[k] = -logits[own_colors[k], k]
+    for k in range(WIDTH):
+        highest = logits[0, k]
+        for a in range(1, len(logits)):
+            highest = max(highest, logits[a, k])
+        losses[k] += highest
+    blocks.softmax(logits, 0, len(logits), np.float32(1.0))
+    # The largest value is the inverse of the sum of the exponentials, and at least 1 / C.
+    for k in range(WIDTH):
+        largest = logits[0, k]
+        for a in range(1, len(logits)):
+            largest = max(largest, logits[a, k])
+        losses[k] -= math.log(largest)
+
+
+@njit(fastmath=FAST)
+def _added_up(columns, first, slope):
+    """slope[p] = sum_k columns[p, k] from p = `first` on."""
+    for p in range(first, len(slope)):
+        total = np.float32(0.0)
+        for k in range(WIDTH):
+            total += columns[p, k]
+        slope[p] = total
 
 
 @njit(nogil=True)
@@ -220,47 +263,51 @@ def mean_loss(theta, sizes, waves, sequences, rows, masked, out, looks, slope):
     kept = lanes.empty(layers * SLOTS * size).reshape(layers, SLOTS, size, WIDTH)
     scratch = size if learns else 0
     slopes = lanes.empty(SLOTS * scratch).reshape(SLOTS, scratch, WIDTH)
-    columns = lanes.zeros(len(slope))
-    logits = lanes.empty(colors)
-    tokens, own = np.empty((sites, WIDTH), dtype=np.int64), np.empty(WIDTH, dtype=np.int64)
+    columns, embedding = lanes.empty(len(slope)), np.zeros((colors + 1) * width)
+    blocks.clear(columns, len(slope))
+    logits, losses = lanes.empty(colors), np.empty(WIDTH)
+    starts, own, own_colors = np.empty((sites, WIDTH), np.int64), np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64)
     total, share = 0.0, np.float32(1.0 / len(rows))
     for start in range(0, len(rows), WIDTH):
-        used = _gather(sequences, rows, start, masked, tokens, own)
-        forward(theta, sizes, waves, tokens, own, kept, logits)
+        used = _gather(sequences, rows, start, masked, colors, width, starts, own, own_colors)
+        forward(theta, sizes, waves, starts, own, kept, logits)
+        _softmax(logits, own_colors, losses)
         for k in range(used):
-            out[start + k] = -math.log(_probability(logits, k, tokens[own[k], k]))
-            total += out[start + k]
+            out[start + k] = losses[k]
+            total += losses[k]
         for depth in range(len(looks)):
             for k in range(used):
                 at = 0 if depth == layers - 1 else own[k] * sites
                 for j in range(sites):
                     looks[depth, own[k], j] += kept[depth, LOOKS, at + j, k]
         if learns:
-            blocks.softmax(logits, 0, colors, np.float32(1.0))
             for k in range(WIDTH):
-                logits[tokens[own[k], k], k] -= np.float32(1.0)
+                logits[own_colors[k], k] -= np.float32(1.0)
                 for a in range(colors):
                     logits[a, k] *= share if k < used else np.float32(0.0)
-            _backward(theta, sizes, tokens, own, kept, logits, columns, slopes)
-    for p in range(len(slope)):
-        slope[p] = columns[p].sum()
+            _backward(theta, sizes, starts, own, kept, logits, embedding, columns, slopes)
+    if learns:
+        for p in range(len(embedding)):
+            slope[p] = embedding[p]
+        _added_up(columns, len(embedding), slope)
     return total / len(rows)
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath=FAST, error_model="numpy")
 def move(theta, moments, slope, rate, adam, number):
     """Step `number` = 1, 2, ... at a learning rate, in place: of Adam if `adam`, else of plain gradient descent.
 
     theta and slope are float32 (parameters,). moments, float32 (2, parameters), are the means of the gradient and of its square,
     which Adam keeps (Kingma and Ba 2015; 0.9, 0.999, 1e-8).
     """
+    step = np.float32(rate)
     if adam:
-        first = 1.0 / (1.0 - 0.9**number)
-        second = 1.0 / (1.0 - 0.999**number)
+        first, second = np.float32(1.0 / (1.0 - 0.9**number)), np.float32(1.0 / (1.0 - 0.999**number))
+        mean, square, small = moments[0], moments[1], np.float32(1e-8)
         for p in range(len(theta)):
-            moments[0, p] = 0.9 * moments[0, p] + 0.1 * slope[p]
-            moments[1, p] = 0.999 * moments[1, p] + 0.001 * slope[p] ** 2
-            theta[p] -= rate * first * moments[0, p] / (math.sqrt(second * moments[1, p]) + 1e-8)
+            mean[p] = np.float32(0.9) * mean[p] + np.float32(0.1) * slope[p]
+            square[p] = np.float32(0.999) * square[p] + np.float32(0.001) * slope[p] * slope[p]
+            theta[p] -= step * (first * mean[p]) / (math.sqrt(second * square[p]) + small)
     else:
         for p in range(len(theta)):
-            theta[p] -= rate * slope[p]
+            theta[p] -= step * slope[p]
