@@ -1,5 +1,6 @@
 """Checks beyond single keys: the link exists, is sound and offers what the solver needs; sizes fit; files are required."""
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ MAX_TRAINED_ROWS = 64
 BASE_MEGABYTES, POSTERIOR_COPIES = 300, 14
 # The generalisation errors take sixteen times the nodes, three times over.
 ERROR_COPIES = 3 * 16
+# Many experiments, estimators and scales share a provided link. A file of the user may change.
+_problems_of_provided = functools.cache(problems_of)
 
 
 class OfLink:
@@ -71,7 +74,7 @@ class OfLink:
                 return [(keys, text)]
             # A provided link runs forward at every parameter; whether its output can be inverted depends on them.
             own = code_file(parameters["link"], estimator.project) is not None
-            found = problems_of(link) if own or infers else []
+            found = problems_of(link) if own else _problems_of_provided(link) if infers else []
             if not found:
                 require(link, cls.needs)
                 found = [link.no_moments] if link.no_moments else []

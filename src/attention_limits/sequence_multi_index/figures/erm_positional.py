@@ -17,6 +17,7 @@ CRITERIA = {
     "energy": ("#000000", r"$\alpha_c$: equal objectives", published.PSL_ENERGY, "x"),
     "constant": ("#009E73", r"$\alpha_l$: best constant output beaten", published.PSL_CONSTANT, "+"),
 }
+# That of `erm.state_evolution`, which a figure does not import; a test compares both.
 MAX_JUMP = 0.05
 
 
