@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.potts_mlm.descent import START
+from attention_limits.potts_mlm.epochs import annealed, evaluated_epochs
 from attention_limits.potts_mlm.factored_attention import attention_of, losses, objective
-from attention_limits.potts_mlm.transformer import annealed, evaluated_epochs
 
 
 @dataclass(frozen=True)

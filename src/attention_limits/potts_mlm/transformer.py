@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.potts_mlm import transformer_kernels
+from attention_limits.potts_mlm.epochs import annealed, evaluated_epochs
 
 OPTIMIZERS = ("sgd", "adam")
 
@@ -213,16 +214,6 @@ def _every_site(sequences):
 
 def _waves(shape):
     return positions(shape.sites, shape.width).astype(np.float32)
-
-
-def evaluated_epochs(epochs: int, evaluations: int) -> np.ndarray:
-    """The `evaluations` <= `epochs` numbers of epochs after which training is evaluated, evenly spaced: array (n,)."""
-    return np.unique(np.linspace(epochs / evaluations, epochs, evaluations).round().astype(int))
-
-
-def annealed(rate: float, first: int, steps: int, total: int) -> np.ndarray:
-    """Learning rates (rate / 2)(1 + cos(pi t / total)) of `steps` steps from t = `first` on, of `total`: array (steps,)."""
-    return 0.5 * rate * (1.0 + np.cos(np.pi * (first + np.arange(steps)) / total))
 
 
 def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Schedule) -> Training:

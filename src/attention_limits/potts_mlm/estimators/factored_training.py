@@ -3,10 +3,10 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
+from attention_limits.potts_mlm.epochs import evaluated_epochs
 from attention_limits.potts_mlm.factored_training import train
 from attention_limits.potts_mlm.recovery import contact_precision, site_error
 from attention_limits.potts_mlm.sequences import optimal_loss, training_set, true_couplings
-from attention_limits.potts_mlm.transformer import evaluated_epochs
 
 _NAMES = ("factored_training_loss", "factored_test_loss", "factored_site_error", "factored_precision")
 _DIMS = dict.fromkeys(_NAMES, ("attention", "epoch"))

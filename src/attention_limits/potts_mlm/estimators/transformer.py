@@ -6,9 +6,10 @@ import numba
 import numpy as np
 
 from attention_limits.pipeline.points import collect, points
+from attention_limits.potts_mlm.epochs import evaluated_epochs
 from attention_limits.potts_mlm.recovery import contact_precision, site_error
 from attention_limits.potts_mlm.sequences import optimal_loss, sites_from_one, training_set, true_couplings
-from attention_limits.potts_mlm.transformer import OPTIMIZERS, Schedule, Shape, evaluated_epochs, train
+from attention_limits.potts_mlm.transformer import OPTIMIZERS, Schedule, Shape, train
 
 _EPOCHS = ("optimizer", "epoch")
 _DIMS = {
