@@ -33,16 +33,18 @@ class Acceleration:
         self._counted = sum(size for size, weight in zip(self._sizes, weights, strict=True) if weight)
         # Changes of x and of r, in single precision: rounding acts on the combination, not on the fixed point.
         self._x, self._r = np.empty((2, _DEPTH, sum(self._sizes)), dtype=np.float32)
-        self._last, self._done = None, 0
+        self._last, self._done, self._first = None, 0, None
 
     def step(self, state, new, damping: float, residual: float) -> list[np.ndarray]:
         """The next state after arrays `state` with F = `new`. Arrays without weight come last.
 
-        Former steps are combined where the `residual` is small and does not grow; a step without damping is plain.
+        Former steps are combined where the `residual` is small and does not grow. A step without damping is plain, and so are all
+        steps after the damping has changed: there was no progress.
         """
+        self._first = damping if self._first is None else self._first
         x, r = self._joined(state), self._joined(new)
         r -= x
-        near = damping > 0.0 and residual < _NEAR
+        near = 0.0 < damping == self._first and residual < _NEAR
         if not near or (self._last is not None and residual > _GROWTH * self._last[2]):
             self._last, self._done = None, 0
         share = 1.0 - damping

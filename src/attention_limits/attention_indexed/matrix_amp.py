@@ -17,10 +17,10 @@ corrections of relative order d / n. With V in place of V' errors are too large,
 .53 for linear scores at rho = .1, alpha = .025, d = 400. V' gives .43 and .43; the limit is .4286.
 
 Damping acts on S_hat, log V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
-converges when it is damped by one half, or more (`schedule`). Damped steps are combined (`acceleration`), which needs a third
-fewer of them, and a quarter where r is about ten. If the output does not depend on the scale of S, only the prior
-determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace sqrt(rho) d of the
-prior mean; in the limit S_hat has this trace by itself. Untied attention has no trace that fixes the scale.
+converges when it is damped by one half, or more (`schedule`). Steps at the first damping are combined (`acceleration`): the
+iterations are a third fewer, and often far fewer where r is about ten. If the output does not depend on the scale of S, only the
+prior determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace sqrt(rho) d
+of the prior mean; in the limit S_hat has this trace by itself. Untied attention has no trace that fixes the scale.
 """
 
 import math
