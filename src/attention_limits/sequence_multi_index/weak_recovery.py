@@ -12,10 +12,11 @@ Every prior of mean zero has Q = C Q_hat C at small Q_hat, C = E w w^T = R R^T. 
 through C alone, and F acts on the whitened rows R^-1 W. Weights with a mean are known in part without data: then the overlap
 grows from any alpha > 0 on.
 
-The nodes are divided into blocks. For a sampled channel each block has a separate scrambling, so the blocks show every error.
+The nodes are divided into blocks. For a sampled channel each block has a separate scrambling, so the blocks show every error but
+the bias of the posterior, which is inverse to its number of nodes. `first_threshold` extrapolates it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +39,8 @@ from attention_limits.sequence_multi_index.priors import Prior, as_prior
 # E g g^T at zero overlap below this is compared with that of a channel of twice the resolution: the bias of the posterior mean
 # from sampling falls by four, its square by sixteen, and knowledge of a sign stays.
 SMALLEST_INFORMATION = 0.02
+# Resolution of the second channel of a Richardson extrapolation, relative to the first: a quarter of the nodes.
+COARSER = 0.5
 
 
 def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | None = None) -> tuple[Instability, float]:
@@ -78,8 +81,8 @@ class FirstThreshold:
     alpha : float
         0: learned from any alpha on; infinite: no eigenvalue of F is above its noise.
     error : float
-        Standard error, from the scatter of the blocks of nodes, which covers the bias of few nodes in 1 / ||F||; NaN where alpha
-        is infinite.
+        Standard error, from the scatter of the blocks of nodes, which covers the bias of few nodes in 1 / ||F||, and for a
+        sampled channel the whole Richardson correction as its remainder. NaN where alpha is infinite.
     bound : float
         Nothing is learned below this alpha: 1 / ||F|| with ||F|| raised by SIGNIFICANT norms of its noise.
     direction : array (P, P)
@@ -98,7 +101,10 @@ class FirstThreshold:
 def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> FirstThreshold:
     """Threshold at which zero overlap becomes unstable, on the given nodes.
 
-    Knowledge of a sign counts as none where E g g^T is below SIGNIFICANT norms of its noise.
+    Knowledge of a sign counts as none where E g g^T is below SIGNIFICANT norms of its noise. The posterior of a sampled channel
+    is a ratio of two sums over S nodes, with a bias of order 1 / S, and so has F. Richardson's rule removes this order block by
+    block: F(S) + (F(S) - F(S / 4)) / 3. For three heads F is 1.068, 1.145 and 1.162 at S = 128, 512 and 2048 on common outputs:
+    the steps have the ratio 4.5. At fewer than 512 nodes the second channel has 128 nodes; at 128 nothing is removed.
 
     Parameters
     ----------
@@ -132,11 +138,9 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
         if known is not None:
             return FirstThreshold(0.0, 0.0, 0.0, known, resolved)
     basis = symmetric_basis(link.rows, symmetry == "rows")
-    matrices = [
-        response(excess_moments(moments, prior.second_moment, prior.root), part.weights, basis)
-        for moments, part in zip(sampled, parts, strict=True)
-    ]
-    found = leading_instability(np.stack(matrices), basis)
+    found = leading_instability(_responses(sampled, parts, prior, basis), basis)
+    if channel.sampled:
+        found = _extrapolated(channel, sampled, parts, prior, basis, found)
     largest = max(found.eigenvalue, 0.0) + SIGNIFICANT * max(found.noise, found.error)
     bound = 1.0 / largest if largest > 0 else np.inf
     if not found.significant:
@@ -145,6 +149,26 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
     # The mean of an inverse lies above the inverse of the mean by the squared error: it belongs to the error.
     error = np.hypot(relative, relative**2) / found.eigenvalue
     return FirstThreshold(1.0 / found.eigenvalue, error, bound, found.direction, resolved)
+
+
+def _responses(sampled, parts, prior, basis):
+    """F of each block as a matrix (BLOCKS, j, j)."""
+    return np.stack([
+        response(excess_moments(moments, prior.second_moment, prior.root), part.weights, basis)
+        for moments, part in zip(sampled, parts, strict=True)
+    ])  # fmt: skip
+
+
+def _extrapolated(channel, sampled, parts, prior, basis, plain):
+    """The instability without the bias of order 1 / S of a sampled channel; `plain` is that of its moments `sampled`."""
+    coarser = channel.independent(BLOCKS, finer=COARSER)
+    ratio = len(channel.nodes[0]) / len(coarser[0].nodes[0])
+    if ratio == 1.0:
+        return plain
+    few = [_moments_at_zero(one, part.points, prior) for one, part in zip(coarser, parts, strict=True)]
+    fine, coarse = (_responses(moments, parts, prior, basis) for moments in (sampled, few))
+    found = leading_instability(fine + (fine - coarse) / (ratio - 1.0), basis)
+    return replace(found, error=float(np.hypot(found.error, found.eigenvalue - plain.eigenvalue)))
 
 
 def _moments_at_zero(channel, points, prior):
