@@ -16,6 +16,7 @@ from attention_limits.sequence_multi_index import weak_recovery
 from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.rank_attention import RankAttention
+from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
 from attention_limits.sequence_multi_index.links.untied_heads import UntiedHeads
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold
 
@@ -88,6 +89,18 @@ def linear_of(h):
     return np.log(np.sum(u**2, axis=0)), np.arctan2(2.0 * u[0] * u[1], u[0] ** 2 - u[1] ** 2)
 
 
+def sequence_of(h):
+    """B_2 = (I + S_1^T)(I + S_2^T), whose columns sum to four: the two numbers off its diagonal."""
+
+    def step(u):
+        first, second = attention(u)
+        return np.array([[2.0 - first, second], [first, 2.0 - second]])
+
+    before = step(h[0])
+    y = np.einsum("abn,bcn->acn", before, step(np.einsum("an,abn->bn", h[1], before)))
+    return np.log(y[0, 1]), np.log(y[1, 0])
+
+
 def cells(observed, strips):
     """Order of samples in strips of the first number, and of each strip in as many cells of the second, of equal counts."""
     n = len(observed[0])
@@ -133,6 +146,7 @@ MODELS = {
     "two heads": (MultiHeadAttention(heads=2), 1, heads_of, 512),
     "three heads": (MultiHeadAttention(heads=3), 1, heads_of, 256),
     "linear attention": (DeepAttention(depth=2, activation="linear"), 2, linear_of, 512),
+    "sequence output": (SequenceOutput(depth=2), 2, sequence_of, 256),
 }
 
 
@@ -167,3 +181,13 @@ def test_bias_inverse_to_the_nodes_of_a_posterior_is_extrapolated(monkeypatch):
     found = first_threshold(channel_of(Generic(link), 0.5), nodes)
     assert found.alpha == pytest.approx(exact.alpha, rel=4e-3)
     assert abs(found.alpha - exact.alpha) < found.error
+
+
+def test_outputs_that_are_not_resolved_are_no_longer_than_the_others():
+    """Two outputs of three are resolved, T of the third is a hundred times too long; a short one stays."""
+    unit = np.ones((2, 3, 1, 1, 1, 1))
+    long = unit * np.reshape([1.0, 2.0, 100.0], (3, 1, 1, 1, 1))
+    resolved = np.array([True, True, False])
+    np.testing.assert_allclose(weak_recovery._bounded(long, resolved)[:, :, 0, 0, 0, 0], [[1.0, 2.0, 2.0]] * 2)
+    np.testing.assert_array_equal(weak_recovery._bounded(unit, resolved), unit)
+    np.testing.assert_array_equal(weak_recovery._bounded(long, ~resolved & resolved), long)

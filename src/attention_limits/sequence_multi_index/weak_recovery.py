@@ -138,7 +138,7 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
         if known is not None:
             return FirstThreshold(0.0, 0.0, 0.0, known, resolved)
     basis = symmetric_basis(link.rows, symmetry == "rows")
-    found = leading_instability(_responses(sampled, parts, prior, basis), basis)
+    found = leading_instability(_responses(sampled, parts, prior, basis, channel.sampled), basis)
     if channel.sampled:
         found = _extrapolated(channel, sampled, parts, prior, basis, found)
     largest = max(found.eigenvalue, 0.0) + SIGNIFICANT * max(found.noise, found.error)
@@ -151,12 +151,28 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
     return FirstThreshold(1.0 / found.eigenvalue, error, bound, found.direction, resolved)
 
 
-def _responses(sampled, parts, prior, basis):
-    """F of each block as a matrix (BLOCKS, j, j)."""
-    return np.stack([
-        response(excess_moments(moments, prior.second_moment, prior.root), part.weights, basis)
-        for moments, part in zip(sampled, parts, strict=True)
-    ])  # fmt: skip
+def _responses(found, parts, prior, basis, sampled):
+    """F of each block as a matrix (BLOCKS, j, j), from the moments `found`, of a sampled channel or not."""
+    matrices = []
+    for moments, part in zip(found, parts, strict=True):
+        excess = excess_moments(moments, prior.second_moment, prior.root)
+        if sampled:
+            excess = _bounded(excess, moments.resolved)
+        matrices.append(response(excess, part.weights, basis))
+    return np.stack(matrices)
+
+
+def _bounded(excess, resolved):
+    """T (2, n, M, M, P, P), that of an output which is not resolved no longer than the longest of those that are.
+
+    Few nodes far from the posterior leave an output to the least unlikely of them: T, quadratic in its fields, may then be tens
+    of times too long, and one output in a thousand decides F.
+    """
+    if not resolved.any():
+        return excess
+    length = np.sqrt(np.sum(excess**2, axis=(2, 3, 4, 5)))
+    longest = length[:, resolved].max()
+    return excess * np.where(resolved, 1.0, longest / np.maximum(length, longest))[:, :, None, None, None, None]
 
 
 def _extrapolated(channel, sampled, parts, prior, basis, plain):
@@ -166,7 +182,7 @@ def _extrapolated(channel, sampled, parts, prior, basis, plain):
     if ratio == 1.0:
         return plain
     few = [_moments_at_zero(one, part.points, prior) for one, part in zip(coarser, parts, strict=True)]
-    fine, coarse = (_responses(moments, parts, prior, basis) for moments in (sampled, few))
+    fine, coarse = (_responses(moments, parts, prior, basis, True) for moments in (sampled, few))
     found = leading_instability(fine + (fine - coarse) / (ratio - 1.0), basis)
     return replace(found, error=float(np.hypot(found.error, found.eigenvalue - plain.eigenvalue)))
 
