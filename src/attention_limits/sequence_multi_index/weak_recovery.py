@@ -34,13 +34,15 @@ from attention_limits.sequence_multi_index.instability import (
     root_mean_square,
     symmetric_basis,
 )
+from attention_limits.sequence_multi_index.links.link import TWO_TOKEN_SAMPLING
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
 
 # E g g^T at zero overlap below this is compared with that of a channel of twice the resolution: the bias of the posterior mean
 # from sampling falls by four, its square by sixteen, and knowledge of a sign stays.
 SMALLEST_INFORMATION = 0.02
-# Resolution of the second channel of a Richardson extrapolation, relative to the first: a quarter of the nodes.
-COARSER = 0.5
+# Resolutions of the two channels of a Richardson extrapolation, relative to that asked for. Many layers of two tokens have a fast
+# kernel, and all changes of sign of few points as nodes: 128 nodes of five layers are eight points, too few to extrapolate.
+RESOLUTIONS, RESOLUTIONS_OF_TWO_TOKENS = (1.0, 0.5), (2.0, 1.0)
 
 
 def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | None = None) -> tuple[Instability, float]:
@@ -104,7 +106,8 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
     Knowledge of a sign counts as none where E g g^T is below SIGNIFICANT norms of its noise. The posterior of a sampled channel
     is a ratio of two sums over S nodes, with a bias of order 1 / S, and so has F. Richardson's rule removes this order block by
     block: F(S) + (F(S) - F(S / 4)) / 3. For three heads F is 1.068, 1.145 and 1.162 at S = 128, 512 and 2048 on common outputs:
-    the steps have the ratio 4.5. At fewer than 512 nodes the second channel has 128 nodes; at 128 nothing is removed.
+    the steps have the ratio 4.5. S is the number of nodes of the channel, or four times it (`RESOLUTIONS`). At fewer than 512
+    nodes the other channel has 128 nodes; at 128 nothing is removed.
 
     Parameters
     ----------
@@ -138,9 +141,10 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
         if known is not None:
             return FirstThreshold(0.0, 0.0, 0.0, known, resolved)
     basis = symmetric_basis(link.rows, symmetry == "rows")
-    found = leading_instability(_responses(sampled, parts, prior, basis, channel.sampled), basis)
     if channel.sampled:
-        found = _extrapolated(channel, sampled, parts, prior, basis, found)
+        found = _extrapolated(channel, sampled, parts, prior, basis)
+    else:
+        found = leading_instability(_responses(sampled, parts, prior, basis, False), basis)
     largest = max(found.eigenvalue, 0.0) + SIGNIFICANT * max(found.noise, found.error)
     bound = 1.0 / largest if largest > 0 else np.inf
     if not found.significant:
@@ -175,15 +179,25 @@ def _bounded(excess, resolved):
     return excess * np.where(resolved, 1.0, longest / np.maximum(length, longest))[:, :, None, None, None, None]
 
 
-def _extrapolated(channel, sampled, parts, prior, basis, plain):
-    """The instability without the bias of order 1 / S of a sampled channel; `plain` is that of its moments `sampled`."""
-    coarser = channel.independent(BLOCKS, finer=COARSER)
-    ratio = len(channel.nodes[0]) / len(coarser[0].nodes[0])
-    if ratio == 1.0:
+def _extrapolated(channel, sampled, parts, prior, basis):
+    """The instability without the bias of order 1 / S of a sampled channel, whose moments are `sampled`.
+
+    The error includes the whole correction.
+    """
+    pair = RESOLUTIONS_OF_TWO_TOKENS if channel.method == TWO_TOKEN_SAMPLING else RESOLUTIONS
+    counts, matrices = [], []
+    for finer in pair:
+        channels = channel.independent(BLOCKS, finer=finer)
+        found = sampled
+        if finer != 1.0:
+            found = [_moments_at_zero(one, part.points, prior) for one, part in zip(channels, parts, strict=True)]
+        counts.append(len(channels[0].nodes[0]))
+        matrices.append(_responses(found, parts, prior, basis, True))
+    fine, coarse = matrices
+    plain = leading_instability(fine, basis)
+    if counts[0] == counts[1]:
         return plain
-    few = [_moments_at_zero(one, part.points, prior) for one, part in zip(coarser, parts, strict=True)]
-    fine, coarse = (_responses(moments, parts, prior, basis, True) for moments in (sampled, few))
-    found = leading_instability(fine + (fine - coarse) / (ratio - 1.0), basis)
+    found = leading_instability(fine + (fine - coarse) / (counts[0] / counts[1] - 1.0), basis)
     return replace(found, error=float(np.hypot(found.error, found.eigenvalue - plain.eigenvalue)))
 
 
