@@ -103,6 +103,30 @@ def test_reduced_state_evolution_is_the_full_one(depth, alpha, count, prior):
     assert np.all(limit * error < 0.25)
 
 
+@pytest.mark.parametrize("depth", [3, 4])
+def test_learned_shallow_layers_follow_the_full_state_evolution(depth):
+    """Side information 0.4 keeps an overlap of all layers: fixed points on the same nodes and samples; false-alarm rate 1e-4.
+
+    The two programs draw other fields for the outputs that few samples explain, so they differ by noise alone; on common nodes
+    this noise is smaller than that of either fixed point. Tolerance 3e-3 of the precision, at most 1e-3 of an overlap.
+    """
+    link, replicas = CommitteeDepth(depth, 2.0), 6
+    settings = state_evolution.Settings(tolerance=3e-3, max_iterations=40, side_information=0.4)
+    reduced, full = np.empty((2, replicas, 4))
+    for k, nodes in enumerate(node_sets(link, 64, replicas, seed=6)):
+        channel = channel_of(link, 0.35, seed=k)
+        points = [solve(channel, 0.6, nodes, 0.4, settings) for solve in (exchangeable.solve, state_evolution.solve)]
+        assert all(point.converged for point in points)
+        reduced[k], full[k] = points[0].value, Exchangeable.of(points[1].value).entries
+    difference = reduced - full
+    error = difference.std(axis=0, ddof=1) / np.sqrt(replicas)
+    limit = t_threshold(4, replicas - 1, FALSE_ALARM)
+    assert np.all(np.abs(difference.mean(axis=0)) <= limit * error + 1e-3)
+    # The layers before the last one know more than the side information, and the comparison is sharp.
+    assert reduced[:, 0].mean() > 0.41
+    assert np.all(limit * error < 0.1)
+
+
 def test_overlaps_of_free_signs_are_diagonal():
     link = CommitteeDepth(4, 1.0)
     (nodes,) = node_sets(link, 64, 1, seed=2)

@@ -8,10 +8,10 @@ from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian, 
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.loading import load_channel
-from attention_limits.attention_indexed.state_evolution import weak_recovery
+from attention_limits.attention_indexed.state_evolution import small_width, weak_recovery
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.alignment import towards_teacher
-from attention_limits.sequence_multi_index.figures import rank
+from attention_limits.sequence_multi_index.figures import rank, rank_limit
 from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.link import ROTATION
@@ -173,3 +173,12 @@ def test_large_rank_has_the_threshold_of_the_attention_indexed_model_at_small_wi
     """n / (D p) -> 1 / ((M - 1)(M + 2)), with a correction of order 1 / p; there the other family has n / (d r) at rho = 0."""
     channel = load_channel({"channel": "softmax", "tokens": tokens, "beta": 1.0}, Path())
     assert rank.first_threshold(10**6, tokens) / 10**6 == pytest.approx(weak_recovery(channel), rel=1e-4)
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 4])
+def test_overlap_of_small_width_is_that_of_the_attention_indexed_model(tokens):
+    """The error of the scores is 1 - q^2."""
+    channel = load_channel({"channel": "softmax", "tokens": tokens, "beta": 1.0}, Path())
+    alpha = np.linspace(0.05, 0.6, 23)
+    overlap = rank_limit.small_width_overlap(alpha, tokens)
+    np.testing.assert_allclose(1.0 - overlap**2, small_width(channel, alpha), atol=1e-12)

@@ -1,0 +1,64 @@
+"""Attention layers of growing rank beside the limit of small width of the attention-indexed model."""
+
+import numpy as np
+
+from attention_limits.pipeline.readings import specifications
+from attention_limits.plotting import SERIES_COLORS, curve, house_style, new_figure, present
+from attention_limits.sequence_multi_index.figures.rank import first_threshold
+from attention_limits.sequence_multi_index.readings import atlas_threshold
+
+# Largest rank of the exact thresholds.
+LARGEST_RANK = 64
+
+
+@house_style
+def draw(cubes):
+    """Thresholds from the cube atlas_rank (left), overlaps from rank_one and rank_two (right)."""
+    figure, (left, right) = new_figure(1, 2, 7.2, 3.2)
+    _thresholds(left, cubes["atlas_rank"])
+    for name, color in zip(("rank_one", "rank_two"), SERIES_COLORS, strict=False):
+        _learning_curve(right, cubes[name], color)
+    alpha = np.array([0.0, 0.25, 0.5, 0.6])
+    right.plot(alpha, small_width_overlap(alpha, 2), "k--", label="attention-indexed,\nsmall width")
+    right.set(
+        xlabel=r"samples per weight $\alpha / p = n/(Dp)$", ylabel="overlap with the teacher, mean of the rows",
+        xlim=(0, 0.6), ylim=(-0.03, 1.05), title="$M = 2$ tokens",
+    )  # fmt: skip
+    right.legend(loc="upper left")
+    return figure
+
+
+def small_width_overlap(alpha, tokens):
+    """Overlap of the rows of W in the limit of small width of a softmax, alpha = n / (d r).
+
+    There V = 1 - q^2 is the variance of the scores and alpha = V / ((1 - q) (M - 1) (M + 2)), so that
+    q = (M - 1) (M + 2) alpha - 1 between its threshold and exact recovery at twice the threshold (Boncoraglio et al. 2025).
+    """
+    return np.clip((tokens - 1) * (tokens + 2) * np.asarray(alpha) - 1.0, 0.0, 1.0)
+
+
+def _thresholds(axes, cube):
+    """alpha_c / p against 1 / p: circles with errors, the exact value, and the limit at 1 / p = 0."""
+    mean, error = atlas_threshold(cube.transpose("rank", "tokens", ...), 1)
+    ranks, exact = cube["rank"].values, np.arange(1, LARGEST_RANK + 1)
+    for k, (tokens, color) in enumerate(zip(cube.tokens.values, SERIES_COLORS, strict=False)):
+        axes.errorbar(
+            1.0 / ranks, mean[:, k] / ranks, error[:, k] / ranks, color=color, marker="o", markersize=4, capsize=2,
+            linestyle="none", label=f"$M = {tokens:g}$ tokens",
+        )  # fmt: skip
+        limit = 1.0 / ((tokens - 1) * (tokens + 2))
+        axes.plot([0.0, *1.0 / exact[::-1]], [limit, *(first_threshold(exact, tokens) / exact)[::-1]], "-", color=color)
+        axes.plot(0.0, limit, "D", color="black", markersize=5, clip_on=False, zorder=3)
+    axes.plot([], [], "-", color="0.3", label="exact")
+    axes.plot([], [], "D", color="black", markersize=5, label="attention-indexed, small width")
+    axes.set(xlabel="$1 / p$", ylabel=r"threshold $\alpha_c / p = n/(Dp)$", xlim=(0, 1.05), ylim=(0, 0.34))
+    axes.legend(loc="upper right")
+
+
+def _learning_curve(axes, cube, color):
+    part = cube.sel(estimator="state_evolution") if "estimator" in cube.dims else cube
+    rank = specifications(cube)["state_evolution"]["model"].get("rank") or 1
+    rows = [part.overlap.sel(layer=row, layer_star=row, drop=True) for row in part.layer.values]
+    overlap = present(sum(rows) / rank)
+    converged = part.converged.sel(alpha=overlap.alpha).values
+    curve(axes, overlap.alpha.values / rank, overlap.values, color, f"rank {rank:g}", converged=converged)
