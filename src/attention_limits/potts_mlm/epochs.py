@@ -1,4 +1,7 @@
-"""The epochs of a training: when it is evaluated, and its learning rates."""
+"""The epochs of a training: when it is evaluated, and its learning rates.
+
+Cosine annealing is that of Loshchilov and Hutter 2017 (arXiv:1608.03983).
+"""
 
 import numpy as np
 
