@@ -251,8 +251,10 @@ def test_trec_accuracy_of_diverged_weights_is_missing():
     start = classifier.initial_parameters(shape, 4, 6, np.random.default_rng(0))
     samples = np.array([[2, 3], [3, 0]]), np.array([0, 1])
     broken = start._replace(readout=start.readout * np.nan)
-    assert np.isnan(classifier._evaluate(broken, [samples], classifier.Forward(1.0))).all()
-    assert np.isfinite(classifier._evaluate(start, [samples], classifier.Forward(1.0))).all()
+    order = np.zeros((0, 1, 2), dtype=int)
+    for parameters, check in ((broken, np.isnan), (start, np.isfinite)):
+        found = classifier.train(parameters, samples, samples, order, 0.1, 0.0, classifier.Forward(1.0))
+        assert check([found.training_accuracy, found.test_accuracy, found.training_loss]).all()
 
 
 def test_trec_sizes_that_cannot_be_are_refused():

@@ -1,12 +1,14 @@
 """Checks beyond single keys: the link exists, is sound and offers what the solver needs; sizes fit; files are required."""
 
 import functools
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from attention_limits.pipeline.files import canonical_json
 from attention_limits.pipeline.specification import Problem, fields
 from attention_limits.sequence_multi_index.gaussian_sequences import sample_count
 from attention_limits.sequence_multi_index.links.declarations import problems_of
@@ -24,8 +26,15 @@ MAX_TRAINED_ROWS = 64
 BASE_MEGABYTES, POSTERIOR_COPIES = 300, 14
 # The generalisation errors take sixteen times the nodes, three times over.
 ERROR_COPIES = 3 * 16
-# Many experiments, estimators and scales share a provided link. A file of the user may change.
-_problems_of_provided = functools.cache(problems_of)
+
+
+@functools.cache
+def _problems_of_provided(parameters: str) -> list[str]:
+    """The problems of a provided link from its `parameters` in JSON: many experiments, estimators and scales share it.
+
+    A file of the user may change, so its links have no place in this cache.
+    """
+    return problems_of(load_link(json.loads(parameters), Path()))
 
 
 class OfLink:
@@ -74,7 +83,9 @@ class OfLink:
                 return [(keys, text)]
             # A provided link runs forward at every parameter; whether its output can be inverted depends on them.
             own = code_file(parameters["link"], estimator.project) is not None
-            found = problems_of(link) if own else _problems_of_provided(link) if infers else []
+            found = (
+                problems_of(link) if own else _problems_of_provided(canonical_json(dict(parameters))) if infers else []
+            )
             if not found:
                 require(link, cls.needs)
                 found = [link.no_moments] if link.no_moments else []
