@@ -1,5 +1,6 @@
 # One rule for each kind of data, such as potts_samples, and for each estimator, such as smi_gamp. A job writes one file. A file of
-# data holds some replicas of a grid value, which all estimators of an experiment read; a file of an estimator holds one chunk of its grid and replicas.
+# data holds some replicas of a grid value, which all estimators of an experiment read; a file of an estimator holds one chunk of its
+# grid and replicas.
 # `params` contains specification and code, so Snakemake runs exactly the jobs again that an edit affects.
 for made in jobs():
 

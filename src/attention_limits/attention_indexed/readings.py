@@ -61,7 +61,10 @@ def at_infinite_size(cube, variable="mmse", sound="converged", **point):
 
 
 def by_dimension(cube, variable, sound="converged", **point):
-    """The dimensions with `sound` data sets, and mean and standard error of a variable over these sets; arrays (n,)."""
+    """The dimensions with `sound` data sets, and mean and standard error of a variable over these sets; arrays (n,).
+
+    The estimator is matrix_amp_sizes unless `point` names another one.
+    """
     part = _sizes(cube, point)
     values = part[variable].where(part[sound] == 1).transpose("dimension", "replica").values
     return pooled_errors(part.dimension.values, values)
@@ -87,7 +90,8 @@ def dropped(cube, sound="converged", **point):
 
 
 def _sizes(cube, point):
-    return at(cube.sel(estimator="matrix_amp_sizes") if "estimator" in cube.dims else cube, **point)
+    estimator = {"estimator": "matrix_amp_sizes"} if "estimator" in cube.dims else {}
+    return at(cube, **{**estimator, **point})
 
 
 def pooled_errors(dimension, values):

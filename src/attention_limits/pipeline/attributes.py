@@ -1,4 +1,4 @@
-"""What files of results report of the specification, seed and code that made them, read without their data."""
+"""Attributes of result files: the specification, seed and code that made them. Only the attributes are read, not the data."""
 
 import netCDF4
 

@@ -138,15 +138,14 @@ def _draw_posterior(axes, cube, sizes):
 def _draw_descent(axes, cube):
     """Gradient descent and AMP on the same data sets against 1/d in units of the Bayes-optimal error, and their difference."""
     alpha = float(cube.alpha.values[0])
-    descent, amp = (at(cube, estimator=name, alpha=alpha) for name in ("gradient_descent", "matrix_amp_sizes"))
+    amp = at(cube, estimator="matrix_amp_sizes", alpha=alpha)
     limit = float(amp.mmse_limit.max())
+    descent = by_dimension(cube, "mmse_extrapolated", "finite", estimator="gradient_descent", alpha=alpha)
     shown = (
-        (descent.mmse_extrapolated, descent.finite, DESCENT, "*", SHIFT, "gradient descent, limit of many starts"),
-        (amp.mmse, amp.converged, AMP, "o", -SHIFT, f"AMP, the same data{_left_out(amp)}"),
+        (descent, DESCENT, "*", SHIFT, "gradient descent, limit of many starts"),
+        (by_dimension(amp, "mmse"), AMP, "o", -SHIFT, f"AMP, the same data{_left_out(amp)}"),
     )
-    for values, sound, color, marker, shift, label in shown:
-        values = values.where(sound == 1).transpose("dimension", "replica").values
-        dimension, mean, error = pooled_errors(cube.dimension.values, values)
+    for (dimension, mean, error), color, marker, shift, label in shown:
         look = {"color": color, "markersize": 5, "capsize": 2, "elinewidth": 1, "label": label}
         axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, fmt=marker, **look)
     dimension, mean, error = descent_excess(cube, alpha=alpha)

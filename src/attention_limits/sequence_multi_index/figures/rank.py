@@ -20,23 +20,35 @@ from attention_limits.sequence_multi_index.readings import atlas_threshold
 def draw(cubes):
     """Thresholds from the cube atlas_rank (left), overlaps from rank_two (right)."""
     figure, (left, right) = new_figure(1, 2, 7.2, 3.2)
-    atlas = cubes["atlas_rank"]
-    mean, error = atlas_threshold(atlas.transpose("rank", "tokens", ...), 1)
-    ranks = atlas["rank"].values
-    fine = np.arange(1, 9)
-    for k, (tokens, color) in enumerate(zip(atlas.tokens.values, SERIES_COLORS, strict=False)):
-        left.errorbar(
-            ranks, mean[:, k] / ranks, error[:, k] / ranks, color=color, marker="o", markersize=4, capsize=2,
-            linestyle="none", label=f"$M = {tokens:g}$ tokens",
-        )  # fmt: skip
-        left.plot(fine, first_threshold(fine, tokens) / fine, "-", color=color)
-        left.axhline(1.0 / ((tokens - 1) * (tokens + 2)), color=color, linestyle=":", linewidth=1)
+    for tokens, color in draw_thresholds(left, cubes["atlas_rank"], np.arange(1, 9), lambda rank: rank):
+        left.axhline(small_width_threshold(tokens), color=color, linestyle=":", linewidth=1)
     left.plot([], [], "-", color="0.3", label="exact")
     left.plot([], [], ":", color="0.3", label="attention-indexed model, small width")
     left.set(xlabel="rank $p$", ylabel=r"$\alpha_c / p = n/(Dp)$", xlim=(0.7, 8.3), ylim=(0, 0.3))
     left.legend()
     _learning_curve(right, cubes["rank_two"])
     return figure
+
+
+def draw_thresholds(axes, cube, ranks, place):
+    """Draw alpha_c / p at `place`(p): circles with errors from the `cube` atlas_rank, and the exact value at all `ranks`.
+
+    Returns the number of tokens and the colour of each curve.
+    """
+    mean, error = atlas_threshold(cube.transpose("rank", "tokens", ...), 1)
+    found, shown = cube["rank"].values, list(zip(cube.tokens.values, SERIES_COLORS, strict=False))
+    for k, (tokens, color) in enumerate(shown):
+        axes.errorbar(
+            place(found), mean[:, k] / found, error[:, k] / found, color=color, marker="o", markersize=4, capsize=2,
+            linestyle="none", label=f"$M = {tokens:g}$ tokens",
+        )  # fmt: skip
+        axes.plot(place(ranks), first_threshold(ranks, tokens) / ranks, "-", color=color)
+    return shown
+
+
+def small_width_threshold(tokens):
+    """n / (d r) at which the attention-indexed model is learned at small width, for a softmax (Boncoraglio et al. 2025)."""
+    return 1.0 / ((tokens - 1) * (tokens + 2))
 
 
 def first_threshold(rank, tokens):

@@ -4,11 +4,10 @@ import numpy as np
 
 from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import SERIES_COLORS, curve, house_style, new_figure, present
-from attention_limits.sequence_multi_index.figures.rank import first_threshold
-from attention_limits.sequence_multi_index.readings import atlas_threshold
+from attention_limits.sequence_multi_index.figures.rank import draw_thresholds, small_width_threshold
 
-# Largest rank of the exact thresholds.
-LARGEST_RANK = 64
+# Ranks of the exact thresholds; the last one stands for the limit.
+RANKS = np.append(np.arange(1, 65), 10**6)
 
 
 @house_style
@@ -34,21 +33,13 @@ def small_width_overlap(alpha, tokens):
     There V = 1 - q^2 is the variance of the scores and alpha = V / ((1 - q) (M - 1) (M + 2)), so that
     q = (M - 1) (M + 2) alpha - 1 between its threshold and exact recovery at twice the threshold (Boncoraglio et al. 2025).
     """
-    return np.clip((tokens - 1) * (tokens + 2) * np.asarray(alpha) - 1.0, 0.0, 1.0)
+    return np.clip(np.asarray(alpha) / small_width_threshold(tokens) - 1.0, 0.0, 1.0)
 
 
 def _thresholds(axes, cube):
     """alpha_c / p against 1 / p: circles with errors, the exact value, and the limit at 1 / p = 0."""
-    mean, error = atlas_threshold(cube.transpose("rank", "tokens", ...), 1)
-    ranks, exact = cube["rank"].values, np.arange(1, LARGEST_RANK + 1)
-    for k, (tokens, color) in enumerate(zip(cube.tokens.values, SERIES_COLORS, strict=False)):
-        axes.errorbar(
-            1.0 / ranks, mean[:, k] / ranks, error[:, k] / ranks, color=color, marker="o", markersize=4, capsize=2,
-            linestyle="none", label=f"$M = {tokens:g}$ tokens",
-        )  # fmt: skip
-        limit = 1.0 / ((tokens - 1) * (tokens + 2))
-        axes.plot([0.0, *1.0 / exact[::-1]], [limit, *(first_threshold(exact, tokens) / exact)[::-1]], "-", color=color)
-        axes.plot(0.0, limit, "D", color="black", markersize=5, clip_on=False, zorder=3)
+    for tokens, _ in draw_thresholds(axes, cube, RANKS, lambda rank: 1.0 / rank):
+        axes.plot(0.0, small_width_threshold(tokens), "D", color="black", markersize=5, clip_on=False, zorder=3)
     axes.plot([], [], "-", color="0.3", label="exact")
     axes.plot([], [], "D", color="black", markersize=5, label="attention-indexed, small width")
     axes.set(xlabel="$1 / p$", ylabel=r"threshold $\alpha_c / p = n/(Dp)$", xlim=(0, 1.05), ylim=(0, 0.34))
