@@ -43,7 +43,7 @@ def rows(quick):
         max(spread.high for spread in at_skip_one),
         sum(spread.count for spread in at_skip_one),
     )
-    # The last layer is learned, as it is on most of a learning curve; then three layers that are all but recovered.
+    # One learned layer of three, three layers close to recovery, and one learned layer of four.
     known = ((0.0, 0.0, 0.7), (0.97, 0.96, 0.9995), (0.0, 0.0, 0.0, 0.7))
     found += [sampling_row(q, 64 if quick else 256, repeats=2 if quick else 5) for q in known]
     found += precision_rows.rows(quick)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed import acceleration, matrix_amp, sample_sums
+from attention_limits.attention_indexed import matrix_amp, sample_sums
 from attention_limits.attention_indexed.channel import Linear, make_channel
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, megabytes, samples, scores
 from attention_limits.attention_indexed.state_evolution import exact_recovery, solve
+from attention_limits.numerics import anderson
 
 pytestmark = pytest.mark.slow
 
@@ -153,7 +154,7 @@ def test_the_accelerated_iteration_has_the_fixed_point_of_the_damped_one(monkeyp
         data = matrix_amp.draw_dataset(channel, Sizes(samples(alpha, 80), 80, round(ratio * 80)), rng)
         fast = matrix_amp.run(channel, data)
         with monkeypatch.context() as patch:
-            patch.setattr(acceleration, "_NEAR", 0.0)
+            patch.setattr(anderson, "_NEAR", 0.0)
             plain = matrix_amp.run(channel, data)
         assert fast.converged
         assert plain.converged

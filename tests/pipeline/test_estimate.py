@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attention_limits.__main__ import main
-from attention_limits.pipeline.estimate import _points, _work, estimates
+from attention_limits.pipeline.estimate import _work, estimates
 from attention_limits.pipeline.experiment import load_experiment, load_family
 from attention_limits.pipeline.project import load_project
 from attention_limits.pipeline.specification import fields
@@ -145,4 +145,4 @@ def test_the_work_of_every_estimator_is_positive_and_names_keys_of_its_family():
         known = set().union(*(fields(cls, section) for cls in classes for section in ("model", "grid", "solver")))
         for estimator in experiment.all_estimators.values():
             assert set(estimator.specification.work(estimator)) <= known, (experiment.path, estimator.name)
-            assert _work(estimator, _points(estimator.chunks[0])) > 0, (experiment.path, estimator.name)
+            assert _work(estimator, estimator.chunks[0].points) > 0, (experiment.path, estimator.name)

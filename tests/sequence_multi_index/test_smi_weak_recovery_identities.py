@@ -62,8 +62,8 @@ def test_linear_response_is_one_step_from_a_small_overlap(skip, direction):
 
 
 def test_linear_response_is_the_sum_over_pairs_of_tokens():
-    """F(X) = E sum_ab T_ab X T_ab^T with explicit loops, on arbitrary moments of three rows of which one is learned, in a rotated
-    basis; the two estimates of T enter as a symmetrised product."""
+    """F(X) = E sum_ab T_ab X T_ab^T with explicit loops. The moments are arbitrary; one of three rows is learned, in a rotated
+    basis. The two estimates of T enter as a symmetrised product."""
     rng = np.random.default_rng(62)
     basis, _ = np.linalg.qr(rng.standard_normal((3, 3)))
     learned, rest = basis[:, :1], basis[:, 1:]

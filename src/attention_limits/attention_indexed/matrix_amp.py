@@ -17,7 +17,7 @@ corrections of relative order d / n. With V in place of V' errors are too large,
 .53 for linear scores at rho = .1, alpha = .025, d = 400. V' gives .43 and .43; the limit is .4286.
 
 Damping acts on S_hat, log V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
-converges when it is damped by one half, or more (`schedule`). Steps at the first damping are combined (`acceleration`): the
+converges when it is damped by one half, or more (`schedule`). Steps at the first damping are combined (`numerics.anderson`): the
 iterations are a third fewer, and often far fewer where r is about ten. If the output does not depend on the scale of S, only the
 prior determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace sqrt(rho) d
 of the prior mean; in the limit S_hat has this trace by itself. Untied attention has no trace that fixes the scale.
@@ -28,12 +28,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.acceleration import Acceleration
 from attention_limits.attention_indexed.channel import Posterior
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, effective_side
 from attention_limits.attention_indexed.priors import Prior, Wishart, as_prior
 from attention_limits.attention_indexed.sample_sums import all_scores, backward
 from attention_limits.attention_indexed.schedule import Schedule
+from attention_limits.numerics.anderson import Acceleration
 
 # A predicted error below this is exact recovery.
 RECOVERED = 1e-6

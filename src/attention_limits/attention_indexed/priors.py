@@ -141,7 +141,7 @@ class Product:
         """As of `Prior` at D = `noise`: keeps the singular vectors of `matrix` (d, d)."""
         left, values, right = np.linalg.svd(matrix)
         xi, slope = product_denoiser.shrink(values, self.ratio, noise)
-        return (left * xi) @ right, product_denoiser.response(values, xi, slope)
+        return (left * xi) @ right, product_denoiser.response(values, xi, slope, matrix.shape)
 
     def spectrum(self, matrix):
         """The singular values (d,) of `matrix` (d, d), ascending."""

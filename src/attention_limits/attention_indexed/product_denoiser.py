@@ -222,14 +222,19 @@ def _continued(values, ratio, noise, low, high):
     return np.maximum(continued, 0.0), np.where(continued > 0.0, 1.0 - 2.0 / turning, 0.0)
 
 
-def response(values, xi, slope):
-    """Mean over the directions of a matrix of the derivative of its denoiser, from `values` (d,), `xi` and `slope` of `shrink`.
+def response(values, xi, slope, shape):
+    """Mean derivative of the denoiser over the entries of a matrix of `shape` (d_q, d_k), d^2 = d_q d_k.
 
-    (1/d^2) [sum_k xi_k' + sum_{k != l} (lambda_k xi_k - lambda_l xi_l) / (lambda_k^2 - lambda_l^2)], the divergence of a function
-    of the singular values (Candes, Sing-Long, Trzasko 2013, arXiv:1210.4139). Times D it has the limit mmse(D) (Stein's lemma).
+    `values`, `xi` and `slope` (min(d_q, d_k),) are those of `shrink`.
+
+    (1/d^2) [sum_k xi_k' + sum_{k != l} (lambda_k xi_k - lambda_l xi_l) / (lambda_k^2 - lambda_l^2) + |d_q - d_k| sum_k xi_k /
+    lambda_k], the divergence of a function of the singular values (Candes, Sing-Long, Trzasko 2013, arXiv:1210.4139). Times D it
+    has the limit mmse(D) (Stein's lemma).
     """
     # The quotient is the mean of those of differences and of sums.
     total = np.maximum(np.add.outer(values, values), np.finfo(float).tiny)
     sums = np.add.outer(xi, xi) / total
     pairs = quotient_sum(values, xi, slope) + sums.sum() - slope.sum() - np.trace(sums)
-    return float((0.5 * pairs + slope.sum()) / len(values) ** 2)
+    longer = abs(shape[0] - shape[1])
+    rest = longer * np.sum(xi / values) if longer else 0.0
+    return float((0.5 * pairs + slope.sum() + rest) / (shape[0] * shape[1]))

@@ -23,8 +23,6 @@ from functools import cached_property
 
 import numpy as np
 
-from attention_limits.attention_indexed.denoiser_kernels import quotient_sum
-
 # Gauss-Legendre nodes of a bulk, in the angle theta of log lambda = middle - half cos(theta).
 _X, _W = np.polynomial.legendre.leggauss(160)
 _ANGLE, _STEP = 0.5 * np.pi * (_X + 1.0), 0.5 * np.pi * _W
@@ -124,16 +122,3 @@ class RectangularLaw:
         wanted = np.take_along_axis(inside, nearest[:, None], axis=1)[:, 0]
         xi, slope, _ = self.denoised(wanted)
         return xi, np.where(wanted == values, slope, 0.0)
-
-
-def response(values: np.ndarray, xi: np.ndarray, slope: np.ndarray, shape: tuple[int, int]) -> float:
-    """Mean derivative of the denoiser over the d_q x d_k entries, `shape`, from `values`, `xi` and `slope` of `shrink`, all (n,).
-
-    (1/d^2) [sum_k xi_k' + sum_{k != l} (lambda_k xi_k - lambda_l xi_l) / (lambda_k^2 - lambda_l^2) + |d_q - d_k| sum_k xi_k /
-    lambda_k] (Candes, Sing-Long, Trzasko 2013, arXiv:1210.4139). Times D it has the limit mmse(D) (Stein's lemma).
-    """
-    # The quotient is the mean of those of differences and of sums.
-    sums = np.add.outer(xi, xi) / np.add.outer(values, values)
-    pairs = quotient_sum(values, xi, slope) + sums.sum() - slope.sum() - np.trace(sums)
-    rest = abs(shape[0] - shape[1]) * np.sum(xi / values)
-    return float((0.5 * pairs + slope.sum() + rest) / (shape[0] * shape[1]))

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from attention_limits.attention_indexed import rectangular_denoiser
+from attention_limits.attention_indexed import product_denoiser
 from attention_limits.attention_indexed.model import Sizes
 from attention_limits.attention_indexed.rectangular_denoiser import RectangularLaw
 
@@ -60,7 +60,7 @@ class RectangularProduct:
         """As of `priors.Prior` at D = `noise`: keeps the singular vectors of `matrix` (d_q, d_k)."""
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         xi, slope = self._law(noise).shrink(values)
-        return (left * xi) @ right, rectangular_denoiser.response(values, xi, slope, matrix.shape)
+        return (left * xi) @ right, product_denoiser.response(values, xi, slope, matrix.shape)
 
     def spectrum(self, matrix):
         """The singular values of `matrix` (d_q, d_k), ascending; as many as the shorter side."""

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.acceleration import Acceleration
 from attention_limits.attention_indexed.matrix_amp import refine
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
 from attention_limits.attention_indexed.sample_sums import all_scores
 from attention_limits.attention_indexed.schedule import Schedule
 from attention_limits.attention_indexed.two_layers_evolution import RECOVERED, Model
+from attention_limits.numerics.anderson import Acceleration
 
 
 @dataclass(frozen=True)

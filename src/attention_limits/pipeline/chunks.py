@@ -110,7 +110,7 @@ def _points_of_data(estimator: Estimator, seed: int, results: str) -> Callable[.
         return cubes.read(path, expect=attributes)
 
     def point_of_data(replica: int, **point: float) -> xr.Dataset:
-        (chunk,) = estimator.data_chunks(Chunk({key: [point[key]] for key in data.grid}, [replica]))
+        chunk = data.chunk_of[(*(point[key] for key in data.grid), replica)]
         dataset = read(Path(data.path(results, chunk)), **data.attributes(chunk, seed))
         place = chunk.replicas.index(replica)
         return dataset.isel({**dict.fromkeys(data.grid, 0), "replica": place}, drop=True)

@@ -6,10 +6,9 @@ specification declares (`DataSpecification.work`).
 
 import csv
 import functools
-import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,7 +78,7 @@ def cpu_seconds(log: Path) -> float | None:
 def _estimate(estimator: Estimator, wanted: list[Chunk], versions: list[Estimator], run: Run) -> Estimate:
     left = [chunk for chunk in wanted if not _is_done(estimator, chunk, run)]
     held = _held(estimator, versions, run) if left else set()
-    points = [point for chunk in left for point in _points(chunk) if point not in held]
+    points = [point for chunk in left for point in chunk.points if point not in held]
     timed = list(_timed(versions, run))
     rates, hours = [seconds / work for seconds, work, *_ in timed], None
     if rates:
@@ -124,7 +123,7 @@ def _held(estimator: Estimator, versions: list[Estimator], run: Run) -> set[tupl
     files = [
         chunk for chunk in others.values() if _attributes(estimator.path(run.folder, chunk)).get("point_digest") == own
     ]
-    return {point for chunk in files for point in _points(chunk)}
+    return {point for chunk in files for point in chunk.points}
 
 
 def _timed(versions: list[Estimator], run: Run) -> Iterator[tuple[float, float, list[float], dict[str, list]]]:
@@ -133,7 +132,7 @@ def _timed(versions: list[Estimator], run: Run) -> Iterator[tuple[float, float, 
     found = {chunk.name: (item, chunk) for item, chunk in pairs if _has(item, chunk, run, "spec_digest")}
     for item, chunk in found.values():
         log = Path(item.path(f"{run.folder}/logs", chunk)).with_suffix(".log")
-        seconds, work = cpu_seconds(log), _work(item, _points(chunk))
+        seconds, work = cpu_seconds(log), _work(item, chunk.points)
         if (
             seconds is None
             or not work
@@ -149,17 +148,12 @@ def _timed(versions: list[Estimator], run: Run) -> Iterator[tuple[float, float, 
         yield seconds, work, megabytes, {**{key: [x] for key, x in _numbers(item).items()}, **chunk.grid}
 
 
-def _points(chunk: Chunk) -> list[tuple]:
-    """The grid values and the replica of each point."""
-    return list(itertools.product(*chunk.grid.values(), chunk.replicas))
-
-
 def _numbers(estimator: Estimator) -> dict[str, float]:
     """The numbers among the parameters that all points share."""
     return {key: x for key, x in {**estimator.model, **estimator.solver}.items() if isinstance(x, int | float)}
 
 
-def _work(estimator: Estimator, points: list[tuple]) -> float:
+def _work(estimator: Estimator, points: Iterable[tuple]) -> float:
     """The sum over points of the product of powers; a key that the estimator does not have counts as constant."""
     powers = estimator.specification.work(estimator)
     shared = {**(_numbers(estimator.reads) if estimator.reads else {}), **_numbers(estimator)}

@@ -6,7 +6,6 @@ does not import numpy, because the workflow computes all digests at each start.
 
 import copy
 import functools
-import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +59,11 @@ class Estimator:
         """The chunks by name."""
         return {chunk.name: chunk for chunk in self.chunks}
 
+    @functools.cached_property
+    def chunk_of(self) -> dict[tuple, Chunk]:
+        """The chunk of each point (*grid values, replica)."""
+        return {point: chunk for chunk in self.chunks for point in chunk.points}
+
     def path(self, results: str, chunk: Chunk) -> str:
         """The file of a chunk below the folder `results` of the scale."""
         section = "data" if self.is_data else "chunks"
@@ -108,11 +112,9 @@ class Estimator:
 
     def data_chunks(self, chunk: Chunk) -> list[Chunk]:
         """The chunks of the data that a chunk reads, without the grid keys that the data do not scan."""
-        keys, size = list(self.reads.grid), self.reads.blocks["replicas"]
-        blocks = [range(first, first + size) for first in dict.fromkeys(r // size * size for r in chunk.replicas)]
-        present = [[replica for replica in block if replica < self.reads.replicas] for block in blocks]
-        points = itertools.product(*(chunk.grid[key] for key in keys), present)
-        return [Chunk({key: [x] for key, x in zip(keys, point, strict=True)}, block) for *point, block in points]
+        needed = Chunk({key: chunk.grid[key] for key in self.reads.grid}, chunk.replicas)
+        found = (self.reads.chunk_of[point] for point in needed.points)
+        return list({item.name: item for item in found}.values())
 
     def _identity(self) -> dict:
         return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver}

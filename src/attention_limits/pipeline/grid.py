@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attention_limits.pipeline.files import digest
@@ -29,6 +30,11 @@ class Chunk:
     def size(self) -> int:
         """The number of points: grid values times replicas."""
         return math.prod(len(values) for values in self.grid.values()) * len(self.replicas)
+
+    @property
+    def points(self) -> Iterator[tuple]:
+        """Each point: its grid values in the order of the keys, then its replica."""
+        return itertools.product(*self.grid.values(), self.replicas)
 
 
 def axis_values(axis: dict) -> list[float]:

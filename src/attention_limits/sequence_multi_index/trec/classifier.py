@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.trec import classifier_kernels, training_kernels
+from attention_limits.sequence_multi_index.trec import classifier_kernels, gradient_kernels, training_kernels
 from attention_limits.sequence_multi_index.trec.classifier_kernels import Parameters
 from attention_limits.sequence_multi_index.trec.tokens import PADDING
 
@@ -129,9 +129,9 @@ def loss_and_gradient(parameters, tokens, labels, forward):
     """
     questions, gradient = packed(tokens, labels, forward), Parameters(*map(np.zeros_like, parameters))
     kept, slopes = (
-        make(parameters, *_sizes(questions)) for make in (classifier_kernels.space, classifier_kernels.scratch)
+        make(parameters, *_sizes(questions)) for make in (classifier_kernels.space, gradient_kernels.scratch)
     )
-    loss = classifier_kernels.mean_loss(parameters, np.float32(forward.skip), *questions[:3], kept, slopes, gradient)
+    loss = gradient_kernels.mean_loss(parameters, np.float32(forward.skip), *questions[:3], kept, slopes, gradient)
     return loss, gradient
 
 

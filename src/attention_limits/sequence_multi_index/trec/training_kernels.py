@@ -9,6 +9,7 @@ import numpy as np
 
 from attention_limits.numerics.compiled import njit
 from attention_limits.sequence_multi_index.trec import classifier_kernels as passes
+from attention_limits.sequence_multi_index.trec import gradient_kernels
 
 EPSILON = np.float32(1e-8)
 # Tokens that a pass over many questions takes together: their activations stay in the second cache.
@@ -60,12 +61,12 @@ def descend(theta, gradient, numbers, skip, tokens, offsets, labels, longest, or
     own_labels = np.empty(batch, dtype=np.int64)
     own, own_offsets = np.empty(batch * longest, dtype=np.int64), np.empty(batch + 1, dtype=np.int64)
     kept = passes.space(theta, batch, batch * longest, longest)
-    slopes = passes.scratch(theta, batch, batch * longest, longest)
+    slopes = gradient_kernels.scratch(theta, batch, batch * longest, longest)
     for step in range(len(order)):
         _packed(tokens, offsets, order[step], own, own_offsets)
         for q in range(batch):
             own_labels[q] = labels[order[step, q]]
-        passes.mean_loss(theta, skip, own, own_offsets, own_labels, kept, slopes, gradient)
+        gradient_kernels.mean_loss(theta, skip, own, own_offsets, own_labels, kept, slopes, gradient)
         _adamw(numbers[0], numbers[1], numbers[2], numbers[3], done + step + 1, rate, decay)
         for a in range(own_offsets[batch]):
             for e in range(gradient.embedding.shape[1]):
@@ -99,6 +100,6 @@ def answers(theta, skip, tokens, offsets, labels, longest):
                 if not math.isfinite(scores[a]):
                     right = np.nan
             right += best == labels[q]
-            loss += passes.residual(scores, labels[q])
+            loss += gradient_kernels.residual(scores, labels[q])
         first = last
     return right / count, loss / count
