@@ -143,7 +143,7 @@ def training_row(sites, layers, repeats, runs=4, count=4000, batch=100):
         import jax_transformer as jax_peer
 
         for theta in starts:
-            # The peer gives its parameters away, so that each epoch begins with a copy.
+            # The peer overwrites its parameters, so each epoch begins with a copy.
             parameters = jax_peer.jnp.asarray(theta.copy())
             state = jax_peer.METHODS["adam"].init(parameters)
             for order, at in zip(orders, masked, strict=True):

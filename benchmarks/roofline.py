@@ -3,7 +3,7 @@
 A kernel needs per unit of work some operations (additions and multiplications, counted by hand in its function below),
 exponentials, normal numbers and bytes of large arrays. The bound of its time is the larger one of two sums: of the times that its
 operations take at the rate of a matrix product, its exponentials and its normal numbers at their own rates, and of its bytes at
-the rate of a copy. Time of a matrix decomposition, for which there is no such count, is measured and added.
+the rate of a copy. A matrix decomposition has no such count: its measured time is added.
 """
 
 from dataclasses import dataclass
@@ -176,7 +176,7 @@ def factored(limits, repeats, sites=20, colors=20, count=3000):
 
 
 def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=100):
-    """Training step per sequence: the products of all layers. The last layer asks at one site. Backward costs twice forward."""
+    """Training step per sequence: the products of all layers, with one query in the last. Backward costs twice forward."""
     rng = np.random.default_rng(4)
     shape = Shape(sites, colors, layers)
     width, hidden = shape.width, shape.hidden

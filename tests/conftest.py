@@ -9,7 +9,7 @@ from attention_limits.pipeline.threads import limit_threads
 from toy import REPOSITORY, Toy
 
 # As in the jobs of the workflow: two processes with two threads each on two cores spend most of their time on waiting in the
-# loops of the linear algebra. Numpy, numba and JAX read this when they are imported, which nothing above does.
+# loops of the linear algebra. Numpy, numba and JAX read this when they are imported; nothing above imports them.
 limit_threads(1)
 
 # Many tests, in several processes, compile the same programs with JAX. The key of its cache is the program itself, so an edit of

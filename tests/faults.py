@@ -26,7 +26,7 @@ def started(project, *arguments: str, **variables: str) -> subprocess.Popen:
 
 @contextlib.contextmanager
 def mounted(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
-    """A file system of a limited size in a folder; yields what mounts it again with other options."""
+    """A file system of a limited size in a folder; yields a function that mounts it again with other options."""
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "limits-test", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
@@ -65,15 +65,15 @@ def _has_job_since(project, begun: float) -> bool:
 
 
 def kill_at_random(project, random_: random.Random, *arguments: str, longest: float, **variables: str) -> str:
-    """Start Snakemake, kill something of it with SIGKILL after a random time, and say what.
+    """Start Snakemake, kill a part of it with SIGKILL after a random time, and return the name of this part.
 
-    One of: all of it at once, as a power cut does; Snakemake alone, whose workers go on; one other process of it, which
-    Snakemake outlives, and then what is left of it ends by itself.
+    The part is one of these: all processes at once, as in a power cut; Snakemake alone, whose workers go on; one other process,
+    which Snakemake outlives, so that the rest ends by itself.
     """
     process = started(project, *arguments, **variables)
     begun = time.time()
     if random_.random() < 0.8:
-        # Not in the first seconds, in which Snakemake has yet to find out what there is to do, however busy the machine is.
+        # Not in the first seconds, in which Snakemake still plans its jobs, even on a busy machine.
         while process.poll() is None and not _has_job_since(project, begun):
             time.sleep(0.02)
     time.sleep(random_.uniform(0, longest))

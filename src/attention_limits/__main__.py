@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return the exit code: 0, 1 when a disk refuses, 2 for wrong input; exceptions pass through."""
+    """Run one command and return the exit code: 0, 1 for a full or read-only disk, 2 for wrong input; exceptions pass through."""
     parser = _parser()
     known, rest = parser.parse_known_args(arguments)
     options = vars(known)

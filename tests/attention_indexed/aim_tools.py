@@ -1,4 +1,4 @@
-"""Small experiments of the attention-indexed family, loaded and computed through the door that the workflow uses."""
+"""Small experiments of the attention-indexed family, loaded and computed through the functions that the workflow uses."""
 
 import importlib
 from pathlib import Path

@@ -97,8 +97,8 @@ def test_weak_recovery_thresholds():
 
 @pytest.mark.parametrize("name", ["softmax", "hardmax", "linear"])
 def test_small_width_is_the_limit_of_small_ratios(name):
-    """The finite width rounds the threshold off over a range of sqrt(rho): the difference shrinks with rho, and so it does away
-    from it."""
+    """A finite width rounds the threshold off over a range of sqrt(rho). The difference shrinks with rho, at the threshold and
+    away from it."""
     channel = make_channel(name, 2)
     rescaled = weak_recovery(channel) * np.array([0.5, 1.4, 1.8])
     limit = small_width(channel, rescaled)

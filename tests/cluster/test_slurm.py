@@ -20,7 +20,7 @@ pytestmark = pytest.mark.cluster
 CUBE = "results/cubes/toy/growth_curve.nc"
 SPEC = "config/toy/experiments/growth_curve.yaml"
 KIND = "src/attention_limits/toy/estimators/growth.py"
-# What a site would put into its profile: no accounting here, and no patience.
+# Settings that a site would put into its profile: no accounting here, and short waiting times.
 SITE = [
     "--slurm-status-command=squeue",
     "--slurm-init-seconds-before-status-checks=3",

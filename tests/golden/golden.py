@@ -51,7 +51,7 @@ def _summary(array: xr.DataArray) -> dict:
     values = np.asarray(array.values, dtype=float).ravel()
     there = np.isfinite(values)
     values = np.where(there, values, 0.0)
-    # Weights without a pattern, so that values that have changed places are seen.
+    # Weights without a pattern, so that exchanged values change the sum.
     weights = np.random.default_rng(0).uniform(-1, 1, (2, values.size))
     sums = [np.abs(values).sum(), *(weights @ values)]
     return {"form": form, "missing": int((~there).sum()), "sums": [float(f"{item:.9g}") for item in sums]}

@@ -1,4 +1,4 @@
-"""`compute` gives the numbers of the workflow, finds its points, and refuses what a file could not say."""
+"""`compute` gives the numbers of the workflow, finds its points, and refuses arguments that a file cannot express."""
 
 import os
 import signal

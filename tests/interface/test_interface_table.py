@@ -162,7 +162,7 @@ def test_every_estimator_is_described():
         variables = keys.section == "variable"
         assert (keys.equation[variables].str.len() > 0).all()
         assert (keys.allowed[~variables].str.len() > 0).all()
-        # The text is whole, and a notebook shows whole cells.
+        # The text is complete, and a notebook shows complete cells.
         assert all(meaning in repr(keys) for meaning in keys.meaning)
         assert "...</td>" not in keys._repr_html_()
         assert (keys.meaning.str.len() > 0).all()

@@ -80,7 +80,7 @@ def test_the_contract_of_the_kernels_lists_all_kernels():
 
 
 def test_the_digest_of_compiled_code_holds_every_module_that_compiled_code_can_contain():
-    """The cache of compiled code would not see an edit of a module outside of `numerics` and the kernels."""
+    """The cache of compiled code would not notice an edit of a module outside of `numerics` and the kernels."""
     names = {
         path: ".".join((PACKAGE, *path.relative_to(SOURCE).with_suffix("").parts)) for path in SOURCE.rglob("*.py")
     }

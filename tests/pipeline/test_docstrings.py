@@ -1,4 +1,4 @@
-"""The docstrings of the library hold all that its reference is made of: every name, parameter, error and source."""
+"""The docstrings of the library contain everything that its reference needs: every name, parameter, error and source."""
 
 import ast
 import functools
@@ -27,7 +27,7 @@ CONSTRUCTORS = ("__init__", "__post_init__")
 
 @dataclass
 class Item:
-    """Something public: where it is, its own text, and the texts that it may leave things to."""
+    """A public object: its name and node, its own text, and the texts around it that may complete its own."""
 
     name: str
     node: ast.AST

@@ -1,4 +1,4 @@
-"""The whole project: which experiments and figures there are, where their files are, and what is wrong."""
+"""The whole project: its experiments and figures, the places of their files, and its problems."""
 
 import shutil
 

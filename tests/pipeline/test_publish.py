@@ -1,4 +1,4 @@
-"""The pages that show results are in step with config/, and say what docs/published.json holds."""
+"""The pages that show results agree with config/, and show the content of docs/published.json."""
 
 import importlib
 import json

@@ -49,7 +49,7 @@ def test_the_order_of_grid_keys_does_not_matter():
 
 
 def test_streams_stay_what_they_are():
-    """Published numbers hang on this: a change of the naming of streams is a change of every simulated number."""
+    """Published numbers depend on this: a change of the names of streams changes every simulated number."""
     assert draw((0, "family", "experiment", "data", 3, {"alpha": 0.1})) == PINNED
 
 

@@ -1,6 +1,6 @@
 """Specifications drawn from the class of an estimator over the whole range that it allows, and their results.
 
-A promise test draws a specification, computes it through the door that the workflow uses, and compares the result with a slow
+A promise test draws a specification, computes it through the functions of the workflow, and compares the result with a slow
 and independent implementation. A specification is right, flagged, or refused: `compute` returns the datasets or the refusal.
 """
 

@@ -23,7 +23,7 @@ from attention_limits.sequence_multi_index.links.positional_attention import Pos
 pytestmark = pytest.mark.slow
 ridges = whole_range(node(FAMILY, "erm_state_evolution", "grid", "ridge"))
 alphas = whole_range(node(FAMILY, "erm_state_evolution", "grid", "alpha"))
-# A grid rounds its values in the last digits, which the streams of the data would see.
+# A grid rounds the last digits of its values, and this would change the streams of the data.
 samples = st.integers(1, 50).map(lambda tenth: tenth / 10)
 REGRESSION = {"link": "linear", "rows": 1, "tokens": 1}
 POSITIONAL = {

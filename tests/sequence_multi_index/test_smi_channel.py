@@ -162,7 +162,7 @@ def test_small_effective_samples_are_flagged():
     np.testing.assert_array_equal(few.resolved, few.effective >= SMALLEST_SAMPLE)
     assert 0 < few.resolved.sum() < 60
     assert np.all(few.effective < 2 * SAMPLING_NODES / 16)
-    # What is flagged is what is wrong: the flagged means are further from those of a thousand times the nodes.
+    # The flags mark the wrong means: these are further from the means of a thousand times the nodes.
     error = np.abs((few.mean - many.mean)[:, :2]).max(axis=(1, 2))
     assert np.median(error[~few.resolved]) > 2 * np.median(error[few.resolved])
 

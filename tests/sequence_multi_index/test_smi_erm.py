@@ -255,7 +255,7 @@ def test_softmax_regression_has_the_known_values():
         assert np.mean(matrix[~np.eye(3, dtype=bool)]) == pytest.approx(off, rel=5e-3)
     assert found.objective == pytest.approx(0.69835, rel=1e-3)
     assert found.replicon == pytest.approx(0.2509, rel=1e-2)
-    # No loss sees the sum of the rows.
+    # No loss depends on the sum of the rows.
     assert np.allclose(found.order.q @ np.ones(3), 0.0, atol=1e-6)
 
 
@@ -288,7 +288,7 @@ def test_untied_attention_has_the_known_values():
     link = UntiedAttention()
     found = fixed_point("square", link, link, 2.0, 0.1)
     m = np.diag(found.order.m)
-    # The loss does not see a factor that key and query share inversely, so that their norms are equal.
+    # The loss does not change when key and query are scaled by inverse factors, so the ridge makes their norms equal.
     assert np.diag(found.order.q) == pytest.approx([0.4714, 0.4714], rel=1e-2)
     # Rows are key, query.
     assert m == pytest.approx([0.6403, 0.6643], rel=1e-2)

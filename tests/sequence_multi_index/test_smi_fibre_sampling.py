@@ -132,7 +132,7 @@ def test_tokens_that_are_all_but_equal_have_no_weight_without_a_skip():
     assert np.all(np.isfinite(mean))
     assert np.all(effective >= 1)
     assert np.all(np.linalg.eigvalsh(second) > -1e-12)
-    # Half of the nodes are the same, the other half counts for nothing: d must be as small as u_1 - u_2 asks for.
+    # Half of the nodes are equal, the other half has no weight: d must be as small as u_1 - u_2 requires.
     expected, *_ = kernel_moments(link, u, 0.0 * omega, V, without)
     np.testing.assert_allclose(log_z, expected - np.log(2.0), atol=0.05)
     general, *_ = fibre_moments(link, u, 0.0 * omega, V, nodes)

@@ -57,7 +57,7 @@ def test_what_is_right_is_accepted(problems, name):
 
 @pytest.mark.parametrize("name", ["state_evolution", "staircase", "phase_comparison", "gamp", "held_overlap"])
 def test_a_provided_link_whose_output_cannot_be_inverted_is_refused(problems, name):
-    """Three layers without a skip: rounding loses what the output, nearly 1/M everywhere, says of the fields."""
+    """Three layers without a skip: the output is nearly 1/M everywhere, and rounding destroys its information on the fields."""
     (line,) = problems(name, THREE_WITHOUT_SKIP)
     assert line.startswith("model: the true fields are not among the candidates")
 

@@ -149,7 +149,7 @@ def test_a_channel_that_breaks_ends_gamp_and_the_branch():
 
 
 class BrokenPair(Broken):
-    """The same with a row that the output does not see."""
+    """The same with a row on which the output does not depend."""
 
     rows = 2
 

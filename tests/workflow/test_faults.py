@@ -1,4 +1,4 @@
-"""Faults of real machines: each is named, costs only what was in flight, and leaves the data the same."""
+"""Faults of real machines: a message names each, it costs only the running jobs, and the data stay the same."""
 
 import errno
 import os
@@ -70,7 +70,7 @@ def test_results_that_cannot_be_written(finished, sound):
         shutil.copytree(content, results, dirs_exist_ok=True)
         remount("ro")
         assert finished.planned() == []
-        # What only reads goes on reading.
+        # Commands that only read still work.
         assert finished.program("show", CUBE).returncode == 0
         by_hand = finished.program("merge", SPEC)
         assert by_hand.returncode == 1

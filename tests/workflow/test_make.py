@@ -83,7 +83,7 @@ def test_a_target_that_fails_prints_the_reason(toy, make):
     [("all", True), ("[potts_mlm, sequence_single_index]", True), ("[potts_mlm]", False), ("[toy]", False)],
 )
 def test_the_first_figure_comes_first_where_its_family_is_computed(toy, make, families, first):
-    """Snakemake refuses to prioritise a target that there is not."""
+    """Snakemake refuses to prioritise a target that does not exist."""
     toy.edit("config/config.yaml", "families: all", f"families: {families}")
     asked = make("-n", "run")
     assert asked.returncode == 0

@@ -1,4 +1,4 @@
-"""The notebooks run as they are written, and hold what they say."""
+"""The notebooks run as they are written, and their results are those that they state."""
 
 import ast
 import re

@@ -163,7 +163,7 @@ def test_free_texts_run_as_they_are(tmp_path):
     written(toy, SPEC, document)
     toy.write("README.md", "")
     figures = read_yaml(toy.folder / "config/toy/figures.yaml")
-    # Snakemake fills in braces in the labels of its report, and knows no way to write one.
+    # Snakemake fills in braces in the labels of its report, and cannot print a brace.
     figures["heights"]["title"] = everything.translate({ord(brace): None for brace in "{}"})
     written(toy, "config/toy/figures.yaml", figures)
     toy.write("src/attention_limits/toy/figures/heights.rst", everything)

@@ -26,7 +26,7 @@ def undisturbed(tmp_path_factory):
 
 
 def soak(folder, undisturbed, kills: int, seed: int) -> dict[str, int]:
-    """Kill so many times; a run that gets through is compared and begun anew. How often what was killed."""
+    """Kill this many times; compare each run that ends undisturbed, and begin anew. Returns how often each part was killed."""
     random_ = random.Random(seed)
     counted: dict[str, int] = {}
     project, runs = None, 0

@@ -1,4 +1,4 @@
-"""The tutorials of docs/ run as they are written: files are written, commands run, their output is what is shown."""
+"""The tutorials of docs/ run as they are written: files are written, commands run, and the pages show their output."""
 
 import contextlib
 import io

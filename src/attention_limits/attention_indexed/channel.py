@@ -1,4 +1,4 @@
-"""Channels: what an output y reports about its scores h, known up to a variance V about omega. y is one of
+"""Channels: the information of an output y on its scores h, which have the mean omega and the variance V. y is one of
 
     linear: h itself;    softmax: softmax of beta h by rows;    hardmax: the position of the largest entry of each row.
 
@@ -8,8 +8,8 @@ channels of untied attention. A channel gives the gradient
     G = E[h - omega | y] / (2 V),    a symmetric T x T matrix,
 
 and the precision gained per sample and d^2, E[4 sum_ab G_ab^2] = information(V, Q), Q the prior variance off the diagonal. (G
-is the derivative of log P(y) by omega, halved off the diagonal, whose entries count twice.) Source: Boncoraglio, Troiani, Erba,
-Zdeborova 2025, arXiv:2506.01582.
+is the derivative of log P(y) with respect to omega, halved off the diagonal, whose entries count twice.) Source: Boncoraglio,
+Troiani, Erba, Zdeborova 2025, arXiv:2506.01582.
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Posterior(Channel, Protocol):
         """The outputs of scores h (n, T, T) as `gradient` reads them; the numpy `generator` draws random ones."""
 
     def gradient(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Gradient:
-        """G given outputs `observed` (n, ...), as of `observe`, and omega (n, T, T)."""
+        """G given outputs `observed` (n, ...), as in `observe`, and omega (n, T, T)."""
 
     def variance(self, observed: np.ndarray, omega: np.ndarray) -> float | None:
         """V from the distance of the outputs `observed` (n, ...) to omega (n, T, T), or None where they do not determine it."""
@@ -103,12 +103,12 @@ class Linear:
 
     def distance(self, mixing, nodes):
         """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), v the variance of the diagonal. `nodes` are not
-        read."""
+        used."""
         entries = self.tokens * (self.tokens - 1 + int(self.law.diagonal))
         return entries * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 
     def observe(self, h, generator=None):
-        """The outputs of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not read."""
+        """The outputs of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not used."""
         return h
 
     def gradient(self, observed, omega, V):
@@ -176,12 +176,12 @@ class Softmax(Linear):
         return attention(h, self.beta)
 
     def distance(self, mixing, nodes):
-        """As of `Posterior`, a mean over `nodes` of `generalization.row_nodes`; M = `mixing` (2, 2)."""
+        """As in `Posterior`, a mean over `nodes` of `generalization.row_nodes`; M = `mixing` (2, 2)."""
         return softmax_distance(self.tokens, self.beta, mixing, nodes)
 
     def observe(self, h, generator=None):
         """h up to a constant, from log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not
-        read."""
+        used."""
         logs = log_attention(h, self.beta)
         # log y = beta h up to a constant by row; the symmetry of h determines the differences of the constants.
         logs += np.mean(logs.transpose(0, 2, 1) - logs, axis=2, keepdims=True)
@@ -219,11 +219,11 @@ class Hardmax:
         return attention(h, np.inf)
 
     def distance(self, mixing, nodes):
-        """As of `Posterior`, in closed form; M = `mixing` (2, 2). `nodes` are not read."""
+        """As in `Posterior`, in closed form; M = `mixing` (2, 2). `nodes` are not used."""
         return hardmax_distance(2, mixing, self.law.diagonal)
 
     def observe(self, h, generator=None):
-        """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2); `generator` is not read."""
+        """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2); `generator` is not used."""
         return np.argmax(h, axis=2)
 
     def gradient(self, observed, omega, V):

@@ -24,7 +24,7 @@ def channel_file(name: str, project: Path) -> Path | None:
 
 
 def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNoise:
-    """The channel of a file below the folder `project`, with the noise of the keys `model` as of `loading.load_channel`.
+    """The channel of a file below the folder `project`, with the noise of the keys `model` as in `loading.load_channel`.
 
     Raises ValueError if there is no such class, if it does not take the parameters, or has neither noise nor a posterior.
     """

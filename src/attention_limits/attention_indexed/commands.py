@@ -4,7 +4,7 @@ from attention_limits.pipeline.arguments import not_negative, whole
 
 
 def add(commands) -> None:
-    """Add the parser to the `commands` of argparse. Its function gets `--name value` of no option as `parameters`."""
+    """Add the parser to the `commands` of argparse. Its function receives unknown options `--name value` as `parameters`."""
     channel = commands.add_parser(
         "check-channel",
         help="test a channel of extensive width on random scores",

@@ -14,7 +14,7 @@ def _values(estimator, key: str) -> list:
 
 
 def channel_checks(estimator) -> list[Problem]:
-    """Problems of the channel at each number of tokens. Only channels with noise or of a file are made."""
+    """Problems of the channel at each number of tokens. Only channels with noise or from a file are constructed."""
     channel, tokens = estimator.model.get("channel"), _values(estimator, "tokens")
     if channel is None:
         return []
@@ -94,7 +94,7 @@ def size_checks(estimator) -> list[Problem]:
 def memory_checks(estimator, layers: int, starts: int = 0) -> list[Problem]:
     """Data that exceed the memory.
 
-    A minimisation holds the numbers of gradient descent from `starts`, if its solver has no such key.
+    `starts` > 0 counts the numbers that gradient descent holds; a key `starts` of the solver replaces it.
     """
     alpha, ratio = max(_values(estimator, "alpha")), max(_values(estimator, "ratio"))
     size, tokens = sizes(alpha, ratio, int(max(_dimensions(estimator)))), max(_values(estimator, "tokens"), default=2)

@@ -4,7 +4,7 @@ The Stieltjes transform g = E 1 / (z - lambda) of the spectrum of Y in the limit
 
     z = 1/g + D g + rho / (sqrt(rho) - g),    a cubic,
 
-and where the density mu is positive, g = h - i pi mu and imaginary part zero of z mean 1/|g|^2 = D + rho / |sqrt(rho) - g|^2.
+and where the density mu is positive, g = h - i pi mu. The imaginary part of z is zero, so 1/|g|^2 = D + rho / |sqrt(rho) - g|^2.
 With s = |g| and t = |sqrt(rho) - g| everything is an explicit function of t alone:
 
     s = t / sqrt(D t^2 + rho),    h = (rho + s^2 - t^2) / (2 sqrt(rho)),    lambda = 2 D h + xi,    xi = rho^(3/2) / t^2,
@@ -14,8 +14,9 @@ and the support is where the triangle exists. xi = lambda - 2 D h is the posteri
 and mapping lambda -> xi is the Bayes-optimal denoiser (Bun, Allez, Bouchaud, Potters 2016; Boncoraglio, Troiani, Erba, Zdeborova
 2025, arXiv:2506.01582). It increases with lambda, so t decreases.
 
-An eigenvector of Y with eigenvalue lambda sees the eigenvalues of S with variance D (1 - D |g|^2), the second
-moment of the overlaps D / |lambda - D g - x|^2 of Bun et al. less xi^2. Its mean is the error per d, in which nothing cancels:
+An eigenvector of Y with eigenvalue lambda overlaps with eigenvectors of S whose eigenvalues have the variance D (1 - D |g|^2):
+the second moment under the overlaps D / |lambda - D g - x|^2 of Bun et al. minus xi^2. The mean of this variance is the error per
+d, in which nothing cancels:
 
     mmse(D) = D int mu xi / (xi + sqrt(rho) D)    ( = 1 - int mu (xi - sqrt(rho))^2 = D - (4 pi^2 / 3) D^2 int mu^3 ).
 
@@ -33,7 +34,7 @@ from attention_limits.attention_indexed import denoiser_kernels
 # root, which this makes smooth.
 NODES = 64
 _X, _W = np.polynomial.legendre.leggauss(NODES)
-# Below this times the merging point the noise does not act on the bulk of the rank.
+# Below this fraction of the merging point the noise does not change the bulk of the eigenvalues that are not zero.
 _SEPARATE = 1e-11
 _ANGLE, _STEP = 0.5 * np.pi * (_X + 1.0), 0.5 * np.pi * _W
 
@@ -139,8 +140,8 @@ def shrink(eigenvalues, ratio: float, noise: float):
     """xi of each eigenvalue of Y, and d xi / d lambda.
 
     Outside of the support, below the merging point, xi is its continuation lambda - 2 D g, at least zero: a finite teacher has
-    eigenvalues beyond the ends of its limit, and in the gap xi would jump. Above the merging point, and at rho >= 1, noise goes
-    out further than the signal that it hides, and xi is that of the nearest end of a bulk.
+    eigenvalues beyond the ends of its limit, and in the gap xi would jump. Above the merging point, and at rho >= 1, noise
+    reaches further out than the signal that it hides, and xi is that of the nearest end of a bulk.
 
     Raises ValueError as `panels`.
     """

@@ -90,7 +90,7 @@ def _place(eigenvalue, low, high, ratio, noise):
             return new
         x = new
         value = _excess(eigenvalue, x, ratio, noise)
-        # The end that stays counts half, so that it does not stay for ever.
+        # The value at the end that stays is halved, otherwise this end might stay for ever.
         if value < 0.0:
             low, at_low, at_high = x, value, 0.5 * at_high
         else:
@@ -100,9 +100,9 @@ def _place(eigenvalue, low, high, ratio, noise):
 
 @njit(error_model="numpy")
 def places(eigenvalues, low, high, ratio, noise, t):
-    """Writes the t of each of the `eigenvalues` (n,) into `t` (n,), moved to the nearest end of a bulk where it is in none.
+    """Writes the t of each of the `eigenvalues` (n,) into `t` (n,); outside of the bulks, the t of the nearest end of a bulk.
 
-    `low` and `high` (bulks,) are the ends in t, as of `bulk_ends`, at rho = `ratio` and D = `noise`.
+    `low` and `high` (bulks,) are the ends in t, as in `bulk_ends`, at rho = `ratio` and D = `noise`.
     """
     below, above = _support(low, high, ratio, noise)
     for k in range(eigenvalues.size):
@@ -160,7 +160,7 @@ def outside(eigenvalue, low, high, below, above, ratio, noise):
 def transforms(eigenvalues, low, high, ratio, noise, g):
     """Replaces the entries of `g` (n,) of those `eigenvalues` (n,) that are outside of the support by g = `outside`.
 
-    `low`, `high`, `ratio` and `noise` as of `places`.
+    `low`, `high`, `ratio` and `noise` as in `places`.
     """
     below, above = _support(low, high, ratio, noise)
     for k in range(eigenvalues.size):
@@ -177,9 +177,9 @@ def slope_of_place(t, ratio, noise):
 
 @njit(error_model="numpy")
 def shrink(eigenvalues, low, high, ratio, noise, continued, xi, slope):
-    """Writes xi and d xi / d lambda of the `eigenvalues` (n,) into `xi` and `slope` (n,), as of `denoiser.shrink`.
+    """Writes xi and d xi / d lambda of the `eigenvalues` (n,) into `xi` and `slope` (n,), as in `denoiser.shrink`.
 
-    `continued`: whether xi has its continuation outside of the support. `low`, `high`, `ratio` and `noise` as of `places`.
+    `continued`: whether xi has its continuation outside of the support. `low`, `high`, `ratio` and `noise` as in `places`.
     """
     below, above = _support(low, high, ratio, noise)
     for k in range(eigenvalues.size):
@@ -201,7 +201,7 @@ def shrink(eigenvalues, low, high, ratio, noise, continued, xi, slope):
 def errors(low, high, ratio, noises, angles, steps, error):
     """Writes D int mu xi / (xi + sqrt(rho) D) d lambda at each D of `noises` (n,) into `error` (n,).
 
-    `low` and `high` (n, bulks) as of `bulk_ends` at rho = `ratio`; `angles` and `steps` (nodes,) are the Gauss-Legendre nodes and
+    `low` and `high` (n, bulks) as in `bulk_ends` at rho = `ratio`; `angles` and `steps` (nodes,) are the Gauss-Legendre nodes and
     weights in the angle of `denoiser`.
     """
     root = math.sqrt(ratio)

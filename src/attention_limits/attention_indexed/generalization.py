@@ -25,7 +25,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 # Nodes of one scrambling, and scramblings. The errors of the softmax are means over them.
 NODES, SCRAMBLINGS = 2048, 8
-# A mean that fewer effective nodes carry is missing.
+# A mean with fewer effective nodes is missing.
 FEWEST_NODES = 20.0
 
 
@@ -73,8 +73,8 @@ def plug_in_error(channel, Q: float, V: float, nodes=None) -> tuple[float, float
 
 
 def bayes_error(channel, Q: float, V: float, nodes=None) -> tuple[float, float]:
-    """The error of the posterior mean of the output of a `channel` at the error `V` of that of S, prior variance `Q`, and its
-    uncertainty; `nodes` are those of `row_nodes`."""
+    """The error of the posterior mean of the output of a `channel`, and its uncertainty; `V` is the error of the posterior mean
+    of S, `Q` the prior variance, and `nodes` are those of `row_nodes`."""
     distance, uncertainty = channel.distance(posterior_pair(Q, V), nodes)
     return 0.5 * distance, 0.5 * uncertainty
 
@@ -87,7 +87,7 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
     channel : channel.Posterior
         All errors of a channel without posterior mean are NaN.
     ratio : float
-        rho; Q = 1 + rho. Of another law of S, Q - 1: zero where attention is untied.
+        rho; Q = 1 + rho. For another law of S give Q - 1, which is zero where attention is untied.
     V, bound : array (n,)
         Errors of the posterior mean of S, and bounds on their errors, which the uncertainties include.
     nodes : array

@@ -9,7 +9,7 @@ n T x d matrix of all tokens, with W of all starts and with the slopes by X W, a
 compare it with double.
 
 Samples of the posterior would have twice the Bayes-optimal error, and the mean of m of them mmse (1 + 1/m). Runs that fit the
-data are not quite that: for T = 2, rho = 0.5 and alpha = 0.14 (mmse 0.172) one start has 0.46 after 1000 and 0.31 after 5000
+data behave differently: for T = 2, rho = 0.5 and alpha = 0.14 (mmse 0.172) one start has 0.46 after 1000 and 0.31 after 5000
 steps, while the limit of many starts stays between 0.21 and 0.24, from d = 25 to d = 100.
 """
 
@@ -42,7 +42,7 @@ class TrainingLoss:
     Raises
     ------
     ValueError
-        If shapes do not fit or the softmax is none.
+        If shapes do not fit, or beta is not positive and finite.
     """
 
     def __init__(self, sequences, outputs, beta: float, precision=np.float32):
@@ -131,7 +131,7 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
     Raises
     ------
     ValueError
-        If shapes do not fit or the softmax is none (beta not positive and finite).
+        If shapes do not fit, or beta is not positive and finite.
     """
     starts = np.asarray(starts)
     count, _, dimension = np.shape(sequences)
@@ -178,8 +178,8 @@ def averages(weights, truth, sizes) -> Averages:
     """Errors of the means of m estimates S_k = W_k W_k^T / sqrt(r d), for each m of `sizes`.
 
     With e_k = S_k - S and C_kl = tr(e_k e_l) / d, the error of the mean over a set of m starts is the mean of C_kl over its
-    pairs, and over all such sets it is P + (D - P) / m, D and P the means of C_kl over k = l and over k != l: exactly linear in
-    1/m. P is the extrapolation (m average_m - average_1) / (m - 1), the same for all m.
+    pairs. Its mean over all such sets is P + (D - P) / m, where D and P are the means of C_kl over k = l and over k != l: exactly
+    linear in 1/m. P is the extrapolation (m average_m - average_1) / (m - 1), the same for all m.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Slopes of the training loss of extensive-width attention in the fields of the tokens, and a step of Adam.
+"""Slopes of the training loss of extensive-width attention with respect to the fields of the tokens, and a step of Adam.
 
 Both run in the precision of their arrays. Sums are reordered to use vector registers. The loss is that of Boncoraglio, Troiani,
 Erba, Zdeborova 2025, arXiv:2506.01582; its slopes are derived in this module by the chain rule.
@@ -16,7 +16,7 @@ FAST = {"nsz", "reassoc", "contract"}
 
 @njit(fastmath=FAST)
 def field_slopes(fields, outputs, trace, scale, beta, slopes, losses, diagonal):
-    """Derivatives of sum_mu ||softmax(beta h) - y||_F^2 in the fields of n sequences, for K starts.
+    """Derivatives of sum_mu ||softmax(beta h) - y||_F^2 with respect to the fields of n sequences, for K starts.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def field_slopes(fields, outputs, trace, scale, beta, slopes, losses, diagonal):
         ||W||_F^2.
     scale, beta : numbers of the same precision
     slopes : array (n, T, K, r)
-        Receives the derivatives in the fields at constant trace.
+        Receives the derivatives with respect to the fields at constant trace.
     losses, diagonal : array (K,) of double precision
         The sum of the losses, and of scale dloss/dh_aa over a, are added.
     """

@@ -38,8 +38,8 @@ def gradient(observed: np.ndarray, omega: np.ndarray, V: float) -> tuple[np.ndar
     """G (n, 2, 2), given the positions `observed` (n, 2) of the largest entries, omega (n, 2, 2) and V > 0; and the mean over
     samples of sum G^2.
 
-    The mean is over the four possible outputs of each omega. The mean over the outputs themselves has the same expectation, but
-    where V is too small, contradicted outputs make it too large, and V smaller still.
+    The mean is over the four possible outputs of each omega. The mean over the observed outputs has the same expectation. But
+    where V is too small, outputs that contradict omega make it too large, and V becomes smaller still.
     """
     G = np.empty(omega.shape)
     return G, gradients(observed, omega, V, G) / len(omega)
@@ -62,7 +62,7 @@ def _table(published):
     angles = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
     points = 0.5 * _LARGEST * (1.0 - np.cos(angles))
     values = np.log([information_integral(np.expm1(x), published) for x in points])
-    # The known weights of Chebyshev points: scipy's own are computed in a random order, and so end in other bits each time.
+    # The known weights of Chebyshev points: scipy computes them in a random order, so their last bits differ each time.
     table = BarycentricInterpolator(points, values, wi=(-1.0) ** np.arange(_POINTS) * np.sin(angles))
     return table, float((table(_LARGEST) - table(_LARGEST - 0.1)) / 0.1) if published else -0.5
 

@@ -158,7 +158,7 @@ def _panels(centers, widths, size):
 
 @njit
 def _bounds(best, omega, nodes):
-    """Probability (T, T, n) that an entry that is no value lies below a node, and minus its mean distance from omega then."""
+    """For entries that are no value: probability (T, T, n) to lie below a node, and then minus the mean distance from omega."""
     tokens = len(best)
     below, pull = np.ones((tokens, tokens, len(nodes))), np.zeros((tokens, tokens, len(nodes)))
     for a in range(tokens):

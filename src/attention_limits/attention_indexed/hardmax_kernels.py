@@ -11,8 +11,8 @@ with S the set of the values above i, and (a, b) not a value. Summed over all or
 
     A(S + i, x) = sum_i int_x^inf f_{i|S} A(S),    B(S, x) = sum_i int_-inf^x f_{i|S} B(S + i),    P(y) = A(all, -inf),
 
-and A(S) f_{i|S} B(S + i) / P(y) is the posterior density of value i below S. Integrals in one variable are all that is left, for
-any number of tokens; there are at most 2^(T - 1) sets S. Derived for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
+and A(S) f_{i|S} B(S + i) / P(y) is the posterior density of value i below S. Only integrals in one variable remain, for any
+number of tokens; there are at most 2^(T - 1) sets S. Derived for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
 """
 
 import math

@@ -90,14 +90,14 @@ class HardmaxLayers:
         return layer_contrasts.slopes(z, V, 2)
 
     def posterior(self, signs, means, V):
-        """Posterior of outputs `signs` (n, 2), as of `observed`, at prior means (n, 2, 2) of `contrasts` and variances V (2,).
+        """Posterior of outputs `signs` (n, 2), as in `observed`, at prior means (n, 2, 2) of `contrasts` and variances V (2,).
 
         Returns
         -------
         log_z : array (n,)
             Log probability of the output.
         z : array (n, 2, 2)
-            Posterior means of the contrasts less their prior means, in units of sqrt(V_l).
+            Posterior means of the contrasts minus their prior means, in units of sqrt(V_l).
         spread : array (n, 2)
             Posterior variances in these units, summed over the contrasts of a layer.
         resolved : bool array (n,)
@@ -110,14 +110,14 @@ class HardmaxLayers:
         return log_z, mean.mean(axis=0), spread, np.all(effective >= FEWEST, axis=0)
 
     def estimates(self, signs, means, V):
-        """Two independent estimates of the moments of outputs; `signs`, `means`, V as of `posterior`.
+        """Two independent estimates of the moments of outputs; `signs`, `means`, V as in `posterior`.
 
         Returns
         -------
         Z : array (2, n)
             Probability of the output.
         mean : array (2, n, 2, 2)
-            Posterior means of the contrasts less their prior means, in units of sqrt(V_l).
+            Posterior means of the contrasts minus their prior means, in units of sqrt(V_l).
         squares : array (2, n, 2)
             Posterior means of the squares of these deviations, summed over the contrasts of a layer.
         effective : array (2, n)
@@ -193,7 +193,7 @@ def _moments(x, signs, forms, ratios):
 
 
 def _normal_slopes(kappa, r):
-    """Phi_2 (...) of kappa (..., 2) and correlation r (...), |r| < 1, and its derivatives by both kappa (..., 2).
+    """Phi_2 (...) of kappa (..., 2) and correlation r (...), |r| < 1, and its derivatives d / d kappa (..., 2).
 
     By Owen's T function: Phi_2 = (Phi(a) + Phi(b)) / 2 - T(a, (b - r a) / (a c)) - T(b, (a - r b) / (b c)) - (1/2 where a b < 0),
     with c = sqrt(1 - r^2). The error is absolute, about 1e-16: enough for weights.

@@ -61,11 +61,11 @@ class ManyHardmax:
         return attention(h, np.inf)
 
     def distance(self, mixing, nodes):
-        """As of `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not read."""
+        """As in `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not used."""
         return hardmax_distance(self.tokens, mixing, self.law.diagonal)
 
     def observe(self, h, generator=None):
-        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not read."""
+        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not used."""
         return np.argmax(h, axis=2)
 
     def gradient(self, observed, omega, V):

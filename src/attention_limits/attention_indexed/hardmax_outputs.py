@@ -20,7 +20,7 @@ def outputs(tokens: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _multisets(total, kinds, largest=None):
-    """Tuples of members of kinds(size), sizes that add up to `total`, none after one that comes before it."""
+    """Tuples of members of kinds(size) whose sizes add up to `total`, each multiset once, in falling order."""
     if total == 0:
         yield ()
         return

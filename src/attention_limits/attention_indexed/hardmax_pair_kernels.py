@@ -55,14 +55,14 @@ def _probability(a, b, r, c):
 
 @njit(fastmath=FAST, error_model="numpy")
 def _slopes(a, b, r):
-    """Phi_2(a, b; r) and its derivatives by a and b."""
+    """Phi_2(a, b; r), d Phi_2 / d a and d Phi_2 / d b."""
     c = 1.0 / math.sqrt(1.0 - r * r)
     return _probability(a, b, r, c), _density(a) * ndtr((b - r * a) * c), _density(b) * ndtr((a - r * b) * c)
 
 
 @njit(error_model="numpy")
 def pair_slopes(a, b, r, out):
-    """Phi_2(a, b; r), the probability of x < a, y < b for standard normal x, y of correlation r, and its derivatives by a and b.
+    """Phi_2(a, b; r), the probability of x < a, y < b for standard normal x, y of correlation r, and its slopes in a and b.
 
     Writes them into `out` (PAIR_ROWS, n), for a and b (n,), not below -FURTHEST, and one number r, |r| < 1.
     """

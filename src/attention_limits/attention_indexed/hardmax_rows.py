@@ -15,7 +15,7 @@ import functools
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-# Gauss-Hermite nodes per dimension of the result, and of the one that it is compared with. Even: no node is at zero.
+# Gauss-Hermite nodes per dimension of the result and of its comparison. Both are even: no node is at zero.
 _NODES, _FEWER = 64, 48
 # Chebyshev points in theta of (1 - P(same)) / theta, a smooth function.
 _POINTS = 24

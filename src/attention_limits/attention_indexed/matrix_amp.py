@@ -17,10 +17,10 @@ corrections of relative order d / n. With V in place of V' errors are too large,
 .53 for linear scores at rho = .1, alpha = .025, d = 400. V' gives .43 and .43; the limit is .4286.
 
 Damping acts on S_hat, log V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
-converges when it is damped by one half, or more (`schedule`). Steps at the first damping are combined (`numerics.anderson`): the
-iterations are a third fewer, and often far fewer where r is about ten. If the output does not depend on the scale of S, only the
-prior determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace sqrt(rho) d
-of the prior mean; in the limit S_hat has this trace by itself. Untied attention has no trace that fixes the scale.
+converges when it is damped by one half, or more (`schedule`). Steps at the first damping are combined (`numerics.anderson`): this
+saves a third of the iterations, and often far more where r is about ten. If the output does not depend on the scale of S, only
+the prior determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace
+sqrt(rho) d of the prior mean; in the limit S_hat has this trace by itself. Untied attention has no trace that fixes the scale.
 """
 
 import math
@@ -107,7 +107,7 @@ def refine(sequences, estimate, G, q_hat: float, prior: Prior | float, keys=None
     prior : priors.Prior or float
         The law of S; a number is rho of the Wishart law.
     keys : array (n, T, d) or None
-        As of `Dataset`.
+        As in `Dataset`.
     """
     prior = as_prior(prior)
     step = backward(sequences, G, keys)
@@ -135,10 +135,10 @@ class AmpRun:
         Number of the iteration that counts, from 0: the last one of a run that converged or diverged, otherwise that of the
         smallest residual.
     converged : bool
-        Whether the residual reached the tolerance, or the predicted error `RECOVERED`. A run that neither converged nor diverged
-        nor did all iterations stagnated or drifted away from an unstable fixed point (`schedule`).
+        Whether the residual reached the tolerance, or the predicted error `RECOVERED`. A run that ended before `max_iterations`
+        and neither converged nor diverged has stagnated, or drifted away from an unstable fixed point (`schedule`).
     diverged : bool
-        Whether numbers were not finite, or the outputs further from their prediction than without data. The trajectory ends
+        Whether numbers were not finite, or the outputs were further from their prediction than without data. The trajectory ends
         at that iteration.
     resolved : float
         Smallest fraction, over the iterations, of outputs whose posterior the channel resolved.

@@ -23,7 +23,7 @@ class OutputChannel:
     tokens: int
 
     def output(self, h: np.ndarray) -> np.ndarray:
-        """The mean output given scores h (..., T, T): array (..., any shape). Generalisation errors are distances of it."""
+        """The mean output given scores h (..., T, T): array (..., any shape). Generalisation errors are its distances."""
         raise NotImplementedError
 
     def draw(self, h: np.ndarray, generator) -> np.ndarray:

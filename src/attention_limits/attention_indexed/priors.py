@@ -6,8 +6,9 @@ eigenvalues of Y have the density v / (pi D) at lambda, where (Biane 1997)
 
     w = u + i v,    E 1 / |w - x|^2 = 1 / D,    lambda = w + D g(w) = u + D h,    g(w) = h - i v / D.
 
-An eigenvector of Y with eigenvalue lambda sees the eigenvalues x of S with the density D / |w - x|^2, of mean xi = u - D h, the
-posterior mean, and variance D - D^2 h^2 - v^2 (Bun, Allez, Bouchaud, Potters 2016). The mean of the variance is mmse(D).
+An eigenvector of Y with eigenvalue lambda overlaps with eigenvectors of S whose eigenvalues x have the density D / |w - x|^2. Its
+mean xi = u - D h is the posterior mean, its variance is D - D^2 h^2 - v^2 (Bun, Allez, Bouchaud, Potters 2016). The mean of the
+variance is mmse(D).
 
 Eigenvalues are scaled so that their variance is one: the error is one without data, as for the Wishart law.
 """
@@ -71,7 +72,7 @@ class Symmetric:
     symmetric = True
 
     def denoise(self, matrix, noise):
-        """As of `Prior` at D = `noise`: keeps the eigenvectors of `matrix` (d, d)."""
+        """As in `Prior` at D = `noise`: keeps the eigenvectors of `matrix` (d, d)."""
         eigenvalues, vectors = np.linalg.eigh(matrix)
         xi, slope = self.shrink(eigenvalues, noise)
         return (vectors * xi) @ vectors.T, denoiser.response(eigenvalues, xi, slope)
@@ -103,11 +104,11 @@ class Wishart(Symmetric):
         return float(denoiser.effective_dimension(self.ratio))
 
     def mmse(self, noise):
-        """As of `denoiser.mmse` at D = `noise` (...)."""
+        """As in `denoiser.mmse` at D = `noise` (...)."""
         return denoiser.mmse(self.ratio, noise)
 
     def shrink(self, eigenvalues, noise):
-        """As of `denoiser.shrink`, of `eigenvalues` (d,) at D = `noise`."""
+        """As in `denoiser.shrink`, of `eigenvalues` (d,) at D = `noise`."""
         return denoiser.shrink(eigenvalues, self.ratio, noise)
 
     def realised(self, size):
@@ -134,11 +135,11 @@ class Product:
         return float(denoiser.effective_dimension(self.ratio))
 
     def mmse(self, noise):
-        """As of `product_denoiser.mmse` at D = `noise` (...)."""
+        """As in `product_denoiser.mmse` at D = `noise` (...)."""
         return product_denoiser.mmse(self.ratio, noise)
 
     def denoise(self, matrix, noise):
-        """As of `Prior` at D = `noise`: keeps the singular vectors of `matrix` (d, d)."""
+        """As in `Prior` at D = `noise`: keeps the singular vectors of `matrix` (d, d)."""
         left, values, right = np.linalg.svd(matrix)
         xi, slope = product_denoiser.shrink(values, self.ratio, noise)
         return (left * xi) @ right, product_denoiser.response(values, xi, slope, matrix.shape)
@@ -264,7 +265,7 @@ class Invariant(Symmetric):
             a, b = np.where(lower, a, c), np.where(lower, e, b)
         neck = 0.5 * (a + b)
         depth = excess(neck) * noise if len(neck) else np.zeros(0)
-        # Bulks that have merged still end at the neck: the density is nearly singular. Of many gaps only shallow necks count.
+        # Merged bulks still end at the neck, where the density is nearly singular. With many gaps only shallow necks count.
         counted = depth < (np.inf if len(neck) <= _FEW else _NEARLY)
         ends, starts = (np.where(depth < 0, edge(side, neck), neck)[counted] for side in (left, right))
         return np.concatenate([first, starts]), np.concatenate([ends, last])

@@ -15,7 +15,8 @@ everything is an explicit function of sigma = D |g|^2. With delta = rho D, eta =
 
 sigma decreases with lambda > 0. xi is the posterior mean of a singular value: keeping the singular vectors and mapping lambda
 -> xi is the Bayes-optimal denoiser (Troiani, Erba, Krzakala, Maillard, Zdeborova 2022, arXiv:2203.07752; the free sum: Benaych-
-Georges 2009, arXiv:math/0507336). Singular vectors of Y with the singular value lambda see S with the variance D eta, so
+Georges 2009, arXiv:math/0507336). Singular vectors of Y with the singular value lambda overlap with
+those of S whose singular values have the variance D eta, so
 
     mmse(D) = D int mu eta    ( = 1 - int mu xi^2 = D - (4 pi^2 / 3) D^2 int mu^3,    all over both signs ).
 
@@ -74,7 +75,7 @@ def spectrum(y, ratio: float, noise) -> Spectrum:
     value = np.sqrt(c / (ratio * eta * (sigma + delta))) * (sigma + delta / sigma)
     factor = delta * eta / (sigma**2 + delta)
     transform = value * sigma * (sigma + delta) / (2.0 * noise * (sigma**2 + delta))
-    # The derivatives by -y of log lambda and of log factor; near zero the former is that of log sqrt(sigma_0 - sigma).
+    # Minus d/dy of log lambda and of log factor; near zero the former is that of log sqrt(sigma_0 - sigma).
     growth = 0.5 * sigma * eta * (
         -1.0 / np.where(away > 0, away, np.inf) + 1.0 / (sigma + delta / centre) + 4.0 * sigma / (sigma**2 + delta)
         + 1.0 / eta - 2.0 / sigma - 1.0 / (sigma + delta)
@@ -102,7 +103,7 @@ def _centre_remaining(ratio, delta, centre):
 
 
 def _excess(sigma, eta, c, ratio, delta):
-    """4 delta eta D (pi mu)^2, a cubic in sigma, positive in the support: the difference of the smaller numbers."""
+    """4 delta eta D (pi mu)^2, a cubic in sigma, positive in the support; of two forms, the one with the smaller numbers."""
     first, second = 4.0 * delta * sigma * eta, ratio * sigma * (sigma + delta)
     return np.where(first < second, first - (sigma + delta) * c, second - (sigma - delta) ** 2 * eta)
 
@@ -132,7 +133,7 @@ def panels(ratio: float, noise) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same away from sigma_0."""
         return np.log(centre / sigma) + np.log(np.maximum(1.0 - sigma, inner) / inner)
 
-    # The neck: the cubic is smallest at the smaller zero of its derivative by eta, a quadratic.
+    # The neck: the cubic is smallest at the smaller zero of its derivative d/d eta, a quadratic.
     b, square = 2.0 * (1.0 - delta) + ratio, (1.0 - delta) ** 2 + ratio * (2.0 + delta)
     spread = b**2 - 3.0 * square
     with_neck = (ratio < 1.0) & (delta < 1.0) & (spread > 0)
@@ -176,8 +177,8 @@ def shrink(values, ratio: float, noise: float):
     """xi of each singular value of Y, `values` (n,), and d xi / d lambda.
 
     Outside of the support, where there is a gap, xi is its continuation lambda - 2 D g, at least zero: a finite teacher has
-    singular values beyond the ends of its limit. Without a gap xi is that of the nearest end, because noise goes out further than
-    the signal that it hides. Raises ValueError as `panels`.
+    singular values beyond the ends of its limit. Without a gap xi is that of the nearest end, because noise reaches further out
+    than the signal that it hides. Raises ValueError as `panels`.
     """
     values = np.asarray(values, dtype=float)
     low, high, gap = panels(ratio, noise)

@@ -50,8 +50,8 @@ def errors_of_mean(cube, starts):
 def at_infinite_size(cube, variable="mmse", sound="converged", **point):
     """An error at several dimensions, extrapolated to d = infinity by `inverse_law`, and its standard error.
 
-    Of the data sets on which the variable `sound` is true. Raises KeyError where the cube does not hold the point, and ValueError
-    below three dimensions.
+    It uses the data sets on which the variable `sound` is true. Raises KeyError where the cube does not hold the point, and
+    ValueError below three dimensions.
     """
     dimension, mean, error = by_dimension(cube, variable, sound, **point)
     if len(dimension) < 3:
@@ -75,7 +75,7 @@ def descent_excess(cube, **point):
     and of AMP on the same data sets; arrays (n,).
 
     Both errors scatter with the data set. AMP tends to the Bayes-optimal error, so the limit of the difference at infinite d is
-    the excess of gradient descent. Of the data sets on which AMP converged and the descent stayed finite.
+    the excess of gradient descent. It uses the data sets on which AMP converged and the descent stayed finite.
     """
     descent, amp = (at(cube, estimator=name, **point) for name in ("gradient_descent", "matrix_amp_sizes"))
     difference = (descent.mmse_extrapolated - amp.mmse).where((descent.finite == 1) & (amp.converged == 1))
@@ -97,7 +97,7 @@ def _sizes(cube, point):
 def pooled_errors(dimension, values):
     """Dimensions (n,) with data, means and standard errors of `values` (dimensions, data sets), NaN where a set is missing.
 
-    Few data sets determine their scatter badly. An error per d^2 entries scatters by c / d relative to its mean, since traces of
+    Few data sets give an inaccurate scatter. An error per d^2 entries scatters by c / d relative to its mean, because traces of
     powers of random matrices of dimension d fluctuate by numbers of order one; all data sets together determine c.
     """
     count = np.sum(np.isfinite(values), axis=1)

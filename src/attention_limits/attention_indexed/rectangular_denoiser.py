@@ -109,7 +109,7 @@ class RectangularLaw:
         return float(np.sum(density * function(values, xi) * steps))
 
     def mmse(self) -> float:
-        """The error at D: of the two forms the one in which less cancels."""
+        """The error at D, from the one of two forms with less cancellation."""
         if self.noise < 1.0:
             return self.noise - self.integrate(lambda value, xi: (value - xi) ** 2)
         return 1.0 - self.integrate(lambda value, xi: xi**2)

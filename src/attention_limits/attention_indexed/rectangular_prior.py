@@ -1,4 +1,4 @@
-"""The law of S = Q K^T / sqrt(r d) where queries and keys have other dimensions, d_q and d_k, d = sqrt(d_q d_k).
+"""The law of S = Q K^T / sqrt(r d) where queries and keys have different dimensions, d_q and d_k, d = sqrt(d_q d_k).
 
 Q and K are independent and standard normal, of r = rho d columns, so that tr S S^T / d -> 1; h_ab = x_a^T S z_b / sqrt(d) has the
 variance one, and alpha = n / d^2. The error is ||S - S_hat||_F^2 / d. State evolution and message passing are those of square S
@@ -57,7 +57,7 @@ class RectangularProduct:
         return RectangularLaw(self.ratio, self.excess, float(noise))
 
     def denoise(self, matrix, noise):
-        """As of `priors.Prior` at D = `noise`: keeps the singular vectors of `matrix` (d_q, d_k)."""
+        """As in `priors.Prior` at D = `noise`: keeps the singular vectors of `matrix` (d_q, d_k)."""
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         xi, slope = self._law(noise).shrink(values)
         return (left * xi) @ right, product_denoiser.response(values, xi, slope, matrix.shape)

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def centred(observed: np.ndarray, omega: np.ndarray, groups: int = 1) -> np.ndarray:
-    """`observed` - `omega`, both (n, T, T), less its mean over all entries, or over each of `groups` = T rows."""
+    """`observed` - `omega`, both (n, T, T), minus its mean over all entries, or over each of `groups` = T rows."""
     residual = observed - omega
     flat = residual.reshape(len(residual) * groups, -1)
     # A product with ones is faster than a mean over a short axis.

@@ -1,4 +1,4 @@
-"""Sums over the samples of a data set, for message passing: scores of all sequences, and the gradient of the scores in S.
+"""Sums over the samples of a data set, for message passing: scores of all sequences, and their gradient with respect to S.
 
 Both are a product of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache, and products of the
 tokens of each sequence. They have the precision of the tokens. In single precision the scores have errors of about 1e-6; message

@@ -107,7 +107,7 @@ class SampledChannel:
         return np.interp(-x, -np.log(_TABLE), self._table(float(Q))[2], right=np.nan)
 
     def distance(self, mixing, nodes):
-        """E ||f(h) - f(h')||^2 of `mixing` (2, 2) as of `channel.Posterior`; sampled outputs have nodes of all T x T scores."""
+        """E ||f(h) - f(h')||^2 of `mixing` (2, 2) as in `channel.Posterior`; sampled outputs have nodes of all T x T scores."""
         if self._distance is not None:
             return self._distance(mixing, nodes)
         means = []
@@ -212,7 +212,7 @@ def _two_errors(groups):
 
 
 def _bias(products, drawn):
-    """Bias (n,) of E |A m|^2, the mean of `products` (n, groups), where nodes give A m for m; `drawn` are those of m . A m.
+    """Bias (n,) of E |A m|^2, the mean of `products` (n, groups), if nodes give A m instead of m; `drawn` are products m . A m.
 
     The scores that gave the output are one more draw from its posterior: their products with an estimate contain A once.
     """

@@ -112,14 +112,14 @@ class SampledLayers:
         return layer_contrasts.slopes(z, V, self.tokens)
 
     def posterior(self, a, means, V):
-        """Posterior of outputs a (n, T, T), as of `observe`, at prior means (n, L, D) of `contrasts` and variances V (L,).
+        """Posterior of outputs a (n, T, T), as in `observe`, at prior means (n, L, D) of `contrasts` and variances V (L,).
 
         Returns
         -------
         log_z : array (n,)
             Log density of the contrasts of a.
         z : array (n, L, D)
-            Posterior means of the contrasts less their prior means, in units of sqrt(V_l).
+            Posterior means of the contrasts minus their prior means, in units of sqrt(V_l).
         spread : array (n, L)
             Posterior variances in these units, summed over the contrasts of a layer: E |z_l|^2 = D - E spread_l.
         resolved : bool array (n,)
@@ -130,7 +130,7 @@ class SampledLayers:
         return np.logaddexp(*log_z) - np.log(2.0), mean.mean(axis=0), spread, np.all(effective >= FEWEST, axis=0)
 
     def estimates(self, a, means, V):
-        """The two estimates that `layer_posterior_kernels.posteriors` returns, for a, `means` and V as of `posterior`."""
+        """The two estimates that `layer_posterior_kernels.posteriors` returns, for a, `means` and V as in `posterior`."""
         pilot, nodes = _nodes(self.tokens, self.layers, self.seed)
         network = Network(layer_contrasts.basis(self.tokens), self.layers, float(self.skip), float(self.beta))
         arrays = (np.ascontiguousarray(array, float) for array in (a, means, V))

@@ -1,7 +1,7 @@
 """The schedule of message passing: its damping, and its end at a fixed point, without progress, or after a largest number.
 
 With few samples and few columns the plain iteration ends in a cycle; with more damping it reaches its fixed point. An iteration
-makes no progress when the smallest step of a window of 20 / (1 - damping) iterations is less than a tenth below all before.
+makes no progress when the smallest step of a window of 20 / (1 - damping) iterations is less than a tenth below all earlier ones.
 Then the schedule halves 1 - damping, down to 1/8. Without progress at 1/8 the iteration has stagnated. With few columns
 (r of 10 at d of 100) some iterations pass an unstable fixed point and drift away from it at any damping: the schedule ends them
 when all residuals of a window are three times the smallest of all.

@@ -133,7 +133,7 @@ class Simulation(OfChannel):
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """As of every channel, sizes that round to zero, and data that exceed the memory."""
+        """Problems of every channel, sizes that round to zero, and data that exceed the memory."""
         return [*super().cross_checks(estimator), *size_checks(estimator), *memory_checks(estimator, layers=1)]
 
     @classmethod
@@ -218,7 +218,7 @@ class PosteriorSampling(Simulation):
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """As of every simulation, and a number of steps that is no multiple of `record_every`, or below four times it."""
+        """Problems of every simulation, and a number of steps that is no multiple of `record_every`, or below four times it."""
         steps, every = estimator.solver["steps"], estimator.solver["record_every"]
         wrong = steps % every or steps < 4 * every
         text = f"{every}: allowed: divisors of the {steps} steps, up to a quarter"

@@ -91,12 +91,12 @@ class TwoLayersAmp(Specification):
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """As of state evolution; sizes that round to zero, and data that exceed the memory."""
+        """Problems of the state evolution, sizes that round to zero, and data that exceed the memory."""
         return [*two_layer_checks(estimator), *size_checks(estimator), *memory_checks(estimator, layers=2)]
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
-        """As of one layer, n T d^2 with n = alpha d^2."""
+        """As for one layer, n T d^2 with n = alpha d^2."""
         return {"alpha": 1, "dimension": 4, "tokens": 1}
 
 

@@ -26,7 +26,7 @@ _PER_DECADE = 20
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of a learning curve: alpha, error V = mmse and the noise D = 1 / q_hat at which S is seen; arrays of one shape."""
+    """Points of a learning curve: alpha, error V = mmse and the noise D = 1 / q_hat on the observed S; arrays of one shape."""
 
     alpha: np.ndarray
     mmse: np.ndarray
@@ -74,7 +74,7 @@ def solve(channel: Channel, prior: Prior | float, alpha) -> Curve:
         raise ValueError(f"alpha {alpha[beyond][0]:g}: the curve is followed up to {table.alpha[-1]:g}")
     V[beyond] = D[beyond] = 0.0
     inside = ~unlearned & ~beyond
-    # alpha grows along the table. Were it not monotone, this would be the first crossing, which learning from no data reaches.
+    # alpha grows along the table. If it did not, this would be the first crossing, which the uninformed start reaches.
     index = np.array([np.argmax(table.alpha >= value) for value in alpha[inside]], dtype=int)
     if not np.any(inside):
         return Curve(alpha, V, D)

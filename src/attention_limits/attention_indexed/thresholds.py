@@ -86,8 +86,8 @@ def _recovery(channel, prior):
     """Alpha of exact recovery, and its relative uncertainty.
 
     A sampled channel counts no equations; Gaussian noise leaves none. Otherwise its information I gives them as the limit of V I
-    at V -> 0: a law I = K / V is K equations, a weaker one is none (`state_evolution.exact_recovery`). NaN where the table of I
-    decides for neither.
+    at V -> 0: a law I = K / V counts as K equations, a weaker one as none (`state_evolution.exact_recovery`). NaN where the table
+    of I decides for neither.
     """
     if not isinstance(channel, SampledChannel) or isinstance(channel.model, GaussianNoise):
         return exact_recovery(channel, prior), 0.0

@@ -105,14 +105,14 @@ class TwoLayers:
         return self.observe(self.log_output(first, second))
 
     def posterior(self, a, means, V):
-        """Posterior of outputs a (n, 2), as of `observe`, at prior means (n, 2, 2) of `contrasts` and variances V (2,).
+        """Posterior of outputs a (n, 2), as in `observe`, at prior means (n, 2, 2) of `contrasts` and variances V (2,).
 
         Returns
         -------
         log_z : array (n,)
             Log density of a.
         z : array (n, 2, 2)
-            Posterior means of the contrasts less their prior means, in units of sqrt(V_l) SPREADS.
+            Posterior means of the contrasts minus their prior means, in units of sqrt(V_l) SPREADS.
         spread : array (n, 2)
             Posterior variances in these units, summed over the two contrasts of a layer: E |z_l|^2 = 2 - E spread_l.
         resolved : bool array (n,)

@@ -101,7 +101,7 @@ def run(
 ) -> TwoLayerRun:
     """Iterate on the `data` of a `model` until the residual falls below `tolerance`, or without progress.
 
-    `max_iterations`, `damping`, `tolerance` and the ValueError raised as of `matrix_amp.run`.
+    `max_iterations`, `damping`, `tolerance` and the ValueError raised as in `matrix_amp.run`.
     """
     schedule = Schedule(max_iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]

@@ -83,7 +83,7 @@ def _fill_plane(output, box, lattice):
     """Writes the lattice of a box (centre_1, centre_2, half_1, half_2); returns the largest log of the density."""
     _axis(box[CENTRE_1], box[HALF_1], output.beta, lattice.u_1, lattice.s_1)
     _axis(box[CENTRE_2], box[HALF_2], output.beta, lattice.u_2, lattice.s_2)
-    # Local copies: the compiler vectorises only what it can prove to be apart from the array that is written.
+    # Local copies: the compiler vectorises only if it can prove that an array does not overlap with the written one.
     u_1, s_1, u_2, s_2, log_weight = lattice
     a_s, a_d, skip = output.a_s, output.a_d, output.skip
     m_s, m_d, n_s, n_d = output.mean[0], output.mean[1], output.mean[2], output.mean[3]
@@ -136,7 +136,7 @@ def _shape(lattice, best, power):
         second_2 += y_2
     first /= total
     second /= total
-    # A single node has no width: that of a step, then.
+    # A single node has no width: take that of a step.
     width_1 = math.sqrt(max(first_2 / total - first * first, (u_1[1] - u_1[0]) ** 2))
     width_2 = math.sqrt(max(second_2 / total - second * second, (u_2[1] - u_2[0]) ** 2))
     return total * total / squares, u_1[0] + first, u_2[0] + second, width_1, width_2

@@ -1,11 +1,11 @@
 """Channels of untied attention: scores h_ab = x_a^T S z_b / sqrt(d) without symmetry (`score_law.UNSYMMETRIC`).
 
-All T^2 scores are independent given the data, of variance V. With g_ab the derivative of log P(y) by omega_ab,
+All T^2 scores are independent given the data, of variance V. With g_ab the derivative of log P(y) with respect to omega_ab,
 
     G = E[h - omega | y] / (2 V) = g / 2,    information(V, Q) = E sum_ab g_ab^2 = E 4 sum_ab G_ab^2,
 
 the precision gained per sample and d^2. The n samples determine each entry of S with the precision n E sum g_ab^2 / d, and noise
-of the variance D / d has the precision d / D. State evolution and message passing are thus those of symmetric S (Boncoraglio,
+of the variance D / d has the precision d / D. So state evolution and message passing are those of symmetric S (Boncoraglio,
 Troiani, Erba, Zdeborova 2025, arXiv:2506.01582), with other information and another denoiser.
 """
 
@@ -74,7 +74,7 @@ class UntiedSoftmax(Softmax):
 
     def observe(self, h, generator=None):
         """h up to a constant by row, from log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator`
-        is not read."""
+        is not used."""
         return log_attention(h, self.beta) / self.beta
 
     def _residual(self, observed, omega):

@@ -77,11 +77,11 @@ class UntiedHardmax:
         return attention(h, np.inf)
 
     def distance(self, mixing, nodes):
-        """As of `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not read."""
+        """As in `channel.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not used."""
         return hardmax_distance(self.tokens, mixing, self.law.diagonal)
 
     def observe(self, h, generator=None):
-        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not read."""
+        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not used."""
         return np.argmax(h, axis=2)
 
     def gradient(self, observed, omega, V):
@@ -97,7 +97,7 @@ class UntiedHardmax:
 
 
 def posterior_signs(best: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As of `posterior_rows` for `omega` (m, 2) and `best` (m,): r(k) / sqrt(2), k the signed difference over sqrt(2)."""
+    """As in `posterior_rows` for `omega` (m, 2) and `best` (m,): r(k) / sqrt(2), k the signed difference over sqrt(2)."""
     sign = 1.0 - 2.0 * best
     k = sign * (omega[:, 0] - omega[:, 1]) / np.sqrt(2.0)
     logs = log_ndtr(k)

@@ -28,7 +28,7 @@ from attention_limits.pipeline.progress import progress
 from attention_limits.pipeline.specification import fields
 from attention_limits.pipeline.threads import limit_threads
 
-# The replicas are cut into so many chunks or fewer. A kill loses the chunk that runs, and each appears when it is done.
+# The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
 MOST_CHUNKS = 8
 
 
@@ -159,7 +159,7 @@ def _document(family: Family, name: str, model, grid, replicas, solver, data, wo
 
 
 def _require_file(keys: list[str], workers: int, folder) -> None:
-    """Refuse what an object of the caller cannot do: other processes do not have it, and no digest sees an edit of it."""
+    """Refuse arguments that an object of the caller excludes: only this process has it, and no digest notices an edit of it."""
     hint = "write it into a file and give 'path/to/file.py:name'"
     wrong = [("workers", workers > 1), ("folder", folder is not None)]
     if refused := [name for name, given in wrong if given]:
@@ -192,7 +192,7 @@ def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
 def _run(
     made: Experiment, estimator: Estimator, seed: int, results: str, workers: int, finished: Callable | None
 ) -> None:
-    """Compute the chunks of an estimator, or of data, that the folder does not hold; report each when it is there."""
+    """Compute the chunks of an estimator, or of data, that the folder does not hold; report each when it is done."""
     paths = [(chunk, Path(estimator.path(results, chunk))) for chunk in estimator.chunks]
     files = [(chunk, path, is_current(path, estimator, chunk, seed)) for chunk, path in paths]
     jobs = [(made, estimator, chunk, seed, path, results) for chunk, path, there in files if not there]
@@ -209,7 +209,7 @@ def _run(
 
 @contextmanager
 def _mapped(workers: int) -> Iterator[Callable]:
-    """A function like `map` that uses so many processes and shares the cores between them."""
+    """A function like `map` that uses `workers` processes and shares the cores between them."""
     if workers == 1:
         yield map
         return

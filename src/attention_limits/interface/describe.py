@@ -17,7 +17,7 @@ SECTIONS = ("model", "grid", "solver")
 
 
 class Listing(pd.DataFrame):
-    """A table of texts that prints whole: the lines in its attributes, in a notebook uncut cells."""
+    """A table of texts that prints completely: the lines in its attributes, in a notebook the uncut cells."""
 
     @property
     def _constructor(self):

@@ -25,7 +25,7 @@ from attention_limits.pipeline.provenance import SOURCE
 from attention_limits.pipeline.specification import validated
 from attention_limits.pipeline.yaml_reader import read_yaml
 
-# A dimension of a trajectory or a map with more values is thinned to so many, at even distances, both ends included.
+# A longer dimension of a trajectory or a map keeps only this many values, at even distances, both ends included.
 MOST_VALUES = 41
 _ATTRIBUTES = ("symbol", "long_name", "normalisation", "definition", "source", "units", "estimator")
 
@@ -81,7 +81,7 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
     """A cube as plain data: texts, coordinates, variables, published points, and the numbers of all variables as one text.
 
     The text is the base64 of the deflated bytes of float64, one variable after the other in the order of its dimensions. Missing
-    values are NaN; a text is a number that counts in the `labels` of its variable.
+    values are NaN; a text is stored as its index in the `labels` of its variable.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
 
 
 def _numbers(array: xr.DataArray) -> tuple[np.ndarray, list[str] | None]:
-    """The values of a variable as numbers, and the texts that they count where the variable is text."""
+    """The values of a variable as numbers; if the variable is text, the numbers are indices of the returned texts."""
     if array.dtype.kind not in "OUT":
         return array.values.astype(float), None
     labels, codes = np.unique(array.values.astype(str), return_inverse=True)

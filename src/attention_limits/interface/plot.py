@@ -14,7 +14,7 @@ from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points
 
-# The variables that are drawn when none is named: the first that there is.
+# Without a named variable the figure draws the first of these that the cube has.
 _USUAL = (
     "overlap",
     "mmse",
@@ -45,7 +45,7 @@ def plot(
     ----------
     cube : Dataset
         A cube of `compute`, or of the workflow. Select, with `Dataset.sel`, one value of each dimension that is neither drawn
-        nor averaged over. Of a matrix over `layer` and `layer_star` the diagonal is drawn, unless `layer_star` is given.
+        nor averaged over. A matrix over `layer` and `layer_star` shows its diagonal, unless `layer_star` is given.
     y : str, optional
         The variable; by default the first that the cube has of `overlap`, `mmse`, `generalization_error`, and the like.
     x : str, optional
@@ -53,7 +53,7 @@ def plot(
     color, panel : str, optional
         Dimensions whose values have colours, and panels. Colours show the dimension that is left over, if there is one.
     converged : str, optional
-        The variable that says which points have converged, where the cube has it. Squares on lines and hollow markers have not.
+        The variable that flags the converged points, if the cube has it. Squares on lines and hollow markers are not converged.
 
     Raises
     ------

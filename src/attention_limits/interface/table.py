@@ -12,7 +12,7 @@ from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import replacing
 
-# A variable with more values per point has one column for each, which nobody reads: trajectories, maps.
+# A variable with more values per point (trajectory, map) would have too many columns to read.
 MOST_COLUMNS = 64
 
 

@@ -1,6 +1,6 @@
 """Anderson acceleration of fixed-point iterations (Anderson 1965, J. ACM 12, 547).
 
-Near its fixed point an iteration x <- F(x) is almost linear. There the former iterates determine the combination of states with
+Near its fixed point an iteration x <- F(x) is almost linear. Then the former iterates determine the combination of states with
 the smallest residual r = F(x) - x. The next state is this combination plus a share of its r. The fixed points stay the same.
 `anderson` iterates a map of few numbers. `Acceleration` makes the steps of a damped iteration of large arrays, in a loop of its
 caller.
@@ -12,8 +12,8 @@ import numpy as np
 
 from attention_limits.numerics.fixed_point import FixedPoint
 
-# Former steps that are combined; largest residual of message passing, in units of the error, at which they are; growth of
-# the residual in one step that ends the memory.
+# Number of former steps that are combined; largest residual of message passing, in units of the error, for a combination; growth
+# of the residual in one step after which the former steps are forgotten.
 _DEPTH, _NEAR, _GROWTH = 5, 0.3, 3.0
 # Share of the mean square of the steps that keeps the combination finite.
 _RIDGE = 1e-10
@@ -28,7 +28,7 @@ def anderson(
     mixing: float = 0.5,
     longest: float = 0.5,
 ) -> FixedPoint:
-    """Fixed point of F from the last iterates: their combination with the smallest residual F(x) - x, and `mixing` of that.
+    """Fixed point of F. The next iterate: the combination of the last ones with the smallest F(x) - x, plus `mixing` times this.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def anderson(
             best, smallest = x, size
         if size <= tolerance:
             return FixedPoint(x, size, iteration, True)
-        # A residual that has grown threefold ends the memory: the past describes another region.
+        # When the residual has grown threefold, forget the former iterates: they describe another region.
         if residuals and size > 3.0 * np.max(np.abs(residuals[-1])):
             points, residuals = [], []
         points, residuals = [*points[-depth:], x], [*residuals[-depth:], residual]

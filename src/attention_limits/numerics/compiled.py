@@ -20,7 +20,7 @@ from numba.core.codegen import CPUCodeLibrary
 from numba.core.sigutils import normalize_signature
 
 PACKAGE = Path(__file__).parents[1]
-# For `fastmath`: all that fast arithmetic allows, except approximate functions and to ignore infinities.
+# For `fastmath`: all liberties of fast arithmetic, except approximate functions and the assumption that no number is infinite.
 FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 # For `fastmath`: sums may be reordered; infinities keep their meaning.
 REORDERED = {"nnan", "nsz", "reassoc", "contract"}
@@ -29,7 +29,7 @@ _KEPT = 30 * 24 * 3600
 
 
 def code_files() -> list[Path]:
-    """Source files of all kernels and of `numerics`, sorted: a compiled function contains code of no other."""
+    """Source files of all kernels and of `numerics`, sorted: compiled functions contain code of these files alone."""
     return sorted({*PACKAGE.glob("numerics/*.py"), *PACKAGE.rglob("*_kernels.py")})
 
 

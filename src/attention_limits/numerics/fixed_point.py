@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# The change after a jump is the predicted one up to this share; a jump has at most so many times the smallest number of terms.
+# Largest relative error of the predicted change after a jump; largest number of terms of a jump over the smallest one.
 _AGREEMENT, _MOST_TERMS = 0.3, 32
-# Largest share of a change that the rule of two modes leaves over, and the largest ratio of a mode: the sequence does not grow.
+# Largest share of a change that the rule of two modes does not explain; largest ratio of a mode: the sequence does not grow.
 _MISFIT, _LARGEST_RATIO = 0.1, 1.0 + 1e-3
 
 

@@ -32,7 +32,7 @@ class GaussianNodes:
         return GaussianNodes(self.points[:count], self.weights[:count], self.widening)
 
     def without_first(self, count):
-        """The same nodes without their first `count` variables, for an f that does not read these: weights with less scatter."""
+        """The same nodes without their first `count` variables, if f does not depend on these: the weights scatter less."""
         points = self.points[:, count:]
         return GaussianNodes(points, _weights(points, self.widening), self.widening)
 
@@ -71,7 +71,7 @@ def gaussian_nodes(dimension, count, generator, widening=1.15) -> GaussianNodes:
     """
     if count < 1 or count & (count - 1):
         raise ValueError(f"the number of Sobol nodes must be a power of two, got {count}")
-    # Half a second, which the many jobs that draw no nodes save.
+    # This import takes half a second; the many jobs that draw no nodes save it.
     from scipy.stats import qmc
 
     uniform = qmc.Sobol(dimension, scramble=True, rng=generator).random(count)

@@ -239,7 +239,7 @@ def empty(count):
 
 @njit
 def zeros(count):
-    """`count` rows as of `empty`, filled with zeros."""
+    """`count` rows as in `empty`, filled with zeros."""
     rows = empty(count)
     rows[:] = np.float32(0.0)
     return rows

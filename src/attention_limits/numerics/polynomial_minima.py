@@ -84,7 +84,7 @@ def _add_minima(found, series, centres, half):
     """Append to the list `found` the minima in boxes in which the polynomial is convex."""
     for centre in centres:
         point = _newton(series, centre)
-        # Beyond the box by a rounding error: a neighbour may have left the search with the same point on its face.
+        # Accept a point beyond the box by a rounding error: the neighbour with this point on its face may have left the search.
         inside = point is not None and np.all(np.abs(point - centre) <= half + 1e-9)
         if inside and not any(np.max(np.abs(point - other)) < 1e-7 for other in found):
             found.append(point)
@@ -117,7 +117,7 @@ def _bernstein(series):
 
 
 def _derivatives(boxes):
-    """Of boxes (k, n_1, ..., n_r): whether all derivatives may vanish; the lowest eigenvalue of the Hessian, and its spread.
+    """For boxes (k, n_1, ..., n_r): whether all derivatives may vanish; the lowest eigenvalue of the Hessian, and its spread.
 
     The Hessian, in units of the box, lies within a spread of the matrix in the middle of the ranges of its entries.
     """

@@ -14,7 +14,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 
 from attention_limits.numerics.compiled import njit
 
-# So many that the compiler vectorises the loop over them.
+# Enough for the compiler to vectorise the loop over them.
 LANES = 64
 # Layers of the ziggurat, and the place where its tail begins.
 _LAYERS = 256
@@ -127,7 +127,7 @@ def fill_chi_squares(state, bits, freedom, found):
     """Write chi^2 numbers of `freedom` > 0 degrees of freedom into `found` (n,); `state` and `bits` as in `fill_normals`.
 
     chi^2 = 2 b (1 + t)^3 with b = freedom / 2 - 1/3 and t normal of variance 1 / (9 b), accepted with probability
-    exp(9 b t^2 / 2 + b (1 - (1 + t)^3 + 3 log(1 + t))). The exponent is at least -3/2 b t^4 where |t| < 1/2, which spares the
+    exp(9 b t^2 / 2 + b (1 - (1 + t)^3 + 3 log(1 + t))). The exponent is at least -3/2 b t^4 where |t| < 1/2, which saves the
     logarithm. Below two degrees of freedom, chi^2 of freedom + 2 times u^(2 / freedom), u uniform.
     """
     shape = 0.5 * freedom

@@ -33,7 +33,7 @@ def false_position(function: Callable[[np.ndarray], np.ndarray], low, high, step
             return new
         x, value = new, function(new)
         below = value < 0.0
-        # The end that stays counts half, so that it does not stay for ever.
+        # The value at the end that stays is halved, otherwise this end might stay for ever.
         at_low, at_high = np.where(below, value, 0.5 * at_low), np.where(below, 0.5 * at_high, value)
         low, high = np.where(below, x, low), np.where(below, high, x)
     return x

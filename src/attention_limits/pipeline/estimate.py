@@ -56,7 +56,7 @@ def estimates(project: Project) -> Iterator[Estimate]:
 
 
 def needed_chunks(experiment: Experiment, estimator: Estimator) -> list[Chunk]:
-    """The chunks that the cube needs: of data those that an estimator reads."""
+    """The chunks that the cube needs: of the data only those that an estimator reads."""
     if not estimator.is_data:
         return list(estimator.chunks)
     readers = [
@@ -111,7 +111,7 @@ def _has(estimator: Estimator, chunk: Chunk, run: Run, *names: str) -> bool:
 
 
 def _is_done(estimator: Estimator, chunk: Chunk, run: Run) -> bool:
-    """Whether no job is needed. Without its data Snakemake makes these again, and then the chunk."""
+    """Whether no job is needed. If the data of a chunk are missing, Snakemake makes them again, and then the chunk."""
     data = [(estimator.reads, item) for item in estimator.data_chunks(chunk)] if estimator.reads else []
     return all(_has(*job, run, "spec_digest", "point_digest") for job in [(estimator, chunk), *data])
 

@@ -253,7 +253,7 @@ def _validated(
     )
     for keys, text in wrong:
         if keys[0] in ("grid", "model") and keys[1:2] and keys[1] in axes:
-            # Of a long axis one wrong value is reported.
+            # A long axis reports only one wrong value.
             keys = ("grid", keys[1])
         if not any(keys == other[: len(keys)] for other, _ in found):
             found.append((keys, text))
@@ -261,7 +261,7 @@ def _validated(
 
 
 def _axis(axis) -> tuple[list[float], list[Problem]]:
-    """The values of an axis, or an empty list and what is wrong."""
+    """The values of an axis, or an empty list and the problem."""
     form = Values if isinstance(axis, dict) and "values" in axis else Range
     _, wrong = validated(form, axis)
     if any(not keys for keys, _ in wrong):

@@ -154,7 +154,7 @@ def write_atomic(dataset: xr.Dataset, path: Path) -> None:
     """Write `dataset` to the netCDF file `path`, completely or not at all, with a checksum of its data.
 
     The bytes depend on the dataset alone; there is no date and no history. All numbers are compressed except those in single
-    precision. These are raw random data, and compression would be slow and useless. Raises OSError when the disk refuses.
+    precision. These are raw random data, and compression would be slow and useless. Raises OSError for a full or read-only disk.
     """
     dataset = dataset.assign_attrs(data_digest=data_digest(dataset))
     encoding = {}

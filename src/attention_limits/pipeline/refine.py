@@ -35,7 +35,7 @@ def further_values(x, mean, error, count: int, logarithmic: bool = False) -> lis
     x : array (n,)
         At least two, increasing.
     mean, error : arrays (n, j)
-        Curves and standard errors. A missing value has no bend, a missing error is none.
+        Curves and standard errors. A missing value has no bend, a missing error counts as zero.
     count : int
         Number of new values.
     logarithmic : bool

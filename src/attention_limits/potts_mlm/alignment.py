@@ -62,7 +62,7 @@ class Alignment:
     sequences_dropped_letters, sequences_dropped_gaps : int
         Sequences with other letters, and with too many gaps.
     other_letters, insertions : int
-        Letters outside of the alphabet in the match columns of the file, and letters that are no match column's.
+        Letters outside of the alphabet in the match columns of the file, and letters outside of all match columns.
     """
 
     names: tuple[str, ...]
@@ -79,11 +79,11 @@ class Alignment:
 def read_alignment(path: Path, reading: Reading) -> Alignment:
     """Read the file `path` by the rules `reading`.
 
-    RNA reads T as U, DNA reads U as T. Every other letter outside of the alphabet (X, B, Z, J, O, U, * in proteins) is ruled by
-    `other_letters`.
+    RNA reads T as U, DNA reads U as T. `other_letters` decides on every other letter outside of the alphabet (X, B, Z, J, O, U, *
+    in proteins).
 
-    Raises ValueError as `alignment_text.read_rows`, for a character that is no letter, `*`, `-` or `.`, with line and column, and
-    when fewer than two columns or two sequences pass the filters.
+    Raises ValueError as `alignment_text.read_rows`; for a character that is not a letter, `*`, `-` or `.`, with line and column;
+    and when fewer than two columns or two sequences pass the filters.
     """
     rows, letters, gap = read_rows(path, reading.format), reading.letters, reading.gap
     # Beyond the colours: a letter outside of the alphabet.

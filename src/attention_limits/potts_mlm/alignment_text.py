@@ -1,7 +1,7 @@
-"""Files of aligned sequences: FASTA, A2M, A3M and Stockholm, every letter with the line on which it stands.
+"""Files of aligned sequences: FASTA, A2M, A3M and Stockholm; the reader keeps the line number of every letter.
 
-A reader of our own: Biopython names no line in its errors, refuses sequences of unequal length, as in A3M, and hides the columns
-that only some formats mark as insertions.
+We do not use Biopython: its errors name no line, it refuses sequences of unequal length, as in A3M, and it hides the columns that
+only some formats mark as insertions.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _NO_REFERENCE = "-.~ "
 
 @dataclass
 class Row:
-    """One sequence as it stands in its file.
+    """One sequence of a file.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Row:
 def read_rows(path: Path, form: str = "auto") -> list[Row]:
     """The match columns of the sequences in the file `path`, insertions left out.
 
-    Match columns are those with a capital or a `-` in some row; in other columns lower-case letters and `.` are insertions, while
-    in a match column a lower-case letter is that letter and `.` is a gap. A Stockholm file with a line `#=GC RF` marks its
-    match columns in it. In A3M, or where the rows differ in length, a row loses its own lower-case letters and `.` instead.
+    A match column has a capital or a `-` in some row. In a match column, a lower-case letter counts as a capital and `.` as a
+    gap; in the other columns, lower-case letters and `.` are insertions. If a Stockholm file has a line `#=GC RF`, it marks the
+    match columns. In A3M, or where the rows differ in length, all lower-case letters and `.` of a row are insertions instead.
     A file without capitals is read as if all its letters were capitals.
 
     Parameters
@@ -63,8 +63,8 @@ def read_rows(path: Path, form: str = "auto") -> list[Row]:
     Raises
     ------
     ValueError
-        With file and line: no text of the format, two sequences of one name, an empty sequence, lengths that differ; with the
-        file: fewer than two sequences, fewer than two match columns, and a file whose readings as fasta and as a3m differ.
+        With file and line: text of another format, two sequences with one name, an empty sequence, lengths that differ; with the
+        file: fewer than two sequences, fewer than two match columns, and a file that gives other rows as fasta than as a3m.
     """
     try:
         text = Path(path).read_text(encoding="utf-8").splitlines()

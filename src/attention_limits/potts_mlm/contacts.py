@@ -44,9 +44,9 @@ def joint_model(fields, couplings) -> tuple[np.ndarray, np.ndarray]:
 def contact_scores(couplings, gap: int | None) -> np.ndarray:
     """F_ij - F_i F_j / F of the Frobenius norms F_ij of J_ij in the zero-sum gauge: array (L, L), zero diagonal.
 
-    F_i and F are means over pairs i != j: the average product correction (Dunn, Wahl, Gloor 2008, Bioinformatics 24, 333). The
-    colour `gap` is left out of the norm, as is the custom (Ekeberg et al. 2013); None leaves out none. `couplings` (L, L, C, C)
-    is that of `joint_model`. L is at least 3.
+    F_i and F are means over pairs i != j: the average product correction (Dunn, Wahl, Gloor 2008, Bioinformatics 24, 333). As
+    usual, the norm omits the colour `gap` (Ekeberg et al. 2013); with None it includes all colours. `couplings` (L, L, C, C) is
+    that of `joint_model`. L is at least 3.
     """
     letters = np.arange(couplings.shape[2]) != (-1 if gap is None else gap)
     norms = np.sqrt(np.sum(couplings[:, :, letters][..., letters] ** 2, axis=(2, 3)))

@@ -70,7 +70,7 @@ def distances(estimator) -> Iterable[Problem]:
 
 
 def enough_sequences(estimator, asks: Mapping[tuple[str, str], str]) -> Iterable[Problem]:
-    """More sequences than the data have. `asks` maps keys of the estimator to the set, training or test, they count."""
+    """More sequences than the data have. `asks` maps each key of the estimator to the set that it counts, training or test."""
     data = estimator.reads
     counts = data.specification.counts(data)
     for keys, name in asks.items():

@@ -89,7 +89,7 @@ def _sizes(data) -> tuple[int, int, int]:
 
 @functools.lru_cache(maxsize=16)
 def _read(path: Path, letters: str, rules: tuple, *stamp: int) -> tuple[int, int, int]:
-    # Every scale and every learner asks again; the stamp notices an edited file.
+    # The check of every scale and every learner calls this; the stamp (time and size) reveals an edited file.
     from attention_limits.potts_mlm.alignment import Reading, read_alignment
 
     found = read_alignment(path, Reading(letters, **dict(rules)))

@@ -19,8 +19,8 @@ AGREEMENT = 1e-4
 MEMORY = 60
 # A descent with a known curvature computes it after FIRST iterations, and again after every EVERY further ones.
 FIRST, EVERY = 30, 100
-# A step ends where the objective has fallen by at least DECREASE of what the first slope promises, and the slope has shrunk to
-# STEEPNESS of it (Wolfe conditions).
+# A step of length t ends where the objective has fallen by at least DECREASE t |first slope|, and the slope is at least STEEPNESS
+# times the first, negative one (weak Wolfe conditions).
 DECREASE, STEEPNESS = 1e-4, 0.9
 # Rounding of an objective, in units of its size, in double and in single precision.
 DOUBLE, SINGLE = 1e-13, 1e-7
@@ -71,8 +71,8 @@ def descend(
     curvature : callable, optional
         `curvature(parameters)`, a positive estimate (n,) of the diagonal of the Hessian, used from iteration FIRST on.
     single : callable, optional
-        `function` in single precision. It leads as far as its rounding permits, then `function` takes over; value and gradient
-        at the end are those of `function`.
+        `function` in single precision. The descent uses it until its rounding hides all progress, then it uses `function`; value
+        and gradient at the end are those of `function`.
     """
     path = _Path(np.array(start, dtype=float), max_iterations, tolerance, memory, curvature)
     if single is not None:
@@ -97,7 +97,7 @@ class _Path:
         return float(np.abs(self.gradient).max())
 
     def follow(self, function, rounding):
-        """Iterate until the gradient, as `function` gives it, has the tolerance, or rounding hides all progress."""
+        """Iterate until the gradient of `function` is within the tolerance, or rounding hides all progress."""
         self.value, self.gradient = function(self.parameters)
         lowest, idle = self.norm, 0
         while self.norm > self._tolerance and self.iterations < self._limit and idle < IDLE:
@@ -105,7 +105,7 @@ class _Path:
             if not self._step(function, rounding):
                 if not self._pairs:
                     break
-                # The pairs may be of no use: begin again along the gradient.
+                # The pairs may be misleading: begin again along the gradient.
                 self._pairs = 0
                 continue
             self.iterations += 1
@@ -115,7 +115,7 @@ class _Path:
                 self._metric = 1.0 / self._curvature(self.parameters)
 
     def _step(self, function, rounding):
-        """One iteration; whether it found a lower point."""
+        """One iteration; True if it found a lower point."""
         way = np.empty_like(self.parameters)
         descent_kernels.direction(
             self.gradient, self._steps, self._changes, self._products, self._oldest, self._pairs, self._metric, way
@@ -147,9 +147,9 @@ class _Path:
 def line_search(function, start, way, value, slope, first, rounding):
     """A step along `way` (n,) from `start` (n,) that meets the weak Wolfe conditions: (length, value, gradient), or None.
 
-    `function` gives value and gradient at a point.
-    `value` and `slope` < 0 are those at the start, `first` is the first length. Near a minimum, where the objective changes by
-    less than its `rounding`, the slopes alone decide (Hager and Zhang 2005, SIAM J. Optim. 16, 170).
+    `function` gives value and gradient at a point. `value` and `slope` < 0 are those at the start, `first` is the first length.
+    Near a minimum, where the objective changes by less than its `rounding`, the slopes alone decide (Hager and Zhang 2005, SIAM
+    J. Optim. 16, 170).
     """
     low, low_value, low_slope = 0.0, value, slope
     high = None

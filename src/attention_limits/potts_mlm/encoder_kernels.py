@@ -1,13 +1,14 @@
 """Blocks of an encoder, forward and backward, for sixteen sequences side by side; see `transformer_kernels` for the arrays.
 
-The formulas are those of the encoder of Rende et al. 2024 (arXiv:2304.07235), and the gradients those of the chain rule. A
-backward function takes the gradient in the output of its forward function. Every function takes some of these arguments:
+The formulas are those of the encoder of Rende et al. 2024 (arXiv:2304.07235), and the gradients those of the chain rule. The
+gradient in x is the gradient of the loss with respect to x. A backward function takes the gradient in the output of its forward
+function. Every function takes some of these arguments:
 
 theta : float32 (parameters,), all parameters; those of the block begin at the entry `at`.
 x, out : activations of `count` tokens, rows of WIDTH lanes; `inputs` and `outputs` are their features, `width` where they agree.
 d_x, d_out, d_theta : gradients in them; d_theta has one column per lane.
 hat, root : normalised activations, and inverse standard deviations, of a layer norm.
-seen, d_seen : values that the attention adds up, and the gradient in them.
+seen, d_seen : sums of the values, weighted with the attention, and the gradient in them.
 rows, scale : number of rows, and a factor.
 """
 
@@ -28,7 +29,7 @@ EPSILON = np.float32(1e-5)
 class Attention(NamedTuple):
     """Activations of `attend`, or the gradients in them.
 
-    query of the asked tokens, key and value of all sites, and looks, the attention (asked sites rows).
+    query belongs to the `asked` tokens, key and value to all sites; looks is the attention (asked * sites rows).
     """
 
     query: np.ndarray
@@ -41,8 +42,8 @@ class Attention(NamedTuple):
 def _mix(theta, at, sum_step, row_step, bias, x, terms, out, rows, count):
     """out[i, r] = b[r] + sum_m theta[m, r] x[i, m] of `count` tokens i.
 
-    theta[m, r] is entry at + m sum_step + r row_step, b[r] is entry bias + r. Without a bias, which is then negative, the sum is
-    added to out.
+    theta[m, r] is entry at + m sum_step + r row_step, b[r] is entry bias + r. A negative bias means none: the sum is then added
+    to out.
     """
     pairs, whole = count - count % 2, rows - rows % 4
     for i in range(0, pairs, 2):
@@ -106,7 +107,7 @@ def _mix(theta, at, sum_step, row_step, bias, x, terms, out, rows, count):
 
 @njit
 def dense(theta, at, inputs, outputs, x, out, count):
-    """out = x W + b for `count` tokens; W (inputs, outputs) and then b stand in theta from `at` on. Returns the end of b."""
+    """out = x W + b for `count` tokens; theta holds W (inputs, outputs) from `at` on, then b. Returns the entry after b."""
     bias = at + inputs * outputs
     _mix(theta, at, outputs, 1, bias, x, inputs, out, outputs, count)
     return bias + outputs
@@ -120,7 +121,7 @@ def _outer(x, inputs, d_out, outputs, d_theta, at, count):
 
 @njit
 def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
-    """Add the gradient of `dense` in x to d_x, and that in W and b to d_theta."""
+    """Add the gradient in x of `dense` to d_x, and those in W and b to d_theta."""
     bias = at + inputs * outputs
     _mix(theta, at, 1, outputs, -1, d_out, outputs, d_x, inputs, count)
     _outer(x, inputs, d_out, outputs, d_theta, at, count)
@@ -140,7 +141,7 @@ def turn(theta, at, width, x, out):
 
 @njit
 def turn_back(theta, at, width, x, d_out, d_x, d_theta):
-    """The gradient of `turn` in x into d_x; that in W is added to d_theta."""
+    """Write the gradient in x of `turn` into d_x; add that in W to d_theta."""
     clear(d_x, width)
     _mix(theta, at, width, 1, -1, d_out, width, d_x, width, 1)
     _outer(d_out, width, x, width, d_theta, at, 1)
@@ -168,7 +169,7 @@ def norm(theta, at, width, x, hat, root, out, count):
 
 @njit
 def norm_back(theta, at, width, hat, root, d_out, d_x, d_theta, count):
-    """The gradient of `norm` in x into d_x; that in scale and shift is added to d_theta."""
+    """Write the gradient in x of `norm` into d_x; add those in scale and shift to d_theta."""
     share = full(np.float32(1.0 / width))
     for i in range(count):
         mean, product = full(np.float32(0.0)), full(np.float32(0.0))
@@ -187,7 +188,7 @@ def norm_back(theta, at, width, hat, root, d_out, d_x, d_theta, count):
 
 @njit
 def softmax(x, at, count, scale):
-    """Rows at to at + count - 1 of x become the softmax of scale times them."""
+    """Replace the rows at, ..., at + count - 1 of x by the softmax of scale times these rows."""
     highest = load(x, at)
     for j in range(1, count):
         highest = lanes.maximum(highest, load(x, at + j))
@@ -203,9 +204,9 @@ def softmax(x, at, count, scale):
 
 @njit
 def attend(own, seen, sites, width, asked):
-    """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i of `sites`.
+    """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i among `sites`.
 
-    `own`, an `Attention`, holds query, key and value of `width` features, and looks, which is written.
+    `own`, an `Attention`, holds query, key and value of `width` features; the function writes its looks.
     """
     query, key, value, looks = own
     scale = np.float32(1.0 / math.sqrt(width))
@@ -217,9 +218,9 @@ def attend(own, seen, sites, width, asked):
 
 @njit
 def attend_back(own, d_seen, slopes, sites, width, asked):
-    """The gradient of `attend` in query, key and value of `own`, into those of `slopes`, both an `Attention`.
+    """Write the gradients of `attend` in query, key and value of `own` into those of `slopes`; both are an `Attention`.
 
-    The looks of `slopes` are scratch; `asked` tokens of `sites`, `width` features.
+    The looks of `slopes` are scratch; `asked` tokens among `sites`, `width` features.
     """
     query, key, value, looks = own
     d_query, d_key, d_value, d_looks = slopes

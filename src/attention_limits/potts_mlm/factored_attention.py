@@ -140,9 +140,10 @@ def curvature(parameters, sequences, colors: int, ridge: float) -> np.ndarray:
 
     `parameters`, `sequences`, `colors` and `ridge` are those of `objective`.
 
-    For p = softmax of the logits at site i, and n_ib = sum_j A_ij [s_j = b]: of A_ik, Var_p(V[., s_k]); of V_ab, n_ib^2 p_a (1 -
-    p_a). Sums over sites and means over sequences and sites, as in the loss. Pairs of colours that hardly meet have a small
-    curvature: their entries of V run to minus infinity, and without this scale they take most of the iterations.
+    With p = softmax of the logits at site i and n_ib = sum_j A_ij [s_j = b], the entry of A_ik is Var_p(V[., s_k]) and that of
+    V_ab is n_ib^2 p_a (1 - p_a). Sums over sites and means over sequences and sites are those of the loss. Pairs of colours that
+    hardly meet have a small curvature: their entries of V diverge to minus infinity, and without this scale they would take
+    most of the iterations.
     """
     count, sites = sequences.shape
     weights, values = _unpacked(parameters, sites, colors)

@@ -33,7 +33,7 @@ def train(
 ) -> Path:  # fmt: skip
     """Descend the loss of batches, summed over all sites, at a rate that a cosine anneals to 0; the steps in single precision.
 
-    A masked site does not see itself, so that one pass gives the losses of all sites, each masked in turn.
+    A masked site does not see itself, so one pass gives the losses of all sites, each masked in turn.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def neighbours(states, others, identity: float) -> np.ndarray:
     """Number of `others` (N, L) that agree with each of `states` (n, L) at a fraction >= `identity` of the sites: array (n,)."""
     states, others = (np.ascontiguousarray(item, dtype=np.int8) for item in (states, others))
     out = np.empty(len(states), dtype=np.int64)
-    # The small number: 1 - 0.8 times 10 sites is two sites, not fewer.
+    # The small number cancels rounding errors: (1 - 0.8) times 10 sites must give two sites, not one.
     pair_kernels.neighbours(states, others, int(np.floor((1.0 - identity) * states.shape[1] + 1e-9)), out)
     return out
 

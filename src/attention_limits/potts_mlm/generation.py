@@ -1,7 +1,7 @@
 """Sequences from a fitted Potts model: P(s) ~ exp(sum_i h_i(s_i) + sum_{i<j} J_ij(s_i, s_j)), by Gibbs sampling.
 
-The first half of the chains begins at random colours, the second half at sequences of the alignment: when both halves agree,
-neither remembers its start. The check is derived in this module.
+The first half of the chains begins at random colours, the second half at sequences of the alignment. If both halves agree, both
+have forgotten their starts. The check is derived in this module.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Gibbs sampling of the generalised Potts model with parallel tempering, and tests of equilibrium.
 
-At the low temperatures of Rende et al. 2024 a single chain stays near its initial state. On a ladder of inverse temperatures from
-0 neighbours exchange configurations: every configuration returns to beta = 0, where it forgets its past.
+At the low temperatures of Rende et al. 2024 a single chain stays near its initial state. A ladder of inverse temperatures begins
+at 0; neighbours on it exchange configurations. Every configuration returns to beta = 0, where it forgets its past.
 """
 
 from dataclasses import dataclass
@@ -142,9 +142,9 @@ class Agreement:
     cross : array (K,)
         Between the runs.
     autocorrelation : array (K, 2)
-        In saved configurations: the larger of two, of the energy and of the overlap with the commonest colours.
+        In saved configurations: the larger one of the times of two observables, energy and overlap with the commonest colours.
     r_hat : array (K,)
-        Split R-hat: the larger of the same two.
+        Split R-hat: the larger one for the same two observables.
     """
 
     distance: np.ndarray

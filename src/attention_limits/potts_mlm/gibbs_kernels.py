@@ -37,8 +37,8 @@ class Replicas(NamedTuple):
     """All replicas, by block and lane.
 
     order (runs, K): order[r, k] is the replica of run r at betas[k], replica WIDTH block + lane. places, int32
-    (blocks, L, WIDTH): WIDTH times the colour, plus the lane. states, uint64 (blocks, 4, WIDTH): of the random numbers of the
-    lanes.
+    (blocks, L, WIDTH): WIDTH times the colour, plus the lane. states, uint64 (blocks, 4, WIDTH): the state of the random-number
+    generator of each lane.
     """
 
     order: np.ndarray

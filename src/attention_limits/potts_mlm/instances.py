@@ -8,10 +8,11 @@ from attention_limits.potts_mlm.potts import Potts, color_couplings, read_matrix
 
 
 def make_model(model: dict, project: Path | str, root_seed: int, family: str, replica: int = 0) -> Potts:
-    """The Potts model of a specification; an instance of one number is the same in every experiment.
+    """The Potts model of a specification; instances with the same number are equal in all experiments.
 
-    Of a list of instances the `replica` has its own. Files are relative to `project`. `root_seed` and `family` name the random
-    streams. Raises ValueError when a file holds no symmetric matrix of the right size, or not the distances of all sites.
+    From a list of instances, replica number `replica` takes the entry of this number. Files are relative to `project`.
+    `root_seed` and `family` name the random streams. Raises ValueError when a file holds no symmetric matrix of the right size,
+    or lacks the distance of some sites.
     """
     streams = Streams(root_seed, family, "instances")
     instance = model["instance"][replica] if isinstance(model["instance"], list) else model["instance"]

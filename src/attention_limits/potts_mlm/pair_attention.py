@@ -17,10 +17,10 @@ from attention_limits.potts_mlm import pair_kernels, single_kernels
 from attention_limits.potts_mlm.descent import MEMORY, START, Descent, descend
 from attention_limits.potts_mlm.pair_model import Ridge, Shape, composed, penalty, pull_back
 
-# Numbers that L-BFGS keeps of each kind, steps and changes of the gradient: more would not stay in the cache.
+# Largest number of entries of all steps that L-BFGS keeps, and of all gradient changes: more would not stay in the cache.
 KEPT = 3 * 10**6
 FEWEST_PAIRS = 8
-# One site has so many couplings that more pairs cost more than the gradient.
+# One site has so many couplings that the recursion over more pairs would cost more than the gradient.
 SITE_PAIRS = 10
 
 
@@ -61,7 +61,7 @@ def fit(
     rng : numpy.random.Generator
         Draws A, or Q and K, and V at the start: normal numbers of standard deviation START. J of a full model starts at zero.
     pseudo_count : float > 0
-        Of the site frequencies whose logarithms are the fields at the start.
+        Added to the site frequencies; their logarithms are the fields at the start.
     max_iterations : int
     tolerance : float
         Largest component of the gradient, nats per site, at which the fit has converged.
@@ -156,7 +156,7 @@ def _to_singular_values(couplings, attention, values):
 
 
 def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, tolerance):
-    """The minimum of a full model. No parameter belongs to two sites, so each site descends by itself, in the cache."""
+    """The minimum of a full model. No parameter belongs to two sites, so the sites are fitted one by one, within the cache."""
     sites, colors = shape.sites, shape.colors
     scale = 1.0 / (weights.sum() * sites)
 

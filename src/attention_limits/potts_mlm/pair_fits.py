@@ -46,7 +46,7 @@ def shape_of(sites: int, colors: int, heads: int, solver: dict) -> Shape:
 
 
 def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
-    """All fits of a point `at` of an experiment, to the training sequences of `data` and `replica` and their weights.
+    """All fits of a point `at` of an experiment, to the training sequences of a `replica` of `data` with their weights.
 
     `spec` and `streams` are those of the estimator; its solver holds the keys of `specs_proteins.Fitting`. `full_fits` keeps the
     fit of the full model to each set of sequences, {(samples, replica): PairFit}: points with different heads share it.

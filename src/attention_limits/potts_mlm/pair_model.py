@@ -104,7 +104,7 @@ def _attention(rest, shape):
 
 
 def pull_back(rest, d_couplings, d_rest, shape: Shape) -> None:
-    """The gradient in A, or in Q and K, and V of several heads from `d_couplings`, that in J (L, L, C, C), into `d_rest`.
+    """Write the gradients in A (or Q and K) and V of all heads into `d_rest`; `d_couplings` is the gradient in J (L, L, C, C).
 
     `rest` are the parameters of `shape` without the fields, as `Shape.split` returns them, `d_rest` arrays of the same shapes.
     """

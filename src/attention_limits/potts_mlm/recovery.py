@@ -24,8 +24,8 @@ def full_error(attention, values, J, U, beta: float) -> float:
 def contact_precision(attention, J) -> float:
     """Fraction of contacts, J_ij > 0, among the pairs of sites with the largest |A_ij + A_ji|.
 
-    As many pairs count as there are contacts. NaN where no pair or every pair is a contact, or J is missing. `attention` A and J
-    are (L, L).
+    The number of these pairs is the number of contacts. NaN where no pair or every pair is a contact, or J is missing.
+    `attention` A and J are (L, L).
     """
     upper = np.triu_indices(len(J), 1)
     contacts = J[upper] > 0

@@ -20,7 +20,7 @@ def training_set(streams: Streams, data: xr.Dataset, replica: int, at: Mapping[s
 
 
 def true_couplings(data: xr.Dataset) -> np.ndarray:
-    """J (L, L) of `data`; missing where nobody knows them, as for an alignment."""
+    """J (L, L) of `data`; missing where the couplings are unknown, as for an alignment."""
     sites = data.sizes["site"]
     return data.couplings.values if "couplings" in data else np.full((sites, sites), np.nan)
 

@@ -94,7 +94,7 @@ def _scatter(received, starts, colors, d_values):
 
 @njit
 def factored(attention, values, sequences, d_attention, d_values):
-    """`factored_kernels.loss_and_gradient` in single precision, of attention, values and sequences as in it.
+    """`factored_kernels.loss_and_gradient` in single precision, with the same attention, values and sequences.
 
     Returns the mean loss; writes the gradient into d_attention and d_values.
     """
@@ -133,7 +133,7 @@ def factored(attention, values, sequences, d_attention, d_values):
 
 @njit
 def _mixed_looks(of_place, of_color, queried, softmax, looks, itself):
-    """The attention of a block of sequences, zero diagonal, into looks (L L, WIDTH), and its diagonal into itself (L, WIDTH).
+    """Write the attention of a block of sequences, zero diagonal, into looks (L L, WIDTH), its diagonal into itself (L, WIDTH).
 
     of_place (L, L) and of_color, flat, are the two parts of a score; the row of of_color of site j begins at queried[j, k].
     """
@@ -153,7 +153,7 @@ def _mixed_looks(of_place, of_color, queried, softmax, looks, itself):
 
 @njit
 def _mixed_slopes(looks, itself, softmax, change, d_place):
-    """`change`, the gradient in the attention, becomes that in the scores, and is added to d_place; all (L L, WIDTH)."""
+    """Replace `change`, the gradient in the attention, by the gradient in the scores, and add it to d_place; all (L L, WIDTH)."""
     sites = len(itself)
     for i in range(sites):
         first = i * sites
@@ -173,7 +173,7 @@ def _mixed_slopes(looks, itself, softmax, change, d_place):
 
 @njit
 def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
-    """`mixed_kernels.loss_and_gradient` in single precision, of scores, values, sequences, mixing and softmax as in it.
+    """`mixed_kernels.loss_and_gradient` in single precision, with the same scores, values, sequences, mixing and softmax.
 
     Returns the mean loss; writes the gradient into d_scores and d_values.
     """
@@ -222,7 +222,7 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
 
 @njit(nogil=True, fastmath=REORDERED)
 def pairwise(site, couplings, fields, sequences, weights, d_couplings, d_fields):
-    """`pair_kernels.loss_and_gradient` in single precision, of site, couplings, fields, sequences and weights as in it.
+    """`pair_kernels.loss_and_gradient` in single precision, with the same site, couplings, fields, sequences and weights.
 
     Returns the loss; writes the gradient into d_couplings and d_fields.
     """

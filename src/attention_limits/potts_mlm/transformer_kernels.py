@@ -2,8 +2,9 @@
 
 An activation of L tokens and d features is an array (L d, WIDTH) in single precision: row i d + c holds feature c of token i of
 sixteen sequences. The parameters are one flat array, laid out by `transformer.Shape`; their gradient is an array (parameters,
-WIDTH), one column per lane, which the caller adds up. The last layer asks at the masked site only. The formulas of the gradient
-are those of the chain rule for x <- LN(x + attention(x)), x <- LN(x + feedforward(x)) (Rende et al. 2024, arXiv:2304.07235).
+WIDTH), one column per lane, which the caller adds up. In the last layer only the masked site has a query. The formulas of the
+gradient are those of the chain rule for x <- LN(x + attention(x)), x <- LN(x + feedforward(x)) (Rende et al. 2024,
+arXiv:2304.07235).
 """
 
 import math
@@ -45,7 +46,7 @@ def _embed(theta, starts, waves, out):
 
 @njit
 def _embed_back(d_out, starts, width, d_embedding):
-    """Add the gradient d_out in the output of `_embed` to that in the embedding, which is flat and in double precision."""
+    """Add d_out, the gradient in the output of `_embed`, to d_embedding, that in the embedding: flat, in double precision."""
     whole = width - width % GROUP
     for i in range(len(starts)):
         for c in range(0, whole, GROUP):
@@ -91,8 +92,8 @@ def forward(theta, sizes, waves, starts, masked, kept, logits):
         value = key + (width + 1) * width
         at = value + (width + 1) * width
         if last:
-            # q_i . k_j = x_j . W_K q_i + q_i . b_K, and the softmax does not see the last term. sum_j a_ij v_j is W_V^T y + b_V
-            # with y = sum_j a_ij x_j. KEY holds W_K q_i, and VALUE holds y.
+            # q_i . k_j = x_j . W_K q_i + q_i . b_K, and the last term does not change the softmax. sum_j a_ij v_j is W_V^T y +
+            # b_V with y = sum_j a_ij x_j. KEY holds W_K q_i, and VALUE holds y.
             blocks.turn(theta, key, width, own[QUERY], own[KEY])
             asking = blocks.Attention(own[KEY], own[INPUT], own[INPUT], own[LOOKS])
             blocks.attend(asking, own[VALUE], sites, width, 1)
@@ -118,13 +119,13 @@ def forward(theta, sizes, waves, starts, masked, kept, logits):
 
 @njit(inline="always")
 def _feedforward_back(theta, up, width, hidden, own, slopes, d_theta, asked):
-    """The gradient of x <- LN(x + feedforward(x)) and the norm before it, from slopes[OUTPUT] to slopes[ASKING].
+    """Backward pass of x <- LN(x + feedforward(x)) and of the norm before it, from slopes[OUTPUT] to slopes[ASKING].
 
     The parameters of the feed-forward block begin at the entry `up`; `own` and `slopes` as in `_backward`.
     """
     down = up + (width + 1) * hidden
     norms = down + (hidden + 1) * width
-    # MIDDLE: gradient behind the first norm; HIDDEN, then ASKING: inside of the blocks.
+    # MIDDLE holds the gradient after the first norm; HIDDEN and then ASKING hold it inside of the blocks.
     blocks.norm_back(
         theta, norms + 2 * width, width, own[HAT_2], own[ROOT_2], slopes[OUTPUT], slopes[MIDDLE], d_theta, asked
     )
@@ -140,7 +141,7 @@ def _feedforward_back(theta, up, width, hidden, own, slopes, d_theta, asked):
 
 @njit(inline="always")
 def _attention_back(theta, query, width, own, slopes, d_theta, sites):
-    """The gradient of x + attention(x) of all sites, from slopes[SEEN] and slopes[ASKING] to slopes[OUTPUT].
+    """Backward pass of x + attention(x) of all sites, from slopes[SEEN] and slopes[ASKING] to slopes[OUTPUT].
 
     The parameters of the attention begin at the entry `query`; `own` and `slopes` as in `_backward`.
     """
@@ -157,7 +158,7 @@ def _attention_back(theta, query, width, own, slopes, d_theta, sites):
 
 @njit(inline="always")
 def _last_attention_back(theta, query, width, own, slopes, d_theta, sites, masked):
-    """As `_attention_back` for the last layer, which asks at the masked site only."""
+    """As `_attention_back`, for the last layer, where only the masked site has a query."""
     square = (width + 1) * width
     key, value = query + square, query + 2 * square
     asking = blocks.Attention(own[KEY], own[INPUT], own[INPUT], own[LOOKS])
@@ -175,7 +176,7 @@ def _last_attention_back(theta, query, width, own, slopes, d_theta, sites, maske
 
 @njit(inline="always")
 def _backward(theta, sizes, starts, masked, kept, d_logits, d_embedding, d_theta, slopes):
-    """Add the gradient of sum_a d_logits[a] logits[a] to d_theta (parameters, WIDTH), that in the embedding to d_embedding.
+    """Add the gradient of sum_a d_logits[a] logits[a] to d_theta (parameters, WIDTH), its part in the embedding to d_embedding.
 
     Arguments as in `forward`; slopes (SLOTS, ...) is scratch, laid out as kept[l].
     """
@@ -195,7 +196,7 @@ def _backward(theta, sizes, starts, masked, kept, d_logits, d_embedding, d_theta
         blocks.dense_back(
             theta, query + 3 * square, width, width, own[SEEN], slopes[ASKING], slopes[SEEN], d_theta, asked
         )
-        # OUTPUT becomes the gradient in the input of the layer, through keys, values and the asking tokens.
+        # OUTPUT becomes the gradient in the input of the layer, through keys, values and the tokens with a query.
         if last:
             _last_attention_back(theta, query, width, own, slopes, d_theta, sites, masked)
         else:
@@ -222,7 +223,7 @@ def _gather(sequences, rows, first, masked, colors, width, starts, own_masked, o
 
 @njit
 def _softmax(logits, own_colors, losses):
-    """Logits (C, WIDTH) become their softmax, and losses (WIDTH,) are -log of its value at the colours `own_colors`."""
+    """Replace logits (C, WIDTH) by their softmax; write -log of its value at the colours `own_colors` into losses (WIDTH,)."""
     for k in range(WIDTH):
         losses[k] = -logits[own_colors[k], k]
     for k in range(WIDTH):
@@ -255,7 +256,8 @@ def mean_loss(theta, sizes, waves, sequences, rows, masked, out, looks, slope):
 
     Two arrays are written unless they are empty: the attention of masked[n], layer by layer, is added to looks (layers, L, L) in
     the row of the masked site, and slope (parameters,) becomes the gradient of the mean. sequences (M, L), rows and masked (n,)
-    are integers; theta, sizes and waves as in `forward`. (Of several functions, each would compile the encoder again.)
+    are integers; theta, sizes and waves as in `forward`. (One function serves all cases: each further one would compile the
+    encoder again.)
     """
     sites, colors, width, hidden, layers = sizes
     learns = len(slope) > 0

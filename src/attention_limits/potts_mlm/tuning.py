@@ -34,7 +34,7 @@ class Search:
     tolerance : float
         Allowed deviation of the distance from the target, beyond one standard error.
     swap_rate : float
-        Accepted fraction of the exchanges between neighbours for which a ladder is laid.
+        Accepted fraction of the exchanges between neighbours for which a ladder is designed.
     beta_max : float
         Largest inverse temperature.
     samples, gap : int
@@ -74,8 +74,8 @@ class Tuning:
 def spaced(betas, rejection, top: float, swap_rate: float) -> np.ndarray:
     """A ladder from 0 to `top` at which neighbours exchange at about `swap_rate` or more.
 
-    The rejection rates (K - 1,) on `betas` (K,) add up along the ladder to a barrier, which does not depend on a fine ladder
-    (Syed, Bouchard-Cote, Deligiannidis, Doucet 2022). The new ladder cuts the barrier evenly.
+    The rejection rates (K - 1,) on `betas` (K,) add up along the ladder to a barrier. If the ladder is fine, its choice does not
+    change the barrier (Syed, Bouchard-Cote, Deligiannidis, Doucet 2022). The new ladder divides the barrier evenly.
     """
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejection, SMALLEST_REJECTION))])
     height = np.interp(top, betas, barrier)

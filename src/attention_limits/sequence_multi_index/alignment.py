@@ -7,7 +7,7 @@ from attention_limits.sequence_multi_index.priors import as_prior
 
 
 def towards_teacher(link, overlap, prior=None):
-    """Overlap of estimate and teacher with the estimate's free signs and rotations chosen towards the teacher.
+    """Overlap of estimate and teacher; the free signs and rotations of the estimate are those that fit the teacher best.
 
     `link` declares the signs and rotations, `overlap` is (P, P), and so is the result. `prior` is that of the rows, by default
     standard normal.

@@ -1,7 +1,7 @@
 """Growth of each unlearned layer on the branch on which one layer is learned, with its error.
 
-`staircase` follows the largest growth alone. On few nodes noise hides which layer has it; in this module every layer has its
-number. The sign of every row must be free, so that F is diagonal (Troiani et al. 2025, arXiv:2502.00901).
+`staircase` follows only the largest growth. On few nodes noise hides which layer has it; this module gives the growth of every
+layer. The sign of every row must be free, so that F is diagonal (Troiani et al. 2025, arXiv:2502.00901).
 """
 
 from dataclasses import dataclass

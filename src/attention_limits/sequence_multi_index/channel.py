@@ -48,7 +48,7 @@ from attention_limits.sequence_multi_index.two_token_sampling import two_token_m
 
 # Nodes of each of the two scramblings at resolution 1.
 SAMPLING_NODES = 2048
-# Above this number of sampled rows their signs are changed all at once only: the nodes would be too few.
+# With more sampled rows only a change of all signs at once extends the nodes: for all changes the nodes would be too few.
 MAX_SIGNED_ROWS = 4
 # An output whose effective sample size is below this is not resolved.
 SMALLEST_SAMPLE = 20.0
@@ -104,7 +104,7 @@ class Channel:
         below 4e-6 at 1, 3e-4 at 0.75; for c = 0, 4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate;
         medians are below 1e-5 and 5e-5). It grows with beta: for beta = 10 and every c, 3e-3 at 1 and 1e-2 at 0.75 (medians
         4e-4 and 8e-4). Importance sampling: 2048 resolution^2 nodes in each of two scramblings, rounded to a power of
-        two. Not read by finite sums. `precision` determines where nodes are in single precision.
+        two. Finite sums do not use it. `precision` determines where nodes are in single precision.
     generator : numpy.random.Generator
         Scrambles the nodes of importance sampling; the other methods draw nothing from it.
 

@@ -4,7 +4,7 @@ from attention_limits.pipeline.arguments import positive, whole
 
 
 def add(commands) -> None:
-    """Add the parsers to the `commands` of argparse. The first function gets `--name value` of no option as `parameters`."""
+    """Add the parsers to the `commands` of argparse. The first function gets unknown options `--name value` as `parameters`."""
     link = commands.add_parser(
         "check-link",
         help="test a link on random fields",

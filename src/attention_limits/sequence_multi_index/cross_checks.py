@@ -45,7 +45,7 @@ class OfLink:
 
     @classmethod
     def sizes(cls, estimator, link: Link) -> Iterable[Problem]:
-        """Sizes that no job holds."""
+        """Sizes that exceed the memory of a job."""
         return ()
 
     @classmethod
@@ -55,7 +55,7 @@ class OfLink:
 
     @classmethod
     def cross_checks(cls, estimator) -> Iterable[Problem]:
-        """Problems of the link at every value of each parameter of it that is scanned."""
+        """Problems of the link at every value of each of its scanned parameters."""
         scanned = {key: values for key, values in estimator.grid.items() if key in fields(cls, "model")}
         first = {**estimator.model, **{key: values[0] for key, values in scanned.items()}}
         found = list(cls._at(estimator, first, ("model",)))
@@ -118,7 +118,7 @@ class OfNodes(OfLink):
 
     @classmethod
     def sizes(cls, estimator, link):
-        """Nodes of more variables than there are, and posteriors that do not fit into the memory of a job."""
+        """Nodes of more variables than a Sobol sequence has, and posteriors that do not fit into the memory of a job."""
         found = list(too_many_variables(link))
         if found:
             return found
@@ -156,7 +156,7 @@ class OfDataSets(OfLink):
 
     @classmethod
     def sizes(cls, estimator, link):
-        """Nodes of more variables than there are, and arrays that do not fit into the memory of a job."""
+        """Nodes of more variables than a Sobol sequence has, and arrays that do not fit into the memory of a job."""
         found = list(too_many_variables(link)) if POSTERIOR in cls.needs else []
         if found:
             return found
@@ -258,7 +258,7 @@ def training_problems(estimator) -> Iterable[Problem]:
     """Files that are not required, questions that do not fill an epoch, and trajectories beyond the memory."""
     model, solver = estimator.model, estimator.solver
     for key, built_in in (("corpus", "generated"), ("vocabulary", "words")):
-        # An edit to a file that the experiment does not require would go unseen.
+        # If the experiment does not require a file, nothing would notice an edit of it.
         if model[key] not in (built_in, *estimator.requires):
             yield ("model", key), f"{model[key]!r}: allowed: {built_in}, or a file that is listed under `requires`"
     if model["special_tokens"] and model["vocabulary"] == "words":

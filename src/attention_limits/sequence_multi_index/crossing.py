@@ -99,7 +99,7 @@ def search(
 
 
 def _neighbours(levels, root):
-    """Two different levels of a sorted list, at least two, around a `root` that is one of them."""
+    """Two different levels of a sorted list of two or more, around a `root` in this list."""
     place = levels.index(root)
     first = min(max(place - 1, 0), len(levels) - 2)
     return levels[first], levels[first + 1]

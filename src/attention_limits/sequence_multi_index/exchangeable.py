@@ -64,7 +64,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
     start : float
         Initial Q_hat = start / (1 - start) I, 0 < start < 1.
     settings : state_evolution.Settings, optional
-        Its warm-up and regularisation are not read.
+        Its warm-up and regularisation are not used.
     prior : Prior, optional
         Gaussian, with a covariance that permutations of the exchangeable rows leave unchanged; standard normal by default.
 

@@ -169,9 +169,9 @@ def _weighted(fields, weights, out, mean):
 
 @njit(error_model="numpy")
 def _sum_pass(fields, bound, plus, last, mean, second):
-    """Add the moments that the first layers take part in; `last` (2, PASS) holds the weighted deviations of the last layer.
+    """Add the moments that contain the first layers; `last` (2, PASS) holds the weighted deviations of the last layer.
 
-    They become scratch; plus holds the weights of the nodes. Blocks of `second` on and below the diagonal are written.
+    `last` becomes scratch; plus holds the weights of the nodes. Blocks of `second` on and below the diagonal are written.
     """
     for k in range(0, bound, 2):
         _sum_pair(last[0], last[1], fields[k : k + 2], second[bound : bound + 2, k : k + 2])
@@ -239,7 +239,7 @@ def _moments(u, omega, mixture, model, nodes, half_squares, work, mean, second):
 
 @njit(parallel=True, error_model="numpy")
 def deep_moments(u, omega, mixtures, model, nodes, found):
-    """Moments of p(h | u) for n outputs, on nodes that all share.
+    """Moments of p(h | u) for n outputs, which share all nodes.
 
     All numbers that are read have the precision of the nodes, single or double.
 

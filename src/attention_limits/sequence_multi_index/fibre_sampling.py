@@ -128,8 +128,8 @@ def own_proposals(V, omega, mean, second, effective, free) -> Proposals:
 def adaptive_moments(samples: Sequence[Callable], V, omega, free: int, count: int):
     """Posterior moments from the common proposal, and also from a separate proposal for outputs with few effective nodes.
 
-    Each set of nodes takes the proposals that another has found: had a set to do with nodes that fit it by chance, it would find
-    the posterior too narrow. (The adaptation is that of population Monte Carlo, Cappe et al. 2004, in few steps.)
+    Each set of nodes takes the proposals that another set has found. Its own ones would fit its nodes by chance, and make the
+    posterior too narrow. (The adaptation is that of population Monte Carlo, Cappe et al. 2004, in few steps.)
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def adaptive_moments(samples: Sequence[Callable], V, omega, free: int, count: in
     V : array (P, P)
     omega : array (n, P, M)
     free : int
-        Rows drawn. Without any, the nodes stay.
+        Rows drawn. Without any, the common proposal stays.
     count : int
         Number of nodes of each set.
 
@@ -189,7 +189,7 @@ def _weigh(link, observed, omega, prior, proposals, nodes):
     deviation, log_ratio = _draw(prior, proposals, nodes[:, : free * tokens].reshape(len(nodes), free, tokens))
     fields = omega[:, None, :free] + deviation
     if free == link.rows:
-        # Nothing is left to the output but to weigh them.
+        # All rows are drawn: the output only gives the weights.
         return deviation[:, :, None], (log_ratio + link.log_likelihood(observed, fields))[:, :, None]
     angles = np.tile(nodes[:, free * tokens :], (proposals.centre.shape[1], 1))
     candidates, log_weight = link.fibre(observed, fields, angles)

@@ -41,7 +41,7 @@ def free_entropy(overlap, alpha, log_z, side_information=0.0, prior: "Prior | No
     prior : priors.Prior, optional
         Standard normal weights by default.
     precision : array (P, P), optional
-        Q_hat of the overlap, side information included; Gaussian priors do not read it.
+        Q_hat of the overlap, side information included; Gaussian priors do not use it.
     """
     hint = 0.5 * side_information / (1.0 - side_information) * np.trace(overlap)
     of_weights = prior_free_entropy(overlap) if prior is None else prior.free_entropy(overlap, precision)

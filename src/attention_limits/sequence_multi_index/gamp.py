@@ -7,8 +7,8 @@ Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu
 
 (Troiani et al. 2025, arXiv:2502.00901, for standard normal weights: C_hat = (I + A)^-1 and W_hat = C_hat b). The prior gives the
 mean and the covariance (`priors`). Side information S = sqrt(lambda) W + sqrt(1-lambda) N adds lambda / (1 - lambda) I to the
-precision and sqrt(lambda) / (1 - lambda) S to b. In an iteration, outputs whose channel does not meet its check are left out of
-the sums; `GampRun.resolved` is the smallest fraction of the others.
+precision and sqrt(lambda) / (1 - lambda) S to b. The sums of an iteration leave out the outputs whose channel does not meet its
+check; `GampRun.resolved` is the smallest fraction of the others.
 
 A row k may be held at an overlap q: its estimate stays q W_k + sqrt(q (1 - q)) N and its variance 1 - q. This estimate does
 not depend on the data. Therefore its field has no Onsager term, and the other rows need their block of A alone.
@@ -223,7 +223,7 @@ def run(
             residual = np.nan
             break
         new = update(tokens, state, g, derivative, known, settings.damping, free)
-        # Relative, layer by layer: a small layer that still grows is an instability in its making, not convergence.
+        # Relative, layer by layer: a small layer that still grows is the onset of an instability, not convergence.
         change = np.sqrt(np.mean((new.estimate - state.estimate)[free] ** 2, axis=1))
         length = np.sqrt(np.mean(new.estimate[free] ** 2, axis=1))
         residual = float(np.max(change / np.maximum(length, NEGLIGIBLE), initial=0.0))

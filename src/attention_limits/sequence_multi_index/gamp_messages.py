@@ -96,7 +96,7 @@ def outputs(channel, observed, tokens, state, regularization):
     fields = (tokens @ state.estimate.T).reshape(-1, channel.link.tokens, size).transpose(0, 2, 1)
     moments = channel.posterior(observed, fields - state.onsager, V)
     estimates, derivative = denoiser(moments, V)
-    # An output whose sampling has collapsed would throw the estimate anywhere: this time it is left out.
+    # An output whose sampling has collapsed would move the estimate at random: this iteration leaves it out.
     g = np.where(moments.resolved[:, None, None], estimates.mean(axis=0), 0.0)
     return g, np.where(moments.resolved[:, None, None], derivative, 0.0), float(moments.resolved.mean())
 
@@ -104,7 +104,7 @@ def outputs(channel, observed, tokens, state, regularization):
 def update(tokens, state: State, g, derivative, known: Knowledge, damping, free) -> State:
     """The messages after `state`; the rows that are not in `free` stay as they are, and `known.prior` is that of the free rows.
 
-    `tokens` as of `outputs`, which gives `g` and `derivative`; `damping` is the weight of the old messages.
+    `tokens` as in `outputs`, which gives `g` and `derivative`; `damping` is the weight of the old messages.
     """
     dimension = state.estimate.shape[1]
     block = np.ix_(free, free)

@@ -5,8 +5,8 @@ On a new sequence the teacher's fields h and the student's are jointly Gaussian,
     plug-in:  E ||g(h) - g(omega)||_F^2          (the network with the weights W_hat; omega = W_hat x / sqrt(D))
     Bayes:    E ||g(h) - E[g(h) | omega]||_F^2   (the posterior mean of the output, the least possible)
 
-summed over the entries of the output, without its noise. Where few nodes carry the mean (outputs with heavy tails: high powers
-of the fields) it is missing: the rest of it would lie beyond all nodes. The published curves (Troiani et al. 2025,
+summed over the entries of the output, without its noise. The mean is missing where few nodes carry it (outputs with heavy tails:
+high powers of the fields): a part of it would lie beyond all nodes. The published curves (Troiani et al. 2025,
 arXiv:2502.00901) are plug-in errors in this normalisation.
 """
 
@@ -16,7 +16,7 @@ from attention_limits.numerics.memory import NUMBERS_AT_ONCE
 from attention_limits.sequence_multi_index.overlap_coordinates import symmetric_root
 from attention_limits.sequence_multi_index.priors import as_prior
 
-# A mean that fewer effective nodes carry is missing.
+# A mean with fewer effective nodes is missing.
 FEWEST_NODES = 20.0
 # Nodes of the test error of a simulation, given its overlaps: they make it exact to about 1e-3 of itself.
 ERROR_NODES = 8192

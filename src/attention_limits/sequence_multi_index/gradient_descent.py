@@ -91,7 +91,7 @@ class Trajectory:
     cosine, norm : arrays (S, R, T + 1, P)
         Cosine similarity of each row with the teacher's, signed, and |W_l| / sqrt(D).
     loss : array (S, R, T + 1)
-        Mean over the sequences of a block of ||y - g(h)||_F^2, each before its batch is stepped on; missing at the start.
+        Mean over the sequences of a block of ||y - g(h)||_F^2, each before the steps on its batch; missing at the start.
     weights : array (S, R, P, D)
         Last weights.
     """
@@ -114,7 +114,7 @@ def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descen
     start : array (S, R, P, D)
         First weights. All starts of a data set see its batches in the same order.
     teacher : array (S, P, D)
-        The weights that the cosines are measured with.
+        The weights that define the cosines.
     descent : Descent
 
     Raises

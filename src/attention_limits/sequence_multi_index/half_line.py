@@ -10,7 +10,7 @@ With s = y omega / sqrt(V), phi and Phi the standard normal density and distribu
 import numpy as np
 from scipy.special import log_ndtr
 
-# Below this s the formulas are differences of nearly equal numbers, and r = -s - 1 / s + 2 / s^3 is exact to 1e-9, and the
+# Below this s the formulas are differences of nearly equal numbers. There r = -s - 1 / s + 2 / s^3 is exact to 1e-9, and the
 # variance V (1 / s^2 - 6 / s^4) to 1e-5.
 FAR = -50.0
 

@@ -15,7 +15,7 @@ import numpy as np
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
 
-# The volume of M tokens takes M^3 numbers per node: of long sequences few nodes are used, at least the second number.
+# The volume of M tokens takes M^3 numbers per node: long sequences use fewer nodes, at least the second number.
 NUMBERS, FEWEST_NODES = 2**24, 64
 
 

@@ -2,7 +2,7 @@
 
 With T_{pa,qb} = E[h_pa h_qb | y] - delta, F(Q) = E_y sum_{ab} T_ab Q T_ab^T on the symmetric matrices (Troiani et al. 2025,
 arXiv:2502.00901). F maps positive matrices to positive ones. Differences of blocks of outputs show its noise: an eigenvalue
-that the noise explains is zero, and eigenvalues whose difference it explains are one.
+that the noise explains counts as zero, and eigenvalues whose difference it explains count as one.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from scipy.linalg import hadamard
 BLOCKS = 8
 # An eigenvalue below this many norms of the noise is zero.
 SIGNIFICANT = 4.0
-# Eigenvalues are one when they differ by less than this many errors of their difference, or norms of the noise: noise moves no
-# eigenvalue by more than its norm, so that two equal ones part by two norms at most, and the norm is known to half of it.
+# Eigenvalues count as one when they differ by less than this many errors of their difference, or norms of the noise: noise moves
+# no eigenvalue by more than its norm, so two equal ones differ by two norms at most, and the error of the norm is half of it.
 EQUAL_ERRORS, EQUAL_NORMS = 4.0, 3.0
-# Eigenvalues that lag behind the largest by more than this share of it never are one with it, however few the nodes.
+# Eigenvalues below the largest by more than this share of it never count as one with it, even with few nodes.
 MAX_EQUAL_LAG = 0.5
-# Share of the largest eigenvalue by which those differ that are averaged on a branch.
+# On a branch, eigenvalues within this share of the largest one are averaged.
 AVERAGED_LAG = 0.05
 # Rounding errors of F.
 ROUNDING = 1e-9
@@ -99,7 +99,7 @@ class Instability:
         more than AVERAGED_LAG below it where they are not, however few the nodes.
     noise : float
         Operator norm of the noise of F, root mean square: no eigenvalue of F is larger than `eigenvalue + error` by more than a
-        few of it.
+        few such norms.
     significant : bool
         Whether the largest eigenvalue exceeds SIGNIFICANT norms of the noise.
     direction : array (k, k)
@@ -121,7 +121,7 @@ def response_blocks(excess, weights, basis):
     Parameters
     ----------
     excess, weights
-        As of `linear_response`; BLOCKS divides n.
+        As in `linear_response`; BLOCKS divides n.
     basis : array (j, k, k)
         From `symmetric_basis`.
 
@@ -134,13 +134,13 @@ def response_blocks(excess, weights, basis):
 
 
 def response(excess, weights, basis):
-    """F as a matrix (j, j) in a basis (j, k, k) of the symmetric matrices; `excess` and `weights` as of `linear_response`."""
+    """F as a matrix (j, j) in a basis (j, k, k) of the symmetric matrices; `excess` and `weights` as in `linear_response`."""
     matrix = np.einsum("jpq,kpq->jk", basis, linear_response(excess, weights, basis))
     return 0.5 * (matrix + matrix.T)
 
 
 def contrasts(blocks):
-    """Noise of a mean over blocks, array (BLOCKS, ...): BLOCKS - 1 draws of it, from which any constant drops out.
+    """Noise of a mean over blocks, array (BLOCKS, ...): BLOCKS - 1 draws of this noise, in which any constant cancels.
 
     They are half of the differences between two halves of the blocks, one draw per balanced choice of the halves (a Hadamard
     matrix). Blocks of a Sobol sequence complement each other, so that their mean is more exact than these draws.
@@ -168,7 +168,7 @@ def leading_instability(blocks, basis) -> Instability:
     margin = np.maximum(EQUAL_ERRORS * root_mean_square(moves[:, -1:] - moves), EQUAL_NORMS * noise)
     most = max(1, int(np.sum(lag <= MAX_EQUAL_LAG * values[-1])))
     count = min(most, int(np.sum(lag <= margin + ROUNDING)))
-    # Some combination of the leading eigenmatrices is positive: eigenvalues that the noise has parted further are taken back.
+    # Some combination of the leading eigenmatrices is positive. If none is, noise has separated more eigenvalues: add the next.
     while True:
         direction = np.einsum("jpp,jqr->qr", found[-count:], found[-count:])
         spectrum = np.linalg.eigvalsh(direction)

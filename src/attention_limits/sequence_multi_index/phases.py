@@ -17,7 +17,7 @@ from attention_limits.sequence_multi_index.state_evolution import Settings, solv
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
-# An overlap below this share of the gap is none. Zero is returned as zero: an overlap smaller than the gap is still learned.
+# An overlap below this share of the gap counts as zero. Unlearned overlaps are exactly zero, so one below the gap may be learned.
 ZERO_OVERLAP_SHARE = 0.1
 
 
@@ -59,7 +59,7 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
     settings : Settings
     gap : float
         Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below a tenth
-        of it is none.
+        of it counts as zero.
     prior : Prior, optional
         Standard normal weights by default.
     """

@@ -1,6 +1,6 @@
 """Priors of the weights: the law of the P weights w of one dimension, the same and independent for all D dimensions.
 
-State evolution and GAMP see w through b = Lambda w + Lambda^(1/2) z, z standard normal, Lambda the precision (P x P), with
+State evolution and GAMP observe b = Lambda w + Lambda^(1/2) z, z standard normal, Lambda the precision (P x P), with
 
     Z(b, Lambda) = E_w exp(b . w - w^T Lambda w / 2),    E[w | b] = d log Z / db,    Cov(w | b) = d^2 log Z / db^2,
     Q = E_b E[w | b] E[w | b]^T = E w w^T - E_b Cov(w | b),    Psi_w(Lambda) = E_b log Z,    dPsi_w / dLambda = Q / 2
@@ -216,7 +216,7 @@ class GaussianRows(Prior):
         return columns @ overlap_from_precision(precision) @ columns.T
 
     def free_entropy(self, overlap, precision):
-        """See `Prior`; the precision is not read."""
+        """See `Prior`; the precision is not used."""
         return prior_free_entropy(self.whitened(overlap))
 
     def draw(self, dimension, generator):

@@ -232,7 +232,7 @@ class Gamp(OfDataSets, Specification):
 
     @classmethod
     def of_prior(cls, link, prior):
-        """Rotations that neither the link nor the prior shows."""
+        """The reason why the overlap with the teacher is not defined, or an empty text."""
         return cross_checks.rotation_problem(link, prior)
 
     @classmethod

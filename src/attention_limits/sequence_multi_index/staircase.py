@@ -161,9 +161,9 @@ def _recovered(learned, precision, prior):
 def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior):
     """(point, alpha, level) where the growth crosses one above the level `begin`, or None up to the highest level.
 
-    On a branch of one direction a part of the nodes finds where to look, and all nodes find the threshold from its point. They
-    search the whole branch where the part finds nothing, or an overlap that jumps. More directions have a shape that is iterated
-    at each level, to SHAPE_TOLERANCE; from this accuracy on its noise hides the crossing.
+    On a branch of one direction a part of the nodes locates the threshold, and all nodes compute it from this guess. If the part
+    finds nothing, or an overlap that jumps, all nodes search the whole branch. On a branch of several directions the iteration
+    of the shape has the accuracy SHAPE_TOLERANCE at each level, so the level cannot be more accurate.
     """
 
     def on(some):

@@ -65,8 +65,8 @@ class Settings:
     max_iterations : int
         Largest number of evaluations of the map for each edge (`EDGES`), in the warm-up and after it each.
     warm_up : int
-        Iterate first on the first n / warm_up nodes, and on all of them from its end; 1 is none. The start keeps its meaning
-        unless a discontinuous transition lies between the thresholds of the two node sets.
+        Iterate first on the first n / warm_up nodes, then from the end of this iteration on all nodes; 1 means no warm-up. The
+        start keeps its meaning unless a discontinuous transition lies between the thresholds of the two node sets.
     side_information : float
         lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise.
     regularization : float
@@ -250,6 +250,6 @@ def solve(
 
 
 def _missing(outcome, size):
-    """The fixed point of an iteration that has left the numbers."""
+    """The fixed point of an iteration that has ended with numbers that are not finite."""
     nothing = np.full((size, size), np.nan)
     return OverlapFixedPoint(nothing, outcome.residual, outcome.iterations, outcome.converged, nothing)

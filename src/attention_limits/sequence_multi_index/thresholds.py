@@ -90,7 +90,7 @@ def _row(number, steps, replicas):
     found = [step for step in steps if np.isfinite(step.alpha)]
     row = {
         "threshold": f"weak recovery {number}", "value": float(alpha), "error": np.nan, "normalisation": "n / D",
-        # Independent replicas: their mean bound is as safe as each.
+        # Replicas are independent, so the mean of their bounds is as safe as each bound.
         "bound": float(np.mean([step.bound for step in steps])), "learnt": "", "before": [], "found": len(found),
         "converged": sum(step.converged for step in found), "resolved": min(step.resolved for step in steps),
     }  # fmt: skip

@@ -60,8 +60,8 @@ from attention_limits.sequence_multi_index.trapezoid_rows_kernels import (
 
 # Cells are left out if the log-weight at their centre, and at those of the rows above and below, is this far below the
 # largest. In s a centre lies CELL * STEP / 2 = 1.4 widths from the edge: the weight left out is below
-# exp(-(sqrt(2 * 34) - 1.4)^2 / 2) ~ 7e-11 of the maximum. In d the weight can fall off a cliff inside a cell, where A becomes
-# singular: hence the other rows.
+# exp(-(sqrt(2 * 34) - 1.4)^2 / 2) ~ 7e-11 of the maximum. In d the weight can fall abruptly inside a cell, where A becomes
+# singular: therefore the rows above and below count too.
 CUTOFF = 34.0
 # Step in units of the estimated narrowest width, at resolution 1.
 STEP = 0.7

@@ -32,7 +32,7 @@ SUMS = 16
 class Row(NamedTuple):
     """The numbers that the nodes of a row share, in the precision of its nodes.
 
-    u_s, u_d, skip: as of `Output`; slope = beta |d| / 2; peak = -beta d^2 / 2; exp_both = exp(-beta d^2), and one_minus_exp the
+    u_s, u_d, skip: as in `Output`; slope = beta |d| / 2; peak = -beta d^2 / 2; exp_both = exp(-beta d^2), and one_minus_exp the
     rest of 1; sign: of d; start, step: x_s of its first node, and between nodes; omega_s: of layer 1; factor: of the weights;
     square: log-weight of x_d; inverse_v11; tilt = V_12 / V_11; w_s, w_d: omega of layer 2; mean_d: mean of v_d given x_d;
     precision: of v given x.

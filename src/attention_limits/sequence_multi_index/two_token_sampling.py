@@ -10,7 +10,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 def two_token_moments(link: Link, u, omega, V, nodes, proposals):
     """`fibre_sampling.fibre_moments` of deep softmax attention reading two tokens, by the compiled kernel.
 
-    `link`, `omega`, `V`, `nodes` and `proposals` as of `fibre_moments`, one or two proposals for each output; score roots `u`
+    `link`, `omega`, `V`, `nodes` and `proposals` as in `fibre_moments`, one or two proposals for each output; score roots `u`
     (n, 2). The moments are in the precision of the nodes, single or double. In single precision log Z and the moments, in units
     of the prior standard deviations, have errors of about 1e-5, while sampling on 512 nodes has errors of a few percent.
     """

@@ -40,8 +40,9 @@ from attention_limits.sequence_multi_index.priors import Prior, as_prior
 # E g g^T at zero overlap below this is compared with that of a channel of twice the resolution: the bias of the posterior mean
 # from sampling falls by four, its square by sixteen, and knowledge of a sign stays.
 SMALLEST_INFORMATION = 0.02
-# Resolutions of the two channels of a Richardson extrapolation, relative to that asked for. Many layers of two tokens have a fast
-# kernel, and all changes of sign of few points as nodes: 128 nodes of five layers are eight points, too few to extrapolate.
+# Resolutions of the two channels of a Richardson extrapolation, relative to that of the caller. Many layers of two tokens have a
+# fast kernel, and their nodes are few points with all changes of sign: 128 nodes of five layers are eight points, too few to
+# extrapolate.
 RESOLUTIONS, RESOLUTIONS_OF_TWO_TOKENS = (1.0, 0.5), (2.0, 1.0)
 
 
@@ -167,10 +168,10 @@ def _responses(found, parts, prior, basis, sampled):
 
 
 def _bounded(excess, resolved):
-    """T (2, n, M, M, P, P), that of an output which is not resolved no longer than the longest of those that are.
+    """T (2, n, M, M, P, P); the norm of T of an output that is not resolved is limited to the largest norm of the resolved ones.
 
-    Few nodes far from the posterior leave an output to the least unlikely of them: T, quadratic in its fields, may then be tens
-    of times too long, and one output in a thousand decides F.
+    If few nodes are all far from the posterior, the least unlikely one dominates. T, quadratic in its fields, may then be tens of
+    times too long, and one output in a thousand dominates F.
     """
     if not resolved.any():
         return excess

@@ -14,8 +14,8 @@ from scipy.special import erf
 from attention_limits.numerics.hermite import gauss_hermite
 from attention_limits.sequence_single_index.attention_flow import attention_drift
 
-# Largest ratio of the noise of the exit to the threshold, and largest threshold: beyond, runs drift along e^2 + m^2 = 1 before
-# they escape, and noise decides at them.
+# Largest ratio of the noise of the exit to the threshold, and largest threshold. At larger values runs drift along e^2 + m^2 = 1
+# before they escape, and noise decides the direction.
 MOST_NOISE, MOST_THRESHOLD = 0.01, 0.7
 # Squared radii, in units of the threshold, and angles at which the flow is computed.
 _RADII, _ANGLES = (np.arange(5) + 1.0) / 5.0, (np.arange(5) + 0.5) * np.pi / 10.0
@@ -104,7 +104,7 @@ def separating_trajectory(field, threshold):
         k_3 = backward(x + 0.5 * _STEP * k_2)
         k_4 = backward(x + _STEP * k_3)
         x = x + _STEP / 6.0 * (k_1 + 2.0 * k_2 + 2.0 * k_3 + k_4)
-        # A trajectory that comes from the rim ends at it.
+        # Backward in time, a trajectory that entered through the rim ends at the rim.
         if np.sum(np.exp(2.0 * x)) >= threshold:
             break
         path.append(x)
@@ -142,7 +142,7 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
         return np.nan
     x, weights = gauss_hermite(400)
     start = spread[fast] * np.abs(x)
-    # Below the end of the trajectory the linear theory continues it; beyond its begin the diagonal does.
+    # Below its lowest point the linear theory continues the trajectory, above its highest point the diagonal |e| = |m| does.
     slope = (np.log(slow[1]) - np.log(slow[0])) / (np.log(quick[1]) - np.log(quick[0]))
     inside = np.exp(np.interp(np.log(start), np.log(quick), np.log(slow)))
     below = slow[0] * (start / quick[0]) ** slope
@@ -154,7 +154,8 @@ def semantic_probability(theory, field, learning_rate, dimension, threshold):
 def _exit(theory, field, learning_rate, dimension, threshold):
     """Step of the exit and standard deviations (2,) of (e, m) at this step; None where the theory does not hold.
 
-    The exit lies between the threshold and the noise, the variance that diffusion adds in one unit of growth.
+    At the exit the variance is the geometric mean of threshold and noise, where the noise is the variance that diffusion adds in
+    one unit of growth.
     """
     fast = int(np.argmax(field.growth))
     if field.growth[fast] <= 0.0:
@@ -169,8 +170,9 @@ def _exit(theory, field, learning_rate, dimension, threshold):
 def mean_escape_step(theory, field, learning_rate, dimension, threshold):
     """Mean number of steps until e^2 + m^2 exceeds the threshold: Gaussian exit, then flow.
 
-    The mean is over the Gaussian law of (e, m) at the exit, between noise and threshold, of the time that the flow needs
-    after it: t = T_exit + d tau(e, m); where a part of that law is beyond the threshold, tau is negative by the linear growth.
+    From the exit at (e, m), between noise and threshold, the flow needs the time tau(e, m). The result is the mean of
+    t = T_exit + d tau(e, m) over the Gaussian law of (e, m) at the exit. For a part of this law beyond the threshold, linear
+    growth gives a negative tau.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ def _flow_times(field, x, threshold):
         return np.log(np.sum(np.exp(2.0 * x), axis=0)) - np.log(threshold)
 
     before = excess(x)
-    # Beyond the threshold the linear growth of the larger overlap is followed back.
+    # From beyond the threshold, follow the faster linear growth back to it.
     times = np.where(before > 0.0, -0.5 * before / np.max(field.growth), np.inf)
     step = _STEP / np.max(np.abs(field.growth))
     moving = np.flatnonzero(before <= 0.0)
@@ -223,7 +225,7 @@ def _flow_times(field, x, threshold):
         after = excess(x)
         crossed = after > 0.0
         times[moving[crossed]] = step * (count + (before / (before - after))[crossed])
-        # The field is fitted inside of the threshold alone.
+        # The fit of the field holds only inside of the threshold.
         moving, x, before = moving[~crossed], x[:, ~crossed], after[~crossed]
         if not len(moving):
             break

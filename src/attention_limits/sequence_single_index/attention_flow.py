@@ -60,7 +60,7 @@ class LinearTheory:
         return -(self.curvature + 0.5 * learning_rate * self.total_noise)
 
     def bound(self):
-        """Learning rate above which neither overlap grows; 0 if none grows at any."""
+        """Learning rate above which neither overlap grows; 0 if neither grows at any rate."""
         return max(0.0, -2.0 * float(np.min(self.curvature)) / self.total_noise)
 
     def variance(self, learning_rate, dimension, steps):

@@ -39,7 +39,7 @@ class AttentionTables:
     left : array (n,)
         Coefficients of q(e) - sum_ij phi_ij(e)^2: the sum of squares beyond the degree, by Parseval.
     constants : dict
-        Numbers that the phase lines need: derivatives by e at (0, 0), (1, 0) and (0, 1); see `line_constants`.
+        Numbers that the phase lines need: derivatives with respect to e at (0, 0), (1, 0) and (0, 1); see `line_constants`.
     """
 
     q: np.ndarray
@@ -108,7 +108,7 @@ def _expectation(weights, values):
 
 
 def line_constants(nodes=NODES):
-    """Derivatives by e and m on which the phase lines depend, each a separate expectation (no truncated series).
+    """Derivatives with respect to e and m on which the phase lines depend, each a separate expectation (no truncated series).
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def attention_loss(a, omega, e, m):
 
 
 def assemble(a, omega, q, mu, overlap):
-    """R from tabulated q(e), mu(e) and C(e, m), given as `overlap`: all that is left to do for a new (a, omega).
+    """R from tabulated q(e), mu(e) and C(e, m), given as `overlap`: the only step that depends on (a, omega).
 
     All arguments broadcast against each other.
     """

@@ -1,8 +1,8 @@
 """Whether a link is a function of one sequence with finite values and the symmetry that it declares.
 
 The symmetries are F(-z) = F(z), F(-z) = -F(z), and equal values for every order of the tokens; a target without a finite second
-moment has no information exponent (arXiv:2506.02651). This looks at seeded random fields and is quick; `second_moment`
-looks at the second moment.
+moment has no information exponent (arXiv:2506.02651). This module tests seeded random fields, which is quick; `second_moment`
+tests the second moment.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _ACCURACY = 1e-9
 
 
 def problems_of(function, tokens, seed=0) -> list[str]:
-    """The problems of a `function` (n, L) -> (n,) or (n, P) at random fields: with the failing example.
+    """The problems of a `function` (n, L) -> (n,) or (n, P) at random fields, each with the failing example.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def problems_of(function, tokens, seed=0) -> list[str]:
     try:
         return list(_problems(function, symmetry, z))
     except Exception as error:
-        # A function of a file may raise anything; the message names what it was given.
+        # A function of a file may raise anything; the message gives the shape of its fields.
         return [f"it fails on fields of shape {z.shape}: {type(error).__name__}: {error}"]
 
 

@@ -1,4 +1,4 @@
-"""Cross checks of the target and the student of an experiment: the problem, with the failing example.
+"""Cross checks of the target and the student of an experiment; each problem names the failing example.
 
 The estimators need links with finite values and second moments, and equal numbers of outputs (arXiv:2506.02651).
 """
@@ -9,7 +9,7 @@ from attention_limits.sequence_single_index.second_moment import decay_problem
 
 
 def unsound(model, named, lengths, project):
-    """The functions of files that fail a check, at the smallest number of tokens at which they do, with the failing example.
+    """The functions of files that fail a check, each with the failing example at the smallest number of tokens.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ QUANTILES = (0.16, 0.5, 0.84)
 MESH = 400
 # Chebyshev nodes of drift and diffusion between the thresholds.
 _NODES = 33
-# Mean escape time over the shortest time between jumps, beyond which rounding decides.
+# Above this ratio of the mean escape time to the shortest time between jumps, rounding decides.
 _SLOWEST = 1e12
 
 
@@ -100,7 +100,7 @@ def _bernoulli(z):
 
 
 def _quantiles(generator, place, mean):
-    """Times at which the probability of not having escaped from the point number `place` passes 1 - each of `QUANTILES`."""
+    """Times at which the fraction of escapes from the point number `place` reaches each of the `QUANTILES`."""
 
     def crossing(level):
         def gap(_, survival):

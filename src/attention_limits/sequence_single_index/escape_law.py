@@ -22,7 +22,7 @@ class EscapeLaw:
     rate_power : float
         Minus the power of d of the learning rate.
     prefactor, error : float
-        Of 1 / c, at leading order in d, and its absolute error, that of C.
+        Of 1 / c, at leading order in d, and its absolute error, which comes from the error of C.
     """
 
     order: int

@@ -13,7 +13,7 @@ from attention_limits.sequence_single_index.expansion_rules import (
 from attention_limits.sequence_single_index.links import Link
 from attention_limits.sequence_single_index.second_moment import decay_problem
 
-# Scramblings and nodes of the nets that check a quadrature, and of those that stand alone. Their errors are `_WIDTH` standard
+# Scramblings and nodes of the nets that check a quadrature, and of those that replace it. Their errors are `_WIDTH` standard
 # errors: with 15 degrees of freedom one coefficient in 1e6 is outside.
 _CHECK, _CHECK_NODES = 16, 2**11
 _NET, _NET_NODES = 16, 2**13
@@ -25,8 +25,9 @@ def expand(link, degree, tolerance=1e-11) -> Expansion:
 
     A sum of Hermite polynomials needs no quadrature, a link of one direction a quadrature in one dimension. Up to six tokens the
     quadrature is a tensor Gauss-Hermite grid, or, up to two tokens where the grid misses the tolerance, adaptive. Scrambled nets
-    of the Gaussian measure check it: a contradiction widens the error, and beyond one token the nets replace the numbers that
-    they know better. Beyond six tokens the nets stand alone. They all can miss a feature of a probability below about 1e-4.
+    of the Gaussian measure check it: a contradiction widens the error, and beyond one token the nets replace the numbers for
+    which their error is smaller. Beyond six tokens the nets replace the quadrature. All rules can miss a feature of a probability
+    below about 1e-4.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def _quadrature(link, degree, tolerance):
 
 
 def _smaller(first, second):
-    """Of two expansions, number by number that with the smaller error."""
+    """Join two expansions: for each number, the value with the smaller error."""
     better, square = second.errors < first.errors, second.square_errors < first.square_errors
     return Expansion(
         first.indices,
@@ -82,7 +83,7 @@ def _smaller(first, second):
 
 
 def _checked(found, nets):
-    """A quadrature with its errors widened where nets contradict it; beyond one token the nets where their error is smaller."""
+    """A quadrature, its errors widened where nets contradict it; beyond one token, the nets where their error is smaller."""
     # A rule that sees less than half of the variance has missed a feature of the link.
     seen, net = (each.square[0] - np.sum(each.values[0] ** 2) for each in (found, nets))
     missed = np.inf if net > 2.0 * seen + 1e-12 * nets.square[0] else 0.0
@@ -98,7 +99,7 @@ def _checked(found, nets):
     if found.indices.shape[1] == 1:
         # In one dimension all scramblings can miss a jump alike: their spread is no error.
         return own
-    # Less spread than rounding comes from few nodes, or from a symmetry that the grid has too.
+    # A spread below rounding comes from few nodes, or from a symmetry of the nodes, which the grid has too.
     floor = 1e-12 * np.sqrt(nets.square[0])
     spread = np.maximum(_WIDTH * nets.errors, floor), np.maximum(_WIDTH * nets.square_errors, floor)
     return _smaller(own, Expansion(nets.indices, nets.values, spread[0], nets.square, spread[1]))

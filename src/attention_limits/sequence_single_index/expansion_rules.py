@@ -33,7 +33,7 @@ class Expansion:
     values, errors : arrays (n, P)
         Normalised coefficients and the absolute errors that the quadrature estimates for them.
     square, square_errors : arrays (n,)
-        The same for |F|^2; the first is the second moment. A sum of Hermite polynomials has only that one, the others are NaN.
+        The same for |F|^2; the first is the second moment. For a sum of Hermite polynomials all others are NaN.
     """
 
     indices: np.ndarray
@@ -44,7 +44,7 @@ class Expansion:
 
 
 def polynomial_expansion(link, degree) -> Expansion:
-    """The coefficients, up to a total `degree`, of a `link` that is a sum of Hermite polynomials, exact but for rounding."""
+    """The coefficients, up to a total `degree`, of a `link` that is a sum of Hermite polynomials, exact up to rounding."""
     highest = max(link.terms, default=0)
     indices = multi_indices(link.tokens, degree)
     factorial = _factorials(highest)
@@ -93,7 +93,7 @@ def adaptive_expansion(link, degree, tolerance) -> Expansion:
         )
         for low, high in ((RANGE, RANGE), _OTHER_RANGE)
     )  # fmt: skip
-    # A jump between the end of an interval and its first node leaves no error: intervals with other ends see it.
+    # A jump between the end of an interval and its first node does not raise the error: intervals with other ends detect it.
     gap = np.abs(first.estimate - other.estimate)
     value, error = first.estimate, first.error + other.error + 3.0 * gap
     # A single error can vanish by cancellation.

@@ -1,4 +1,4 @@
-"""The command exponent: what SGD learns of a target, without a run."""
+"""The command exponent: information exponents of a target and escape laws of SGD, without a run."""
 
 import math
 from pathlib import Path

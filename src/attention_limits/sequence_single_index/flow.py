@@ -2,8 +2,9 @@
 
     dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m,   V = E|D|^2,
 
-R the expected loss, D the derivatives of the loss by the fields (arXiv:2506.02651). Everywhere m in [0, 1] is the overlap,
-`learning_rate` gamma, `tokens` L, `dimension` d, and `order` the degree k of the Hermite polynomial of the matched student.
+R the expected loss, D the derivatives of the loss with respect to the fields (arXiv:2506.02651). Everywhere m in [0, 1] is the
+overlap, `learning_rate` gamma, `tokens` L, `dimension` d, and `order` the degree k of the Hermite polynomial of the matched
+student.
 """
 
 import numpy as np

@@ -31,13 +31,13 @@ def _unit(vector):
 
 
 def _split(tokens, directions):
-    """Components of tokens (..., d) along orthonormal directions (k, d), and the rest of them."""
+    """Components of tokens (..., d) along orthonormal directions (k, d), and the rest of the tokens."""
     along = tokens @ directions.T
     return along, tokens - along @ directions
 
 
 def _chi(D, left):
-    """|sum D g_left|^2 / |D|^2: the chi^2 variable that the reduced law draws; 1 where no gradient is left to multiply it."""
+    """|sum D g_left|^2 / |D|^2: the chi^2 variable that the reduced law draws; 1 where the gradient, its factor, vanishes."""
     square = np.sum(D**2)
     return np.sum(np.tensordot(D, left, axes=(range(D.ndim), range(D.ndim))) ** 2) / square if square > 0 else 1.0
 
@@ -158,7 +158,7 @@ class FullAttention:
         return draws, chi
 
     def slopes(self, z, star):
-        """Gradient (B, 2) of the loss by the student's fields z (B, 2), through the Jacobian of the softmax.
+        """Gradient (B, 2) of the loss with respect to the student's fields z (B, 2), through the Jacobian of the softmax.
 
         `star` (B, 2) are the fields of the teacher.
         """

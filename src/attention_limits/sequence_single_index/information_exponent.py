@@ -52,7 +52,7 @@ def is_zero(value, error):
 
 
 def target_exponent(target, degree=6, tolerance=1e-11) -> InformationExponent:
-    """Lowest order, up to `degree`, at which the target has a Hermite coefficient, for a student rich enough to see it.
+    """Lowest order, up to `degree`, at which the target has a Hermite coefficient: its exponent for a sufficiently rich student.
 
     `tolerance` is the absolute error at which an adaptive quadrature stops. `coefficients` are the norms
     sqrt(sum over |kappa| = k of |G_kappa|^2), their errors are those of `expansion.expand` and cover its bias: a target whose
@@ -102,7 +102,7 @@ def sequence_exponent(target, student, degree=6, untied=False, tolerance=1e-11) 
 
 
 def _strongest(gain):
-    """The largest gain, or the largest loss when nothing gains."""
+    """The largest gain, or the largest loss when no monomial gains."""
     return gain.max() if gain.max() > ZERO else gain[np.argmax(np.abs(gain))]
 
 
@@ -189,7 +189,7 @@ def loss_forms(target, student, position, degree=6, tolerance=1e-11):
     up = raising(multi_indices(target.tokens, degree), degree - 1)
     position = np.asarray(position, dtype=float)
     r, errors = np.zeros((2, degree + 1, degree + 1))
-    # |F|^2 rides along as one more output: its first coefficient is the second moment.
+    # |F|^2 is one more output: its first coefficient is the second moment.
     values, sizes = np.column_stack([F.values, F.square]), np.column_stack([F.errors, F.square_errors])
     total = G.indices.sum(axis=1)
     factorial = 1.0
@@ -227,11 +227,11 @@ def _shift_derivative(values, errors, indices, up, position, degree):
 def positional_exponent(target, student, position, degree=6, tolerance=1e-11) -> InformationExponent:
     """Lowest degree in (e, m) at which a straight path from (0, 0) lowers the loss.
 
-    At each degree only the directions are followed on which all lower forms vanish: where a lower form is positive the path
+    At each degree the search keeps only the directions on which all lower forms vanish: where a lower form is positive, the path
     climbs. `target`, `student`, `position`, `degree`, `tolerance` and the ValueError raised as for `loss_forms`.
     """
     r, errors = loss_forms(target, student, position, degree, tolerance)
-    # Axes and diagonals are where forms of symmetric problems vanish; roots of each form are added below.
+    # Forms of symmetric problems vanish on axes and diagonals; the roots of each form are added below.
     angles = np.linspace(0.0, np.pi, 3601)[:-1]
     lowest, error = np.full(degree + 1, np.nan), np.full(degree + 1, np.nan)
     lower_forms = []

@@ -8,15 +8,15 @@ from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.double_lanes import WIDTH
 from attention_limits.numerics.random_kernels import fill_chi_squares, fill_normals, fill_waits
 
-# No step of a run is as late.
+# Later than any step of a run.
 NEVER = 2**62
 
 
 class Work(NamedTuple):
     """Work space for the random numbers of a block of steps.
 
-    draws (block * batch * width, lanes), chi (block * chis, lanes), waits (block, lanes) of integers, and bits for the longest
-    column of them.
+    draws (block * batch * width, lanes), chi (block * chis, lanes), waits (block, lanes) of integers, and bits, enough random
+    bits for the longest column.
     """
 
     draws: np.ndarray
@@ -28,8 +28,7 @@ class Work(NamedTuple):
 class Law(NamedTuple):
     """Degrees of freedom of each chi^2 draw.
 
-    If `halved`, half of the steps, each with probability 1/2, change nothing: they are counted, and the update is that of the
-    others.
+    If `halved`, each step changes nothing with probability 1/2: the run counts these steps, and the update describes the others.
     """
 
     freedom: float
@@ -61,7 +60,7 @@ class Found(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Arrays (lanes,): replica, -1 without one; step, the number it has done; row, its next record; event and limit.
+    """Arrays (lanes,): replica, -1 without one; step, the number of steps done; row, its next record; event and limit.
 
     An event is the next step at which something happens: a record or the end. The limit is the threshold, infinite once it was
     exceeded.
@@ -83,7 +82,7 @@ def _next_event(lanes, lane, ends):
 
 @njit(nogil=True)
 def _free(lanes, lane):
-    """Take its replica from a lane."""
+    """Leave a lane without a replica."""
     lanes.replica[lane], lanes.event[lane], lanes.limit[lane] = -1, NEVER, np.inf
 
 
@@ -140,7 +139,7 @@ def _escape(lanes, lane, state, ends, found):
 def run_lanes(update, start, sources, parameters, work, law, ends, found):
     """SGD of many replicas, each until its steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
 
-    As many run at once as there are lanes. A replica that ends gives its lane to the next one, at the next block of steps.
+    Each lane runs one replica at a time. When a replica ends, the next one takes its lane at the next block of steps.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def load_function(name, tokens, folder="."):
 
 def of_one_sequence(function, tokens):
     """Whether a `function` maps L = `tokens` fields to one number or P numbers, not rows (n, L) to (n,) or (n, P)."""
-    # A number of rows that no function of one sequence returns.
+    # A function of one sequence never returns this number of rows.
     rows = np.random.default_rng(0).standard_normal((tokens**2 + 61, tokens))
     try:
         with np.errstate(all="ignore"):
@@ -40,7 +40,7 @@ def of_one_sequence(function, tokens):
         if found[:1] == rows.shape[:1]:
             return False
     except Exception:
-        # What fails on rows may run on one sequence.
+        # A function that fails on rows may run on one sequence.
         pass
     try:
         with np.errstate(all="ignore"):

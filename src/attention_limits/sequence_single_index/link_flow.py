@@ -118,7 +118,7 @@ class LinkFlow:
     def escape_time(self, start, threshold, longest=1e6):
         """tau at which |x|^2 exceeds the `threshold` from `start` (r + 1,); infinite beyond `longest` / gamma.
 
-        Infinite also for a flow that comes closer to zero than a thousandth of its start, where it is linear, and contracts.
+        Also infinite for a flow that falls below a thousandth of its start: so close to zero it is linear and contracts.
         """
 
         def beyond(_, x):

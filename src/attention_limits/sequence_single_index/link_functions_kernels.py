@@ -58,7 +58,7 @@ def make_values(function, tokens):
 
 
 def make_slopes(function, gradient, tokens):
-    """(z (L,), l, values (P,), slopes (P,)) -> None, writes outputs and their derivatives by z_l.
+    """(z (L,), l, values (P,), slopes (P,)) -> None, writes outputs and their derivatives with respect to z_l.
 
     The jitted `gradient`, of (z, l), may be None: the jitted `function` of L = `tokens` fields is then differentiated.
     """
@@ -79,7 +79,7 @@ def make_slopes(function, gradient, tokens):
 
 @register_jitable
 def loss_slopes(loss, y, f, slopes):
-    """Write the derivatives of the loss by the outputs f (P,) at the target y (P,) into `slopes` (P,)."""
+    """Write the derivatives of the loss with respect to the outputs f (P,) at the target y (P,) into `slopes` (P,)."""
     if loss == LOGISTIC:
         for p in range(len(y)):
             slopes[p] = -y[p] / (1.0 + math.exp(y[p] * f[p]))
@@ -101,7 +101,7 @@ def loss_slopes(loss, y, f, slopes):
 def make_gradient(target, student, loss, tokens, outputs):
     """(z* (L,), z (L,), y, f, slopes, out (P,), D (L,)) -> None, writes D of one sequence.
 
-    `target`, `student`, `loss`, `tokens` and `outputs` as of `link_kernels.make_update`.
+    `target`, `student`, `loss`, `tokens` and `outputs` as in `link_kernels.make_update`.
     """
 
     @njit(nogil=True)

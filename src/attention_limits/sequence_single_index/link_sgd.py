@@ -44,7 +44,7 @@ class LinkProblem:
     ----------
     target, student : callable
         Functions of the tuple (z_1 ... z_L) that numba compiles: a number, or a tuple or list of P numbers. Attribute `gradient`
-        of the student, optional: a function of (z, l), the derivatives of the outputs by z_l.
+        of the student, optional: a function of (z, l), the derivatives of the outputs with respect to z_l.
     tokens : int
         L.
     loss : "half_square", "square", "frobenius" or "logistic"
@@ -100,7 +100,7 @@ class LinkProblem:
 def position_components(gram, tokens):
     """Components (L, r), L = `tokens`, of vectors with these scalar products `gram` (L, L), by Gram and Schmidt.
 
-    Raises ValueError for a matrix that is none of scalar products (`geometry.gram_problem`).
+    Raises ValueError for a matrix that is not one of scalar products (`geometry.gram_problem`).
     """
     if gram is None:
         return np.zeros((tokens, 0))

@@ -57,8 +57,8 @@ def phase_lines(a):
         global: R(1, 0) = R(0, 1), above it the global minimum is the positional corner, below it the semantic one;
         positional_minimum: above it (1, 0) is a local minimum;
         semantic_minimum: below it (0, 1) is a local minimum.
-        NaN where no omega in [0, 1] is on the line: all omega < 1 are then on the side of omega = 0. The line global is NaN
-        also where a minimum on the arc is as low as the corners: the global minimum then changes at no closed line.
+        NaN where no omega in [0, 1] is on the line: all omega < 1 are then on the side of omega = 0. The line global is also NaN
+        where a minimum on the arc is as low as the corners: the change of the global minimum then has no closed form.
     """
     found = {}
     for name, (constant, slope) in _conditions(a).items():
@@ -94,7 +94,7 @@ class Minimum:
 
 @dataclass(frozen=True)
 class _Arc:
-    """The parts of the loss on e^2 = X, m^2 = 1 - X: nodes x (n,), and at these the derivatives by X of q, mu and C."""
+    """The parts of the loss on e^2 = X, m^2 = 1 - X: nodes x (n,), and the derivatives d/dX of q, mu and C at the nodes."""
 
     x: np.ndarray
     q: np.ndarray
@@ -185,7 +185,7 @@ def _found(a, omega) -> _Found:
     arc, conditions = _arc(), _conditions(a)
     weight, pull = 1.0 - omega, omega * fixed_attention(a)
     slope = arc.q - 2.0 * weight[:, None] * arc.overlap - 2.0 * pull[:, None] * arc.mu
-    # The closed conditions are free of the error of the series, and a corner minimum may be narrower than a cell.
+    # The conditions in closed form have no series error, and a corner minimum may be narrower than a cell.
     for end, name in ((0, "semantic_minimum"), (-1, "positional_minimum")):
         constant, by_omega = conditions[name]
         slope[:, end] = constant + by_omega * omega

@@ -4,7 +4,7 @@ With normalised Hermite coefficients G of the target and F(e) of the student at 
 
     R(e, m) = 1/2 E|g|^2 + 1/2 E|F_e|^2 - sum_kappa G_kappa . F_kappa(e) prod_l m_l^kappa_l,
 
-m_l = m for tied students. The derivative of F_kappa(e) in e is a combination of coefficients of the next degree, so that
+m_l = m for tied students. The derivative of F_kappa(e) with respect to e is a combination of coefficients of the next degree, so
 gradient and Hessian are exact sums as well.
 """
 
@@ -54,7 +54,7 @@ class PopulationLoss:
     degree : int
         Highest total degree of the series.
     generator : numpy.random.Generator, optional
-        Scrambles the nodes for more than four tokens, where it is needed.
+        Scrambles the nodes; required for more than four tokens.
 
     Raises
     ------

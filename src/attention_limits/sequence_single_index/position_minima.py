@@ -1,8 +1,8 @@
 """Minima of the positional-semantic model for positional vectors in several directions.
 
-`token_phases` has the model; u = (e_1 ... e_r, m), |u| = 1, are the overlaps of the student with a basis of the positional
-vectors and with the teacher (arXiv:2506.02651). At a fixed e the loss R depends on m through -(1 - omega) C alone. Where C grows
-with m^2, which `falls` proves or not, all minima of R on |u| <= 1 lie on the sphere, for every strength a and weight omega < 1.
+`token_phases` defines the model; u = (e_1 ... e_r, m), |u| = 1, are the overlaps of the student with a basis of the positional
+vectors and with the teacher (arXiv:2506.02651). At a fixed e the loss R depends on m through -(1 - omega) C alone. If C grows
+with m^2, which `falls` tests, all minima of R on |u| <= 1 lie on the sphere, for every strength a and weight omega < 1.
 
 The sphere has r + 1 charts: in chart k, u_k is the largest overlap and u_j / u_k = tan(pi x_j / 4), |x_j| <= 1. In a chart q, C
 and mu are Chebyshev polynomials in x, and the loss is a combination of them, linear in omega and in A. The search for the minima
@@ -178,7 +178,7 @@ def _signed(u):
 
 
 def _leading_positive(e):
-    # Of entries that differ by rounding the first decides.
+    # Among entries that differ only by rounding, the first one decides.
     leading = int(np.argmax(np.abs(e) > np.max(np.abs(e)) - 1e-9))
     return e if e[leading] >= 0.0 else -e
 

@@ -95,7 +95,7 @@ class Schedule:
 
 
 def run_update(run, start, generators, schedule, *, parameters, draws, freedom, chi=1, halved=False) -> list[Run]:
-    """Runs of one update of `sgd_kernels` or `attention_kernels`, whose words the keywords are.
+    """Runs of one update of `sgd_kernels` or `attention_kernels`; the keywords have the names that these modules use.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def run_update(run, start, generators, schedule, *, parameters, draws, freedom, 
     draws : int
         Rows of its draws in one step.
     freedom : float
-        Degrees of freedom of its chi^2 draws, and `chi` their number.
+        Degrees of freedom of its chi^2 draws; `chi` is their number.
     chi : int
     halved : bool
         Only half of the steps, at random, change the state.

@@ -26,7 +26,7 @@ ETA, BATCH, TOKENS, ORDER = range(4)
 
 @njit(inline="always")
 def _tied(state, draws, chi, at, parameters, learned, tokens, reflect):
-    """`reflect`: draws with h < 0 are reflected, y being even in them."""
+    """`reflect`: reflects draws with h < 0, because y is even in the draws."""
     batch = int(parameters[BATCH])
     m, zero = load(state, 0), full(0.0)
     rest = sqrt(maximum(1.0 - m * m, 0.0))

@@ -25,7 +25,7 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
     Parameters
     ----------
     spec, streams
-        Those of `run` of the estimator.
+        The arguments of `run` of the estimator.
     simulate : callable
         (point, schedule, generators) -> one reduced_sgd.Run for each generator.
     threshold : callable

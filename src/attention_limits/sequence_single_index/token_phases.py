@@ -158,8 +158,8 @@ def token_lines(a, hessian, on_arc, signs):
     -------
     dict
         The lines of `phase_diagram.phase_lines`, NaN where they are not in [0, 1]. All but one are roots of equations linear in
-        omega. The line global is that above which |e| > |m| at the lowest point of the arc, by bisection to 1e-6: it needs no
-        minimum at a corner.
+        omega. Above the line global, |e| > |m| at the lowest point of the arc, by bisection to 1e-6: no corner needs to be a
+        minimum.
     """
     fixed = softmax_attention(a * np.asarray(signs, dtype=float)[None])[0]
     (at_zero, mm_zero), (at_one, mm_one) = ((each[0, 0], m) for each, m in (hessian.at(w, fixed) for w in (0.0, 1.0)))

@@ -154,7 +154,7 @@ def softmax_points(
 ) -> list[dict]:
     """The variables of a softmax of the `task` at each alpha (n,) and one lambda = `decay` > 0.
 
-    `nodes`, `tolerance` and `max_iterations` of the fixed point are as of `softmax.solve`.
+    `nodes`, `tolerance` and `max_iterations` of the fixed point are as in `softmax.solve`.
     """
     problems = [softmax.Problem(value, decay, task.score_noise, task.ratio, task.tokens, task.beta) for value in alpha]
     equations = np.array([softmax.start_equations(problem) for problem in problems])

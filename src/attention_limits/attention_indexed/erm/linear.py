@@ -76,7 +76,7 @@ def best(equations, ratio: float, score_noise: float) -> LinearSolution:
     free = solve(equations, ratio, score_noise, none)
     found = _fixed_point(equations, ratio, score_noise, none, Law.best_threshold)
     decay = 2.0 * found.threshold * (equations - found.theta)
-    # A negative lambda is none: errors then grow with lambda from zero on.
+    # Where the stationary lambda is negative, the error grows with lambda from zero on, and zero is the best.
     chosen = (decay > 0.0) & (found.error < free.error)
     names = [name for name in LinearSolution.__dataclass_fields__ if name != "decay"]
     parts = {name: np.where(chosen, getattr(found, name), getattr(free, name)) for name in names}

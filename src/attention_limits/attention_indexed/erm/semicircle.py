@@ -36,7 +36,7 @@ class Limit:
     error, theta, rank : array (...)
         error / delta^2, Theta and rank.
     slope : array (...)
-        r kappa - b^(3/2) int_c (s - c) sigma, half the derivative of error / delta^2 by kappa: zero at the least error.
+        r kappa - b^(3/2) int_c (s - c) sigma, half of d(error / delta^2) / d kappa: zero at the least error.
     """
 
     error: np.ndarray
@@ -58,7 +58,7 @@ def limit(ratio: float, kappa) -> Limit:
 def recovery(ratio: float) -> tuple[float, float]:
     """K alpha from which on the estimate without decay and noise is exact, and kappa at it; rho = `ratio` > 0.
 
-    1 and 0 for rho >= 1, the number of the Bayes-optimal estimate; more than it for rho < 1.
+    For rho >= 1 these are 1 and 0, and the Bayes-optimal estimate needs the same K alpha; for rho < 1 it needs less.
     """
     if ratio >= 1.0:
         return 1.0, 0.0

@@ -29,7 +29,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 # Former iterates and weight of the new residual of the iteration, and its longest step in the logarithms.
 _DEPTH, _MIXING, _LONGEST = 3, 1.0, 0.7
-# Both of a second attempt, and the step of the logarithms where S became zero.
+# The same for a second attempt, and the step of the logarithms where S became zero.
 _SHORT, _BACK = (0.3, 0.2), np.array([-1.0, 0.0, -0.5])
 # Least variance of h given omega at the start.
 _LEAST_REST = 0.01
@@ -156,8 +156,8 @@ def solve(problem: Problem, nodes: Nodes, start: LinearSolution, tolerance: floa
     """The fixed point of `problem` from the solution `start` of a linear problem (`start_equations`, `start_decay`).
 
     Averages run over the `nodes`. The variables are the logarithms of q, of the variance Q + tau - m^2 / q of h given omega,
-    and of V. It is converged when none changes by more than `tolerance` within `max_iterations` of one of two attempts, of
-    which the second one has shorter steps.
+    and of V. It is converged when none changes by more than `tolerance` within `max_iterations` of one of two attempts; the
+    second attempt takes shorter steps.
     """
 
     Q = 1.0 + problem.ratio + problem.score_noise

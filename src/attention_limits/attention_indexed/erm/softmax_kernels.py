@@ -2,7 +2,7 @@
 
     u(y, omega) = argmin_u  ||y - softmax(beta u)||_F^2 + ||u - omega||_F^2 / (4 V),
 
-u and omega symmetric T x T without their constant part, which the softmax does not read. Coordinates z (k,) refer to an
+u and omega symmetric T x T without their constant part, which does not change the softmax. Coordinates z (k,) refer to an
 orthonormal basis E (k, T, T) of these matrices, k = T (T + 1) / 2 - 1. With P = softmax(beta u) by rows, R = P - y and D_l = E_l
 - (P E_l^T)_aa by rows,
 

@@ -2,8 +2,9 @@
 
     L(S) = sum_mu ||y_mu - f(h_mu(S))||_F^2 + lambda d tr S,    S >= 0,
 
-with f linear or softmax(beta h) by rows. With G = dL/dh, of a softmax G = 2 beta P (R - rows of sum R P), R = P - y, the
-gradient in S is sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d) + lambda d I: two products with the matrix of all tokens.
+with f linear or softmax(beta h) by rows. Let G = dL/dh; for a softmax G = 2 beta P (R - rows of sum R P), R = P - y. The gradient
+with respect to S is sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d) + lambda d I: two products with the matrix of all
+tokens.
 The objective is that of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; the gradient is derived in this
 module.
 """

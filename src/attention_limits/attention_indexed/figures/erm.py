@@ -36,7 +36,7 @@ def draw(cubes):
         axes.set(ylabel=ERROR)
         axes.legend(loc="upper right", fontsize=6.5)
     for axes in (left, middle, right):
-        axes.set(xlabel=r"equations per squared dimension $K\alpha$")
+        axes.set(xlabel=r"equations per distinct entry of $S$, $K\alpha$")
     return figure
 
 

@@ -33,7 +33,7 @@ _FITTED = 1e-3
 
 @house_style
 def draw(cubes):
-    """One column per number of tokens; against equations per squared dimension the theory above is the same line."""
+    """One column per number of tokens; as a function of equations per distinct entry of S the theory above is the same line."""
     figure, (panels, outputs) = new_figure(2, 3, 12.4, 8.2, sharey="row")
     for axes, below, (name, ratio, descent, published) in zip(panels, outputs, _PANELS, strict=True):
         cube, line = cubes[name], theory(cubes[name], ratio)
@@ -54,7 +54,7 @@ def draw(cubes):
         axes.set(title=f"$T = {tokens}$")
         _draw_outputs(below, cube, ratio, cubes[descent], scale)
         for panel in (axes, below):
-            panel.set(xlabel=r"equations per squared dimension $\alpha (T^2 + T - 2)$", xlim=(0, 1.2))
+            panel.set(xlabel=r"equations per distinct entry of $S$, $\alpha (T^2 + T - 2)$", xlim=(0, 1.2))
             panel.legend(loc="upper right")
     panels[0].set(ylabel=ESTIMATION, ylim=(0, None))
     outputs[0].set(ylabel=GENERALISATION, ylim=(0, None))

@@ -48,6 +48,6 @@ def draw(cubes):
 
 
 def _recover(axes, line, end, color):
-    """The error falls to zero at the alpha `end`, which is no point of the grid: linearly from the last point."""
+    """Continue the error linearly from the last point of the grid to zero at the alpha `end`."""
     x = np.linspace(float(line.alpha[-1]), end, 200)[:-1]
     axes.plot(x, float(line[-1]) * (end - x) / (end - x[0]), color=color)

@@ -36,7 +36,9 @@ def draw(cubes):
                 axes.plot([], [], marker, color="0.3", markersize=4, label=f"{label}, $d = {len(cube.eigenvalue)}$")
         axes.axhline(model(cube, "ratio"), color="black", linewidth=0.9, linestyle=":", label="rank of the teacher")
         axes.set(
-            title=title, xlabel=r"equations per squared dimension $K\alpha$", xlim=(0, K * float(theory.alpha.max()))
+            title=title,
+            xlabel=r"equations per distinct entry of $S$, $K\alpha$",
+            xlim=(0, K * float(theory.alpha.max())),
         )
         axes.legend(loc="lower right", fontsize=6.5)
     panels[0].set(ylabel="rank of the learned $S$, divided by $d$", ylim=(0, 0.85))

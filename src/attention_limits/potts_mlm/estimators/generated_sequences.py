@@ -9,7 +9,7 @@ from attention_limits.potts_mlm.generation import generate
 from attention_limits.potts_mlm.pair_fits import fit_point
 from attention_limits.potts_mlm.sequences import sites_from_one
 
-# Edges of the histogram of two-site correlations; what lies beyond counts in the outermost bins.
+# Edges of the histogram of two-site correlations; values beyond them count in the outermost bins.
 EDGES = np.linspace(-0.1, 0.2, 61)
 _CENTRES = 0.5 * (EDGES[1:] + EDGES[:-1])
 _DIMS = {

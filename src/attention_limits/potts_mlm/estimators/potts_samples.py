@@ -13,7 +13,7 @@ from attention_limits.potts_mlm.instances import make_model
 from attention_limits.potts_mlm.sequences import sites_from_one
 from attention_limits.potts_mlm.tuning import Search, Tuning, UnreachableError, tune
 
-# Standard errors that the sampled distance may deviate beyond the tolerance.
+# The sampled distance may deviate from the target by the tolerance plus this number of standard errors.
 DEVIATIONS = 3.0
 RUNS = {"run": np.array([1, 2])}
 DIMS = {

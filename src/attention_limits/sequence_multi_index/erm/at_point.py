@@ -24,9 +24,9 @@ from attention_limits.sequence_multi_index.links.link import Link
 
 # Keys of a grid that are no parameters of the links.
 NOT_OF_THE_LINKS = frozenset({"alpha", "ridge", "start_size"})
-# The errors of a finite student need no proximal operator: this many nodes cost next to nothing.
+# The errors of a finite student need no proximal operator: this many nodes cost little.
 ERROR_NODES = 16384
-# Of every variable beyond grid and replica.
+# Dimensions of every variable in addition to grid and replica.
 DIMS = {
     "overlap": ("layer", "layer_star"),
     "student_norm": ("layer", "layer_other"),

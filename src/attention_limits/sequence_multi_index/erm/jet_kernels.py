@@ -1,4 +1,4 @@
-"""Outputs of students with exact first and second derivatives in the fields.
+"""Outputs of students with exact first and second derivatives with respect to the fields.
 
 A jet of n variables is an array (1 + n + n (n + 1) / 2): value, gradient, and the Hessian's lower triangle by rows. A table
 of jets is an array (slots, length of a jet); the functions below read and write its rows. The rules are those of derivatives,

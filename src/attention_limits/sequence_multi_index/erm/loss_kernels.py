@@ -4,8 +4,8 @@ Every loss is a compiled function
 
     loss(y, z, parameters, gradient, hessian, table) -> value
 
-of an output y (K,), fields z (P M,) (rows after each other) and parameters (the place OUTPUT_LOSS holds which loss of the output;
-the others belong to the student); it writes gradient (P M,) and hessian (P M, P M). `table` is work space for jets.
+of an output y (K,), fields z (P M,) (rows after each other) and parameters (the entry OUTPUT_LOSS selects the loss of the output;
+the others belong to the student). It writes gradient (P M,) and hessian (P M, P M). `table` is work space for jets.
 The gradients and Hessians are derived in this module.
 """
 

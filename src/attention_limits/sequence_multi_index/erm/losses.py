@@ -66,7 +66,7 @@ class Loss:
     rows, tokens : int
         P and M of the student.
     signs : int
-        Signs of the fields that the loss does not see: NO_SIGN, ALL_SIGNS or ROW_SIGNS of `prox_kernels`.
+        Changes of sign of the fields that do not change the loss: NO_SIGN, ALL_SIGNS or ROW_SIGNS of `prox_kernels`.
     convex : bool
         Whether l is convex and smooth in z: then the proximal operator cannot jump.
     slots : int
@@ -104,7 +104,7 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
         A key of `CODES`, or path/to/file.py:name of a function that numba has compiled,
         name(y, z, gradient, hessian) -> value, below the folder `project`. It need not be smooth in y.
     student : Link
-        Of a user's loss only its sizes and its symmetry count.
+        For a user's loss only its sizes and its symmetry matter.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _of_user(name: str, student: Link, project: Path) -> Loss:
     if not hasattr(function, "py_func"):
         raise ValueError(f"{file} defines no function {attribute!r} compiled by numba (@numba.njit)")
 
-    # Without the cache, which would not see an edit of the user's file.
+    # Without the cache, which would not notice an edit of the user's file.
     @njit
     def loss(y, z, parameters, gradient, hessian, table):
         return function(y, z, gradient, hessian)
@@ -158,12 +158,12 @@ def values(loss: Loss, outputs, fields):
 
 
 def hessians(loss: Loss, outputs, fields):
-    """Hessians (N, P M, P M) of the loss of outputs (N, K) in the fields (N, P M)."""
+    """Hessians (N, P M, P M) of the loss of outputs (N, K) with respect to the fields (N, P M)."""
     return loss_kernels.hessians_of(loss.function, outputs, fields, loss.parameters, loss.slots)
 
 
 def checked(loss: Loss, outputs) -> str:
-    """What is wrong with a loss at these outputs (N, K), with the example, or an empty text.
+    """The problem of a loss at these outputs (N, K), with the example, or an empty text.
 
     It must be finite, bounded below, and its gradient and Hessian must be its derivatives.
     """

@@ -90,7 +90,7 @@ def minimise(loss: Loss, outputs, sequences, ridge, start, tolerance=1e-5, max_i
         value, gradient = objective_and_gradient(loss, outputs, tokens, ridge, flat.reshape(shape))
         return value, gradient.ravel()
 
-    # L-BFGS-B stops at the largest entry of the gradient: that of an entry of W of the size of the target's.
+    # L-BFGS-B stops by the largest entry of the gradient, relative to lambda W / D at entries of W of the size of the target's.
     largest = tolerance * ridge / shape[1]
     found = minimize(
         function, np.asarray(start, dtype=float).ravel(), jac=True, method="L-BFGS-B",

@@ -152,7 +152,7 @@ def anchors_of(target: Link, student: Link, fields) -> np.ndarray:
     if student.student and student.student[0] == "attention" and (student.rows, student.tokens) == (1, 2):
         attention = np.asarray(_bare(target).forward(fields), dtype=float)
         if attention.shape[1:] == (2, 2):
-            # Rows that are no softmax of a rank-one score have no such point; any start is as good.
+            # Rows that are no softmax of a rank-one score have no such point; any start will do.
             return score_root(attention, student.student[1][4])[0][:, None]
     return np.zeros((len(fields), 0, student.rows * student.tokens))
 

@@ -1,4 +1,4 @@
-"""The proximal operator of many outputs, with the derivatives, derived in this module, that state evolution and GAMP read."""
+"""The proximal operator of many outputs, with the derivatives that state evolution and GAMP use (derived in this module)."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class Prox:
     point : array (N, P, M)
         z_hat.
     slope : array (N, P, M)
-        g = V^-1 (z_hat - omega), minus the derivative of the minimum in omega.
+        g = V^-1 (z_hat - omega), minus the derivative of the minimum with respect to omega.
     jacobian : array (N, P, M, P, M)
         dg / domega = -H (1 + V H)^-1 with H the Hessian of l at z_hat.
     envelope, loss : array (N,)
@@ -54,8 +54,8 @@ def prox(loss: Loss, outputs, anchors, omega, variance, further="") -> Prox:
     variance : array (P, P)
         V, positive.
     further : str
-        Key of `FURTHER`: where the minimisation also starts on both sides of omega along every axis of V. By default where
-        the loss is bent, and everywhere with more than `FEW_FIELDS` fields, where equal starts more often miss the minimum.
+        Key of `FURTHER`: where the minimisation also starts on both sides of omega along every axis of V. The default is "where
+        bent", and "everywhere" with more than `FEW_FIELDS` fields, where starts that agree more often miss the minimum.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from attention_limits.numerics.compiled import njit
 MAX_STEPS, LAST_STEP = 100, 1e-8
 # Changes of sign that leave the loss unchanged: none, of all fields together, of every row separately.
 NO_SIGN, ALL_SIGNS, ROW_SIGNS = range(3)
-# Whitened distance of the further starts from omega, and where they are used.
+# Whitened distance of the further starts from omega, and where they are used; WHERE_BENT: see `prox`.
 REACH = 2.0
 NO_FURTHER, WHERE_BENT, EVERYWHERE = range(3)
 
@@ -150,7 +150,7 @@ def minimise(loss, y, omega, root, x, parameters, tokens, space):
 
 @njit(error_model="numpy")
 def _towards(z, omega, inverse, signs, tokens):
-    """Change the signs of z that the loss does not see, so that z comes closest to omega."""
+    """Change signs of z, without a change of the loss, so that z comes closest to omega."""
     rows = z.size // tokens
     if signs == ROW_SIGNS:
         for p in range(rows):

@@ -8,7 +8,7 @@ MAX_FIELDS = 8
 
 
 def problem_of(name: str, student: Link) -> str:
-    """Why the loss of this `name` cannot be taken of this student, or an empty text."""
+    """The reason why the loss of this `name` does not fit this student, or an empty text."""
     if student.rows * student.tokens > MAX_FIELDS:
         sizes = f"{student.rows} rows and {student.tokens} tokens"
         return f"the student has {sizes}; allowed: at most {MAX_FIELDS} fields, for the proximal operator"

@@ -116,7 +116,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class _Averages:
-    """Averages over the channel, and what they give."""
+    """Averages over the channel, and the numbers that follow from them."""
 
     new: Order
     objective: float
@@ -170,7 +170,7 @@ def _average(problem: Problem, nodes: Nodes, order: Order) -> _Averages:
     V_hat = smooth
     jump = 0.0
     if not loss.convex:
-        # Stein: E g xi^T = E[dg/domega] root sees the jumps of the proximal operator, the Jacobian does not.
+        # Stein: E g xi^T = E[dg/domega] root contains the jumps of the proximal operator, the Jacobian does not.
         pull = alpha * nodes.mean(np.einsum("npa,nqa->npq", g, nodes.student))
         V_hat = -_symmetric(pull @ np.linalg.pinv(root, rcond=1e-8))
         half = symmetric_root(order.V)
@@ -182,7 +182,7 @@ def _average(problem: Problem, nodes: Nodes, order: Order) -> _Averages:
     e = alpha * nodes.mean(found.loss) + 0.5 * problem.ridge / sigma2 * np.trace(order.q)
     precision = problem.ridge * np.eye(loss.rows) + sigma2 * V_hat
     values = np.linalg.eigvalsh(precision)
-    # Lambda must be positive; far from a fixed point the nodes may deny it.
+    # Lambda must be positive; far from a fixed point the average over the nodes may not be.
     if values[0] <= 1e-3 * problem.ridge:
         eigenvalues, vectors = np.linalg.eigh(precision)
         precision = (vectors * np.maximum(eigenvalues, 1e-3 * problem.ridge)) @ vectors.T
@@ -247,7 +247,7 @@ def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: flo
     """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = sigma^2 I / sqrt(lambda).
 
     lambda is that of `problem`, R and sigma those of `nodes`. On the positional branch V is smaller: from this start the
-    iteration reached it in 16 of 16 tries, and in 10 of 16 from larger V, from where it loses mu.
+    iteration reached the branch in 16 of 16 tries, from larger V, where it can lose mu, in 10 of 16.
     """
     rows, sigma2 = problem.loss.rows, nodes.sigma**2
     R = nodes.field_covariance / sigma2

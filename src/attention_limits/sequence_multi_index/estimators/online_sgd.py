@@ -1,4 +1,4 @@
-"""Stochastic gradient descent whose every batch is fresh, with the teachers and starts of the data it reads."""
+"""Stochastic gradient descent with a fresh batch at every step, and the teachers and starts of the data that it reads."""
 
 import numpy as np
 

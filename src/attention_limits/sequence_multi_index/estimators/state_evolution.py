@@ -14,7 +14,7 @@ from attention_limits.sequence_multi_index.generalization import bayes_error, pl
 from attention_limits.sequence_multi_index.information import mean_log_volume, mutual_information, output_entropy
 from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, Settings, solve
 
-# The errors need no channel: this many times the nodes cost next to nothing.
+# The errors need no channel: this many times the nodes cost little.
 MORE_ERROR_NODES = 16
 
 

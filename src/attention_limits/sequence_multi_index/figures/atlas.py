@@ -59,7 +59,7 @@ def together(means, errors):
 
 
 def _layers(axes, cube, key, label, lines=True, labelled=True):
-    """Thresholds of all layers against `key`; of layers that are not separated hollow, and moved aside."""
+    """Thresholds of all layers against `key`; for layers that are not separated hollow, and moved aside."""
     x, layers = cube[key].values, cube.layer.values
     means, errors = (np.array(part) for part in zip(*(atlas_threshold(cube, layer) for layer in layers), strict=True))
     close = together(means, errors)

@@ -12,12 +12,12 @@ COLORS = {"semantic": "#0072B2", "positional": "#D55E00"}
 CONSTANT = "#7f7f7f"
 OVERLAPS = {"semantic": ("overlap", "with the target"), "positional": ("position_overlap", "with the positions")}
 EXPERIMENTS = {"semantic": published.PSL_SEMANTIC, "positional": published.PSL_POSITIONAL}
-# Of each criterion: colour, label and published values.
+# Colour, label and published values of each criterion.
 CRITERIA = {
     "energy": ("#000000", r"$\alpha_c$: equal objectives", published.PSL_ENERGY, "x"),
     "constant": ("#009E73", r"$\alpha_l$: best constant output beaten", published.PSL_CONSTANT, "+"),
 }
-# That of `erm.state_evolution`, which a figure does not import; a test compares both.
+# The number of `erm.state_evolution`, which a figure does not import; a test compares both.
 MAX_JUMP = 0.05
 
 

@@ -5,7 +5,7 @@ from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure,
 from attention_limits.sequence_multi_index.figures import published
 from attention_limits.sequence_multi_index.readings import trusted
 
-# Of each cube: colour and published curve.
+# Colour and published curve of each cube.
 TARGETS = {
     "erm_semantic": ("#0072B2", published.PSL_TARGET),
     "erm_semantic_other": ("#009E73", published.PSL_OTHER_TARGET),

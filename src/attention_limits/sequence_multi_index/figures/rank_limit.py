@@ -30,7 +30,7 @@ def draw(cubes):
 def small_width_overlap(alpha, tokens):
     """Overlap of the rows of W in the limit of small width of a softmax, alpha = n / (d r).
 
-    There V = 1 - q^2 is the variance of the scores and alpha = V / ((1 - q) (M - 1) (M + 2)), so that
+    In this limit V = 1 - q^2 is the variance of the scores and alpha = V / ((1 - q) (M - 1) (M + 2)), so
     q = (M - 1) (M + 2) alpha - 1 between its threshold and exact recovery at twice the threshold (Boncoraglio et al. 2025).
     """
     return np.clip(np.asarray(alpha) / small_width_threshold(tokens) - 1.0, 0.0, 1.0)

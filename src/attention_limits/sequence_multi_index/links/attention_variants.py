@@ -4,9 +4,10 @@ Both are sequence multi-index models (Troiani et al. 2025, arXiv:2502.00901): mo
 output. For two tokens the output is inverted exactly; for more it is not, and inference needs output noise.
 
 With several heads the last attention matrix S(u) follows from the fields sampled before it, with the weight 1 / |dS/du|, where
-dS/du ~ (u_1 - u_2)^2. That alone would have an infinite variance: all of the line u_1 = u_2 is the preimage of one point. So of
-the last two heads each is sampled for half of the candidates, the other following from it, and both are weighted with the sum of
-the two densities (balance heuristic, Veach and Guibas 1995), which vanishes where both heads are on such a line alone.
+dS/du ~ (u_1 - u_2)^2. This weight alone would have an infinite variance: the whole line u_1 = u_2 is the preimage of one point.
+Therefore half of the candidates sample the last head but one and solve for the last head, the other half exchange the two heads.
+The weights contain the sum of both densities (balance heuristic, Veach and Guibas 1995), which vanishes only where both heads are
+on such a line.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 class UntiedAttention(Link):
     """Layers with a key row k_l and a query row q_l: S_l = softmax_rows(beta (q_l B_{l-1})^T (k_l B_{l-1})), y = S_L.
 
-    Rows k_1, q_1, ..., k_L, q_L: P = 2 L. B_l as in `deep_attention`. Of the last layer, with its fields as read,
+    Rows k_1, q_1, ..., k_L, q_L: P = 2 L. B_l as in `deep_attention`. For the last layer, with the fields that it reads,
     log(y_11 / y_12) / beta = q_1 (k_1 - k_2) and log(y_22 / y_21) / beta = q_2 (k_2 - k_1): given everything but q_L the output
     fixes q_L, with the weight 1 / ((k_1 - k_2)^2 |det B_{L-1}|) in the density of these two. Only key and query of a layer
     together can change sign.
@@ -104,7 +105,7 @@ class UntiedAttention(Link):
         return query * (key - key[..., ::-1])
 
     def log_volume(self, h):
-        """That of the log-ratios -> (y_12, y_21): dy = beta y_11 y_12 of each; see `Link`."""
+        """Log-volume of the log-ratios -> (y_12, y_21): dy = beta y_11 y_12 of each; see `Link`."""
         return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))
 
     def fibre(self, observed, free, angles):

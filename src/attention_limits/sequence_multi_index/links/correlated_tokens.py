@@ -58,12 +58,12 @@ class CorrelatedTokens(Link):
         return self.link.observe(h @ self.root, noise)
 
     def log_volume(self, h):
-        """As of the link, at the fields of the tokens themselves."""
+        """As for the link, at the fields of the tokens themselves."""
         return self.link.log_volume(h @ self.root)
 
     @property
     def output_entropy(self):
-        """That of the link."""
+        """The entropy of the link."""
         return self.link.output_entropy
 
     def _fibre(self, observed, free, angles):
@@ -72,5 +72,5 @@ class CorrelatedTokens(Link):
         return candidates @ self._inverse, log_weight - (self.rows - self.free_rows) * self._log_volume
 
     def _log_likelihood(self, observed, h):
-        """As of the link, at the fields of the tokens themselves."""
+        """As for the link, at the fields of the tokens themselves."""
         return self.link.log_likelihood(observed, h @ self.root)

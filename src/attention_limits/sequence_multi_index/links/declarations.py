@@ -1,7 +1,7 @@
 """Whether a link agrees with its declarations: output, symmetry, candidates.
 
-This looks at seeded random fields and is quick, without numba or scipy; that the channel is a density is tested statistically
-in `density_tests`.
+This module tests seeded random fields, which is quick, without numba or scipy; `density_tests` tests statistically that the
+channel is a density.
 """
 
 from collections.abc import Iterator

@@ -156,7 +156,7 @@ class DeepAttention(Link):
         return self.preactivation(h)
 
     def log_volume(self, h):
-        """That of u -> y, in the entries off the diagonal (softmax) or on and above it (linear); see `Link`."""
+        """Log-volume of u -> y, in the entries off the diagonal (softmax) or on and above it (linear); see `Link`."""
         u = self.preactivation(h)
         if self.activation == "softmax":
             return log_volume(u, self.attention(u), self.beta)

@@ -39,8 +39,8 @@ def density_tests(link: Link, outputs=1024, resolution=1.0, seed=0) -> list[Dens
     Normalisation: for y drawn at (omega, V) = (0, I) the mean of Z(y; omega', V') / Z(y; 0, I) over y is 1 for any omega', V';
     factors of the density that depend on y alone cancel, and no posterior depends on them. Nishimori identity: with m the
     posterior mean of the deviation h - omega, E[m (h - omega - m)^T] = 0; the same for products of two fields, with weight 1 too.
-    Each is a two-sided test at FALSE_ALARM. Sampled channels have a bias of the order of the inverse effective sample size, which
-    is allowed for.
+    Each is a two-sided test at FALSE_ALARM. Sampled channels have a bias of the order of the inverse effective sample size, and
+    the tests allow it.
 
     Parameters
     ----------

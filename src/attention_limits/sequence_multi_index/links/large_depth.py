@@ -6,7 +6,7 @@ arXiv:2502.00901, appendix), at depth over skip strength kappa = L / c:
 first order in 1/c      B_{L-1} = I + (1/c) sum_{l<L} softmax_rows(beta h_l^T h_l)^T: a committee of the first L - 1 layers, whose
                         error is of the order of kappa^2 however large c is;
 c -> infinity           the layers average out, dB/dt = B Sbar(B)^T with Sbar(B) = E_h softmax_rows(beta (h B)^T (h B)) for
-                        t in [0, kappa]: nothing but the last layer can be learned.
+                        t in [0, kappa]: only the last layer can be learned.
 
 By symmetry Sbar has the eigenvalue 1 on the mean of the tokens and p = (E tr S - 1) / (M - 1) on the differences, so that B has
 e^t on the mean and lambda(t) on the differences, d log lambda / dt = p(e^t, lambda).
@@ -51,7 +51,7 @@ def _log_volume(link, h):
 
 @dataclass(frozen=True)
 class _RescaledLayers(Link):
-    """What both models at finite depth share: y = softmax_rows(beta u^T u) with u = h_L B_{L-1}; `transfer` is B_{L-1}^T."""
+    """Common part of both models at finite depth: y = softmax_rows(beta u^T u), u = h_L B_{L-1}; `transfer` is B_{L-1}^T."""
 
     depth: int = 2
     ratio: float = 1.0

@@ -78,7 +78,7 @@ def score_root(attention, beta):
     u : array (..., 2)
         Up to one global sign; 1 where there is none.
     valid : bool array (...)
-        Whether S is such an attention matrix: positive, with a + b > 0. That its rows sum to one is taken for granted.
+        Whether S is such an attention matrix: positive, with a + b > 0. The rows are assumed to sum to one.
     log_jacobian : array (...)
         0 where not valid.
     """
@@ -95,7 +95,7 @@ def score_root(attention, beta):
 
 
 def log_jacobian(read, attention, beta):
-    """log |dS/du| of `score_root`, array (...), at u = `read` (..., 2) with S = `attention` (..., 2, 2); beta as in it.
+    """log |dS/du| of `score_root`, array (...), at u = `read` (..., 2) with S = `attention` (..., 2, 2) at the same beta.
 
     -inf where it is singular.
     """
@@ -180,7 +180,7 @@ def signed_pairs(sampled, solved, log_weight, both):
     """Candidates (..., K, 2, M) of a sampled and a solved row (..., M), and their log-weights (..., K).
 
     `log_weight` (...) is that of the pair. The solved row has both signs. The sampled one too if `both`, with half the weight
-    each: nodes are closed under a change of all of their signs, which is not enough when further rows are sampled with it.
+    each: nodes are closed under a change of all their signs, which is not enough when further rows are sampled together with it.
     """
     signs = [(s, t) for s in ((1, -1) if both else (1,)) for t in (1, -1)]
     candidates = np.stack([np.stack([s * sampled, t * solved], axis=-2) for s, t in signs], axis=-3)

@@ -51,11 +51,11 @@ class Link:
     rows, tokens : int
         P and M: h has shape (..., P, M).
     sign_symmetry : str
-        Which changes of sign leave the output unchanged: "rows" that of any single row of h, "all" only that of all rows
-        together, "none" not even that. With "rows" overlaps are diagonal; with either of the first two nothing is known about
+        Which changes of sign leave the output unchanged: "rows": of any single row of h; "all": only of all rows together;
+        "none": not even that. With "rows" overlaps are diagonal; with either of the first two nothing is known about
         the sign of h and zero overlap is a fixed point.
     rotations : int
-        Number p of successive rows that a common rotation in O(p) leaves the output unchanged under: P / p blocks.
+        Number p of successive rows: a common rotation in O(p) of these rows leaves the output unchanged. There are P / p blocks.
     exchangeable : bool
         Whether every permutation of all rows but the last leaves the output unchanged; these are then the free rows of a fibre.
     noise_dimension : int
@@ -165,7 +165,7 @@ class OutputNoise(Link):
 
     @property
     def output_entropy(self):
-        """That of the noise."""
+        """The entropy of the noise."""
         return 0.5 * self.noise_dimension * np.log(2.0 * np.pi * np.e * self.variance)
 
 

@@ -32,7 +32,7 @@ class Monomial(Link):
     Raises
     ------
     ValueError
-        If there are none, or one is not such a number.
+        If the list is empty, or an entry is not such a number.
     """
 
     exponents: tuple[int, ...]

@@ -17,8 +17,8 @@ ROW_SUMS = 1e-6
 class PositionalAttention(Link):
     """y = (1 - omega) softmax_rows(beta h^T h) + omega A: a semantic and a positional part, one row h of M fields.
 
-    Whoever knows omega and A sees the semantic part, so that the output fixes h up to its sign, as for `deep_attention` of one
-    layer.
+    omega and A are known. Therefore the output gives the semantic part, and fixes h up to its sign, as for `deep_attention` of
+    one layer.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class PositionalAttention(Link):
         return self._semantic().observe(h)
 
     def log_volume(self, h):
-        """That of the semantic part, times (1 - omega)^M; see `Link`."""
+        """Log-volume of the semantic part, times (1 - omega)^M; see `Link`."""
         return self._semantic().log_volume(h) + self.tokens * np.log(1.0 - self.omega)
 
     def fibre(self, observed, free, angles):

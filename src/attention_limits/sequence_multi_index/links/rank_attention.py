@@ -2,7 +2,7 @@
 
 Layers of any rank are part of the model of Troiani et al. 2025 (arXiv:2502.00901); the inversion is derived in this module. With
 the fields v = diag(sqrt(w)) u of the last layer as it reads them, w the readout weights, the rows of log y give the Gram matrix
-v^T v up to a constant t 1 1^T. That is: the differences of the tokens up to one rotation in O(p), and the components of their
+v^T v up to a constant t 1 1^T. So they give the differences of the tokens up to one rotation in O(p), and the components of their
 mean along the differences. With r = min(p, M - 1),
 
     v = E v_0 + z 1^T,   E (p x r) with orthonormal columns,   z (p) orthogonal to them,
@@ -122,7 +122,7 @@ class RankAttention(Link):
         return np.einsum("...kr,...ka->...ra", frame, v)
 
     def log_volume(self, h):
-        """That of (a, b) -> (y_12, y_21) for two tokens, dy = beta y_11 y_12 of each; unknown (NaN) for more; see `Link`."""
+        """Log-volume of (a, b) -> (y_12, y_21) for two tokens, dy = beta y_11 y_12 of each; unknown (NaN) beyond; see `Link`."""
         if self.tokens > 2:
             return np.full(len(h), np.nan)
         return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))

@@ -24,7 +24,7 @@ _REDUCTIONS = {
 class Traced(NDArrayOperatorsMixin):
     """A JAX array, `value`, that NumPy functions accept.
 
-    Assignments to entries work; a slice is a copy, no view. `problem_of` finds links for which that makes a difference.
+    Assignments to entries work; a slice is a copy, not a view. `problem_of` finds links for which this changes the output.
     """
 
     __array_priority__ = 1000

@@ -1,7 +1,7 @@
 """Layers of several heads with untied keys and queries, whose scores add up before the softmax.
 
-Sequence multi-index models of Troiani et al. 2025 (arXiv:2502.00901); the inversion is derived in this module. Of the last layer,
-with its fields as read and readout weights w, the rows of log y give, for every token a, the M - 1 numbers
+Sequence multi-index models of Troiani et al. 2025 (arXiv:2502.00901); the inversion is derived in this module.
+With the fields that the last layer reads and its readout weights w, the rows of log y give, for every token a, the M - 1 numbers
 
     A_ab = log(y_aa / y_ab) / beta = sum_k w_k (k_ka - k_kb) q_ka = (D_a q_a)_b,   b != a.
 
@@ -106,7 +106,7 @@ class UntiedHeads(Link):
         return np.einsum("nabk,nka->nab", self._differences(read[:, : self.heads]), read[:, self.heads :])
 
     def log_volume(self, h):
-        """That of A -> (y_12, y_21) for two tokens, dy = beta y_11 y_12 of each; unknown (NaN) for more; see `Link`."""
+        """Log-volume of A -> (y_12, y_21) for two tokens, dy = beta y_11 y_12 of each; unknown (NaN) for more; see `Link`."""
         if self.tokens > 2:
             return np.full(len(h), np.nan)
         return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))

@@ -53,7 +53,7 @@ def read_corpus(path):
 
 
 def how_to_get(path):
-    """One sentence for somebody who has not got the corpus, which is expected at `path`."""
+    """One sentence on how to get the corpus, which is expected at `path`."""
     return f"download train_5500.label from {PAGE} and save it as {path}"
 
 

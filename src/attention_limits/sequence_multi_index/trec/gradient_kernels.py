@@ -1,7 +1,7 @@
 """Cross entropy of the question classifier, and its gradient by the chain rule: the backward pass of `classifier_kernels`.
 
-Questions are packed as for the forward pass. All arrays are in single precision. `skip` is c, a float32. The model is that of
-Troiani et al. 2025 (arXiv:2502.00901, Figure 3, right).
+The gradient in x is the gradient with respect to x. Questions are packed as for the forward pass. All arrays are in single
+precision. `skip` is c, a float32. The model is that of Troiani et al. 2025 (arXiv:2502.00901, Figure 3, right).
 """
 
 import math
@@ -66,19 +66,19 @@ def scratch(theta, questions, tokens, longest):
 
 @njit(fastmath=FAST, error_model="numpy")
 def _pool_back(x, share, d_pooled, start, stop, d_looks, d_x):
-    """The gradient of `_pool` in the attention of a question and, at constant attention, in x."""
+    """The gradients of `_pool`: in the attention of a question, and in x at constant attention."""
     for b in range(start, stop):
         total = ZERO
         for e in range(len(d_pooled)):
             total += d_pooled[e] * x[b, e]
             d_x[b, e] = share[b] * d_pooled[e]
-        # The same for every asking token.
+        # The same for every query token.
         d_looks[: stop - start, b - start] = total / np.float32(stop - start)
 
 
 @njit(fastmath=FAST, error_model="numpy")
 def _mix_back(x, looks, d_out, start, stop, skip, d_looks, d_x):
-    """The gradient of `_mix` in the attention of a question and, at constant attention, in x."""
+    """The gradients of `_mix`: in the attention of a question, and in x at constant attention."""
     for b in range(start, stop):
         for e in range(x.shape[1]):
             d_x[b, e] = skip * d_out[b, e]
@@ -92,7 +92,7 @@ def _mix_back(x, looks, d_out, start, stop, skip, d_looks, d_x):
 
 @njit(fastmath=FAST, error_model="numpy")
 def _look_back(keys, looks, start, stop, scale, d_looks, d_keys):
-    """The gradient of `_look` in the keys of a question; `d_looks` becomes that in the scores."""
+    """The gradient of `_look` in the keys of a question; `d_looks` becomes the gradient in the scores."""
     length = stop - start
     for a in range(length):
         mean = ZERO
@@ -111,7 +111,7 @@ def _look_back(keys, looks, start, stop, scale, d_looks, d_keys):
 
 @njit(inline="always")
 def _backward(theta, skip, tokens, offsets, kept, slopes, gradient):
-    """Write the gradient of sum d_logits logits into `gradient`, and add that in the embedding; kept.logits holds d_logits."""
+    """Write the gradient of sum d_logits logits into `gradient`, add its part in the embedding; kept.logits holds d_logits."""
     questions, count = len(offsets) - 1, offsets[-1]
     layers, _, hidden = theta.attention.shape
     scale, d_logits = np.float32(1.0 / math.sqrt(hidden)), kept.logits[:questions]
@@ -144,7 +144,7 @@ def _backward(theta, skip, tokens, offsets, kept, slopes, gradient):
 def mean_loss(theta, skip, tokens, offsets, labels, kept, slopes, gradient):
     """The mean cross entropy of packed questions with their `labels`, in nats; its gradient is written into `gradient`.
 
-    That in the embedding is added. `theta`, `skip`, `tokens`, `offsets` and `kept` as in `forward`; `slopes` are scratch.
+    Its part in the embedding is added. `theta`, `skip`, `tokens`, `offsets` and `kept` as in `forward`; `slopes` are scratch.
     """
     forward(theta, skip, tokens, offsets, theta.embedding[:0], kept)
     total = 0.0

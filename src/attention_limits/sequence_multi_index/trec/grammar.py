@@ -1,7 +1,7 @@
 """Generated questions of the six TREC classes, in the file format of the public corpus.
 
-The public corpus cannot be shipped; this one has its format, its classes and their frequencies, its overlap of question words
-and nouns between the classes, and names that a held-out question may be the first to show. It has no label noise.
+The repository cannot contain the public corpus. This one has its format, its classes and their frequencies, and its overlap of
+question words and nouns between the classes; some names may occur only in held-out questions. It has no label noise.
 """
 
 import re

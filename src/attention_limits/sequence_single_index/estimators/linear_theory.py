@@ -8,7 +8,7 @@ from attention_limits.sequence_single_index.attention_exit import flow_field, me
 from attention_limits.sequence_single_index.attention_flow import linear_theory
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, warn_unstable
 
-# The flow at 25 points, each with four signs, uses this part of the nodes, and at least so many.
+# The flow at 25 points, each with four signs, uses one node in FLOW_PART, but at least LEAST_NODES.
 FLOW_PART, LEAST_NODES = 16, 256
 
 

@@ -7,7 +7,7 @@ from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import power_text
 from attention_limits.sequence_single_index.readings import escape_law
 
-# Colour, law of the escape time and how it reads.
+# Colour, law of the escape time and its text.
 LAWS = {
     1: ("#0072B2", lambda d: d, "d"),
     2: ("#009E73", lambda d: d * np.log(d) ** 2, r"d\,\log^2 d"),
@@ -40,7 +40,7 @@ def draw(cubes):
         )
         flow = cube.flow_step.isel(replica=0).values
         top.plot(d, flow, color=color, linewidth=1.0)
-        # Where half of the runs are censored the longest run is a lower bound.
+        # Where half of the runs are censored, the longest run is a lower bound.
         bound = cube.escape_step.values.max(axis=1)
         top.plot(d[~known], bound[~known], "^", color=color, markerfacecolor="white", markersize=5)
         if not known.any():

@@ -17,7 +17,7 @@ TICKS = (2, 3, 5, 10, 20, 50)
 
 @house_style
 def draw(cubes):
-    """Escape steps over d^2 of runs, diffusion and flow, for the student of the form of the target and for another one."""
+    """Escape steps over d^2 of runs, diffusion and flow: left the student has the form of the target, right another form."""
     figure, axes = new_figure(1, 2, 8.2, 3.9)
     for panel, (name, (runs, title)) in zip(axes, PANELS.items(), strict=True):
         cube, d = cubes[runs], cubes[runs].dimension.values.astype(float)

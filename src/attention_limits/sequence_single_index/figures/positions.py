@@ -39,7 +39,7 @@ def draw(cubes):
 
 
 def _open(cube):
-    """Where the search left something open, in some replica: array (omega, a)."""
+    """Points at which the search of some replica is undecided: array (omega, a)."""
     left = (cube.minima_undecided > 0) | ~cube.minima_on_sphere.astype(bool)
     return left.any("replica").transpose("omega", "a").values
 

@@ -70,7 +70,7 @@ def exponent_text(cube, name):
 
 
 def power_text(base, fit):
-    """A fitted power law as math text, or that there are too few points for one."""
+    """A fitted power law as math text, or a note that the points are too few."""
     if np.isnan(fit.exponent):
         return "too few points"
     # Two digits of the error, and three decimals at least.
