@@ -95,7 +95,7 @@ def _check(target, tokens, degree, weights, position, order):
 def _answer(exponent, highest):
     """An information exponent in words."""
     if not exponent.decided:
-        return f"undecided: the coefficient of order {exponent.undecided_order} is neither zero nor different from it"
+        return f"undecided: the coefficient of order {exponent.undecided_order} is zero within its error, but not certainly zero"
     if exponent.order is None:
         return f"no order up to {highest}"
     return f"{exponent.order}" + ("" if exponent.descends else ", and the loss rises along it: the start attracts")

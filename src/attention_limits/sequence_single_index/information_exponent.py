@@ -27,7 +27,7 @@ class InformationExponent:
     order : int or None
         None: every order up to the degree is below ZERO, or undecided.
     decided : bool
-        False: within its error, the coefficient at `undecided_order` is neither zero nor different from zero.
+        False: within its error, the coefficient at `undecided_order` is zero within its error, but not certainly zero.
     descends : bool
         Whether the loss falls along this order: otherwise the start attracts.
     coefficients, errors : arrays (degree + 1,)
