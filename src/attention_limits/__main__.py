@@ -22,7 +22,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="attention-limits",
         description="Compute, merge, draw and inspect the learning limits of attention models.",
-        epilog="Exit codes: 0 done, 1 unexpected error, or a disk that is full or not writable, 2 wrong input (one line per problem).",
+        epilog="Exit codes: 0 done, 1 unexpected error, or a full or read-only disk, 2 wrong input (one line per problem).",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('attention-limits')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -143,8 +143,14 @@ def test_layer_that_few_replicas_learn_has_no_threshold():
     threshold = np.array([[1.0], [2.0], [2.0], [2.0]])
     cube = xr.Dataset(
         {"learnt": (("replica", "step", "layer"), learned), "threshold": (("replica", "step"), threshold),
-         "threshold_error": (("replica", "step"), np.full((4, 1), np.nan))},
+         "threshold_error": (("replica", "step"), np.full((4, 1), np.nan)),
+         "step_resolved": (("replica", "step"), np.ones((4, 1)))},
         {"layer": [1, 2]},
     )  # fmt: skip
     assert np.isnan(atlas_threshold(cube, 1)[0])
     assert atlas_threshold(cube, 2)[0] == 2.0
+
+
+def test_threshold_of_unresolved_outputs_is_missing(atlas):
+    assert np.isfinite(atlas_threshold(atlas, 2)[0][1])
+    assert np.isnan(atlas_threshold(atlas.assign(step_resolved=atlas.step_resolved - 0.06), 2)[0]).all()

@@ -6,6 +6,9 @@ import xarray as xr
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at
 
+# Smallest fraction of outputs with a resolved channel at which a threshold is a number.
+MOSTLY = 0.95
+
 
 def layer_threshold(cube, layer) -> xr.DataArray:
     """The threshold at which a layer is learned, (grid..., replica), else NaN: see `_learns`."""
@@ -49,9 +52,12 @@ def atlas_threshold(cube, layer):
     """Threshold of a layer in a cube of `threshold_atlas`: mean over replicas and standard error, arrays (grid...).
 
     A step learns a layer if the layer has at least half of the largest share of one. The error is the larger one of the spread
-    over replicas and of the error that the nodes show; NaN where fewer than half of the replicas learn the layer.
+    over replicas and of the error that the nodes show; NaN where fewer than half of the replicas learn the layer. Steps with
+    fewer than `MOSTLY` resolved outputs do not count.
     """
-    learns = cube.learnt.sel(layer=layer, drop=True) >= 0.5 * cube.learnt.max("layer")
+    learns = (cube.learnt.sel(layer=layer, drop=True) >= 0.5 * cube.learnt.max("layer")) & (
+        cube.step_resolved >= MOSTLY
+    )
     value = cube.threshold.where(learns).min("step").transpose(..., "replica").values
     own = cube.threshold_error.where(learns).min("step").transpose(..., "replica").values
     # Those that learn the layer by chance would be the ones with a low threshold.
