@@ -136,7 +136,7 @@ def test_matrices_of_dimension_300(ratio, noise):
         left, values, right = np.linalg.svd(S + np.sqrt(noise / d) * rng.standard_normal((d, d)))
         xi, slope = denoiser.shrink(values, ratio, noise)
         errors.append(np.sum(((left * xi) @ right - S) ** 2) / d)
-        responses.append(noise * denoiser.response(values, xi, slope))
+        responses.append(noise * denoiser.response(values, xi, slope, (len(values), len(values))))
         counts.append(np.histogram(np.clip(values, 0.0, bins[-1]), bins)[0] / d)
     expected = float(denoiser.mmse(ratio, noise))
     assert_mean(errors, expected, allowance=3.0 / d * expected)

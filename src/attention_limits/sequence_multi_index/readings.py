@@ -6,8 +6,8 @@ import xarray as xr
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at
 
-# Smallest fraction of outputs with a resolved channel at which a threshold is a number.
-MOSTLY = 0.95
+# Smallest fraction of outputs with a resolved channel at which a threshold is a number; below it `thresholds` warns.
+MOSTLY_RESOLVED = 0.95
 
 
 def layer_threshold(cube, layer) -> xr.DataArray:
@@ -53,10 +53,10 @@ def atlas_threshold(cube, layer):
 
     A step learns a layer if the layer has at least half of the largest share of one. The error is the larger one of the spread
     over replicas and of the error that the nodes show; NaN where fewer than half of the replicas learn the layer. Steps with
-    fewer than `MOSTLY` resolved outputs do not count.
+    fewer than `MOSTLY_RESOLVED` resolved outputs do not count.
     """
     learns = (cube.learnt.sel(layer=layer, drop=True) >= 0.5 * cube.learnt.max("layer")) & (
-        cube.step_resolved >= MOSTLY
+        cube.step_resolved >= MOSTLY_RESOLVED
     )
     value = cube.threshold.where(learns).min("step").transpose(..., "replica").values
     own = cube.threshold_error.where(learns).min("step").transpose(..., "replica").values

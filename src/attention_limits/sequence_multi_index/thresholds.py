@@ -17,9 +17,11 @@ from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.link_reports import sound_link
 from attention_limits.sequence_multi_index.priors import load_prior
-from attention_limits.sequence_multi_index.readings import MOSTLY
 from attention_limits.sequence_multi_index.specs_thresholds import Thresholds
 from attention_limits.sequence_multi_index.staircase import staircase
+
+# Outputs with a resolved channel below this fraction are worth a warning.
+MOSTLY = 0.95
 
 
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:

@@ -5,7 +5,7 @@ from matplotlib.ticker import ScalarFormatter
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
-from attention_limits.sequence_multi_index.readings import MOSTLY, atlas_threshold, recovery_and_error
+from attention_limits.sequence_multi_index.readings import MOSTLY_RESOLVED, atlas_threshold, recovery_and_error
 
 # Two layers count as separated where their thresholds differ by more than so many standard errors of the difference.
 SEPARATED = 2.0
@@ -111,7 +111,7 @@ def _variants(axes, cubes):
     names, means, errors = [], [], []
     for name, (key, text) in VARIANTS.items():
         cube = cubes[name]
-        first = cube.threshold.where(cube.step_resolved >= MOSTLY).sel(step=1).transpose(key, "replica").values
+        first = cube.threshold.where(cube.step_resolved >= MOSTLY_RESOLVED).sel(step=1).transpose(key, "replica").values
         mean, spread = mean_and_error(first, axis=-1)
         own = np.sqrt(np.nanmean(cube.threshold_error.sel(step=1).transpose(key, "replica").values ** 2, axis=-1))
         names += [text.format(value) for value in cube[key].values]
