@@ -210,7 +210,7 @@ def phase_row(repeats):
         ours=Spread.of(our_times),
         baseline=Spread.of(plain_times),
         ratio=Spread.of(np.divide(plain_times, our_times)),
-        note="one core, tables at hand; baseline: descent within the disk from five starts, point by point, extrapolated",
+        note="one core, tables computed before; baseline: descent within the disk from five starts, point by point, extrapolated",
     )
 
 

@@ -55,15 +55,23 @@ def atlas_threshold(cube, layer):
     over replicas and of the error that the nodes show; NaN where fewer than half of the replicas learn the layer. Steps with
     fewer than `MOSTLY_RESOLVED` resolved outputs do not count.
     """
-    learns = (cube.learnt.sel(layer=layer, drop=True) >= 0.5 * cube.learnt.max("layer")) & (
-        cube.step_resolved >= MOSTLY_RESOLVED
-    )
-    value = cube.threshold.where(learns).min("step").transpose(..., "replica").values
-    own = cube.threshold_error.where(learns).min("step").transpose(..., "replica").values
+    value, own = _lowest_resolved(cube, cube.learnt.sel(layer=layer, drop=True) >= 0.5 * cube.learnt.max("layer"))
     # Those that learn the layer by chance would be the ones with a low threshold.
     present = np.isfinite(cube.threshold).any("step").transpose(..., "replica").values
     most = 2 * np.isfinite(value).sum(axis=-1, keepdims=True) >= present.sum(axis=-1, keepdims=True)
     return _mean_with_floor(np.where(most, value, np.nan), np.where(most, own, np.nan))
+
+
+def first_atlas_threshold(cube):
+    """The first threshold, of any layer, as in `atlas_threshold`; NaN where no replica has a resolved one."""
+    return _mean_with_floor(*_lowest_resolved(cube, cube.step == 1))
+
+
+def _lowest_resolved(cube, steps):
+    """The lowest threshold of the `steps` whose outputs are resolved, and its error: arrays (grid..., replica)."""
+    kept = steps & (cube.step_resolved >= MOSTLY_RESOLVED)
+    lowest = (cube[name].where(kept).min("step") for name in ("threshold", "threshold_error"))
+    return tuple(values.transpose(..., "replica").values for values in lowest)
 
 
 def _mean_with_floor(values, own):

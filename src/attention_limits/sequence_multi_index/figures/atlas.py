@@ -3,9 +3,8 @@
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
-from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
-from attention_limits.sequence_multi_index.readings import MOSTLY_RESOLVED, atlas_threshold, recovery_and_error
+from attention_limits.sequence_multi_index.readings import atlas_threshold, first_atlas_threshold, recovery_and_error
 
 # Two layers count as separated where their thresholds differ by more than so many standard errors of the difference.
 SEPARATED = 2.0
@@ -111,12 +110,10 @@ def _variants(axes, cubes):
     names, means, errors = [], [], []
     for name, (key, text) in VARIANTS.items():
         cube = cubes[name]
-        first = cube.threshold.where(cube.step_resolved >= MOSTLY_RESOLVED).sel(step=1).transpose(key, "replica").values
-        mean, spread = mean_and_error(first, axis=-1)
-        own = np.sqrt(np.nanmean(cube.threshold_error.sel(step=1).transpose(key, "replica").values ** 2, axis=-1))
+        mean, error = first_atlas_threshold(cube)
         names += [text.format(value) for value in cube[key].values]
         means += list(mean)
-        errors += list(np.fmax(spread, own / np.sqrt(first.shape[1])))
+        errors += list(error)
     # A sampled channel that the nodes do not resolve gives no number.
     found = [number for number, mean in enumerate(means) if np.isfinite(mean)]
     names, means, errors = ([values[number] for number in found] for values in (names, means, errors))
