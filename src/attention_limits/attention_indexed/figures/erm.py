@@ -30,7 +30,7 @@ def draw(cubes):
     linear, best = cubes["erm_linear"], cubes["erm_linear_best"]
     _draw_learning(middle, linear, best.sel(score_noise=model(linear, "score_noise")))
     _draw_ratio(right, of(best, "erm_optimal_decay"), of(cubes["erm_softmax_best"], "erm_optimal_decay"))
-    left.set(title="softmax, no noise", xlim=(0, 1.05), ylim=(0, 1.4))
+    left.set(title="softmax, no noise", xlim=(0, 1.05), ylim=(0, 2))
     middle.set(title=r"linear scores, $\tau = 0.1$", xlim=(0, 2.6), ylim=(FLOOR, 2), yscale="log")
     for axes in (left, middle):
         axes.set(ylabel=ERROR)
