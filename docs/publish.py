@@ -250,7 +250,7 @@ def main():
         for family, rules in rule_times(project, jobs).items()
     }
     if (results / "audit.json").exists():
-        rows = json.loads((results / "audit.json").read_text(encoding="utf-8"))
+        rows = json.loads((results / "audit.json").read_text(encoding="utf-8"))["numbers"]
         own["audit"] = in_order(project, own["audit"], grown(project, rows) if scale == "paper" else rows)
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     thresholds = atlas.csv(project, results)

@@ -10,10 +10,19 @@ def test_power_law_with_honest_errors():
     rng = np.random.default_rng(0)
     x, relative = np.array([1.0, 2, 4, 8, 16]), np.array([0.05, 0.1, 0.05, 0.2, 0.1])
     fits = [fit_power_law(x, 3.0 * x**1.5 * np.exp(relative * rng.standard_normal(5)), relative) for _ in range(400)]
-    pulls = np.sum([((fit.exponent - 1.5) / fit.error) ** 2 for fit in fits])
+    pulls = np.sum([((fit.exponent - 1.5) / fit.error) ** 2 * max(1.0, fit.excess) for fit in fits])
     assert stats.chi2.ppf(5e-5, 400) < pulls < stats.chi2.isf(5e-5, 400)
     assert fit_power_law(x, 3.0 * x**1.5, relative).prefactor == pytest.approx(3.0)
     assert np.isnan(fit_power_law(x[:1], x[:1], relative[:1]).exponent)
+
+
+def test_power_law_of_other_data_has_a_larger_error():
+    """Three points with one of them e^-3 below the line: exponent 1 and error by hand, chi^2 of one degree of freedom as the factor."""
+    x, relative = np.exp([0.0, 1.0, 2.0]), np.ones(3)
+    fit = fit_power_law(x, x * np.exp([0.0, -3.0, 0.0]), relative)
+    # Residuals 1, -2, 1 have chi^2 = 6; the plain error is 1 / sqrt(2).
+    assert (fit.exponent, fit.excess, fit.error) == pytest.approx((1.0, 6.0, np.sqrt(3.0)))
+    assert fit_power_law(x[:2], x[:2], relative[:2]).error == pytest.approx(np.sqrt(2.0))
 
 
 def test_median_with_censored_values():

@@ -109,6 +109,29 @@ def test_another_checkout_goes_on_with_the_results(finished):
     assert finished.planned() == []
 
 
+PUBLISHED = """\
+numbers:
+  - quantity: height at 0.2
+    published: 0.5
+    precision: 0.1
+    source: Figure 1
+    cubes: [growth_curve]
+    reading: value
+    arguments: {variable: height, estimator: growth, alpha: 0.2}
+    evidence: "true"
+"""
+
+
+def test_another_checkout_makes_an_outdated_audit_again(finished):
+    finished.write("config/toy/published.yaml", PUBLISHED)
+    done = finished.snakemake("--cores", "1", "audit")
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(finished.folder / ".snakemake")
+    assert finished.planned("audit") == []
+    finished.edit("config/toy/published.yaml", "published: 0.5", "published: 0.6")
+    assert finished.planned("audit") == ["audit results/audit.md"]
+
+
 def test_another_checkout_extends_the_results_to_another_scale(finished):
     shutil.rmtree(finished.folder / ".snakemake")
     done = finished.snakemake("--cores", "2", "--config", "scale=paper")

@@ -1,6 +1,5 @@
 # Published numbers and ours, from the cubes of all selected families: `snakemake audit`.
-from attention_limits.pipeline.audit import load_published, reading_modules
-from attention_limits.pipeline.provenance import PACKAGE, code_digest
+from attention_limits.pipeline.audit import audit_digest, digest_of_audit, load_published
 
 try:
     PUBLISHED = load_published(FOLDER, PROJECT.experiments)
@@ -9,12 +8,13 @@ except SpecError as error:
 
 # The audit of a run waits for the cubes that the run makes, and reads the others where they exist.
 _MADE = {path for family in PROJECT.experiments for path in PROJECT.targets(family)}
-READINGS = sorted({module for entry in PUBLISHED for module in reading_modules(entry.family)})
 AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
+AUDIT_DIGEST = audit_digest(PUBLISHED, PROJECT)
 
 
 rule audit:
     input:
+        lambda wildcards: [OUTDATED] if digest_of_audit(AUDIT[1]) not in (None, AUDIT_DIGEST) else [],
         sorted(
             {PROJECT.experiments[entry.family][name].cube_path(RESULTS) for entry in PUBLISHED for name in entry.cubes}
             & _MADE
@@ -32,8 +32,7 @@ rule audit:
         mem_mb=2000,
         runtime=10,
     params:
-        entries=text(repr(PUBLISHED)),
-        code=code_digest(f"{PACKAGE}.pipeline.audit", *READINGS),
+        digest=AUDIT_DIGEST,
         command=audit_command,
     message:
         "audit {output[0]}"

@@ -152,7 +152,8 @@ def jobs():
 
 
 def audit_command(wildcards, output):
-    options = ["--project", os.path.relpath(FOLDER), "--output", output[0], "--families", *PROJECT.experiments]
+    options = ["--project", os.path.relpath(FOLDER), "--output", output[0], "--digest", AUDIT_DIGEST]
+    options += ["--families", *PROJECT.experiments]
     return program("audit", *options)
 
 

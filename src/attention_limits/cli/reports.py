@@ -134,8 +134,11 @@ def show_command(cube: Path) -> None:
         print(f"{count} of {points} points{f' of {estimator}' if estimator else ''} not converged")
 
 
-def audit_command(project: Path, families: list[str], output: Path, run: Run) -> None:
-    """Compare published numbers with ours; write a table, and the same as JSON. A number without its cubes is "not computed"."""
+def audit_command(project: Path, families: list[str], output: Path, digest: str | None, run: Run) -> None:
+    """Compare published numbers with ours; write a table, and with the `digest` as JSON.
+
+    A number without its cubes is "not computed".
+    """
     if output.suffix != ".md":
         raise SpecError([f"--output: {output}: must end in .md"])
     loaded = load_project(project, {**run.plain(), "families": families or "all"})
@@ -147,7 +150,7 @@ def audit_command(project: Path, families: list[str], output: Path, run: Run) ->
     for entry in load_published(project, loaded.experiments):
         paths = [Path(loaded.experiments[entry.family][name].cube_path(run.folder)) for name in entry.cubes]
         rows.append(compare(entry, {path.stem: read(path) for path in paths if path.exists()}))
-    data = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+    data = json.dumps({"digest": digest, "numbers": rows}, indent=1, ensure_ascii=False) + "\n"
     for path, text in ((output, full_table(rows)), (output.with_suffix(".json"), data)):
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")

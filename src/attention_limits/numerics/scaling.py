@@ -9,7 +9,8 @@ import numpy as np
 class PowerLaw:
     """y = prefactor * x^exponent with the standard error of the exponent.
 
-    `excess` is chi^2 per degree of freedom: far above one, the data are no power law within their errors.
+    `excess` is chi^2 per degree of freedom. Above one, the data are no power law within their errors, and `error` contains the
+    factor sqrt(excess) (Particle Data Group, Review of Particle Physics, section "Unconstrained averaging").
     """
 
     exponent: float
@@ -35,7 +36,8 @@ def fit_power_law(x, y, relative_error) -> PowerLaw:
     rest = np.sum((target - design @ [slope, offset]) ** 2)
     freedom = len(x) - 2
     excess = rest / freedom if freedom > 0 else np.nan
-    return PowerLaw(float(slope), float(np.sqrt(covariance[0, 0])), float(np.exp(offset)), float(excess))
+    error = np.sqrt(covariance[0, 0]) * (np.sqrt(max(1.0, excess)) if freedom > 0 else 1.0)
+    return PowerLaw(float(slope), float(error), float(np.exp(offset)), float(excess))
 
 
 def median_and_range(values, escaped):

@@ -1,6 +1,7 @@
 """The published numbers of config/<family>/published.yaml, compared with ours."""
 
 import importlib
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +11,8 @@ from typing import Annotated
 from pydantic import Field
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.provenance import PACKAGE, has_module
+from attention_limits.pipeline.files import digest
+from attention_limits.pipeline.provenance import PACKAGE, code_digest, has_module
 from attention_limits.pipeline.specification import Section, located, validated
 from attention_limits.pipeline.yaml_reader import read_yaml
 
@@ -95,6 +97,22 @@ def reading_modules(family: str) -> list[str]:
     """The modules with the readings of a family: that of the family, if there is one, and the common one."""
     modules = f"{PACKAGE}.{family}.readings", f"{PACKAGE}.pipeline.readings"
     return [module for module in modules if has_module(module)]
+
+
+def audit_digest(entries: Iterable[Published], project) -> str:
+    """sha256 of everything that decides the audit of a `Project`: the entries, their cubes, and the code of the readings."""
+    modules = sorted({module for entry in entries for module in reading_modules(entry.family)})
+    cubes = sorted({(entry.family, name) for entry in entries for name in entry.cubes})
+    made = [project.experiments[family][name].digest(project.run.seed) for family, name in cubes]
+    return digest([[entry.plain() for entry in entries], made, code_digest(__name__, *modules)])
+
+
+def digest_of_audit(path: str) -> str | None:
+    """The digest in the JSON file of an audit; None without it, and for a file that is missing or damaged."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))["digest"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def compare(entry: Published, cubes: Mapping[str, object]) -> dict:

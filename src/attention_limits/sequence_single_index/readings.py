@@ -82,7 +82,7 @@ def escape_law(cube, logarithms=0) -> PowerLaw:
 
 
 def escape_exponent(cube, logarithms=0):
-    """Exponent of `escape_law` of the `cube`, and its standard error, which is only statistical."""
+    """Exponent of `escape_law` of the `cube`, and its standard error, which grows where the fit is poor."""
     fit = escape_law(cube, logarithms)
     return fit.exponent, fit.error
 
