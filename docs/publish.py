@@ -17,6 +17,7 @@ from pathlib import Path
 import atlas
 import benchmark_tables
 import scales
+from attention_limits.pipeline.attributes import digest_of_picture
 from attention_limits.pipeline.audit import full_table, load_published, number_text
 from attention_limits.pipeline.estimate import cpu_seconds, needed_chunks
 from attention_limits.pipeline.experiment import load_family
@@ -79,18 +80,30 @@ def finished(project, results):
     return {job: found[job] for job in kept if found[job] is not None}
 
 
-def measured(project, jobs):
-    """Minutes of CPU on two cores per figure and family, from the `finished` jobs."""
+def drawn_pictures(project, results):
+    """The PNG files of a run by figure, where the present code has drawn them at the scale of the `project`."""
+    paths = {name: results / "figures" / figure.family / f"{name}.png" for name, figure in shown(project).items()}
+    return {
+        name: path
+        for name, path in paths.items()
+        if digest_of_picture(path) == project.figures[name].digest(project.run.seed)
+    }
+
+
+def measured(project, jobs, drawn):
+    """Minutes of CPU on two cores per `drawn` figure, and per family with all its figures, from the `finished` jobs."""
 
     def needs(family, experiment):
         return [seconds for job, seconds in jobs.items() if job[0] != "figures" and job[1:3] == (family, experiment)]
 
     times = {}
-    for name, figure in shown(project).items():
+    for name in drawn:
+        figure = project.figures[name]
         own = [seconds for job, seconds in jobs.items() if job == ("figures", figure.family, name)]
         times[name] = minutes(own + [seconds for cube in figure.cubes for seconds in needs(figure.family, cube)])
-    for family in project.experiments:
-        times[family] = minutes([seconds for job, seconds in jobs.items() if job[1:2] == (family,)])
+    for family in {figure.family for figure in shown(project).values()}:
+        if all(name in drawn for name, figure in shown(project).items() if figure.family == family):
+            times[family] = minutes([seconds for job, seconds in jobs.items() if job[1:2] == (family,)])
     return times
 
 
@@ -237,12 +250,12 @@ def main():
     data = json.loads(DATA.read_text(encoding="utf-8"))
     # Numbers and pictures that this run has not made keep their published state.
     own = data[scale]
-    for name, figure in shown(project).items():
-        drawn = results / "figures" / figure.family / f"{name}.png"
-        if drawn.exists() and (scale == "paper" or name not in data["paper"]["minutes"]):
-            shutil.copy(drawn, PICTURES)
+    drawn = drawn_pictures(project, results)
+    for name, path in drawn.items():
+        if scale == "paper" or name not in data["paper"]["minutes"]:
+            shutil.copy(path, PICTURES)
     jobs = finished(project, results)
-    times = own["minutes"] | {name: round(value, 2) for name, value in measured(project, jobs).items() if value}
+    times = own["minutes"] | {name: round(value, 2) for name, value in measured(project, jobs, drawn).items() if value}
     pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]
     own["minutes"] = {name: times[name] for name in (*pictured, *project.experiments) if name in times}
     own["rules"] |= {

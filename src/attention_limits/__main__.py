@@ -70,7 +70,9 @@ def _parser() -> argparse.ArgumentParser:
 
     audit = command("audit", "cli.reports:audit_command", "compare published numbers with the cubes", families)
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
-    audit.add_argument("--digest", metavar="SHA256", help="stored in the JSON file; the workflow recognises an outdated audit by it")
+    audit.add_argument(
+        "--digest", metavar="SHA256", help="for the JSON file; the workflow recognises an outdated audit by it"
+    )
 
     refine = command("refine", "cli.reports:refine_command", "add grid values where a curve bends", file)
     refine.add_argument("cube", type=Path, metavar="CUBE", help="its cube, which holds the curve")

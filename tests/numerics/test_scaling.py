@@ -17,7 +17,7 @@ def test_power_law_with_honest_errors():
 
 
 def test_power_law_of_other_data_has_a_larger_error():
-    """Three points with one of them e^-3 below the line: exponent 1 and error by hand, chi^2 of one degree of freedom as the factor."""
+    """Three points, the second e^-3 below the line: exponent and chi^2 of one degree of freedom by hand."""
     x, relative = np.exp([0.0, 1.0, 2.0]), np.ones(3)
     fit = fit_power_law(x, x * np.exp([0.0, -3.0, 0.0]), relative)
     # Residuals 1, -2, 1 have chi^2 = 6; the plain error is 1 / sqrt(2).

@@ -7,7 +7,10 @@ import warnings
 from dataclasses import replace
 
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
+from attention_limits.pipeline.attributes import DIGEST
 from attention_limits.pipeline.audit import load_published
 from toy import REPOSITORY, repository
 
@@ -79,9 +82,15 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
         if name != bare:
             (pages / "docs/figures").mkdir(exist_ok=True)
             (pages / f"docs/figures/{name}.png").write_bytes(b"old")
-    drawn = tmp_path / "results/figures" / project.figures[pictured].family / f"{pictured}.png"
-    drawn.parent.mkdir(parents=True)
-    drawn.write_bytes(b"new")
+    results = tmp_path / "results/figures"
+    # The first picture is of the present code, the other one of another code or scale.
+    outdated = next(name for name in publish.published(project, data) if name not in (pictured, bare))
+    for name, digest in ((pictured, project.figures[pictured].digest(project.run.seed)), (outdated, "other")):
+        drawn = results / project.figures[name].family / f"{name}.png"
+        drawn.parent.mkdir(parents=True, exist_ok=True)
+        texts = PngInfo()
+        texts.add_text(DIGEST, digest)
+        Image.new("L", (1, 1)).save(drawn, pnginfo=texts)
     for name, path in {
         "ROOT": pages,
         "DATA": pages / "docs/published.json",
@@ -92,7 +101,8 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     monkeypatch.setattr(publish, "load_published", lambda root, experiments: load_published(REPOSITORY, experiments))
     monkeypatch.setattr(sys, "argv", ["publish.py", str(tmp_path / "results")])
     publish.main()
-    assert (pages / f"docs/figures/{pictured}.png").read_bytes() == b"new"
+    assert (pages / f"docs/figures/{pictured}.png").read_bytes() != b"old"
+    assert (pages / f"docs/figures/{outdated}.png").read_bytes() == b"old"
     after = json.loads((pages / "docs/published.json").read_text(encoding="utf-8"))
     assert after["laptop"]["audit"] == data["laptop"]["audit"]
     assert after["paper"] == data["paper"]
@@ -185,12 +195,12 @@ def logs(project, tmp_path):
 
 
 def test_the_minutes_of_a_figure_are_those_of_its_data_chunks_cubes_and_drawing(project, logs):
-    times = publish.measured(project, publish.finished(project, logs))
+    times = publish.measured(project, publish.finished(project, logs), publish.shown(project))
     assert times["potts_fig3_right"] == 2.0
     assert times["potts_mlm"] == 2.0
     assert times["smi_fig1_left"] == 0.0
     larger = replace(project, run=project.run.model_copy(update={"scale": "paper"}))
-    assert publish.measured(project, publish.finished(larger, logs))["potts_fig3_right"] == 2.5
+    assert publish.measured(project, publish.finished(larger, logs), ["potts_fig3_right"]) == {"potts_fig3_right": 2.5}
 
 
 def test_the_times_of_rules_count_the_figures_of_the_papers(project, logs):
