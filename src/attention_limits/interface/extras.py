@@ -9,7 +9,6 @@ EXTRAS = {
     "plotly": "explore",
     "pyarrow": "parquet",
     "jax": "training",
-    "optax": "training",
     "tokenizers": "training",
 }
 

@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[1]
 INERT = frozenset({PACKAGE, f"{PACKAGE}.pipeline.progress"})
 
 _WITH_DOCSTRING = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-_RECORDED = ("attention-limits", "numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "optax", "tokenizers")
+_RECORDED = ("attention-limits", "numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "tokenizers")
 
 
 def has_module(module: str) -> bool:
