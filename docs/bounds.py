@@ -107,8 +107,8 @@ def start_of_a_job(benchmarks):
 def jobs_of(families, benchmarks):
     """A list of `Job`.
 
-    `families` holds by family, rule, and experiment or figure: the number of jobs, their CPU seconds, and whether the figures of the
-    papers need them.
+    `families` holds by family, rule, and experiment or figure: the number of jobs, their CPU seconds, and whether the figures of
+    the papers need them.
     """
     share, start, found = shares(benchmarks), start_of_a_job(benchmarks), []
     for rules in families.values():
