@@ -9,9 +9,14 @@ import json
 import os
 import platform
 import re
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 
 # The modules beside this one that have rows(quick) and growths(quick).
 FAMILIES = sorted(path.parent.name for path in (Path(__file__).parents[1] / "config").glob("*/experiments"))
@@ -41,6 +46,7 @@ def measure(quick, families):
         "naive denoiser": "dblquad for Z and the four posterior means, forward differences for ∂g",
         "errors of the denoiser": "against our quadrature at resolution 3, largest component per output in units of the prior "
         "standard deviations; median and largest over outputs",
+        "start of a job": f"{start_of_a_job():.2f} s of CPU for a job that finds its point computed",
         **limits.lines(),
     }
     return rows, growths, roofs, conditions
@@ -51,6 +57,24 @@ def processor():
     path = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*: (.*)$", path.read_text(), re.MULTILINE) if path.is_file() else None
     return found[1] if found else platform.machine()
+
+
+def start_of_a_job(repeats=5):
+    """Median CPU seconds of a job that computes nothing, because its point is there."""
+    root = Path(__file__).parents[1]
+    experiment = root / "config" / "sequence_single_index" / "experiments" / "fig4_phases.yaml"
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "attention_limits", "run", str(experiment), "--estimator", "phase_lines"]
+        for _ in range(repeats + 1):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(
+                [*command, "--scale", "smoke", "--results", folder], cwd=root, check=True, capture_output=True
+            )
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    # The first job computes.
+    return median(seconds[1:])
 
 
 def main():

@@ -1,11 +1,11 @@
 """Write the results of a finished run into the pages of docs/: `python docs/publish.py [RESULTS [SCALE]]`, or `make publish`.
 
-Writes docs/figures/*.png, docs/published.json (for each scale: minutes per figure, CPU seconds per rule, the audit),
-docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas are there), and from these
-docs/gallery.md, docs/audit.md, docs/scales.md and the tables between `<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages
-in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`, never the reverse. A test compares the pages with config/
-and docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet; this program
-and the tests print them.
+Writes docs/figures/*.png, docs/published.json (for each scale: minutes per figure, CPU seconds per rule and experiment, the
+audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas are there), and
+from these docs/gallery.md, docs/audit.md, docs/scales.md and the tables between `<!-- begin: NAME -->` and `<!-- end: NAME -->`
+of the pages in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`, never the reverse. A test compares the pages
+with config/ and docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet;
+this program and the tests print them.
 """
 
 import json
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import atlas
 import benchmark_tables
+import bounds
 import scales
 from attention_limits.pipeline.attributes import digest_of_picture
 from attention_limits.pipeline.audit import full_table, load_published, number_text
@@ -29,7 +30,7 @@ PICTURES = ROOT / "docs" / "figures"
 # The page of each table between comments.
 BLOCKS = {
     "figures": "README.md", "speed3": "README.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md",
-    "rules": "docs/speed.md",
+    "rules": "docs/speed.md", "bounds": "docs/speed.md",
     "atlas": "docs/atlas.md",
 }  # fmt: skip
 BENCHMARKS = {"benchmarks.md": "docs/benchmarks.md", "scaling.png": "docs/figures/scaling.png"}
@@ -50,12 +51,14 @@ def published(project, data):
 
 
 def unpublished(project, data):
-    """One line for each figure and each published number that docs/ does not show yet."""
+    """One line for each figure, each published number and each kernel that docs/ does not show yet."""
     figures = [name for name in shown(project) if name not in data["laptop"]["minutes"]]
     there = {(row["quantity"], row["published"]) for row in best_rows(project, data)}
     entries = load_published(ROOT, project.experiments)
     numbers = [entry.quantity for entry in entries if (entry.quantity, entry.published) not in there]
-    return [f"{name}: not published yet: make run FIGURES=all, then make publish" for name in (*figures, *numbers)]
+    lines = [f"{name}: not published yet: make run FIGURES=all, then make publish" for name in (*figures, *numbers)]
+    missing = set(bounds.all_kernels()) - set(bounds.shares(read("docs/benchmarks.md")))
+    return lines + [f"{name}: no row in docs/benchmarks.md: make bench, then make publish" for name in sorted(missing)]
 
 
 def minutes(seconds):
@@ -108,19 +111,18 @@ def measured(project, jobs, drawn):
 
 
 def rule_times(project, jobs):
-    """By family and rule: number of jobs, their CPU seconds, and those of them that the figures of the papers need."""
-    figures = [figure for figure in shown(project).values() if not figure.extra]
-    needed = {(figure.family, cube) for figure in figures for cube in figure.cubes}
-    drawn = {("figures", figure.family, name) for name, figure in shown(project).items() if not figure.extra}
-    found = {family: {} for family in project.experiments}
+    """By family, rule, and experiment or figure: number of jobs, CPU seconds, whether the figures of the papers need them."""
+    papers = {name: figure for name, figure in shown(project).items() if not figure.extra}
+    needed = {(figure.family, cube) for figure in papers.values() for cube in figure.cubes}
+    found = {}
     for job, seconds in jobs.items():
-        kind, family = job[:2]
-        if family in found:
+        kind, family, name = (*job, None)[:3]
+        if family in project.experiments:
             rule = load_family(family).rule(job[3] if len(job) > 3 else kind)
-            row = found[family].setdefault(rule, [0, 0.0, 0.0])
-            wanted = job in drawn if kind == "figures" else job[1:3] in needed
-            found[family][rule] = [row[0] + 1, row[1] + seconds, row[2] + wanted * seconds]
-    return {family: rules for family, rules in found.items() if rules}
+            wanted = name in papers if kind == "figures" else (family, name) in needed
+            row = found.setdefault(family, {}).setdefault(rule, {}).setdefault(name, [0, 0.0, wanted])
+            row[0], row[1] = row[0] + 1, row[1] + seconds
+    return found
 
 
 def in_order(project, old, new):
@@ -211,12 +213,14 @@ def pages(project, data, read):
     known = {(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)}
     rows = [row for row in best_rows(project, data) if (row["quantity"], row["published"]) in known]
     benchmarks = read("docs/benchmarks.md")
+    jobs = bounds.jobs_of(data["laptop"]["rules"], benchmarks)
     tables = {
         "figures": figure_table(project, data),
         "speed3": benchmark_tables.telling_table(benchmarks),
         "audit": audit_table(rows),
         "speed": benchmark_tables.speed_table(benchmarks),
-        "rules": benchmark_tables.rules_table(data["laptop"]["rules"], benchmarks),
+        "rules": bounds.rules_table(jobs),
+        "bounds": bounds.bounds_table(jobs, data["laptop"]["runs"], bounds.start_of_a_job(benchmarks)),
         "atlas": atlas.table(read("docs/atlas.csv")),
     }
     written = {
@@ -258,10 +262,10 @@ def main():
     times = own["minutes"] | {name: round(value, 2) for name, value in measured(project, jobs, drawn).items() if value}
     pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]
     own["minutes"] = {name: times[name] for name in (*pictured, *project.experiments) if name in times}
-    own["rules"] |= {
-        family: {rule: [count, round(all_jobs), round(needed)] for rule, (count, all_jobs, needed) in rules.items()}
-        for family, rules in rule_times(project, jobs).items()
-    }
+    for family, rules in rule_times(project, jobs).items():
+        for rule, times_of in rules.items():
+            kept = own["rules"].setdefault(family, {}).setdefault(rule, {})
+            kept |= {name: [count, round(seconds, 1), wanted] for name, (count, seconds, wanted) in times_of.items()}
     if (results / "audit.json").exists():
         rows = json.loads((results / "audit.json").read_text(encoding="utf-8"))["numbers"]
         own["audit"] = in_order(project, own["audit"], grown(project, rows) if scale == "paper" else rows)

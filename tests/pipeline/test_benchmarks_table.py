@@ -45,13 +45,13 @@ def test_a_row_becomes_a_line_of_the_table_and_of_the_data():
 
 
 def test_a_bound_is_the_larger_sum_of_times():
-    """The arithmetic of `roofline._roof` with rates that are powers of ten; the counts of the kernels are in their docstrings."""
-    roofline = importlib.import_module("roofline")
-    single = roofline.SINGLE
-    limits = roofline.Peaks({single: 1e-3}, {single: 1e-2}, 1e-1, 1.0)
+    """The arithmetic of `limits.roof` with rates that are powers of ten; the counts of the kernels are in their docstrings."""
+    module = importlib.import_module("limits")
+    single = module.SINGLE
+    limits = module.Peaks({single: 1e-3}, {single: 1e-2}, 1e-1, 1.0)
 
     def bound(**counts):
-        return roofline._roof("", "", 1, lambda: None, 1, limits, single, **counts).bound
+        return module.roof("", "", 1, lambda: None, 1, limits, single, **counts).bound
 
     assert bound(operations=2, exponentials=3, normals=4) == pytest.approx(0.432)
     assert bound(operations=2, size=5, extra=7) == pytest.approx(12.0)

@@ -5,6 +5,7 @@ import json
 import sys
 import warnings
 from dataclasses import replace
+from fnmatch import fnmatch
 
 import pytest
 from PIL import Image
@@ -12,12 +13,14 @@ from PIL.PngImagePlugin import PngInfo
 
 from attention_limits.pipeline.attributes import DIGEST
 from attention_limits.pipeline.audit import load_published
+from attention_limits.pipeline.experiment import load_family
 from toy import REPOSITORY, repository
 
 # A script beside the package, not part of it.
 sys.path.append(str(REPOSITORY / "docs"))
 publish = importlib.import_module("publish")
 tables = importlib.import_module("benchmark_tables")
+bounds = importlib.import_module("bounds")
 
 
 @pytest.fixture(scope="module")
@@ -204,24 +207,79 @@ def test_the_minutes_of_a_figure_are_those_of_its_data_chunks_cubes_and_drawing(
 
 
 def test_the_times_of_rules_count_the_figures_of_the_papers(project, logs):
+    names = dict.fromkeys(("potts_factored_attention", "potts_samples", "potts_cubes"), "fig3_right") | {
+        "potts_figures": "potts_fig3_right"
+    }
     rules = publish.rule_times(project, publish.finished(project, logs))
-    names = ("potts_factored_attention", "potts_samples", "potts_cubes", "potts_figures")
-    assert rules == {"potts_mlm": {key: [1, 60.0, 60.0] for key in names}}
+    assert rules == {"potts_mlm": {rule: {name: [1, 60.0, True]} for rule, name in names.items()}}
     extra = {name: replace(figure, extra=True) for name, figure in project.figures.items()}
     rules = publish.rule_times(replace(project, figures=extra), publish.finished(project, logs))
-    assert rules == {"potts_mlm": {key: [1, 60.0, 0.0] for key in names}}
+    assert rules == {"potts_mlm": {rule: {name: [1, 60.0, False]} for rule, name in names.items()}}
+
+
+LIMITS = "- start of a job: 0.50 s of CPU\n| Gibbs update, d = 1 | 1 | 1 |  |  |  | 1 | 2 | 50 % | note |\n"
+TIMES = {
+    "potts_samples": {"fig2": [2, 59.0, True], "other": [4, 42.0, False]},
+    "potts_figures": {"potts_fig2": [1, 1.5, True]},
+    "potts_transformer": {"fig2": [1, 0.5, True]},
+}
 
 
 def test_the_times_at_the_limit_are_those_of_the_share_of_the_kernel():
-    limits = "".join(
-        f"| {kernel}, d = 1 | 1 | 1 |  |  |  | 1 | 2 | 50 % | note |\n" for kernel in tables.KERNELS.values()
-    )
-    table = tables.rules_table({"potts_mlm": {"potts_samples": [2, 99.5, 9.6], "rest": [1, 0.5, 0.4]}}, limits)
-    assert table.splitlines()[2:] == [
-        "| `potts_samples` | 2 | 100 | 10 | 5 |",
-        "| 1 other rules | 1 | 0 | 0 | 0 |",
-        "| all | 3 | 100 | 10 | 5 |",
+    """The starts of jobs and rules without a row of limits keep their times: 1 + 58 / 2 and 2 + 40 / 2 seconds of 59 and 42."""
+    assert bounds.rules_table(bounds.jobs_of({"potts_mlm": TIMES}, LIMITS)).splitlines()[2:] == [
+        "| `potts_samples` | 6 | 101 | 52 | 59 | 30 |",
+        "| `potts_figures` | 1 | 2 | 2 | 2 | 2 |",
+        "| 1 other rules | 1 | 0 | 0 | 0 | 0 |",
+        "| all | 8 | 103 | 54 | 61 | 32 |",
     ]
+
+
+def test_the_bound_of_a_goal_adds_its_parts():
+    """Of both goals all seconds by hand, here in minutes."""
+    times = {rule: {name: [n, 60 * s, p] for name, (n, s, p) in row.items()} for rule, row in TIMES.items()}
+    limits = LIMITS.replace("0.50", "30")
+    runs = {"papers": {"wall": 3600, "cpu": 4200, "first": 50}, "all": {"wall": 7200, "cpu": 9000}}
+    table = bounds.bounds_table(bounds.jobs_of({"potts_mlm": times}, limits), runs, bounds.start_of_a_job(limits))
+    rows = dict(line.strip("| ").split(" | ", 1) for line in table.splitlines()[2:])
+    assert rows["jobs"] == "4 | 8"
+    assert rows["CPU minutes of all jobs"] == "61.0 | 103.0"
+    assert rows["— their starts"] == "2.0 | 4.0"
+    assert rows["— kernels of the table of limits"] == "58.0 | 98.0"
+    assert rows["— these kernels at their limits"] == "29.0 | 49.0"
+    assert rows["— merging and drawing"] == "1.0 | 1.0"
+    assert rows["— other computations"] == "0.0 | 0.0"
+    assert rows["minutes outside of the jobs: set-up, Snakemake, report, waiting"] == "29.5 | 68.5"
+    assert rows["**bound**: minutes on two cores with all kernels at their limits"] == "45.5 | 95.5"
+    assert rows["**measured** minutes"] == "60.0 | 120.0"
+
+
+def test_every_kernel_of_a_rule_has_experiments_and_a_row_of_limits(project):
+    used = {
+        (load_family(experiment.family).rule(name), experiment.name)
+        for experiment in project.all()
+        for name in experiment.all_estimators
+    }
+    for rule, patterns in bounds.KERNELS.items():
+        for pattern in patterns:
+            assert any(rule == own and fnmatch(name, pattern) for own, name in used), (rule, pattern)
+    benchmarks = publish.read("docs/benchmarks.md")
+    assert set(bounds.shares(benchmarks)) == set(bounds.all_kernels())
+    jobs = bounds.jobs_of(json.loads(publish.DATA.read_text())["laptop"]["rules"], benchmarks)
+    assert {job.rule for job in jobs if job.kernel} == set(bounds.KERNELS)
+
+
+def test_a_missing_row_of_the_benchmarks_leaves_its_cells_open(project, data, monkeypatch):
+    whole = publish.read("docs/benchmarks.md")
+    for kernel in ("Gibbs update, C = L = 20 |", tables.TELLING[0]):
+        less = "\n".join(line for line in whole.splitlines() if not line.startswith(f"| {kernel}"))
+        assert less != whole.rstrip("\n")
+        monkeypatch.setattr(publish, "read", lambda page, less=less: less)
+        waiting = publish.unpublished(project, data)
+        assert any(line.startswith("Gibbs update: no row") for line in waiting) == kernel.startswith("Gibbs")
+        tables.telling_table(less)
+    with pytest.raises(ValueError, match="make bench"):
+        bounds.start_of_a_job("")
 
 
 def test_minutes_of_two_cores():
