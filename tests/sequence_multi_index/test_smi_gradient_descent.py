@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attention_limits.sequence_multi_index import gradient_descent
 from attention_limits.sequence_multi_index.gaussian_sequences import draw, local_fields
 from attention_limits.sequence_multi_index.gradient_descent import (
     Block,
@@ -15,7 +16,9 @@ from attention_limits.sequence_multi_index.gradient_descent import (
     batch_loss,
     descend,
     drawn_batches,
+    has_kernel,
 )
+from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
 pytestmark = pytest.mark.slow
@@ -41,6 +44,14 @@ def test_the_gradient_is_that_of_a_loop_over_the_sequences():
     np.testing.assert_allclose(found, naive_sgd.gradient(link, start, sequences, outputs), rtol=1e-10, atol=1e-13)
 
 
+@pytest.fixture(params=["compiled", "JAX"])
+def program(request, monkeypatch):
+    """Both programs for softmax layers that read two tokens."""
+    if request.param == "JAX":
+        monkeypatch.setattr(gradient_descent, "has_kernel", lambda link: False)
+
+
+@pytest.mark.usefixtures("program")
 def test_single_precision_follows_the_naive_descent_in_double_precision():
     link = DeepAttention(skip=1.0)
     sequences, outputs, teachers, starts = problem(link, 60, 400, sets=2)
@@ -59,6 +70,35 @@ def test_single_precision_follows_the_naive_descent_in_double_precision():
     assert found.loss[:, 0, -1].max() < np.sum(outputs**2, axis=(2, 3)).mean()
 
 
+@pytest.mark.parametrize(("depth", "batch"), [(1, 1), (2, 7), (3, 4), (4, 9)])
+def test_the_kernel_takes_the_steps_of_automatic_differentiation(depth, batch):
+    """Also batches of an odd number of sequences, whose last one has no partner."""
+    link = DeepAttention(skip=0.6, beta=1.4, depth=depth)
+    (sequences,), (outputs,), teachers, starts = problem(link, 33, 30)
+    order = drawn_batches(30, batch, 4, np.random.default_rng(1))
+    descent = Descent(learning_rate=0.5, decay=0.02, reuse=2)
+    block = Block(sequences[None], outputs[None].astype(np.float32), order[None])
+    found = descend(link, [block], starts[:, None], teachers, descent)
+    weights, losses = starts[0], []
+    with jax.enable_x64(True):
+        for numbers in order:
+            x, y = sequences[numbers].astype(float), outputs[numbers]
+            losses.append(batch_loss(link, weights, x, y) * 33 / batch)
+            for _ in range(descent.reuse):
+                gradient = jax.grad(batch_loss, argnums=1)(link, weights, x, y)
+                weights = weights - descent.learning_rate * (gradient + descent.decay * weights)
+    # Eight steps of rounding at 6e-8 each, on weights of size one.
+    np.testing.assert_allclose(found.weights[0, 0], weights, atol=5e-6)
+    np.testing.assert_allclose(found.loss[0, 0, 1], np.mean(losses), rtol=1e-5)
+
+
+def test_the_kernel_is_for_softmax_layers_of_one_head_and_two_tokens():
+    assert has_kernel(DeepAttention(depth=3, skip=0.0))
+    for other in (DeepAttention(tokens=3), DeepAttention(activation="linear"), MultiHeadAttention(heads=2)):
+        assert not has_kernel(other)
+
+
+@pytest.mark.usefixtures("program")
 def test_neither_the_blocks_nor_the_company_change_a_number():
     link = DeepAttention(skip=1.0, depth=3)
     sequences, outputs, teachers, starts = problem(link, 40, 100, sets=3)

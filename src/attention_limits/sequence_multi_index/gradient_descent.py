@@ -1,5 +1,6 @@
-"""Stochastic gradient descent on the squared loss of any link, in JAX.
+"""Stochastic gradient descent on the squared loss of any link.
 
+Softmax attention layers of rank one that read two tokens have a compiled kernel (`batch_descent_kernels`); for all other links
 JAX differentiates the forward pass of the link itself (`links.tracing`). Per step, on a batch of sequences x_mu (M x D) with
 outputs y_mu, and with fields h_mu = W x_mu^T / sqrt(D) (P x M),
 
@@ -20,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.sequence_multi_index import batch_descent_kernels
 from attention_limits.sequence_multi_index.links import tracing
 from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, require
 
@@ -120,31 +122,50 @@ def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descen
     Raises
     ------
     ValueError
-        A SpecError, if JAX cannot differentiate the forward pass of the link, or its output does not change with the fields.
+        A SpecError, if JAX must and cannot differentiate the forward pass of the link, or its output does not change with the
+        fields.
     """
     require(link, {GRADIENT})
-    problem = tracing.problem_of(link)
+    compiled = has_kernel(link)
+    problem = "" if compiled else tracing.problem_of(link)
     if problem:
         raise SpecError([problem])
-    weights, teacher = jnp.asarray(start, jnp.float32), jnp.asarray(teacher, jnp.float32)[:, None]
+    weights, teacher = np.asarray(start, np.float32), np.asarray(teacher, np.float32)[:, None]
     batches, losses, measured = [0], [np.full(weights.shape[:2], np.nan)], [_measure(weights, teacher)]
-    fixed = _ByIdentity(link)
+    through = partial(_compiled, link) if compiled else partial(_traced, _ByIdentity(link))
     for block in blocks:
-        weights, loss = _through(
-            fixed,
-            descent.reuse,
-            weights,
-            block.sequences,
-            block.outputs,
-            block.order,
-            descent.learning_rate,
-            descent.decay,
-        )
+        weights, loss = through(descent, weights, block)
         batches.append(batches[-1] + block.order.shape[1])
         losses.append(loss)
         measured.append(_measure(weights, teacher))
     cosine, norm = (np.stack([np.asarray(item[i]) for item in measured], axis=2) for i in (0, 1))
     return Trajectory(np.array(batches), cosine, norm, np.stack(losses, axis=2), np.asarray(weights))
+
+
+def has_kernel(link: Link) -> bool:
+    """Whether the link consists of softmax layers of one tied head that read two tokens and return their matrix."""
+    kind, numbers = link.student or ("", ())
+    return kind == "attention" and (*numbers[1:3], *numbers[5:]) == (1, 2, 0, True, 0)
+
+
+def _compiled(link, descent, weights, block):
+    """As `_through`, by `batch_descent_kernels`, one run after the other."""
+    _, _, _, skip, beta, *_ = link.student[1]
+    step = batch_descent_kernels.Step(*map(np.float32, (descent.learning_rate, descent.decay, skip, beta)))
+    sequences, outputs = (np.asarray(part, np.float32) for part in (block.sequences, block.outputs))
+    moved, losses = np.array(weights), np.empty(weights.shape[:2])
+    for data_set, start in np.ndindex(losses.shape):
+        losses[data_set, start] = batch_descent_kernels.descend(
+            sequences[data_set], outputs[data_set].reshape(-1, 4), block.order[data_set], descent.reuse, step,
+            moved[data_set, start],
+        )  # fmt: skip
+    return moved, losses
+
+
+def _traced(fixed, descent, weights, block):
+    """As `_through`, for the arrays of a block."""
+    arrays = block.sequences, block.outputs, block.order
+    return _through(fixed, descent.reuse, weights, *arrays, descent.learning_rate, descent.decay)
 
 
 @dataclass(frozen=True, eq=False)
