@@ -11,7 +11,7 @@ from attention_limits.attention_indexed.state_evolution import solve
 
 pytestmark = pytest.mark.slow
 
-DATA_SETS, DIMENSIONS = 16, (40, 60, 90, 140)
+DATA_SETS, DIMENSIONS = 16, (32, 48, 72, 108)
 # Standard errors of the extrapolation that are allowed: a false-alarm rate of 5e-4 for each comparison; the seeds are fixed.
 ALLOWED = 3.5
 

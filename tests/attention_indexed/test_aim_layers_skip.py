@@ -37,7 +37,7 @@ def inner_nodes(centre, half, cut):
     return (middle[:, None] + radius[:, None] * x).ravel(), (radius[:, None] * w).ravel()
 
 
-def slow_posterior(model, a, means, V, points=1200):
+def slow_posterior(model, a, means, V, points=600):
     """log Z, whitened posterior means (2, 2) and variances by layer (2,) of one output, integrated over u_1 at each u_2."""
     skip, beta = model.skip, model.beta
     half = 7.5 * np.sqrt(3.0 * V[0])

@@ -53,7 +53,7 @@ MODELS = section(
 SIGNS = section(FAMILY, "state_evolution", "model", "ratio", tokens=2, channel="hardmax", untied=True)
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(
     model=st.one_of(MODELS, MODELS, SIGNS),
     grid=section(FAMILY, "state_evolution", "grid", "alpha"),
@@ -104,7 +104,7 @@ def test_information_of_more_tokens_is_right_within_its_bound(tokens, share):
     assert mean - 5.0 * error - bound < implied < mean + missing + 5.0 * error + bound
 
 
-@settings(max_examples=2)
+@settings(max_examples=1)
 @given(
     model=section(
         FAMILY, "matrix_amp", "model", "beta", tokens=st.integers(2, 4), channel=st.sampled_from(["linear", "softmax"]),

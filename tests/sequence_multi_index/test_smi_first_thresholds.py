@@ -67,7 +67,7 @@ def untied(heads, samples=2**17):
 def test_untied_keys_and_queries(heads):
     """The nonlinear largest eigenvalue and 1 / alpha of few nodes have a bias of the squared relative error: 1 % is allowed."""
     value, error = untied(heads)
-    values = inverse_thresholds(UntiedHeads(heads=heads), 512)
+    values = inverse_thresholds(UntiedHeads(heads=heads), 256)
     assert_mean(values, value, allowance=0.01 * value, error=error, false_alarm=1e-3)
 
 
@@ -143,9 +143,9 @@ def by_cells(rows, different, output, samples=2**20, strips=(64, 128)):
 # Link, number of rows that differ (heads are exchangeable), its output as two numbers, and the nodes of a scrambling.
 MODELS = {
     "one layer": (DeepAttention(depth=1), 1, heads_of, 512),
-    "two heads": (MultiHeadAttention(heads=2), 1, heads_of, 512),
+    "two heads": (MultiHeadAttention(heads=2), 1, heads_of, 256),
     "three heads": (MultiHeadAttention(heads=3), 1, heads_of, 256),
-    "linear attention": (DeepAttention(depth=2, activation="linear"), 2, linear_of, 512),
+    "linear attention": (DeepAttention(depth=2, activation="linear"), 2, linear_of, 256),
     "sequence output": (SequenceOutput(depth=2), 2, sequence_of, 256),
 }
 

@@ -1,5 +1,7 @@
 """The free entropy generates the state evolution: dPsi/dQ = 1/2 E sum g g^T, and fixed points are its stationary points."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
@@ -111,15 +113,25 @@ def test_learning_raises_the_free_entropy(alpha):
     assert np.mean(gains) > t_threshold(1, len(gains) - 1) * np.std(gains, ddof=1) / np.sqrt(len(gains))
 
 
+@cache
+def fixed_points(alpha, side_information):
+    """Pairs of a fixed point with side information and of nodes independent of it."""
+    channel = channel_of(DeepAttention(1.0))
+    sets = node_sets(channel.link, 512, 2 * REPLICAS, seed=43)
+    settings = Settings(side_information=side_information)
+    return [
+        (solve(channel, alpha, first, 0.01, settings).value, second)
+        for first, second in zip(sets[::2], sets[1::2], strict=True)
+    ]
+
+
 @pytest.mark.parametrize("direction", DIRECTIONS.values(), ids=DIRECTIONS)
 def test_fixed_point_with_side_information_is_stationary_in_every_direction(direction):
     """With both layers known in part the fixed point has three free numbers. Errors and allowance as above."""
     channel = channel_of(DeepAttention(1.0))
     alpha, side_information = 0.5, 0.3
-    sets = node_sets(channel.link, 512, 2 * REPLICAS, seed=43)
     slopes = []
-    for first, second in zip(sets[::2], sets[1::2], strict=True):
-        overlap = solve(channel, alpha, first, 0.01, Settings(side_information=side_information)).value
+    for overlap, second in fixed_points(alpha, side_information):
         assert overlap[0, 0] > side_information
         slopes.append(free_entropy_slope(channel, overlap, direction, alpha, second, side_information))
     assert_mean(slopes, allowance=3e-3 * np.trace(0.5 * np.linalg.inv(np.eye(2) - overlap) @ direction @ direction))
