@@ -41,5 +41,5 @@ def test_first_threshold_is_the_exact_one(tokens):
 
 
 def test_the_fibre_of_deeper_layers_reproduces_the_output():
-    """Two layers of four tokens without a skip connection and at another temperature: outputs, symmetry and shapes."""
+    """Two layers of four tokens, at another skip strength and temperature: outputs, symmetry and shapes."""
     assert problems_of(UntiedAttention(skip=0.5, beta=2.0, depth=2, tokens=4)) == []

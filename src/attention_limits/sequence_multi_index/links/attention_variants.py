@@ -1,8 +1,8 @@
 """Attention other than tied layers of rank one: untied keys and queries, several heads.
 
 Both are sequence multi-index models (Troiani et al. 2025, arXiv:2502.00901): more rows of W, another map from the fields to the
-output. The output of one untied head is inverted exactly, that of several tied heads for two tokens only; for more tokens inference
-needs output noise.
+output. The output of one untied head is inverted exactly, that of several tied heads for two tokens only; for more tokens their
+inference needs output noise.
 
 With several heads the last attention matrix S(u) follows from the fields sampled before it, with the weight 1 / |dS/du|, where
 dS/du ~ (u_1 - u_2)^2. This weight alone would have an infinite variance: the whole line u_1 = u_2 is the preimage of one point.
