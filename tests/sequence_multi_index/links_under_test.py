@@ -7,7 +7,7 @@ from attention_limits.sequence_multi_index.links.loading import load_link
 VARIANTS = {
     "deep_attention": [{"depth": 1}, {"depth": 2, "tokens": 3}],
     "rank_attention": [{}, {"rank": 3}, {"tokens": 3, "readout": (1.0, 0.5)}, {"depth": 2}],
-    "untied": [{}, {"depth": 2, "skip": 0.5}],
+    "untied": [{}, {"depth": 2, "skip": 0.5}, {"tokens": 3}],
     "untied_heads": [{"readout": (1.0, 0.5)}, {"depth": 2, "heads": 1}],
     "multi_head": [{"heads": 1}, {"beta": 0.7, "readout": (0.7, 0.3)}, {"heads": 3}],
     "sequence_output": [{"depth": 1}, {"depth": 2}],

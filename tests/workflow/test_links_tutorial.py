@@ -73,7 +73,7 @@ def test_a_lie_stops_before_any_job(project, capsys):
 
 
 def test_a_link_without_a_channel_is_refused_where_one_is_needed(project, capsys):
-    project.write_text(re.sub(r"model: .*", "model: {link: untied, tokens: 3}", project.read_text()))
+    project.write_text(re.sub(r"model: .*", "model: {link: multi_head, tokens: 3}", project.read_text()))
     assert main(["check", str(project)]) == 2
     assert "no channel to infer from" in capsys.readouterr().err
 

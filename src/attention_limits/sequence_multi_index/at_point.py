@@ -29,10 +29,14 @@ def prior_of(spec: dict, link: Link) -> Prior:
     return load_prior(spec["model"].get("prior"), link.rows)
 
 
-def channel_at(spec: dict, streams, at: Mapping, replica: int) -> tuple[Channel, GaussianNodes]:
-    """The channel of `spec` at the grid values `at`, and the nodes of a `replica` from `streams`, which all points share."""
+def channel_at(spec: dict, streams, at: Mapping, replica: int, isotropic=False) -> tuple[Channel, GaussianNodes]:
+    """The channel of `spec` at the grid values `at`, and the nodes of a `replica` from `streams`, which all points share.
+
+    `isotropic` promises that V starts as v I: then it stays so if the prior has no axis, and if V follows the exact averages.
+    """
     link, solver = link_at(spec, at), spec["solver"]
-    channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
+    isotropic = isotropic and prior_of(spec, link).rotations
+    channel = Channel(link, solver["resolution"], streams.generator("channel", replica), isotropic)
     return channel, gaussian_nodes(node_dimension(link), solver["nodes"], streams.generator("nodes", replica))
 
 

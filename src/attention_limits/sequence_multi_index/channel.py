@@ -8,6 +8,8 @@ differentiated numerically. A link offers one or several methods (`Link.posterio
 
 trapezoid            two softmax attention layers reading two tokens: a deterministic quadrature, exact to its stated error;
 rotations            one attention layer of rank two reading two tokens: a quadrature over one angle, exact to rounding;
+sphere               one attention layer of rank three or more reading two tokens, for V = v I alone: exact to rounding;
+von Mises-Fisher     the sum of squares of several fields, for V = v I alone: exact;
 cut normal law       the sign of one field: exact;
 finite sum           links whose output leaves finitely many fields (no free rows, no angles): exact;
 importance sampling  everything else, on two independent scramblings of Sobol nodes. Each gives its own estimate, so that products
@@ -32,9 +34,11 @@ from attention_limits.sequence_multi_index.half_line import half_line_moments
 from attention_limits.sequence_multi_index.links.link import (
     FINITE_SUM,
     HALF_LINE,
+    LENGTH,
     POSTERIOR,
     ROTATION,
     SAMPLING,
+    SPHERE,
     TRAPEZOID,
     TWO_TOKEN_SAMPLING,
     Link,
@@ -42,7 +46,8 @@ from attention_limits.sequence_multi_index.links.link import (
     require,
 )
 from attention_limits.sequence_multi_index.precision import sampling_precision, trapezoid_precision
-from attention_limits.sequence_multi_index.rotation_kernels import rotation_moments
+from attention_limits.sequence_multi_index.priors import Prior
+from attention_limits.sequence_multi_index.rotated_rows import rotated_moments
 from attention_limits.sequence_multi_index.trapezoid_kernels import two_layer_moments
 from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
 
@@ -107,11 +112,13 @@ class Channel:
         two. Finite sums do not use it. `precision` determines where nodes are in single precision.
     generator : numpy.random.Generator
         Scrambles the nodes of importance sampling; the other methods draw nothing from it.
+    isotropic : bool
+        Whether V is always v I, so that `link.isotropic_method` may be used where there is one.
 
     Attributes
     ----------
     method : str
-        The first of `link.posterior_methods`.
+        The first of `link.posterior_methods`, or `link.isotropic_method`.
     sampled : bool
         Whether the method is one of importance sampling.
     nodes : tuple of arrays (S, dimension)
@@ -123,10 +130,11 @@ class Channel:
         If the link has no channel at these parameters (`links.link.inference`).
     """
 
-    def __init__(self, link: Link, resolution: float, generator: np.random.Generator):
+    def __init__(self, link: Link, resolution: float, generator: np.random.Generator, isotropic: bool = False):
         require(link, {POSTERIOR})
         self.link, self.resolution = link, float(resolution)
-        self.method = link.posterior_methods[0]
+        self.isotropic = isotropic and bool(link.isotropic_method)
+        self.method = link.isotropic_method if self.isotropic else link.posterior_methods[0]
         self.sampled = self.method in _SAMPLERS
         *halves, self._others = generator.spawn(3)
         self.nodes = tuple(self._sampling_nodes(child) for child in halves) if self.sampled else ()
@@ -142,6 +150,13 @@ class Channel:
         points = gaussian_nodes(dimension, max(count, 128) // len(signs), generator, 1.0).points
         found = (signs[:, None, :] * points).reshape(-1, dimension)
         return found.astype(sampling_precision(link)) if self.method == TWO_TOKEN_SAMPLING else found
+
+    def symmetry(self, prior: Prior) -> str:
+        """`Prior.symmetry` of the link and a prior; "rotations" where V must be v I.
+
+        Then rounding and the finite number of nodes must not break the symmetry of the exact averages.
+        """
+        return "rotations" if self.isotropic else prior.symmetry(self.link)
 
     def independent(self, count, finer=1.0) -> "list[Channel]":
         """Channels of the same link on independent scramblings, the same ones at every call.
@@ -175,7 +190,7 @@ class Channel:
         Raises
         ------
         ValueError
-            For wrong shapes, non-finite input, or V not positive definite.
+            For wrong shapes, non-finite input, V not positive definite, or V not v I where the method needs it.
         """
         rows, tokens = self.link.rows, self.link.tokens
         observed, omega, V = (np.ascontiguousarray(x, dtype=float) for x in (observed, omega, V))
@@ -205,16 +220,9 @@ class Channel:
         )  # fmt: skip
         return Posterior(log_z, _pair(mean[None]), _pair(covariance[None]), np.full(n, np.inf), resolved)
 
-    def _rotation(self, observed, omega, V) -> Posterior:
-        # In the fields sqrt(w) h, whose output is that of equal weights.
-        root = np.sqrt(self.link.weights)
-        n, scale = len(observed), np.repeat(root, 2)
-        log_z, mean, second, resolved = np.empty(n), np.empty((n, 4)), np.empty((n, 4, 4)), np.empty(n, bool)
-        rotation_moments(
-            np.ascontiguousarray(observed[:, 0]), omega * root[:, None], V * np.outer(root, root), self.resolution,
-            log_z, mean, second, resolved,
-        )  # fmt: skip
-        found = self._posterior([(log_z, mean / scale, second / np.outer(scale, scale), np.full(n, np.inf))])
+    def _rotated(self, observed, omega, V) -> Posterior:
+        *moments, resolved = rotated_moments(self.method, self.link, observed, omega, V, self.resolution)
+        found = self._posterior([(*moments, np.full(len(observed), np.inf))])
         return replace(found, resolved=found.resolved & resolved)
 
     def _finite_sum(self, observed, omega, V) -> Posterior:
@@ -273,7 +281,7 @@ def _pair(estimates):
 _SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}
 _METHODS = {
     TRAPEZOID: Channel._trapezoid,
-    ROTATION: Channel._rotation,
+    **dict.fromkeys((ROTATION, SPHERE, LENGTH), Channel._rotated),
     FINITE_SUM: Channel._finite_sum,
     HALF_LINE: Channel._half_line,
     **dict.fromkeys(_SAMPLERS, Channel._sampling),

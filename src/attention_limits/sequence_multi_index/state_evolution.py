@@ -37,7 +37,9 @@ LEAST_RESOLVED = 0.5
 
 
 def symmetrized(symmetry: str, matrix):
-    """Average of a matrix (P, P) over the changes of sign of a symmetry (`Prior.symmetry`): diagonal for "rows"."""
+    """Average of a matrix (P, P) over a symmetry (`Channel.symmetry`): diagonal for "rows", q I for "rotations"."""
+    if symmetry == "rotations":
+        return np.trace(matrix) / len(matrix) * np.eye(len(matrix))
     return np.diag(np.diag(matrix)) if symmetry == "rows" else matrix
 
 
@@ -139,7 +141,7 @@ class _Map:
         """The fixed point with overlaps up to `largest`, from the coordinates `first`."""
         settings, rows = self.settings, self.prior.rows
         hint = settings.side_information / (1.0 - settings.side_information) * np.eye(rows)
-        symmetry = self.prior.symmetry(self.channel.link)
+        symmetry = self.channel.symmetry(self.prior)
 
         def step(coordinates):
             overlap = self.prior.overlap(from_coordinates(coordinates, rows), largest)

@@ -80,7 +80,7 @@ def trajectory(
             f"{alpha}, {iterations}, {start}, {side_information}, {floor}, {regularization}"
         )
     size, prior = channel.link.rows, as_prior(prior, channel.link)
-    hint, symmetry = side_information / (1.0 - side_information) * np.eye(size), prior.symmetry(channel.link)
+    hint, symmetry = side_information / (1.0 - side_information) * np.eye(size), channel.symmetry(prior)
     overlap, path, resolved = prior.uninformed(start), [], 1.0
     for _ in range(iterations):
         if is_frozen(channel.link, prior, overlap):

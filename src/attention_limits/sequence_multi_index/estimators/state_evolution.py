@@ -27,7 +27,7 @@ def run(spec, streams):
     )  # fmt: skip
 
     def compute(at, replica):
-        channel, nodes = channel_at(spec, streams, at, replica)
+        channel, nodes = channel_at(spec, streams, at, replica, isotropic=True)
         prior = prior_of(spec, channel.link)
         point = solve(channel, at["alpha"], nodes, solver["start"], settings, prior=prior)
         found = {

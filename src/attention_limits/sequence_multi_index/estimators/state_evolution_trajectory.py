@@ -13,7 +13,7 @@ def run(spec, streams):
     steps = solver["max_iterations"]
 
     def compute(at, replica):
-        channel, nodes = channel_at(spec, streams, at, replica)
+        channel, nodes = channel_at(spec, streams, at, replica, isotropic=True)
         path = trajectory(
             channel, at["alpha"], nodes, solver["start"], steps, solver["side_information"], solver["regularization"],
             solver["floor"], prior_of(spec, channel.link),

@@ -1,7 +1,8 @@
 """Attention other than tied layers of rank one: untied keys and queries, several heads.
 
 Both are sequence multi-index models (Troiani et al. 2025, arXiv:2502.00901): more rows of W, another map from the fields to the
-output. For two tokens the output is inverted exactly; for more it is not, and inference needs output noise.
+output. The output of one untied head is inverted exactly, that of several tied heads for two tokens only; for more tokens their
+inference needs output noise.
 
 With several heads the last attention matrix S(u) follows from the fields sampled before it, with the weight 1 / |dS/du|, where
 dS/du ~ (u_1 - u_2)^2. This weight alone would have an infinite variance: the whole line u_1 = u_2 is the preimage of one point.
@@ -29,6 +30,7 @@ from attention_limits.sequence_multi_index.links.layers import (
     signed_pairs,
 )
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.untied_scale import invariants, keys_and_queries
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class UntiedAttention(Link):
     Rows k_1, q_1, ..., k_L, q_L: P = 2 L. B_l as in `deep_attention`. For the last layer, with the fields that it reads,
     log(y_11 / y_12) / beta = q_1 (k_1 - k_2) and log(y_22 / y_21) / beta = q_2 (k_2 - k_1): given everything but q_L the output
     fixes q_L, with the weight 1 / ((k_1 - k_2)^2 |det B_{L-1}|) in the density of these two. Only key and query of a layer
-    together can change sign.
+    together can change sign. For three and more tokens see `untied_scale`.
 
     Attributes
     ----------
@@ -75,13 +77,13 @@ class UntiedAttention(Link):
 
     @property
     def free_rows(self):
-        """All but the last query."""
-        return self.rows - 1
+        """All but the last query, for more than two tokens all but the last layer."""
+        return self.rows - (1 if self.tokens == 2 else 2)
 
     @property
-    def no_density(self):
-        """Why there is no channel: more than two tokens."""
-        return "" if self.tokens == 2 else TWO_TOKENS
+    def angles(self):
+        """The factor and the mean of the last keys, for more than two tokens."""
+        return 0 if self.tokens == 2 else 2
 
     def _attention(self, read):
         return softmax_rows(self.beta * read[..., 1, :, None] * read[..., 0, None, :])
@@ -98,18 +100,25 @@ class UntiedAttention(Link):
         return self._attention(self._last(h))
 
     def observe(self, h, noise=None):
-        """(q_1 (k_1 - k_2), q_2 (k_2 - k_1)) of the last layer, array (n, 2): the log-ratios of y, known more exactly."""
+        """What y determines, known more exactly.
+
+        For two tokens (q_1 (k_1 - k_2), q_2 (k_2 - k_1)) of the last layer, array (n, 2); else `invariants` (n, 2, M).
+        """
         if self.tokens != 2:
-            return self.forward(h)
+            return invariants(self._last(h))
         key, query = np.moveaxis(self._last(h), -2, 0)
         return query * (key - key[..., ::-1])
 
     def log_volume(self, h):
-        """Log-volume of the log-ratios -> (y_12, y_21): dy = beta y_11 y_12 of each; see `Link`."""
+        """Log-volume of the log-ratios -> (y_12, y_21): dy = beta y_11 y_12 of each; NaN for more tokens; see `Link`."""
+        if self.tokens != 2:
+            return np.full(len(h), np.nan)
         return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))
 
     def fibre(self, observed, free, angles):
-        """The one candidate of the last query; see `Link` and the class."""
+        """The one candidate of the last query, or those of the last layer; see `Link` and the class."""
+        if self.tokens != 2:
+            return self._scaled(observed, free, angles)
         earlier = free[..., :-1, :].reshape(*free.shape[:2], self.depth - 1, 2, 2)
         transposed = layer_product(earlier, self._attention, self.skip)
         inverse, log_det = inverse_of_two(transposed)
@@ -118,6 +127,18 @@ class UntiedAttention(Link):
         query = apply(inverse, observed[:, None] / difference)
         log_weight = -2.0 * np.log(np.abs(difference[..., 0])) - log_det
         return query[:, :, None, None, :], np.where(np.isfinite(log_det), log_weight, -np.inf)[:, :, None]
+
+    def _scaled(self, observed, free, angles):
+        """The fibre for three or more tokens."""
+        earlier = free.reshape(*free.shape[:2], self.depth - 1, 2, self.tokens)
+        transposed = layer_product(earlier, self._attention, self.skip)
+        read, log_weight = keys_and_queries(observed, angles, (1.0 + self.skip) ** (self.depth - 1))
+        log_determinant = np.linalg.slogdet(transposed)[1]
+        regular = np.isfinite(log_determinant)
+        transposed = np.where(regular[..., None, None], transposed, np.eye(self.tokens))
+        last = np.linalg.solve(transposed[:, :, None], np.swapaxes(read, -1, -2))
+        log_weight = np.where(regular[..., None], log_weight - 2.0 * log_determinant[..., None], -np.inf)
+        return np.swapaxes(last, -1, -2), log_weight
 
 
 @dataclass(frozen=True)

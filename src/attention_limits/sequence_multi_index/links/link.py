@@ -28,6 +28,8 @@ SMALLEST_EIGENVALUE = 1e-3
 TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
 TWO_TOKEN_SAMPLING, ROTATION = "importance sampling over two tokens", "quadrature over rotations"
 HALF_LINE = "cut normal law"
+# For V = v I alone, see `Link.isotropic_method`: the integral over the sphere of directions, or its closed form for one token.
+SPHERE, LENGTH = "quadrature over a sphere", "von Mises-Fisher law"
 
 
 class Link:
@@ -60,6 +62,9 @@ class Link:
         Whether every permutation of all rows but the last leaves the output unchanged; these are then the free rows of a fibre.
     noise_dimension : int
         Number of standard normal variables that `observe` takes beside h; 0 for a deterministic output.
+    isotropic_method : str
+        A way to compute the posterior for V = v I alone that is better than `posterior_methods`, or an empty text. Only links in
+        which all rows may be rotated have one: V keeps this form in the state evolution from an uninformed start.
     free_rows, angles : int
         Of a fibre: number of leading rows left free, and number of standard normal variables that parametrise the candidates.
     no_density : str
@@ -74,6 +79,7 @@ class Link:
     tokens: int
     sign_symmetry = "all"
     rotations = 1
+    isotropic_method = ""
     exchangeable = False
     noise_dimension = 0
     free_rows = 0

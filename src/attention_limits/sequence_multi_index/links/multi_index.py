@@ -9,7 +9,7 @@ from math import lgamma, log, pi
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.layers import require_shape
-from attention_limits.sequence_multi_index.links.link import HALF_LINE, SAMPLING, Link
+from attention_limits.sequence_multi_index.links.link import HALF_LINE, LENGTH, SAMPLING, Link
 
 
 def _require_rows(rows, least=1):
@@ -159,6 +159,7 @@ class SumOfSquares(Link):
 
     tokens = 1
     sign_symmetry = "rows"
+    isotropic_method = LENGTH
 
     def __post_init__(self):
         _require_rows(self.rows, 2)

@@ -19,7 +19,7 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.links.deep_attention import require_attention, softmax_rows
 from attention_limits.sequence_multi_index.links.layers import head_weights, layer_product, require_heads, require_shape
-from attention_limits.sequence_multi_index.links.link import ROTATION, Link
+from attention_limits.sequence_multi_index.links.link import ROTATION, SPHERE, Link
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,11 @@ class RankAttention(Link):
         """One layer of rank two that reads two tokens: quadrature over the angle of E; see `Link`."""
         general = super().posterior_methods
         return (ROTATION, *general) if (self.rank, self.depth, self.tokens) == (2, 1, 2) else general
+
+    @property
+    def isotropic_method(self):
+        """One layer of rank three or more with equal weights that reads two tokens; see `Link`."""
+        return SPHERE if self.rank > 2 and self.rotations == self.rows and self.tokens == 2 else ""
 
     def _attention(self, read):
         return softmax_rows(self.beta * np.einsum("k,...ka,...kb->...ab", self.weights, read, read))
