@@ -8,6 +8,8 @@ from attention_limits.pipeline.readings import at
 
 # Smallest fraction of outputs with a resolved channel at which a threshold is a number; below it `thresholds` warns.
 MOSTLY_RESOLVED = 0.95
+# Sampling noise can make a growth factor near zero negative.
+SMALLEST_FACTOR = 1e-3
 
 
 def layer_threshold(cube, layer) -> xr.DataArray:
@@ -115,3 +117,33 @@ def equal_free_entropy(cube):
             found[k] = alpha[i] + (alpha[i + 1] - alpha[i]) * values[i] / (values[i] - values[i + 1])
     mean, error = mean_and_error(found)
     return float(mean), float(error)
+
+
+def growth_at_threshold(cube, layer):
+    """Where a layer begins to grow while the last layer alone is learned, in a cube of `shallow_growth`.
+
+    Between two points of `held`, log alpha and the logarithms of all factors are linear in that of the factor of the layer.
+
+    Returns
+    -------
+    alpha : DataArray (grid..., replica)
+        n / D at which the factor of the layer is one; NaN for a replica whose factor does not cross one.
+    factors : DataArray (grid..., replica, layer)
+        Factors of all layers there, on the same nodes.
+    """
+    cube = cube.sortby("held")
+    logs = np.log(np.maximum(cube.growth_factor, SMALLEST_FACTOR))
+    own, steps = logs.sel(layer=layer, drop=True), np.arange(cube.sizes["held"] - 1)
+    crosses = (own <= 0) & (own.shift(held=-1) > 0)
+    first = crosses.argmax("held").clip(max=steps[-1])
+    below, above = own.isel(held=first, drop=True), own.isel(held=first + 1, drop=True)
+    part = (-below / (above - below)).where(crosses.any("held"))
+
+    def there(values):
+        low, high = (
+            values.isel(held=place, drop=True).drop_vars("held", errors="ignore") for place in (first, first + 1)
+        )
+        return np.exp(low + part * (high - low))
+
+    part = part.drop_vars("held", errors="ignore")
+    return there(np.log(cube.branch_alpha)), there(logs)
