@@ -3,6 +3,7 @@
 The thresholds are those of Troiani et al. 2025 (arXiv:2502.00901); see `staircase` and `recovery`.
 """
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from attention_limits.sequence_multi_index.readings import atlas_threshold, grow
 # Parameters of a model in the table, in this order.
 PARAMETERS = ("depth", "tokens", "rank", "heads", "skip", "beta", "activation", "ratio", "noise", "readout")
 # A layer is next after the last one where the growth of all others is below one by so many standard errors.
-SEPARATED = 2.0
+SEPARATED = 3.0
 SYMBOLS = {"depth": "L", "tokens": "M", "rank": "p", "heads": "H", "skip": "c", "beta": "β", "ratio": "κ", "noise": "Δ"}
 
 
@@ -153,14 +154,15 @@ def atlas_command(cubes: list[str], output: str) -> None:
     frame = atlas_table({path.stem: read(path, "attention-limits merge") for path in paths})
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
+    text = csv_text(frame)
     with replacing(folder / "thresholds.csv") as temporary:
-        temporary.write_text(csv_text(frame), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
     with replacing(folder / "thresholds.html") as temporary:
-        temporary.write_text(page(frame), encoding="utf-8")
+        temporary.write_text(page(text), encoding="utf-8")
     print(f"{len(frame)} thresholds in {folder / 'thresholds.csv'} and {folder / 'thresholds.html'}")
 
 
-def by_model(frame: pd.DataFrame) -> pd.DataFrame:
+def by_model(text: str) -> pd.DataFrame:
     """One row for each model, with one column for each quantity, as text.
 
     Where several experiments compute a threshold, the one with the most replicas counts, of equal ones that with the smallest
@@ -168,8 +170,8 @@ def by_model(frame: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    frame : DataFrame
-        From `atlas_table`, or from its CSV.
+    text : str
+        The CSV, from `csv_text`.
 
     Returns
     -------
@@ -177,31 +179,34 @@ def by_model(frame: pd.DataFrame) -> pd.DataFrame:
         `link`, the parameters of the model that any row has (L: layers, M: tokens, H: heads, c: skip strength, β: inverse
         temperature), one column for each layer and `exact`. Parentheses contain one standard error in units of the last digits.
     """
-    models = [key for key in ("link", *PARAMETERS) if key in frame and _present(frame[key]).any()]
+    frame = pd.read_csv(io.StringIO(text))
+    models = [key for key in ("link", *PARAMETERS) if key in frame and frame[key].notna().any()]
     best = frame.sort_values(["replicas", "error"], ascending=[False, True], kind="stable")
-    best = best.drop_duplicates([*models, "quantity"]).sort_index()
+    best = best.drop_duplicates([*models, "quantity"])
     rows = []
-    for model, group in best.groupby(models, sort=False, dropna=False):
+    for model, group in best.groupby(models, dropna=False):
         found = {_short(row.quantity): number_text(row.alpha, np.nan_to_num(row.error)) for row in group.itertuples()}
-        rows.append({**{SYMBOLS.get(key, key): _text(value) for key, value in zip(models, model, strict=True)}, **found})
+        rows.append(
+            {**{SYMBOLS.get(key, key): _text(value) for key, value in zip(models, model, strict=True)}, **found}
+        )
     table = pd.DataFrame(rows)
     quantities = sorted({_short(quantity) for quantity in best.quantity}, key=lambda name: (name == "exact", name))
     return table[[*(SYMBOLS.get(key, key) for key in models), *quantities]].fillna("")
 
 
-def page(frame: pd.DataFrame) -> str:
+def page(text: str) -> str:
     """A page for a browser with the table `by_model`.
 
     Parameters
     ----------
-    frame : DataFrame
-        From `atlas_table`, or from its CSV.
+    text : str
+        The CSV, from `csv_text`.
 
     Returns
     -------
     str
     """
-    table = by_model(frame).to_html(index=False, border=0)
+    table = by_model(text).to_html(index=False, border=0)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Thresholds of learning</title>\n'
         "<style>body { font-family: sans-serif } td, th { padding: 0.15em 0.7em; text-align: right }\n"
@@ -211,10 +216,6 @@ def page(frame: pd.DataFrame) -> str:
         "digits. L: layers, M: tokens, H: heads, c: skip strength, β: inverse temperature.</p>\n"
         f"{table}\n</body></html>\n"
     )
-
-
-def _present(values):
-    return values.notna() & (values.astype(str) != "")
 
 
 def _short(quantity):

@@ -53,7 +53,7 @@ def _skip(axes, cube):
     axes.errorbar(cube.skip, mean, error, color=LAYER_COLORS[2], marker="o", markersize=4, capsize=2)
     axes.axhline(1.0, color="0.5", linestyle=":", linewidth=1)
     axes.set(
-        xlabel="skip strength $c$ ($L = 3$)", ylabel="growth of layer 2 where layer 1 begins to grow", ylim=(0, None),
+        xlabel="skip strength $c$ ($L = 3$)", ylabel="growth of layer 2 at the\nthreshold of layer 1", ylim=(0, None),
         xscale="log",
     )  # fmt: skip
     axes.set_xticks(cube.skip.values)
