@@ -94,6 +94,7 @@ def test_threshold_of_power_laws_is_exact():
     np.testing.assert_allclose(alpha, [np.exp(0.3 * 3.5), np.nan])
     np.testing.assert_allclose(there.transpose("replica", "layer")[0], [1.0, np.exp(0.7 * 3.5 - 3.0)])
     assert np.isnan(there.sel(replica=1)).all()
+    assert np.isnan(growth_at_threshold(cube.isel(held=[1]), 1)[0]).all()
 
 
 def test_wrong_arguments_are_refused():

@@ -133,17 +133,19 @@ def growth_at_threshold(cube, layer):
     """
     cube = cube.sortby("held")
     logs = np.log(np.maximum(cube.growth_factor, SMALLEST_FACTOR))
-    own, steps = logs.sel(layer=layer, drop=True), np.arange(cube.sizes["held"] - 1)
+    own = logs.sel(layer=layer, drop=True)
     crosses = (own <= 0) & (own.shift(held=-1) > 0)
-    first = crosses.argmax("held").clip(max=steps[-1])
-    below, above = own.isel(held=first, drop=True), own.isel(held=first + 1, drop=True)
-    part = (-below / (above - below)).where(crosses.any("held"))
+    first = crosses.argmax("held")
+    places = first, (first + 1).clip(max=cube.sizes["held"] - 1)
+
+    def ends(values):
+        return (values.isel(held=place, drop=True).drop_vars("held", errors="ignore") for place in places)
+
+    below, above = ends(own)
+    part = -below / (above - below).where(crosses.any("held"))
 
     def there(values):
-        low, high = (
-            values.isel(held=place, drop=True).drop_vars("held", errors="ignore") for place in (first, first + 1)
-        )
+        low, high = ends(values)
         return np.exp(low + part * (high - low))
 
-    part = part.drop_vars("held", errors="ignore")
     return there(np.log(cube.branch_alpha)), there(logs)

@@ -50,11 +50,11 @@ def _skip(axes, cube):
     """Factor of layer 2 of three layers where layer 1 begins to grow."""
     _, factors = growth_at_threshold(cube, 1)
     mean, error = mean_and_error(factors.sel(layer=2).transpose("skip", "replica").values, axis=-1)
+    axes.set(xscale="log", xlim=(0.9 * float(cube.skip.min()), 1.1 * float(cube.skip.max())))
     axes.errorbar(cube.skip, mean, error, color=LAYER_COLORS[2], marker="o", markersize=4, capsize=2)
     axes.axhline(1.0, color="0.5", linestyle=":", linewidth=1)
     axes.set(
         xlabel="skip strength $c$ ($L = 3$)", ylabel="growth of layer 2 at the\nthreshold of layer 1", ylim=(0, None),
-        xscale="log",
     )  # fmt: skip
     axes.set_xticks(cube.skip.values)
     axes.xaxis.set_major_formatter("{x:g}")
