@@ -1,12 +1,16 @@
 """The pages that show results agree with config/, and show the content of docs/published.json."""
 
 import importlib
+import io
 import json
+import re
 import sys
 import warnings
 from dataclasses import replace
 from fnmatch import fnmatch
 
+import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -115,18 +119,42 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
 
 
 ATLAS = """\
-experiment,link,depth,tokens,heads,skip,beta,activation,quantity,alpha,error
-a,deep_attention,2,2,,0.5,1,,weak recovery of layer 2,0.18,0.0012
-a,deep_attention,2,2,,0.5,1,,weak recovery of layer 1,0.707,0.013
-a,deep_attention,2,2,,1,1,,exact recovery,0.99,
+experiment,link,depth,tokens,heads,skip,beta,activation,quantity,alpha,error,replicas
+a,deep_attention,2,2,,0.5,1,,weak recovery of layer 2,0.18,0.0012,4
+a,deep_attention,2,2,,0.5,1,,weak recovery of layer 1,0.707,0.013,4
+a,deep_attention,2,2,,1,1,,exact recovery,0.99,,2
+b,deep_attention,2,2,,0.5,1,,weak recovery of layer 1,0.71,0.001,2
+c,deep_attention,2,2,,0.5,1,,weak recovery of layer 1,0.72,0.012,4
+c,untied_heads,1,2,2,1,1,,weak recovery of layer 1,0.6,0.1,4
 """
 
 
 def test_the_table_of_the_atlas_has_a_line_for_each_model():
     assert publish.atlas.table(ATLAS).splitlines()[2:] == [
-        "| a | deep_attention | 2 | 2 |  | 0.5 | 1 |  | 0.707(13) | 0.1800(12) |  |  |  |  |",
-        "| a | deep_attention | 2 | 2 |  | 1 | 1 |  |  |  |  |  |  | 0.99 |",
+        "| deep_attention | 2 | 2 |  | 0.5 | 1 | 0.720(12) | 0.1800(12) |  |",
+        "| deep_attention | 2 | 2 |  | 1 | 1 |  |  | 0.99 |",
+        "| untied_heads | 1 | 2 | 2 | 1 | 1 | 0.60(10) |  |  |",
     ]
+
+
+def test_the_page_of_thresholds_holds_the_numbers_of_its_csv():
+    """Every cell of the page, and of the table in atlas.md, is one of the CSV; every model of the CSV has one row."""
+    text = publish.read("docs/atlas.csv")
+    page = publish.read("docs/thresholds.html")
+    header, *body = re.findall(r"<tr.*?</tr>", page, re.DOTALL)
+    lines = [re.findall(r"<td>(.*?)</td>", line) for line in body]
+    found = pd.DataFrame(lines, columns=re.findall(r"<th>(.*?)</th>", header))
+    marked = [[cell.strip() for cell in line.strip("|").split("|")] for line in publish.atlas.table(text).splitlines()]
+    assert marked[0] == list(found.columns)
+    assert len(marked) == len(found) + 2
+    rows = pd.read_csv(io.StringIO(text))
+    keys = ["link", "depth", "tokens", "heads", "skip", "beta", "activation"]
+    assert len(found) == len(rows.drop_duplicates(keys))
+    texts = {publish.number_text(row.alpha, np.nan_to_num(row.error)) for row in rows.itertuples()}
+    layers = [column for column in found if column.startswith("layer") or column == "exact"]
+    cells = {cell for cell in found[layers].to_numpy().ravel() if cell}
+    assert cells <= texts
+    assert len(cells) > 0.5 * len(texts)
 
 
 def test_the_atlas_is_written_from_a_complete_run_alone(project, tmp_path):

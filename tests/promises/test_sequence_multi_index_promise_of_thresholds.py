@@ -53,6 +53,24 @@ def test_held_overlap_holds_one_layer_and_solves_the_others(model, grid):
         assert_fixed_point(model, grid["alpha"], np.diag(overlap), SMOKE, free=free)
 
 
+@settings(max_examples=2)
+@given(model=models("deep_attention"), grid=section(FAMILY, "shallow_growth", "grid", "held"))
+@example(model={"link": "deep_attention", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 2}, grid={"held": 0.99999})
+@example(model={"link": "deep_attention", "skip": 1.0, "beta": 1.0, "tokens": 2, "depth": 1}, grid={"held": 0.5})
+def test_shallow_growth_is_on_the_branch_of_the_last_layer(model, grid):
+    """The last layer alone is at a fixed point; the others have a factor, and no other entry of the table."""
+    found = computed("shallow_growth", model, grid, {"nodes": 64, "resolution": 0.35})
+    if found is None:
+        return
+    point = found.isel(replica=0)
+    rows = model.get("depth", 1)
+    assert np.isnan(point.growth_factor[rows - 1 :]).all()
+    if float(point.resolved) > 0.99:
+        assert np.isfinite(point.growth_factor[: rows - 1]).all()
+        overlap = np.diag(np.append(np.zeros(rows - 1), grid["held"]))
+        assert_fixed_point(model, point.branch_alpha.item(), overlap, SMOKE, free=[rows - 1])
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7, 1.0, 100.0])
 def test_phase_comparison_of_phase_retrieval_are_those_of_quadrature(alpha):
     """One continuous transition at 1/2: impossible below, easy above; the free entropies are those of both fixed points."""

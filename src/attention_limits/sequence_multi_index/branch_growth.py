@@ -1,18 +1,17 @@
 """Growth of each unlearned layer on the branch on which one layer is learned, with its error.
 
 `staircase` follows only the largest growth. On few nodes noise hides which layer has it; this module gives the growth of every
-layer. The sign of every row must be free, so that F is diagonal (Troiani et al. 2025, arXiv:2502.00901).
+layer. The sign of every row must be free. Then E[h_ka h_lb | y] = 0 for two unlearned rows k and l, and F is diagonal: its
+eigenvalues are F_ll = E sum_ab (E[h_la h_lb | y] - delta_ab)^2 (Troiani et al. 2025, arXiv:2502.00901).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
-from attention_limits.sequence_multi_index.channel_averages import node_dimension, sample_outputs
+from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     contrasts,
     excess_moments,
@@ -20,10 +19,7 @@ from attention_limits.sequence_multi_index.instability import (
     root_mean_square,
     symmetric_basis,
 )
-from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
-
-# Range of 1 - Q of the learned row in which `next_threshold` searches, and its accuracy in log(1 - Q).
-WIDEST, NARROWEST, ACCURACY = 0.15, 5e-3, 1e-2
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
 
 
 @dataclass(frozen=True)
@@ -83,40 +79,3 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
     blocks = alpha * response_blocks(excess, nodes.weights, symmetric_basis(size - 1, diagonal=True))
     errors = root_mean_square(np.diagonal(contrasts(blocks), axis1=1, axis2=2))
     return Growth(float(alpha), np.diag(blocks.mean(axis=0)), errors, float(moments.resolved.mean()))
-
-
-def next_threshold(link: Link, nodes: int, replicas: int, first: int = 0, seed=0, resolution=0.5) -> list[Growth]:
-    """The point at which a row begins to grow, on the branch on which only the last row is learned, for each scrambling.
-
-    The factors of all other rows at this point show whether they grow together with this row (factor one) or not yet.
-
-    Parameters
-    ----------
-    link : Link
-        With free signs of all rows, such as `DeepAttention`.
-    nodes, replicas : int
-        Number of nodes, a multiple of `instability.BLOCKS`, and of independent scramblings.
-    first : int
-        The row whose factor is one, from 0.
-    seed : int
-        Replica k draws from the seeds (seed, k, 0) and (seed, k, 1).
-    resolution : float
-        Accuracy of the channel.
-
-    Raises
-    ------
-    ValueError
-        If a scrambling has no such point in the range of 1 - Q.
-    """
-    found = []
-    for k in range(replicas):
-        channel = Channel(link, resolution, np.random.default_rng([seed, k, 0]))
-        drawn = gaussian_nodes(node_dimension(link), nodes, np.random.default_rng([seed, k, 1]))
-        known = {}
-
-        def excess(level, channel=channel, drawn=drawn, known=known):
-            known[level] = growth_by_row(channel, drawn, link.rows - 1, 1.0 - np.exp(level))
-            return known[level].factor[first] - 1.0
-
-        found.append(known[brentq(excess, np.log(NARROWEST), np.log(WIDEST), xtol=ACCURACY)])
-    return found

@@ -8,6 +8,8 @@ from attention_limits.pipeline.readings import at
 
 # Smallest fraction of outputs with a resolved channel at which a threshold is a number; below it `thresholds` warns.
 MOSTLY_RESOLVED = 0.95
+# Sampling noise can make a growth factor near zero negative.
+SMALLEST_FACTOR = 1e-3
 
 
 def layer_threshold(cube, layer) -> xr.DataArray:
@@ -115,3 +117,35 @@ def equal_free_entropy(cube):
             found[k] = alpha[i] + (alpha[i + 1] - alpha[i]) * values[i] / (values[i] - values[i + 1])
     mean, error = mean_and_error(found)
     return float(mean), float(error)
+
+
+def growth_at_threshold(cube, layer):
+    """Where a layer begins to grow while the last layer alone is learned, in a cube of `shallow_growth`.
+
+    Between two points of `held`, log alpha and the logarithms of all factors are linear in that of the factor of the layer.
+
+    Returns
+    -------
+    alpha : DataArray (grid..., replica)
+        n / D at which the factor of the layer is one; NaN for a replica whose factor does not cross one.
+    factors : DataArray (grid..., replica, layer)
+        Factors of all layers there, on the same nodes.
+    """
+    cube = cube.sortby("held")
+    logs = np.log(np.maximum(cube.growth_factor, SMALLEST_FACTOR))
+    own = logs.sel(layer=layer, drop=True)
+    crosses = (own <= 0) & (own.shift(held=-1) > 0)
+    first = crosses.argmax("held")
+    places = first, (first + 1).clip(max=cube.sizes["held"] - 1)
+
+    def ends(values):
+        return (values.isel(held=place, drop=True).drop_vars("held", errors="ignore") for place in places)
+
+    below, above = ends(own)
+    part = -below / (above - below).where(crosses.any("held"))
+
+    def there(values):
+        low, high = ends(values)
+        return np.exp(low + part * (high - low))
+
+    return there(np.log(cube.branch_alpha)), there(logs)

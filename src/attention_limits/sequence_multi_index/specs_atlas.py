@@ -1,13 +1,15 @@
 """Keys of the thresholds of many models: weak recovery, and exact recovery."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_multi_index.cross_checks import OfNodes
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
+from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.specs_keys import Nodes, Resolution
-from attention_limits.sequence_multi_index.specs_links import Heads, LinkGrid, Rank
+from attention_limits.sequence_multi_index.specs_links import Heads, LinkGrid, LinkModel, Rank
 from attention_limits.sequence_multi_index.specs_priors import TeacherModel
 
 Depth = Annotated[Whole, Field(ge=1, le=16, description="Number of attention layers L.")]
@@ -19,6 +21,16 @@ class AtlasGrid(LinkGrid):
     depth: Axis[Depth] | None = None
     rank: Axis[Rank] | None = None
     heads: Axis[Heads] | None = None
+
+
+class GrowthGrid(AtlasGrid):
+    """Scanned parameters: those of the link, and the overlap that the last layer has."""
+
+    held: Axis[
+        Annotated[
+            float, Field(ge=0.01, le=0.99999, description="Overlap of the last layer, in units of the prior variance.")
+        ]
+    ]
 
 
 class StaircaseSolver(Section):
@@ -41,6 +53,16 @@ class AtlasSolver(StaircaseSolver):
 
     steps: Annotated[Whole, Field(ge=1, le=64, description="Largest number of thresholds.")] = 5
     layers: Annotated[Whole, Field(ge=1, le=16, description="Number of layers in the table, at least the depth.")] = 5
+
+
+class GrowthSolver(Section):
+    """Numerical parameters of the growth of the layers, and the size of the table."""
+
+    nodes: Nodes = 2048
+    resolution: Resolution = 0.75
+    layers: Annotated[
+        Whole, Field(ge=1, le=16, description="Number of layers in the table, at least the number of rows of W.")
+    ] = 5
 
 
 class RecoverySolver(Section):
@@ -105,4 +127,24 @@ class ExactRecovery(OfAtlas, Specification):
     solver: RecoverySolver = RecoverySolver()
 
 
-ESTIMATORS = {"staircase": Staircase, "threshold_atlas": ThresholdAtlas, "exact_recovery": ExactRecovery}
+class ShallowGrowth(OfNodes, Specification):
+    """Linear stability determines how fast each layer grows where the last layer alone is learned."""
+
+    needs: ClassVar = frozenset({POSTERIOR, DIAGONAL_OVERLAP})
+    model: LinkModel = LinkModel(depth=3)
+    grid: GrowthGrid
+    solver: GrowthSolver = GrowthSolver()
+
+    @classmethod
+    def _at(cls, estimator, parameters, keys):
+        found = list(super()._at(estimator, parameters, keys))
+        rows, layers = load_link(parameters, estimator.project).rows if not found else 1, estimator.solver["layers"]
+        return found or (
+            [] if rows <= layers else [(("solver", "layers"), f"{layers}: allowed: ≥ {rows}, the rows of W")]
+        )
+
+
+ESTIMATORS = {
+    "staircase": Staircase, "threshold_atlas": ThresholdAtlas, "exact_recovery": ExactRecovery,
+    "shallow_growth": ShallowGrowth,
+}  # fmt: skip

@@ -64,3 +64,20 @@ VARIABLES += (
     ),
     Variable("last_overlap", (), "overlap of the last layer with the teacher", "Q_LL", _UNIT, _REDUCED),
 )  # fmt: skip
+
+# Growth of the layers where the last one is learned (shallow_growth).
+VARIABLES += (
+    Variable(
+        "branch_alpha", (), "alpha at which the last layer alone has the held overlap", "α",
+        "samples per dimension, n / D", "Q_LL / (1 - Q_LL) = alpha E sum_a g_a^2, all other overlaps zero",
+    ),
+    Variable(
+        "growth_factor", ("layer",), "factor by which a small overlap of a layer grows per iteration", "α F_ll",
+        "above one the layer is learned; missing for the last layer and for layers there are none of; all layers on the same "
+        "nodes", "alpha E sum_ab (E[h_la h_lb | y] - delta_ab)^2 at the overlap of the last layer",
+    ),
+    Variable(
+        "growth_factor_error", ("layer",), "standard error of the growth factor", "", "as the growth factor",
+        "scatter of eight blocks of the nodes, which share the nodes of a sampled channel",
+    ),
+)  # fmt: skip

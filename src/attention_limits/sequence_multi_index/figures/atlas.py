@@ -3,8 +3,14 @@
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
-from attention_limits.sequence_multi_index.readings import atlas_threshold, first_atlas_threshold, recovery_and_error
+from attention_limits.sequence_multi_index.readings import (
+    atlas_threshold,
+    first_atlas_threshold,
+    growth_at_threshold,
+    recovery_and_error,
+)
 
 # Two layers count as separated where their thresholds differ by more than so many standard errors of the difference.
 SEPARATED = 2.0
@@ -20,10 +26,10 @@ VARIANTS = {
 
 @house_style
 def draw(cubes):
-    """Five panels from the cubes atlas_*."""
+    """Five panels from the cubes atlas_* and layer_order."""
     figure, axes = new_figure(2, 3, 10.0, 6.4)
     (depth, tokens, variants), (skip, beta, empty) = axes
-    _depth(depth, cubes["atlas_depth"], cubes["atlas_deep"])
+    _depth(depth, cubes["atlas_depth"], cubes["atlas_deep"], cubes["layer_order"])
     _tokens(tokens, cubes["atlas_tokens"])
     _variants(variants, cubes)
     _layers(skip, cubes["atlas_skip"], "skip", "skip strength $c$ (three layers)")
@@ -78,10 +84,18 @@ def _layers(axes, cube, key, label, lines=True, labelled=True):
     _plain_log(axes)
 
 
-def _depth(axes, cube, deep):
+def _depth(axes, cube, deep, order):
     # A layer has another distance from the output at each depth: no line connects its points.
     _layers(axes, deep, "depth", "number of layers $L$", lines=False)
     _layers(axes, cube, "depth", "number of layers $L$", lines=False, labelled=False)
+    # The atlas holds the first threshold alone of deeper models; next is layer 1.
+    order = order.sel(depth=[depth for depth in order.depth.values if depth not in cube.depth])
+    if order.sizes["depth"]:
+        alpha = growth_at_threshold(order, 1)[0].transpose("depth", "replica").values
+        axes.errorbar(
+            order.depth, *mean_and_error(alpha, axis=-1), color=LAYER_COLORS[1], marker="o", markersize=4, capsize=2,
+            elinewidth=1, linestyle="none",
+        )  # fmt: skip
     axes.errorbar(
         cube.depth, *recovery_and_error(cube), color="#000000", marker="s", markersize=4, capsize=2, linestyle="none",
         label="exact recovery",
