@@ -8,6 +8,7 @@ import xarray as xr
 
 from attention_limits.attention_indexed.gradient_descent import averages
 from attention_limits.attention_indexed.readings import (
+    agreement,
     at_infinite_size,
     by_dimension,
     curve_at,
@@ -147,3 +148,46 @@ def test_the_excess_of_descent_leaves_out_what_both_errors_share():
     np.testing.assert_allclose(mean, 0.04, rtol=1e-12)
     # Two degrees of freedom at each dimension, relative scatter 50 / (4 d).
     np.testing.assert_allclose(error, 0.01 * 50 / d / np.sqrt(3.0), rtol=1e-12)
+
+
+def agreement_cube(extra):
+    """Errors .5 + extra / d and predictions of the same means, of exact scatter, at one alpha; the limit .5 has the bound .01."""
+    dimension, replica = np.array([20, 30, 50, 80]), np.array([-1.0, 1.0, -1.0, 1.0])
+    means = 0.5 + extra / dimension
+    values, predicted = (means[:, None] * (1.0 + 0.4 * r / dimension[:, None]) for r in (replica, np.sort(replica)))
+    same = np.full_like(values, 0.5)
+    arrays = {
+        "mmse": values, "mmse_predicted": predicted, "converged": np.ones_like(values), "mmse_limit": same,
+        "mmse_limit_bound": 0.02 * same,
+    }  # fmt: skip
+    coordinates = {"alpha": [0.1], "dimension": dimension, "replica": range(4)}
+    return xr.Dataset({name: (("alpha", "dimension", "replica"), a[None]) for name, a in arrays.items()}, coordinates)
+
+
+def test_agreement_with_state_evolution_is_read_at_infinite_size():
+    """A parabola contains the exact law: no deviation. An error that is a tenth too large deviates by a tenth."""
+    cube = agreement_cube(3.0)
+    found, certain = agreement(cube, alpha=0.1), agreement(cube, (0.5, 0.0), alpha=0.1)
+    for name, (deviation, error) in found.items():
+        assert deviation == pytest.approx(0.0, abs=1e-9)
+        # Half of the bound, in units of the limit, adds to the scatter of the data sets; the difference does not contain it.
+        own = 0.0 if name == "difference" else 0.01
+        assert error == pytest.approx(np.hypot(certain[name][1], own))
+        assert certain[name][1] > 0
+    found = agreement(cube.assign(mmse=1.1 * cube.mmse), alpha=0.1)
+    assert found["error"][0] == pytest.approx(0.1) == found["difference"][0]
+    assert found["prediction"][0] == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(KeyError):
+        agreement(cube, alpha=0.3)
+    with pytest.raises(ValueError, match="three dimensions"):
+        agreement(cube.isel(dimension=slice(2)), alpha=0.1)
+
+
+def test_agreement_of_a_layer_takes_the_limit_of_another_cube():
+    cube = agreement_cube(3.0).rename(mmse="mmse_by_layer", mmse_predicted="predicted_by_layer")
+    layers = cube.assign(
+        {name: cube[name].expand_dims(layer=[1, 2]) for name in ("mmse_by_layer", "predicted_by_layer")}
+    )
+    found = agreement(layers, (0.25, 0.0), alpha=0.1, layer=2)
+    assert found["error"][0] == pytest.approx(1.0) == found["prediction"][0]
+    assert found["difference"][0] == pytest.approx(0.0, abs=1e-9)

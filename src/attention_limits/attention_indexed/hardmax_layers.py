@@ -75,6 +75,11 @@ class HardmaxLayers:
         """B (..., 2, 2) of the scores of layer 1, `first` (..., 2, 2)."""
         return attention(first, self.beta) + self.skip * np.eye(2)
 
+    def output(self, first, second):
+        """One-hot rows y (n, 2, 2) of the raw scores of the layers, `first` and `second` (n, 2, 2)."""
+        B = self.mixing(first)
+        return attention(B @ second @ np.swapaxes(B, 1, 2), np.inf)
+
     def observed(self, first, second):
         """Signs (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12) of the raw scores of the layers, `first` and `second` (n, 2, 2)."""
         B = self.mixing(first)

@@ -1,6 +1,7 @@
 """Numbers read off the cubes of the attention-indexed family, for figures and for the audit."""
 
 import numpy as np
+import xarray as xr
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at
@@ -68,6 +69,39 @@ def by_dimension(cube, variable, sound="converged", **point):
     part = _sizes(cube, point)
     values = part[variable].where(part[sound] == 1).transpose("dimension", "replica").values
     return pooled_errors(part.dimension.values, values)
+
+
+def agreement(cube, limit=None, **point):
+    """Deviations of matrix AMP at d = infinity from the error of state evolution, in units of this error, with standard errors.
+
+    Parameters
+    ----------
+    cube : xarray.Dataset
+    limit : tuple of float, optional
+        Error of state evolution and its standard error. None: those that the cube holds; a bound counts as two standard errors.
+    point : coordinate values
+        alpha, and the layer of two.
+
+    Returns
+    -------
+    dict : name -> (deviation, standard error)
+        Of the "error" of AMP, of its "prediction", and of their "difference" on the same data sets. The standard error contains
+        that of state evolution, except for the difference.
+
+    Raises KeyError where the cube does not hold the point, and ValueError below three dimensions with converged runs.
+    """
+    part = at(cube, **point)
+    limit, uncertainty = limit or (float(part.mmse_limit.max()), 0.5 * float(part.mmse_limit_bound.max()))
+    names = ("mmse_by_layer", "predicted_by_layer") if "layer" in point else ("mmse", "mmse_predicted")
+    actual, predicted = (part[name] for name in names)
+    # The scatter of `pooled_errors` is relative to the mean, so the difference stands beside the limit.
+    shown = {"error": actual, "prediction": predicted, "difference": limit + actual - predicted}
+    found = {}
+    for name, values in shown.items():
+        value, spread = at_infinite_size(xr.Dataset({"value": values, "converged": part.converged}), "value")
+        own = 0.0 if name == "difference" else uncertainty
+        found[name] = (value - limit) / limit, float(np.hypot(spread, own)) / limit
+    return found
 
 
 def descent_excess(cube, **point):

@@ -90,6 +90,10 @@ class SampledLayers:
             mixing = (attention(scores, self.beta) + self.skip * np.eye(self.tokens)) @ mixing
         return log_attention(mixing @ fields[-1] @ np.swapaxes(mixing, -1, -2), self.beta)
 
+    def output(self, *fields):
+        """y (n, T, T) of the raw scores (n, T, T) of each layer, `fields`."""
+        return np.exp(self.log_output(*fields))
+
     def observe(self, log_y):
         """h^L (n, T, T) up to a constant; outputs `log_y` (n, T, T) contain no more.
 

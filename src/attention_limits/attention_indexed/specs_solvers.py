@@ -24,12 +24,6 @@ class FreshIteration(Iteration):
     fresh_sequences: FreshSequences = 2000
 
 
-class AmpSolver(Iteration):
-    """Numerical parameters of matrix AMP at one dimension."""
-
-    dimension: Dimension = 100
-
-
 class FreshAmpSolver(FreshIteration):
     """Numerical parameters of matrix AMP at one dimension."""
 

@@ -9,6 +9,7 @@ from attention_limits.attention_indexed.specs_keys import (
     Alpha,
     AmpLayerTokens,
     Beta,
+    Dimension,
     LastOutput,
     LayerTokens,
     Nodes,
@@ -18,7 +19,7 @@ from attention_limits.attention_indexed.specs_keys import (
     StartError,
     Tied,
 )
-from attention_limits.attention_indexed.specs_solvers import AmpSolver
+from attention_limits.attention_indexed.specs_solvers import FreshAmpSolver
 from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
 
 
@@ -47,6 +48,7 @@ class TwoLayersSamples(TwoLayersGrid):
 
     alpha: Axis[SampledAlpha]
     tokens: Axis[AmpLayerTokens] | None = None
+    dimension: Axis[Dimension] | None = None
 
 
 class TwoLayersStateEvolution(Specification):
@@ -87,7 +89,7 @@ class TwoLayersAmp(Specification):
 
     model: Model
     grid: TwoLayersSamples
-    solver: AmpSolver = AmpSolver()
+    solver: FreshAmpSolver = FreshAmpSolver()
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:

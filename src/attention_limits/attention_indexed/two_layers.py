@@ -94,6 +94,10 @@ class TwoLayers:
         B = self.mixing(first)
         return log_attention(B @ second @ B.transpose(0, 2, 1), self.beta)
 
+    def output(self, first, second):
+        """y (n, 2, 2) of raw scores of the layers, `first` and `second` (n, 2, 2)."""
+        return np.exp(self.log_output(first, second))
+
     def observe(self, log_y):
         """Sum and difference (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12): outputs `log_y` (n, 2, 2) contain no more."""
         logs = log_y / self.beta

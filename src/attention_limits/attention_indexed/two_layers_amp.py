@@ -75,6 +75,8 @@ class TwoLayerRun:
         V_l, the errors that the algorithm predicts.
     residual : array (t,)
         Larger of ||S_hat_l - S_prev,l||_F / sqrt(d V_l), of undamped steps.
+    estimate : array (2, d, d)
+        S_hat_l of the iteration `best`.
     best : int
         Number of the iteration that counts, from 0: the last one of a run that converged or ended with a NaN, otherwise that of
         the smallest residual.
@@ -90,6 +92,7 @@ class TwoLayerRun:
     error: np.ndarray
     variance: np.ndarray
     residual: np.ndarray
+    estimate: np.ndarray
     best: int
     resolved: float
     converged: bool
@@ -106,7 +109,7 @@ def run(
     schedule = Schedule(max_iterations, damping, tolerance)
     count, dimension = len(data.sequences), data.teachers.shape[1]
     estimates = np.stack([math.sqrt(data.ratio) * np.eye(dimension)] * 2)
-    size = np.sum(estimates**2, axis=(1, 2))
+    best_estimates = estimates
     V, scale, onsager = np.ones(2), np.ones(2), np.zeros((count, 2, model.tokens, model.tokens))
     acceleration = Acceleration((estimates.shape, onsager.shape, (2,)), (1.0 / dimension, 1.0 / count, 0.0))
     errors, variances, residuals, resolved = [], [], [], 1.0
@@ -137,8 +140,11 @@ def run(
         variances.append(V), residuals.append(float(change.max()))
         schedule.note(residuals[-1], float(V.max()), bool(V.max() <= RECOVERED))
         if schedule.best == len(errors) - 1:
-            size = np.sum(estimates**2, axis=(1, 2))
+            best_estimates = estimates
     best = len(errors) - 1 if diverged else schedule.best
+    size = np.sum(best_estimates**2, axis=(1, 2))
     diverged = diverged or bool(size.max() > 2.0 * (1.0 + data.ratio) * dimension)
     converged = schedule.converged and not diverged
-    return TwoLayerRun(np.array(errors), np.array(variances), np.array(residuals), best, resolved, converged, diverged)
+    return TwoLayerRun(
+        np.array(errors), np.array(variances), np.array(residuals), best_estimates, best, resolved, converged, diverged
+    )

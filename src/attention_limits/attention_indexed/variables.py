@@ -175,6 +175,10 @@ COORDINATES += (Coordinate("dimension", "dimension", "d", "dimension of a token"
 VARIABLES += (
     Variable("mmse_limit", (), "error in the limit of large d", "mmse", _ERROR, "state evolution: V = mmse(1 / q_hat)"),
     Variable(
+        "mmse_limit_bound", (), "bound on the error of mmse_limit", "",
+        "as mmse_error; two standard errors where the information is sampled", "as mmse_error",
+    ),
+    Variable(
         "limit_by_iteration", ("iteration",), "error along undamped iterations in the limit of large d", "V_t",
         f"{_ERROR}; missing for damped iterations", "V_0 = 1, V_t+1 = mmse(1 / (alpha information(V_t)))",
     ),

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.amp_runs import ALONG, amp_point
 from attention_limits.attention_indexed.curves import channels_of, priors_of
-from attention_limits.attention_indexed.state_evolution import solve, trajectory
+from attention_limits.attention_indexed.state_evolution import error_bound, solve, trajectory
 from attention_limits.pipeline.points import collect
 
 
@@ -16,11 +16,16 @@ def run(spec, streams):
     def compute(at, replica):
         point = {**spec["model"], **at}
         channel, prior, alpha = channel_of(point), prior_of(point), point["alpha"]
+
+        def limit(samples):
+            return solve(channel, prior, samples).mmse
+
         _, _, variables = amp_point(channel, prior, point, int(at["dimension"]), solver, streams, replica, at)
         plain = solver["damping"] == 0
         return {
             **variables,
-            "mmse_limit": solve(channel, prior, [alpha]).mmse[0],
+            "mmse_limit": limit([alpha])[0],
+            "mmse_limit_bound": error_bound(channel, limit, [alpha], prior.Q)[0],
             "limit_by_iteration": trajectory(channel, prior, alpha, steps) if plain else np.full(steps, np.nan),
         }
 

@@ -2,7 +2,7 @@
 width."""
 
 from attention_limits.attention_indexed.figures.shared import ESTIMATION, GENERALISATION, ratio_color
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import banded_line, house_style, new_figure
 
 
 @house_style
@@ -17,7 +17,9 @@ def draw_small_width(cube, logarithmic, marks):
         at, label = part.sel(ratio=ratio), rf"$\rho = {ratio:g}$" if ratio else r"$\rho \to 0$"
         look = {"color": ratio_color(ratio), "linestyle": "-" if ratio else "--", "zorder": 2 if ratio else 3}
         left.plot(part.rescaled_alpha, at.mmse, label=label, **look)
-        right.plot(part.rescaled_alpha, at.error_bayes, **look)
+        for variable, width in (("error_bayes", 1.5), ("error_plug_in", 0.7)):
+            error = at[f"{variable}_uncertainty"]
+            banded_line(right, part.rescaled_alpha, at[variable], error, linewidth=width, **look)
     for axes in (left, right):
         for position, text in marks:
             axes.axvline(position, color="0.6", linewidth=0.8, linestyle=":", zorder=1)
@@ -30,6 +32,9 @@ def draw_small_width(cube, logarithmic, marks):
             xscale="log" if logarithmic else "linear",
             xlim=(float(part.rescaled_alpha[0]), float(part.rescaled_alpha[-1])),
         )
+    for label, width in (("posterior mean of the output", 1.5), ("output of the estimate", 0.7)):
+        right.plot([], [], color="0.3", linewidth=width, label=label)
+    right.legend(loc="lower left" if logarithmic else "upper right")
     left.set(ylabel=ESTIMATION, ylim=(0, 1.03))
     right.set(ylabel=GENERALISATION, ylim=(0, None))
     return figure, left

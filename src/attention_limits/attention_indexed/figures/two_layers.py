@@ -1,32 +1,52 @@
-"""Errors of both layers of two-layer attention of extensive width against the number of samples."""
+"""Errors of both layers of two-layer attention of extensive width, and of its output, against the number of samples."""
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import data_sets
+from attention_limits.attention_indexed.figures.shared import GENERALISATION, data_sets, output_key
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present, realised_alpha
 
 # Shift of the predicted errors to the right, so that they do not hide the actual ones.
 SHIFT = 0.004
+OUTPUT = "0.3"
 
 
 @house_style
 def draw(cubes):
-    """From the cube two_layers: state evolution with its band, AMP with the errors that it has and that it predicts."""
+    """From the cube two_layers: state evolution with its band, AMP with the errors that it has and that it predicts; right the
+    errors of the output."""
     cube = cubes["two_layers"]
+    figure, (left, right) = new_figure(1, 2, 11.4, 3.8)
+    _draw_layers(left, cube)
+    _draw_output(right, cube)
+    recovery, end = float(np.nanmax(cube.recovery_threshold)), float(cube.alpha.max())
+    for axes in (left, right):
+        axes.axvline(recovery, color="0.4", linewidth=0.8, linestyle=":")
+        axes.annotate(
+            r"$\alpha_\mathrm{rec} = \nu$", (recovery, 0.97), xycoords=("data", "axes fraction"), xytext=(3, 0),
+            textcoords="offset points", va="top", fontsize=7.5,
+        )  # fmt: skip
+        axes.set(xlabel=r"samples per squared dimension $\alpha = n/d^2$", xlim=(0, end), ylim=(0, None))
+    handles, labels = (left_part + right_part for left_part, right_part in zip(
+        left.get_legend_handles_labels(), right.get_legend_handles_labels(), strict=True
+    ))  # fmt: skip
+    right.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def _draw_layers(axes, cube):
+    """Errors of both layers."""
     theory = present(cube.sel(estimator="two_layers_state_evolution").mmse_by_layer)
-    settled = cube.converged.sel(estimator="two_layers_state_evolution", alpha=theory.alpha)
+    flags = _settled(cube, theory.alpha)
     messages = cube.sel(estimator="two_layers_amp")
     actual = present(messages.mmse_by_layer).dropna("replica", how="all")
     predicted = messages.predicted_by_layer.sel(alpha=actual.alpha)
     converged = messages.converged.sel(alpha=actual.alpha, replica=actual.replica).transpose("alpha", "replica")
     sampled = realised_alpha(messages, actual.alpha)
-    figure, axes = new_figure(1, 1, 7.4, 3.8)
     for layer, color in LAYER_COLORS.items():
         if layer not in cube.layer:
             continue
         values = theory.sel(layer=layer).transpose("alpha", "replica").values
-        flags = settled.transpose("alpha", "replica").values
         curve(axes, theory.alpha.values, values, color, f"layer {layer}, state evolution", converged=flags)
         values = actual.sel(layer=layer).transpose("alpha", "replica").values
         data_sets(axes, sampled, values, converged.values, color, f"layer {layer}, AMP")
@@ -37,17 +57,26 @@ def draw(cubes):
             sampled + SHIFT, mean, error, fmt="_", color=color, markersize=8, elinewidth=0.8, zorder=2.8,
             label=f"layer {layer}, predicted by AMP",
         )  # fmt: skip
-    recovery = float(np.nanmax(cube.recovery_threshold))
-    axes.axvline(recovery, color="0.4", linewidth=0.8, linestyle=":")
-    axes.annotate(
-        r"$\alpha_\mathrm{rec} = \nu$", (recovery, 0.97), xycoords=("data", "axes fraction"), xytext=(3, 0),
-        textcoords="offset points", va="top", fontsize=7.5,
-    )  # fmt: skip
-    axes.set(
-        xlabel=r"samples per squared dimension $\alpha = n/d^2$", ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$",
-        xlim=(0, float(theory.alpha.max())), ylim=(0, None),
-    )  # fmt: skip
+    axes.set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$")
     axes.plot([], [], "o", color="0.3", markerfacecolor="white", markersize=2.5, label="one data set, not converged")
     axes.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=5, label="theory, not converged")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return figure
+
+
+def _draw_output(axes, cube):
+    """Errors of the output: state evolution, and AMP on fresh data."""
+    theory, messages = (cube.sel(estimator=name) for name in ("two_layers_state_evolution", "two_layers_amp"))
+    for variable, style in (("error_bayes", "-"), ("error_plug_in", "--")):
+        errors = present(theory[variable])
+        values = errors.transpose("alpha", "replica").values
+        curve(axes, errors.alpha.values, values, OUTPUT, None, style, _settled(cube, errors.alpha))
+    measured = present(messages.error_bayes).dropna("replica", how="all").transpose("alpha", "replica")
+    converged = messages.converged.sel(alpha=measured.alpha, replica=measured.replica).transpose("alpha", "replica")
+    data_sets(axes, realised_alpha(messages, measured.alpha), measured.values, converged.values, OUTPUT, None)
+    output_key(axes)
+    axes.set(ylabel=GENERALISATION)
+
+
+def _settled(cube, alpha):
+    """Whether the state evolution converged, (alpha, replica)."""
+    flags = cube.converged.sel(estimator="two_layers_state_evolution", alpha=alpha)
+    return flags.transpose("alpha", "replica").values
