@@ -9,15 +9,15 @@ from attention_limits.sequence_multi_index.figures.rank import draw_thresholds, 
 # Ranks of the exact thresholds; the last one stands for the limit.
 RANKS = np.append(np.arange(1, 65), 10**6)
 # Cubes of the learning curves.
-CURVES = ("rank_one", "rank_two", "rank_four", "rank_eight", "rank_sixteen")
+CURVES = ("rank_one", "rank_two", "rank_four", "rank_eight")
 
 
 @house_style
 def draw(cubes):
-    """Thresholds from the cube atlas_rank (left), overlaps from rank_one to rank_sixteen (right)."""
+    """Thresholds from the cube atlas_rank (left), overlaps from rank_one to rank_eight (right)."""
     figure, (left, right) = new_figure(1, 2, 7.2, 3.2)
     _thresholds(left, cubes["atlas_rank"])
-    for name, color in zip(CURVES, SERIES_COLORS, strict=True):
+    for name, color in zip(CURVES, SERIES_COLORS, strict=False):
         _learning_curve(right, cubes[name], color)
     alpha = np.array([0.0, 0.25, 0.5, 0.6])
     right.plot(alpha, small_width_overlap(alpha, 2), "k--", label="attention-indexed,\nsmall width")
