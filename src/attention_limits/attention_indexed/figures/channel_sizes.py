@@ -1,6 +1,5 @@
 """Matrix AMP at infinite dimension against state evolution, for each channel."""
 
-import numpy as np
 from scipy.special import chdtrc
 
 from attention_limits.attention_indexed.figures.shared import model
@@ -33,18 +32,16 @@ LABELS = {
     "prediction": "predicted by AMP",
     "difference": "error − prediction",
 }
-# Vertical distance of the three symbols of a row, and places of the columns of numbers.
-STEP, COLUMNS = 0.24, (1.09, 1.23, 1.37)
+# Vertical distance of the three symbols of a row.
+STEP = 0.24
 
 
 @house_style
 def draw(cubes):
     """From the cubes of `CUBES` and two_layers: deviations of the limits from state evolution, in per cent and in standard
     errors."""
-    rows = [
-        (label, found) for name, text in CUBES.items() for label, found in _rows(cubes[name], text, cubes["two_layers"])
-    ]
-    figure, axes = new_figure(1, 1, 9.0, 0.36 * len(rows) + 1.9)
+    rows = [row for name, text in CUBES.items() for row in _rows(cubes[name], text, cubes["two_layers"])]
+    figure, (axes, table) = new_figure(1, 2, 10.4, 0.34 * len(rows) + 2.2, sharey=True, width_ratios=(3, 1))
     for place, (_, found) in enumerate(rows):
         for number, (kind, (color, marker, face)) in enumerate(LOOKS.items()):
             shift, error = (100.0 * part for part in found[kind])
@@ -52,16 +49,19 @@ def draw(cubes):
                 shift, place + STEP * (number - 1), xerr=error, fmt=marker, color=color, markerfacecolor=face,
                 markersize=4, capsize=2, elinewidth=1, label=None if place else LABELS[kind],
             )  # fmt: skip
-            _write(axes, number, place, f"{shift / error:+.1f}")
+            table.text(number, place, f"{shift / error:+.1f}", ha="center", va="center", fontsize=7.5)
         if place % 2:
-            axes.axhspan(place - 0.5, place + 0.5, color="0.95", linewidth=0, zorder=0)
+            for part in (axes, table):
+                part.axhspan(place - 0.5, place + 0.5, color="0.95", linewidth=0, zorder=0)
     axes.axvline(0.0, color="black", linewidth=0.8, linestyle=":", label="state evolution")
-    _summary(axes, [found for _, found in rows])
+    _summary(table, [found for _, found in rows])
+    axes.axhline(len(rows) - 0.5, color="0.4", linewidth=0.8)
     axes.set(
         xlabel=r"deviation at $d \to \infty$ from the error of state evolution, per cent",
-        yticks=range(len(rows)), yticklabels=[label for label, _ in rows], ylim=(len(rows) - 0.5, -0.5),
+        yticks=range(len(rows) + 2), yticklabels=[*(label for label, _ in rows), r"$\chi^2$ / rows", r"$p$ of $\chi^2$"],
+        ylim=(len(rows) + 1.5, -0.5),
     )  # fmt: skip
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize=7.5)
     return figure
 
 
@@ -89,19 +89,14 @@ def _name(cube):
     return f"{kind}{model(cube, 'channel')}" + (rf", $\Delta = {noise:g}$" if noise else "")
 
 
-def _write(axes, number, place, text, **look):
-    """A number in the column `number` at the row `place`."""
-    look = {"ha": "right", "va": "center", "fontsize": 7.5, **look}
-    axes.text(COLUMNS[number], place, text, transform=axes.get_yaxis_transform(), **look)
-
-
-def _summary(axes, found):
-    """Heads of the columns, and below them chi^2 per number of rows and its probability."""
+def _summary(table, found):
+    """Heads of the columns of deviations in standard errors; below them chi^2 per number of rows and its probability."""
     for number, kind in enumerate(LOOKS):
-        pulls = np.array([shift / error for shift, error in (part[kind] for part in found)])
-        total = float(np.sum(pulls**2))
-        _write(axes, number, -0.9, kind, color=LOOKS[kind][0])
-        _write(axes, number, len(pulls) - 0.1, f"{total:.1f} / {len(pulls)}")
-        _write(axes, number, len(pulls) + 0.6, f"{chdtrc(len(pulls), total):.2g}")
-    for place, text in ((-1.5, "in standard errors"), (len(found) - 0.1, r"$\chi^2$"), (len(found) + 0.6, "$p$")):
-        _write(axes, 0, place, text, **({"ha": "left", "fontsize": 7.5} if place < 0 else {}))
+        total = sum((shift / error) ** 2 for shift, error in (part[kind] for part in found))
+        for below, text in enumerate((f"{total:.1f} / {len(found)}", f"{chdtrc(max(1, len(found)), total):.2g}")):
+            table.text(number, len(found) + below, text, ha="center", va="center", fontsize=7.5)
+    table.axhline(len(found) - 0.5, color="0.4", linewidth=0.8)
+    table.set(
+        title="deviation in standard errors", xlim=(-0.5, len(LOOKS) - 0.5), xticks=range(len(LOOKS)), xticklabels=LOOKS
+    )
+    table.tick_params(left=False, labelleft=False)
