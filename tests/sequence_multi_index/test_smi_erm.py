@@ -313,8 +313,8 @@ def test_the_objective_grows_with_the_ridge():
 def test_phase_retrieval_prefers_the_target_above_a_transition():
     """y = h^2 by the square loss: two branches, with and without overlap, solved again on both sides of their crossing.
 
-    The proximal operator jumps, so that a search from other ends of the range may lose a branch by rounding; from 1.4 it finds the
-    crossing with tolerances 1e-5 and 1e-8 within 1e-8.
+    The proximal operator jumps, so that a search from other ends of the range may lose a branch by rounding; from 1.4 it finds
+    the crossing with tolerances 1e-5 and 1e-8 within 1e-8.
     """
     link, ridge = Monomial((2,)), 5.0
     loss = make_loss("square", link)
