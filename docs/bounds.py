@@ -40,7 +40,7 @@ KERNELS = {
     "smi_held_gamp": {"*": TRAPEZOID},
     "smi_held_overlap": {"*": TRAPEZOID},
     "smi_phase_comparison": {"phases_attention": TRAPEZOID, "phases_product": ANY_LINK, "phases_sum_of_squares": ANY_LINK},
-    "smi_staircase": {"fig3_*": SAMPLING, "token_thresholds": ANY_LINK, "noisy_attention": ANY_LINK, "*": TRAPEZOID},
+    "smi_staircase": {"fig3_*": SAMPLING, "noisy_attention": ANY_LINK, "*": TRAPEZOID},
     "smi_state_evolution": {
         "fig1_*": TRAPEZOID, "fig3_*": SAMPLING, "noisy_attention": ANY_LINK, "priors_perceptron": None, "priors_*": TRAPEZOID,
         "erm_two_layers_bounds": TRAPEZOID,

@@ -20,7 +20,7 @@ WIDENING, WIDEST = 1.3, 1.0
 
 
 def invariants(read):
-    """(kappa, theta), array (n, 2, M), of the keys and queries (n, 2, M) that the last layer reads.
+    """(kappa, theta), array (n, 2, M), of `read` (n, 2, M), the keys and queries that the last layer reads.
 
     The sign of both together is free: the largest entry of kappa is positive.
     """
