@@ -34,7 +34,7 @@ def draw_small_width(cube, logarithmic, marks):
         )
     for label, width in (("posterior mean of the output", 1.5), ("output of the estimate", 0.7)):
         right.plot([], [], color="0.3", linewidth=width, label=label)
-    right.legend(loc="lower left" if logarithmic else "upper right")
+    right.legend(loc="upper right")
     left.set(ylabel=ESTIMATION, ylim=(0, 1.03))
     right.set(ylabel=GENERALISATION, ylim=(0, None))
     return figure, left
