@@ -36,5 +36,6 @@ def draw_small_width(cube, logarithmic, marks):
         right.plot([], [], color="0.3", linewidth=width, label=label)
     right.legend(loc="upper right")
     left.set(ylabel=ESTIMATION, ylim=(0, 1.03))
-    right.set(ylabel=GENERALISATION, ylim=(0, None))
+    # Room for the legend above the curves.
+    right.set(ylabel=GENERALISATION, ylim=(0, 1.2 * float(part.error_plug_in.max())))
     return figure, left
