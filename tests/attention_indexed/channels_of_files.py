@@ -1,10 +1,12 @@
 """Channels of a file, right and wrong, for the tests of channels."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from attention_limits.attention_indexed.output_channel import OutputChannel
+from attention_limits.pipeline.user_files import execute
 
 
 @dataclass(frozen=True)
@@ -37,23 +39,8 @@ class NoisyFirstScore(OutputChannel):
         return -((observed[:, None] - h[..., 0, 0]) ** 2) / (2.0 * self.claimed)
 
 
-@dataclass(frozen=True)
-class NextToken(OutputChannel):
-    """y in {0, ..., T - 1} drawn from the softmax of sharpness * the last row of h."""
-
-    sharpness: float = 1.0
-
-    def output(self, h):
-        row = self.sharpness * h[..., -1, :]
-        weights = np.exp(row - row.max(axis=-1, keepdims=True))
-        return weights / weights.sum(axis=-1, keepdims=True)
-
-    def draw(self, h, generator):
-        below = generator.random((len(h), 1)) > np.cumsum(self.output(h), axis=-1)
-        return np.minimum(below.sum(axis=-1), self.tokens - 1)
-
-    def log_likelihood(self, observed, h):
-        return np.log(np.take_along_axis(self.output(h), observed[:, None, None], axis=-1)[..., 0])
+# The channel of the experiment sizes_next_token.
+NextToken = execute(Path(__file__).parents[2] / "config/attention_indexed/channels/next_token.py").NextToken
 
 
 @dataclass(frozen=True)

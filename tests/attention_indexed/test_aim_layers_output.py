@@ -44,7 +44,7 @@ def test_without_data_the_error_is_the_variance_of_the_output(model):
 @pytest.mark.parametrize("skip", [0.0, 1.0, 3.0])
 def test_flat_layers_have_the_error_of_linear_scores(skip):
     """At beta -> 0 the first layer mixes by B = c I + 1/2 and y_a1 = 1/2 + beta (h_a1 - h_a2)/4: both errors are
-    (beta^2/4) V_2 (2 c^2 ((c + 1/2)^2 + 1/4) + c^4), whatever V_1."""
+    (beta^2/4) V_2 (2 c^2 ((c + 1/2)^2 + 1/4) + c^4), for every V_1."""
     beta, V = 1e-3, np.array([0.7, 0.4])
     if skip == 0:
         # Without the residual connection a flat first layer makes both tokens equal: scores do not differ at this order.
