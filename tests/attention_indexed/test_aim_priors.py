@@ -9,10 +9,11 @@ from aim_tools import computed, estimator, load
 
 from attention_limits.attention_indexed import denoiser
 from attention_limits.attention_indexed.channel import Linear
+from attention_limits.attention_indexed.loading import load_prior
 from attention_limits.attention_indexed.matrix_amp import draw_dataset
 from attention_limits.attention_indexed.matrix_amp import run as iterate
 from attention_limits.attention_indexed.model import Sizes
-from attention_limits.attention_indexed.priors import Invariant, Wishart, load_prior
+from attention_limits.attention_indexed.priors import Invariant, Wishart
 from attention_limits.attention_indexed.spectra import mixture, of_density, of_values
 from attention_limits.attention_indexed.state_evolution import exact_recovery, solve
 from attention_limits.pipeline.errors import SpecError

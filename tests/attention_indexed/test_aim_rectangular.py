@@ -7,7 +7,8 @@ from agreement import assert_mean
 from attention_limits.attention_indexed import matrix_amp, product_denoiser, rectangular_denoiser
 from attention_limits.attention_indexed.fresh_data import fresh_errors
 from attention_limits.attention_indexed.generalization import bayes_error, row_nodes
-from attention_limits.attention_indexed.model import Sizes, samples
+from attention_limits.attention_indexed.model import Sizes, samples, sides
+from attention_limits.attention_indexed.priors import Product
 from attention_limits.attention_indexed.rectangular_denoiser import RectangularLaw
 from attention_limits.attention_indexed.rectangular_prior import RectangularProduct
 from attention_limits.attention_indexed.state_evolution import exact_recovery, solve
@@ -17,13 +18,15 @@ pytestmark = pytest.mark.slow
 
 # rho, d_k / d_q, D: one bulk, two bulks, more columns than rows.
 LAWS = [(0.5, 4.0, 0.3), (0.2, 4.0, 0.05), (0.3, 0.5, 1.0), (1.5, 2.0, 0.4)]
+# Two bulks that have just merged, nearly square, and a width near the shorter side.
+MERGED = [(0.3, 1.1, 0.31622776601683794), (0.1, 1.5, 3.1622776601683795), (0.5, 3.8, 1e-3)]
 
 
 def law_of(ratio, aspect, noise):
     return RectangularLaw(ratio, np.sqrt(aspect) + 1.0 / np.sqrt(aspect), noise)
 
 
-@pytest.mark.parametrize(("ratio", "aspect", "noise"), LAWS)
+@pytest.mark.parametrize(("ratio", "aspect", "noise"), LAWS + MERGED)
 def test_moments_and_both_formulas_of_the_error(ratio, aspect, noise):
     """The number of singular values, tr Y Y^T / d = 1 + D, and D - int nu (lambda - xi)^2 = 1 - int nu xi^2."""
     law = law_of(ratio, aspect, noise)
@@ -94,6 +97,22 @@ def test_amp_arrives_at_the_state_evolution(name, tokens, aspect, alpha):
     output, whole = bayes_error(channel, 1.0, limit, nodes)[0], bayes_error(channel, 1.0, 1.0, nodes)[0]
     for values, expected, scale in zip(np.transpose(found), (limit, limit, output), (1.0, 1.0, whole), strict=True):
         assert abs(values.mean() - expected) < 3.0 * values.std(ddof=1) / np.sqrt(6) + 2.0 / d * scale
+
+
+def test_realised_sides_are_whole_numbers():
+    """d_q = 2 and d_k = 40 at d = 10 and an aspect of 16; the law, n / d^2 and r / d are those of d = sqrt(80). At d = 10 an
+    aspect of 1.05 is a square."""
+    size = Sizes(8, 10, 5)
+    assert sides(10, 16.0) == (2, 40)
+    prior, rng = RectangularProduct(0.5, 16.0).realised(size), np.random.default_rng(0)
+    assert (prior.ratio, prior.aspect) == (pytest.approx(5 / np.sqrt(80)), 20.0)
+    assert RectangularProduct(0.5, 16.0).draw(size, rng).shape == (2, 40)
+    assert size.realised(np.sqrt(80)) == {
+        "width": 5,
+        "realised_alpha": pytest.approx(0.1),
+        "realised_ratio": prior.ratio,
+    }
+    assert RectangularProduct(0.5, 1.05).realised(size) == Product(0.5)
 
 
 def test_exact_recovery_counts_the_parameters():

@@ -9,10 +9,10 @@ from scipy.special import ndtr
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.generalization import bayes_error, plug_in_error, row_nodes
-from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.loading import load_channel, load_prior
 from attention_limits.attention_indexed.matrix_amp import draw_dataset
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_untied, scores
-from attention_limits.attention_indexed.priors import Product, Wishart, load_prior
+from attention_limits.attention_indexed.priors import Product, Wishart
 from attention_limits.attention_indexed.state_evolution import (
     curve,
     exact_recovery,

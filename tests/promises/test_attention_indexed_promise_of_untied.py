@@ -10,6 +10,8 @@ from scipy.special import log_ndtr
 from slow_attention_indexed_untied import quartic_mmse, row_information
 from specifications import section
 
+from attention_limits.attention_indexed.rectangular_denoiser import RectangularLaw
+
 pytestmark = pytest.mark.slow
 
 EQUATIONS = {"linear": lambda T: T * T, "softmax": lambda T: T * (T - 1)}
@@ -73,6 +75,40 @@ def test_state_evolution_solves_its_equations(model, grid, share):
     for alpha, error in zip(alphas[:2], errors[:2], strict=False):
         if alpha > 0:
             assert_curve(model["channel"], model["tokens"], model["ratio"], alpha, error)
+
+
+SIDES = st.floats(np.log(1.05), np.log(16.0)).map(lambda x: float(f"{np.exp(x):.12g}"))
+
+
+@settings(max_examples=3)
+@given(
+    model=section(
+        FAMILY, "state_evolution", "model", "tokens", channel=st.sampled_from(["linear", "softmax"]), untied=True,
+        ratio=st.floats(-2.0, 1.0).map(lambda x: 10.0**x), aspect=st.one_of(SIDES, SIDES.map(lambda x: 1.0 / x)),
+    ),
+    share=st.floats(-3.0, 0.02).map(lambda x: 10.0**x),
+)  # fmt: skip
+@example(model={"channel": "linear", "tokens": 2, "ratio": 0.3, "aspect": 1.1, "untied": True}, share=0.2)
+@example(model={"channel": "linear", "tokens": 2, "ratio": 0.01, "aspect": 16.0, "untied": True}, share=0.5)
+@example(model={"channel": "softmax", "tokens": 3, "ratio": 10.0, "aspect": 0.0625, "untied": True}, share=0.9)
+def test_state_evolution_of_rectangular_weights_solves_its_equations(model, share):
+    """V = mmse(D) at 1/D = alpha K/V, with D - int nu (lambda - xi)^2 = 1 - int nu xi^2 = mmse(D) of a law whose singular values
+    have the mass and the second moment of Y; zero from exact recovery on."""
+    ratio, aspect = model["ratio"], model["aspect"]
+    K, side = EQUATIONS[model["channel"]](model["tokens"]), min(np.sqrt(aspect), 1.0 / np.sqrt(aspect))
+    excess = side + 1.0 / side
+    parameters = excess * ratio - ratio**2 if ratio < side else 1.0
+    alpha = float(f"{share * parameters / K:.12g}")
+    error = float(computed("state_evolution", model, {"alpha": alpha}).mmse.item())
+    if share >= 1:
+        assert error < 1e-5
+        return
+    law = RectangularLaw(ratio, excess, error / (alpha * K))
+    assert law.integrate(lambda value, xi: 1.0) == pytest.approx(side, rel=1e-6)
+    assert law.integrate(lambda value, xi: value**2) == pytest.approx(1.0 + law.noise, rel=1e-6)
+    steps, squares = (law.integrate(f) for f in (lambda value, xi: (value - xi) ** 2, lambda value, xi: xi**2))
+    assert error == pytest.approx(1.0 - squares, rel=5e-5, abs=1e-6)
+    assert error == pytest.approx(law.noise - steps, rel=5e-5, abs=1e-6 * law.noise)
 
 
 @settings(max_examples=5)

@@ -6,7 +6,7 @@ from attention_limits.attention_indexed.channel import Posterior
 from attention_limits.attention_indexed.fresh_data import fresh_errors
 from attention_limits.attention_indexed.matrix_amp import AmpRun, Dataset, draw_dataset
 from attention_limits.attention_indexed.matrix_amp import run as iterate
-from attention_limits.attention_indexed.model import sizes
+from attention_limits.attention_indexed.model import effective_side, sizes
 from attention_limits.attention_indexed.priors import Prior
 
 # Variables along the iterations; their length is the largest number of iterations.
@@ -53,7 +53,7 @@ def amp_point(
         "converged": found.converged,
         "diverged": found.diverged,
         "resolved": found.resolved,
-        **size.realised(),
+        **size.realised(effective_side(data.teacher)),
         "mmse_by_iteration": along(found.error),
         "predicted_by_iteration": along(found.variance),
         "residual_by_iteration": along(found.residual),

@@ -1,8 +1,10 @@
 """Cross checks of the attention-indexed family: channel, sizes and memory; nothing in this module compiles."""
 
+import math
+
 from attention_limits.attention_indexed.channel_files import channel_problems
 from attention_limits.attention_indexed.channel_names import NAMES, untied_problem
-from attention_limits.attention_indexed.model import MOST_SAMPLED, MOST_TOKENS, megabytes, sizes
+from attention_limits.attention_indexed.model import MOST_SAMPLED, MOST_TOKENS, aspect_problem, megabytes, sizes
 from attention_limits.attention_indexed.spectrum_files import law_of_file
 from attention_limits.pipeline.specification import Problem
 
@@ -33,8 +35,12 @@ def channel_checks(estimator) -> list[Problem]:
 
 
 def untied_checks(estimator) -> list[Problem]:
-    """Keys of an untied model that only symmetric scores have."""
-    model, found = estimator.model, []
+    """Keys of an untied model that only symmetric scores have, and an aspect that the model cannot have."""
+    model, ratios = estimator.model, _values(estimator, "ratio")
+    problem = next(
+        filter(None, (aspect_problem(model.get("aspect", 1.0), model.get("untied", False), x) for x in ratios)), None
+    )
+    found = [(("model", "aspect"), problem)] if problem else []
     if not model.get("untied"):
         return found
     problem = untied_problem(model["channel"], max(_values(estimator, "output_noise"), default=0.0))
@@ -97,11 +103,11 @@ def memory_checks(estimator, layers: int, starts: int = 0) -> list[Problem]:
     `starts` > 0 counts the numbers that gradient descent holds; a key `starts` of the solver replaces it.
     """
     alpha, ratio = max(_values(estimator, "alpha")), max(_values(estimator, "ratio"))
+    aspect = estimator.model.get("aspect", 1.0)
+    sequences = math.sqrt(aspect) + 1.0 / math.sqrt(aspect) if estimator.model.get("untied") else 1
     size, tokens = sizes(alpha, ratio, int(max(_dimensions(estimator)))), max(_values(estimator, "tokens"), default=2)
     needed, allowed = (
-        megabytes(
-            size, tokens, layers, estimator.solver.get("starts", starts), 2 if estimator.model.get("untied") else 1
-        ),
+        megabytes(size, tokens, layers, estimator.solver.get("starts", starts), sequences),
         estimator.resources["memory"],
     )
     if needed <= allowed:

@@ -7,8 +7,8 @@ import xarray as xr
 
 from attention_limits.attention_indexed.channel import Channel
 from attention_limits.attention_indexed.generalization import SCRAMBLINGS, output_errors, row_nodes
-from attention_limits.attention_indexed.loading import load_channel
-from attention_limits.attention_indexed.priors import Prior, load_prior
+from attention_limits.attention_indexed.loading import load_channel, load_prior
+from attention_limits.attention_indexed.priors import Prior
 from attention_limits.attention_indexed.state_evolution import error_bound
 from attention_limits.pipeline.points import collect
 

@@ -1,12 +1,16 @@
-"""Channels by name: those provided by this package, with output noise, and those of a Python file."""
+"""Channels and laws of S by the keys of a model: those provided by this package, and those of a Python file."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from attention_limits.attention_indexed.channel import Channel, NoisyLinear, make_channel
 from attention_limits.attention_indexed.channel_files import channel_file, channel_of_file
+from attention_limits.attention_indexed.model import aspect_problem
 from attention_limits.attention_indexed.output_channel import GaussianNoise
+from attention_limits.attention_indexed.priors import Invariant, Prior, Wishart
+from attention_limits.attention_indexed.rectangular_prior import product_law
 from attention_limits.attention_indexed.sampled_channel import SampledChannel
+from attention_limits.attention_indexed.spectrum_files import law_of_file
 from attention_limits.attention_indexed.untied_channel import make_untied_channel
 
 
@@ -45,3 +49,21 @@ def load_channel(model: Mapping, project: Path) -> Channel:
     if not hasattr(channel, "gradient"):
         raise ValueError(f"output_noise: {noise:g}: {name} has no posterior mean, so it takes no noise; allowed: 0")
     return SampledChannel(GaussianNoise(channel, noise), channel.distance)
+
+
+def load_prior(model: Mapping, project: Path) -> Prior:
+    """The law of S of the keys `ratio`, `spectrum`, `untied` and `aspect` of a specification, with files below `project`.
+
+    Raises ValueError as `spectrum_files.law_of_file`, for a spectrum of an untied model, and as `model.aspect_problem`.
+    """
+    untied, aspect, spectrum = model.get("untied", False), model.get("aspect", 1.0), model.get("spectrum")
+    problem = aspect_problem(aspect, untied, model["ratio"])
+    if problem:
+        raise ValueError(f"aspect: {problem}")
+    if untied:
+        if spectrum is not None:
+            raise ValueError(f"spectrum: {spectrum}: eigenvalues of a symmetric S; allowed: untied: false")
+        return product_law(model["ratio"], aspect)
+    if spectrum is None:
+        return Wishart(model["ratio"])
+    return Invariant(law_of_file(spectrum, model["ratio"], project))

@@ -22,6 +22,9 @@ import numpy as np
 MOST_TOKENS = {"hardmax": 8, "hardmax_published": 2}
 # Channels whose posterior is sampled: 21 scores of a symmetric 6 x 6 matrix.
 MOST_SAMPLED = 6
+# d_k / d_q, or its inverse, of untied attention with d_k != d_q, and its width ratios: the quadrature of its law is right to 1e-5
+# in these ranges (tests/promises).
+ASPECTS, RATIOS_WITH_ASPECT = (1.05, 16.0), (0.01, 10.0)
 # Memory of a process beside its data: the interpreter with its libraries.
 BASE_MEGABYTES = 300
 # Numbers that algorithms hold at once: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.
@@ -37,13 +40,10 @@ class Sizes:
     dimension: int
     rank: int
 
-    def realised(self) -> dict[str, float]:
-        """The width r and the ratios n / d^2 and r / d, by name of the variable."""
-        return {
-            "width": self.rank,
-            "realised_alpha": self.count / self.dimension**2,
-            "realised_ratio": self.rank / self.dimension,
-        }
+    def realised(self, side: float | None = None) -> dict[str, float]:
+        """The width r and the ratios n / d^2 and r / d, by name of the variable; d = `side`, by default the dimension."""
+        side = self.dimension if side is None else side
+        return {"width": self.rank, "realised_alpha": self.count / side**2, "realised_ratio": self.rank / side}
 
 
 def sizes(alpha: float, ratio: float, dimension: int) -> Sizes:
@@ -66,12 +66,28 @@ def samples(alpha: float, dimension: int) -> int:
     return max(1, round(alpha * dimension**2))
 
 
-def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0, sequences: int = 1) -> int:
+def aspect_problem(aspect: float, untied: bool, ratio: float) -> str | None:
+    """Why a model cannot have d_k / d_q = `aspect`, with the range that is allowed; None where it can. `ratio` is rho."""
+    low, high = RATIOS_WITH_ASPECT
+    if aspect != 1 and not untied:
+        return f"{aspect:g}: queries and keys share their weights; allowed: 1, or untied: true"
+    if aspect != 1 and not low <= ratio <= high:
+        return f"{aspect:g}: allowed at ratio {low:g} to {high:g}, not {ratio:g}"
+    return None
+
+
+def sides(dimension: int, aspect: float) -> tuple[int, int]:
+    """d_q and d_k of untied attention: whole numbers, at least one, nearest to d / sqrt(a) and d sqrt(a); d = `dimension`,
+    a = `aspect` = d_k / d_q."""
+    return max(1, round(dimension / math.sqrt(aspect))), max(1, round(dimension * math.sqrt(aspect)))
+
+
+def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0, sequences: float = 1) -> int:
     """Memory of message passing in megabytes: 300, and 8 bytes for each of .75 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
 
     `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has separate matrices. Gradient descent
     from a number of `starts` holds 3 n T d instead of .75 n T d numbers, and 2 d^2 and 4 r d more for each start: its error, its
-    weights and the averages of Adam. `sequences` is 2 where the keys read a second sequence.
+    weights and the averages of Adam. `sequences` is (d_q + d_k) / d where the keys read a second sequence, 2 for d_q = d_k.
     """
     d = layers * size.dimension
     numbers = (

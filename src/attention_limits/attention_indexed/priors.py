@@ -16,7 +16,6 @@ Eigenvalues are scaled so that their variance is one: the error is one without d
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -24,7 +23,6 @@ from scipy.interpolate import CubicSpline
 
 from attention_limits.attention_indexed import denoiser, product_denoiser
 from attention_limits.attention_indexed.model import Sizes, draw_untied, draw_weights
-from attention_limits.attention_indexed.spectrum_files import law_of_file
 
 # Halvings of a bracket; noises of the table, by decade.
 _STEPS, _PER_DECADE = 50, 8
@@ -274,17 +272,3 @@ class Invariant(Symmetric):
 def as_prior(prior) -> Prior:
     """The prior itself; a number stands for the Wishart law of this width ratio rho."""
     return Wishart(float(prior)) if isinstance(prior, (int, float)) else prior
-
-
-def load_prior(model, project: Path) -> Prior:
-    """The prior of the keys `ratio`, `spectrum` and `untied` of a specification, with files below `project`.
-
-    Raises ValueError as `spectrum_files.law_of_file`, and for a spectrum of an untied model.
-    """
-    if model.get("untied"):
-        if model.get("spectrum") is not None:
-            raise ValueError(f"spectrum: {model['spectrum']}: eigenvalues of a symmetric S; allowed: untied: false")
-        return Product(model["ratio"])
-    if model.get("spectrum") is None:
-        return Wishart(model["ratio"])
-    return Invariant(law_of_file(model["spectrum"], model["ratio"], project))

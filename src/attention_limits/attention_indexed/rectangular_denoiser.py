@@ -20,6 +20,7 @@ Everywhere x = lambda^2.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -76,16 +77,34 @@ class RectangularLaw:
         return np.take_along_axis(roots, best[:, None], axis=1)[:, 0]
 
     @cached_property
+    def _critical(self):
+        """The critical points of x(p) without the double pole, complex."""
+        upper, lower = self._polynomials
+        p = (upper.deriv() * lower - upper * lower.deriv()).roots()
+        return p[np.abs(p - self.ratio) > _POLE * self.ratio]
+
+    @cached_property
     def bulks(self) -> np.ndarray:
         """Ends in lambda of the intervals of the support, (bulks, 2): x(p) is critical there."""
         upper, lower = self._polynomials
-        p = (upper.deriv() * lower - upper * lower.deriv()).roots()
-        p = p[np.abs(p.imag) < _REAL * np.abs(p)].real
-        p = p[np.abs(p - self.ratio) > _POLE * self.ratio]
+        p = self._critical[np.abs(self._critical.imag) < _REAL * np.abs(self._critical)].real
         x = upper(p) / lower(p)
         x = np.sort(x[x > 0])
         inside = self._progress(self._places(np.sqrt(x[1:] * x[:-1]))).imag < 0
         return np.sqrt(np.stack([x[:-1], x[1:]], axis=1)[inside])
+
+    @cached_property
+    def _pieces(self):
+        """The bulks, (pieces, 2), cut at their necks: where two bulks have just merged, a complex critical x is near the
+        axis, and the density nearly has an end."""
+        upper, lower = self._polynomials
+        p = self._critical[self._critical.imag > _REAL * np.abs(self._critical)]
+        necks = np.sqrt(np.maximum((upper(p) / lower(p)).real, 0.0))
+        pieces = []
+        for low, high in self.bulks:
+            ends = np.sort([low, *necks[(necks > low) & (necks < high)], high])
+            pieces += pairwise(ends)
+        return np.array(pieces)
 
     def denoised(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """xi, d xi / d lambda and nu of singular `values` (n,) in the support; arrays (n,)."""
@@ -101,7 +120,7 @@ class RectangularLaw:
 
     def integrate(self, function) -> float:
         """int nu function(lambda, xi) d lambda over the support; of the function one it is min(d_q, d_k) / d."""
-        low, high = np.log(self.bulks).T
+        low, high = np.log(self._pieces).T
         half = 0.5 * (high - low)[:, None]
         values = np.exp(low[:, None] + half * (1.0 - np.cos(_ANGLE))).ravel()
         steps = (half * np.sin(_ANGLE) * _STEP).ravel() * values

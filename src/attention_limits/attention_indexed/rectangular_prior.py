@@ -12,11 +12,12 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from attention_limits.attention_indexed import product_denoiser
-from attention_limits.attention_indexed.model import Sizes
+from attention_limits.attention_indexed.model import Sizes, sides
+from attention_limits.attention_indexed.priors import Prior, Product
 from attention_limits.attention_indexed.rectangular_denoiser import RectangularLaw
 
 # The table of the error: its ends in D, and its noises by decade.
-_FROM, _TO, _PER_DECADE = 1e-5, 1e3, 8
+_FROM, _TO, _PER_DECADE = 1e-5, 1e3, 24
 
 
 class RectangularProduct:
@@ -66,13 +67,18 @@ class RectangularProduct:
         """The singular values of `matrix` (d_q, d_k), ascending; as many as the shorter side."""
         return np.linalg.svd(matrix, compute_uv=False)[::-1]
 
-    def realised(self, size: Sizes) -> "RectangularProduct":
-        """The law of r/d, r and d of `size`."""
-        return RectangularProduct(size.rank / size.dimension, self.aspect)
+    def realised(self, size: Sizes) -> Prior:
+        """The law of the whole d_q and d_k nearest to those of the aspect at d of `size`, and of its r."""
+        queries, keys = sides(size.dimension, self.aspect)
+        return product_law(size.rank / math.sqrt(queries * keys), keys / queries)
 
     def draw(self, size: Sizes, generator) -> np.ndarray:
-        """S (d_q, d_k), r and d of `size`, from the numpy.random.Generator `generator`; the sides are whole numbers nearest to
-        those of the aspect."""
-        queries, keys = (max(1, round(size.dimension * self.aspect**power)) for power in (-0.5, 0.5))
+        """S (d_q, d_k), r and d of `size`, from the numpy.random.Generator `generator`; `sides` gives d_q and d_k."""
+        queries, keys = sides(size.dimension, self.aspect)
         first, second = (generator.standard_normal((side, size.rank)) for side in (queries, keys))
         return first @ second.T / math.sqrt(size.rank * math.sqrt(queries * keys))
+
+
+def product_law(ratio: float, aspect: float) -> Prior:
+    """The law of untied attention at rho = r/d = `ratio` and d_k / d_q = `aspect`; square S has a law in closed form."""
+    return Product(ratio) if aspect == 1 else RectangularProduct(ratio, aspect)

@@ -15,6 +15,7 @@ from attention_limits.attention_indexed.cross_checks import (
 )
 from attention_limits.attention_indexed.specs_keys import (
     Alpha,
+    Aspect,
     Beta,
     DescentBeta,
     Dimension,
@@ -63,8 +64,9 @@ class LayerWithOutput(OneLayer):
 
 
 class LayerWithSpectrum(LayerWithOutput):
-    """One layer of attention, its output, and the law of the eigenvalues of S."""
+    """One layer of attention, its output, and the law of S."""
 
+    aspect: Aspect = 1.0
     spectrum: Spectrum | None = None
 
 
@@ -146,7 +148,7 @@ class StateEvolution(Curve):
     """State evolution computes the Bayes-optimal error against the number of samples."""
 
     class Model(LayerWithSpectrum):
-        """One layer of attention, its output, and the law of the eigenvalues of S."""
+        """One layer of attention, its output, and the law of S."""
 
         channel: OutputOrPublished
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from attention_limits.attention_indexed.channel_names import NAMES, WITH_POSTERIOR
+from attention_limits.attention_indexed.model import ASPECTS
 from attention_limits.pipeline.specification import Whole
 
 # Below it the limit of small width is right to 1e-5, and the state evolution is not promised.
@@ -47,6 +48,13 @@ def _zero_or_promised(ratio: float) -> float:
     if 0 < ratio < SMALLEST_RATIO:
         raise ValueError(f"{ratio:g}: allowed: 0, or {SMALLEST_RATIO:g} to 100")
     return ratio
+
+
+def _square_or_promised(aspect: float) -> float:
+    low, high = ASPECTS
+    if aspect != 1 and not low <= max(aspect, 1.0 / aspect) <= high:
+        raise ValueError(f"{aspect:g}: allowed: 1, {low:g} to {high:g}, or {1 / high:g} to {1 / low:.4g}")
+    return aspect
 
 
 # fmt: off
@@ -91,6 +99,9 @@ Untied = Annotated[bool, Field(description=
     "false: S = W W^T / sqrt(r d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(r d), and "
     "read separate sequences of T tokens (cross-attention), h_ab = x_a^T S z_b / sqrt(d); for linear, softmax and hardmax, with "
     "output noise only for linear.")]
+Aspect = Annotated[float, AfterValidator(_square_or_promised), Field(gt=0, le=ASPECTS[1], description=
+    "Dimension of the keys over that of the queries, d_k / d_q, of untied attention; 1, or at least 1.05 or its inverse. "
+    "d = sqrt(d_q d_k). Other values than 1 need a ratio of 0.01 to 10.")]
 Tied = Annotated[Literal[False], Field(description="Only state evolution and matrix AMP treat untied queries and keys.")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.loading import load_channel, load_prior
 from attention_limits.attention_indexed.output_channel import GaussianNoise
-from attention_limits.attention_indexed.priors import load_prior
 from attention_limits.attention_indexed.sampled_channel import SampledChannel
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
 from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, tail, weak_recovery

@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.amp_runs import ALONG, amp_point
 from attention_limits.attention_indexed.curves import channels_of, priors_of
+from attention_limits.attention_indexed.model import sides
 from attention_limits.pipeline.points import collect
 
 _DIMS = {**ALONG, "eigenvalues": ("eigenvalue",), "eigenvalues_teacher": ("eigenvalue",)}
@@ -26,5 +27,6 @@ def run(spec, streams):
             "eigenvalues_teacher": data.prior.spectrum(data.teacher),
         }
 
-    coordinates = {"iteration": np.arange(1, steps + 1), "eigenvalue": np.arange(1, dimension + 1)}
+    values = min(sides(dimension, spec["model"]["aspect"]))
+    coordinates = {"iteration": np.arange(1, steps + 1), "eigenvalue": np.arange(1, values + 1)}
     return collect(spec, compute, _DIMS, coordinates)

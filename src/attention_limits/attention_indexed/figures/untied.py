@@ -14,28 +14,31 @@ from attention_limits.attention_indexed.figures.shared import (
 )
 from attention_limits.plotting import house_style, new_figure
 
-TIED, UNTIED = "#0072B2", "#D55E00"
+TIED, UNTIED, RECTANGULAR = "#0072B2", "#D55E00", "#009E73"
 
 
 @house_style
 def draw(cubes):
-    """Left linear from untied_linear and fig3_linear, right softmax from untied_softmax and fig2_right_tokens2.
+    """Left linear from untied_linear and fig3_linear; right softmax from untied_softmax, untied_rectangular, fig2_right_tokens2.
 
     Above the error of the estimate, below that of the output.
     """
     figure, panels = new_figure(2, 2, 9.0, 7.0)
-    pairs = (("untied_linear", "fig3_linear"), ("untied_softmax", "fig2_right_tokens2"))
-    for (above, below), (untied, tied) in zip(panels.T, pairs, strict=True):
-        _compare(above, below, cubes[untied], cubes[tied])
+    columns = (("untied_linear", "fig3_linear"), ("untied_softmax", "fig2_right_tokens2", "untied_rectangular"))
+    for (above, below), names in zip(panels.T, columns, strict=True):
+        _compare(above, below, *(cubes[name] for name in names))
     for axes in panels[:, 1]:
         axes.set_ylabel("")
     return figure
 
 
-def _compare(above, below, untied, tied):
+def _compare(above, below, untied, tied, rectangular=None):
     """Both errors against alpha; the tied cube may hold other widths than that of the untied one."""
     width, name, end = model(untied, "ratio"), model(untied, "channel"), float(untied.alpha.max())
-    for cube, color, label in ((tied, TIED, "tied, $WW^\\top$"), (untied, UNTIED, "untied, $QK^\\top$")):
+    lines = [(tied, TIED, "tied, $WW^\\top$"), (untied, UNTIED, "untied, $QK^\\top$")]
+    if rectangular is not None:
+        lines.append((rectangular, RECTANGULAR, rf"untied, $d_k = {model(rectangular, 'aspect'):g}\, d_q$"))
+    for cube, color, label in lines:
         ratio = width if "ratio" in cube.dims else None
         line = theory(cube, ratio)
         above.plot(line.alpha, line, color=color, label=label)
