@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-from scipy.special import roots_hermitenorm
 
 
 def hermite_values(x, degree):
@@ -20,6 +19,9 @@ def hermite_values(x, degree):
 
 def gauss_hermite(count):
     """Nodes and weights (count,) with E f(x) = sum of weights * f(nodes), x standard normal, exact to degree 2 count - 1."""
+    # Specifications import this module for the values alone; the import of scipy.special takes a seventh of the start of a job.
+    from scipy.special import roots_hermitenorm
+
     nodes, weights = roots_hermitenorm(count)
     return nodes, weights / weights.sum()
 
