@@ -169,16 +169,16 @@ def _draw(prior, proposals, nodes):
     """Deviations (n, K S, F, M) of the free rows from omega, and log prior / mixture (n, K S), from nodes (S, F, M)."""
     n, several, size = proposals.centre.shape
     free = len(prior.whitening)
-    steps = np.einsum("nkij,sj->nksi", proposals.spread, nodes.reshape(len(nodes), size))
+    steps = nodes.reshape(len(nodes), size) @ proposals.spread.transpose(0, 1, 3, 2)
     deviation = (proposals.centre[:, :, None] + steps).reshape(n, several * len(nodes), size)
     # Under each of the Gaussians, up to the factor of all.
     inverse = np.linalg.inv(proposals.spread)
-    white = np.einsum("nkij,nksj->nksi", inverse, deviation[:, None] - proposals.centre[:, :, None])
+    white = (deviation[:, None] - proposals.centre[:, :, None]) @ inverse.transpose(0, 1, 3, 2)
     log_density = -0.5 * np.sum(white**2, axis=3) - proposals.log_volume[:, :, None]
     mixture = np.logaddexp.reduce(log_density, axis=1) - np.log(several)
     tokens = nodes.shape[2]
     deviation = deviation.reshape(n, several * len(nodes), free, tokens)
-    xi = np.einsum("pq,nsqa->nspa", prior.whitening, deviation)
+    xi = np.einsum("pq,nsqa->nspa", prior.whitening, deviation, optimize=True)
     log_prior = tokens * np.sum(np.log(np.diag(prior.whitening))) - 0.5 * np.einsum("nspa,nspa->ns", xi, xi)
     return deviation, log_prior - mixture
 
@@ -196,8 +196,8 @@ def _weigh(link, observed, omega, prior, proposals, nodes):
     bound = candidates - omega[:, None, None, free:]
     # A missing candidate has weight zero and must not spoil the sums.
     bound = np.where(np.isfinite(log_weight)[..., None, None], bound, 0.0)
-    excess = bound - np.einsum("pq,nsqa->nspa", prior.regression, deviation)[:, :, None]
-    white = np.einsum("pq,nskqa->nskpa", np.linalg.inv(prior.rest), excess)
+    excess = bound - np.einsum("pq,nsqa->nspa", prior.regression, deviation, optimize=True)[:, :, None]
+    white = np.einsum("pq,nskqa->nskpa", np.linalg.inv(prior.rest), excess, optimize=True)
     size = (link.rows - free) * tokens
     log_density = (
         -0.5 * np.einsum("nskpa,nskpa->nsk", white, white)

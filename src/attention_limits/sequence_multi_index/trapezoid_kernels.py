@@ -72,10 +72,12 @@ BLOCK = 64
 
 
 @njit(error_model="numpy")
-def _is_active(grid, j, i, cut):
-    """Whether a cell, or its neighbour in the row above or below, reaches the cutoff."""
-    rows = grid.shape[0]
-    return grid[j, i] > cut or (j > 0 and grid[j - 1, i] > cut) or (j + 1 < rows and grid[j + 1, i] > cut)
+def _is_active(grid, first, last, i, cut):
+    """Whether a cell of column i, in one of the rows `first` to `last`, reaches the cutoff."""
+    active = False
+    for j in range(first, last + 1):
+        active |= grid[j, i] > cut
+    return active
 
 
 @njit(error_model="numpy")
@@ -85,31 +87,37 @@ def _is_even(output):
 
 
 @njit(error_model="numpy")
-def _scan(grid, lattice, begin, output):
-    """Write the log-weights at the centres of the cells from row `begin` on into grid (rows, cols); return the largest."""
-    best = LOWEST
+def _scan(grid, tops, lattice, begin, output):
+    """Write the log-weights at the centres of the cells from row `begin` on into grid (rows, cols); return the largest.
+
+    The largest one of each row goes into tops (rows,).
+    """
     for j in range(begin, lattice.rows):
         # For c = 0 the matrix A is singular at d = 0 exactly, where the weight vanishes.
         d = lattice.scale * math.sinh(lattice.t_first + (j + 0.5) * CELL * lattice.t_step) + 1e-14
         step = CELL * lattice.s_step
+        tops[j] = LOWEST
         for i in range(0, lattice.cols, RUN):
             row = row_of(grid, output, lattice.s_first + (i + 0.5) * step, step, d, 1.0)
-            best = max(best, scan_row(grid[j, i : i + RUN], row))
-    return best
+            tops[j] = max(tops[j], scan_row(grid[j, i : i + RUN], row))
+    return np.max(tops[begin:])
 
 
 @njit(error_model="numpy")
-def _sum(total, nodes, grid, lattice, half, best, output):
+def _sum(total, nodes, grid, tops, lattice, half, best, output):
     """Sum the nodes of all cells that reach the cutoff below `best`; of those with d > 0 alone, twice, if `half`."""
     cut = best - CUTOFF
     total[:] = 0.0
     for j in range(lattice.rows // 2 if half else 0, lattice.rows):
+        above, below = max(j - 1, 0), min(j + 1, lattice.rows - 1)
+        if np.max(tops[above : below + 1]) <= cut:
+            continue
         # The middle one of an odd number of rows has d = 0 in its middle.
         skipped = CELL // 2 if half and 2 * j + 1 == lattice.rows else 0
         i = summed = 0
         while i < lattice.cols:
             first = i
-            while i < lattice.cols and _is_active(grid, j, i, cut):
+            while i < lattice.cols and _is_active(grid, above, below, i, cut):
                 i += 1
             if i > first:
                 begin = max(summed, CELL * first // VECTOR * VECTOR)
@@ -147,8 +155,9 @@ def _moments(total, nodes, cells, output, resolution):
         lattice = lattice_of(output, widths, step)
         grid = cells[: lattice.rows * lattice.cols].reshape((lattice.rows, lattice.cols))
         # One more row: a cell also counts if its neighbour does.
-        best = _scan(grid, lattice, max(lattice.rows // 2 - 1, 0) if half else 0, output)
-        _sum(total, nodes, grid, lattice, half, best, output)
+        tops = np.empty(lattice.rows, cells.dtype)
+        best = _scan(grid, tops, lattice, max(lattice.rows // 2 - 1, 0) if half else 0, output)
+        _sum(total, nodes, grid, tops, lattice, half, best, output)
         resolved = abs(total[IMBALANCE]) <= MAX_IMBALANCE * total[NORM]
         if resolved:
             break

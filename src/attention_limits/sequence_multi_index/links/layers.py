@@ -8,7 +8,7 @@ import numpy as np
 TWO_TOKENS = "the output is inverted for two tokens only (tokens: 2)"
 
 
-def layer_product(h, attention, keep, gain=1.0, start=None):
+def layer_product(h, attention, keep, gain=1.0):
     """B^T after layers with B_l = B_{l-1} [keep I + gain S_l^T] and S_l = attention(h_l B_{l-1}).
 
     Parameters
@@ -18,20 +18,19 @@ def layer_product(h, attention, keep, gain=1.0, start=None):
     attention : function (..., r, M) -> (..., M, M)
         Attention matrix S of the fields that a layer reads.
     keep, gain : float
-    start : array (..., M, M) or None
-        B_0^T, by default the identity.
 
     Returns
     -------
     array (..., M, M)
     """
-    tokens = h.shape[-1]
-    shape = (*h.shape[:-3], tokens, tokens)
-    transposed = np.broadcast_to(np.eye(tokens) if start is None else start, shape)
+    identity, transposed = np.eye(h.shape[-1]), None
     for layer in range(h.shape[-3]):
-        read = np.einsum("...ab,...rb->...ra", transposed, h[..., layer, :, :])
-        transposed = keep * transposed + gain * attention(read) @ transposed
-    return transposed
+        fields = h[..., layer, :, :]
+        # The first layer reads the tokens themselves: products of many small matrices are slow.
+        read = fields if transposed is None else np.einsum("...ab,...rb->...ra", transposed, fields)
+        written = keep * identity + gain * attention(read)
+        transposed = written if transposed is None else written @ transposed
+    return np.broadcast_to(identity if transposed is None else transposed, (*h.shape[:-3], *identity.shape))
 
 
 def as_floats(h):
