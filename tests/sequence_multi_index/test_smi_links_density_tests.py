@@ -35,7 +35,7 @@ class WrongWeight(MultiHeadAttention):
 
 
 def test_a_wrong_density_is_found():
-    assert not all(test.passed for test in density_tests(WrongWeight(), outputs=384, resolution=0.5))
+    assert not all(test.passed for test in density_tests(WrongWeight(), outputs=1024, resolution=0.5))
 
 
 def prior(link, seed, q=0.4):
