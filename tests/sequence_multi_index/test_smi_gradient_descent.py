@@ -37,7 +37,7 @@ def problem(link, dimension, samples, sets=1, seed=0):
 
 
 def gradient_of(link):
-    """Loss and gradient by automatic differentiation, a function of weights, sequences and outputs; one program, compiled once."""
+    """Loss and gradient by automatic differentiation, a function of weights, sequences and outputs, compiled once."""
     return jax.jit(jax.value_and_grad(lambda weights, x, y: batch_loss(link, weights, x, y)))
 
 
