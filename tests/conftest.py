@@ -1,5 +1,6 @@
 import os
 import shutil
+import sys
 
 import pytest
 from hypothesis import settings
@@ -7,6 +8,10 @@ from hypothesis import settings
 from attention_limits import __main__ as program
 from attention_limits.pipeline.threads import limit_threads
 from toy import REPOSITORY, Toy
+
+# Workers, jobs and later runs share the bytecode of tests and package, also in containers where Python writes none.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # As in the jobs of the workflow: two processes with two threads each on two cores spend most of their time on waiting in the
 # loops of the linear algebra. Numpy, numba and JAX read this when they are imported; nothing above imports them.

@@ -192,7 +192,7 @@ class Toy:
         environment.parent.mkdir(parents=True, exist_ok=True)
         environment.symlink_to(sys.prefix)
         families = [path.parent.name for path in (REPOSITORY / "config").glob("*/experiments")]
-        machinery = shutil.ignore_patterns("__pycache__", *families)
+        machinery = shutil.ignore_patterns("*.pyc.*", *families)
         shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
         for name in ("workflow", "profiles", "envs"):
             shutil.copytree(REPOSITORY / name, folder / name)

@@ -8,37 +8,51 @@ import pytest
 
 import attention_limits as al
 from attention_limits.interface import compute
-from attention_limits.interface.describe import variables
+from attention_limits.interface.describe import families, variables
 from attention_limits.pipeline.registry import registry, registry_module
 from toy import REPOSITORY
 
 # A script beside the package, not part of it.
 sys.path.append(str(REPOSITORY / "docs"))
 estimators = importlib.import_module("estimators")
-PAGES, ESTIMATORS = estimators.pages(), estimators.smallest()
+FAMILIES = families()
+ESTIMATORS = {f"{family.name}.{own}": family.rule(own) for family in FAMILIES for own in family.estimators}
+PAGES = [f"docs/estimators/{rule}.md" for rule in ESTIMATORS.values()]
 
 
-def test_every_estimator_has_a_page():
+@pytest.fixture(scope="module")
+def pages():
+    return estimators.pages()
+
+
+@pytest.fixture(scope="module")
+def smallest():
+    return estimators.smallest()
+
+
+def test_every_estimator_has_a_page(pages, smallest):
     assert len(PAGES) == len(al.estimators())
+    assert set(pages) == set(PAGES)
+    assert smallest.keys() == ESTIMATORS.keys()
     there = {f"docs/estimators/{path.name}" for path in (REPOSITORY / "docs" / "estimators").glob("*.md")}
     assert there == set(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_pages_are_current(page):
+def test_the_pages_are_current(page, pages):
     """`make schemas` writes them."""
-    assert (REPOSITORY / page).read_text(encoding="utf-8") == PAGES[page]
+    assert (REPOSITORY / page).read_text(encoding="utf-8") == pages[page]
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_example_asks_for_the_smoke_run(name, monkeypatch):
+def test_the_example_asks_for_the_smoke_run(name, smallest, monkeypatch):
     """The smoke run computes the example, so this test computes nothing."""
     asked = []
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setattr(compute, "_run", lambda *_: None)
     monkeypatch.setattr(compute, "merge", lambda made, *_: asked.append(made))
     monkeypatch.setattr(compute.cubes, "read", lambda *_, **__: None)
-    estimator = ESTIMATORS[name]
+    estimator = smallest[name]
     exec(estimators.example(estimator), {})
     made = asked[0].estimators[estimator.name]
     assert (made.model, made.grid, made.solver, made.replicas) == (
@@ -50,8 +64,8 @@ def test_the_example_asks_for_the_smoke_run(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_variables_of_a_page_are_those_of_the_smoke_cube(name):
-    listed, estimator = variables()[name], ESTIMATORS[name]
+def test_the_variables_of_a_page_are_those_of_the_smoke_cube(name, smallest):
+    listed, estimator = variables()[name], smallest[name]
     cubes = json.loads((REPOSITORY / "tests/golden/smoke.json").read_text(encoding="utf-8"))["cubes"]
     assert listed
     # A new cube has no golden record yet.
@@ -69,7 +83,7 @@ def test_an_estimator_has_texts_of_its_variables_alone(name):
     assert all(item.dims == shared[item.name].dims and item != shared[item.name] for item in own)
 
 
-@pytest.mark.parametrize("family", sorted({name.split(".")[0] for name in ESTIMATORS}))
+@pytest.mark.parametrize("family", [family.name for family in FAMILIES])
 def test_texts_of_estimators_name_estimators(family):
     module = importlib.import_module(registry_module(family))
     named = {*getattr(module, "OWN", {}), *getattr(module, "SOURCES", {})}

@@ -143,7 +143,6 @@ def by_cells(rows, different, output, samples=2**20, strips=(64, 128)):
 # Link, number of rows that differ (heads are exchangeable), its output as two numbers, and the nodes of a scrambling.
 MODELS = {
     "one layer": (DeepAttention(depth=1), 1, heads_of, 512),
-    "two heads": (MultiHeadAttention(heads=2), 1, heads_of, 256),
     "three heads": (MultiHeadAttention(heads=3), 1, heads_of, 256),
     "linear attention": (DeepAttention(depth=2, activation="linear"), 2, linear_of, 256),
     "sequence output": (SequenceOutput(depth=2), 2, sequence_of, 256),

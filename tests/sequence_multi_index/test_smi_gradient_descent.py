@@ -36,11 +36,16 @@ def problem(link, dimension, samples, sets=1, seed=0):
     return sequences, outputs, teachers, 0.9 * generator.standard_normal(teachers.shape)
 
 
+def gradient_of(link):
+    """Loss and gradient by automatic differentiation, a function of weights, sequences and outputs, compiled once."""
+    return jax.jit(jax.value_and_grad(lambda weights, x, y: batch_loss(link, weights, x, y)))
+
+
 def test_the_gradient_is_that_of_a_loop_over_the_sequences():
     link = DeepAttention(skip=0.7, beta=1.3)
     (sequences,), (outputs,), _, (start,) = problem(link, 30, 20)
     with jax.enable_x64(True):
-        found = jax.grad(batch_loss, argnums=1)(link, start, sequences.astype(float), outputs)
+        found = gradient_of(link)(start, sequences.astype(float), outputs)[1]
     np.testing.assert_allclose(found, naive_sgd.gradient(link, start, sequences, outputs), rtol=1e-10, atol=1e-13)
 
 
@@ -79,13 +84,13 @@ def test_the_kernel_takes_the_steps_of_automatic_differentiation(depth, batch):
     descent = Descent(learning_rate=0.5, decay=0.02, reuse=2)
     block = Block(sequences[None], outputs[None].astype(np.float32), order[None])
     found = descend(link, [block], starts[:, None], teachers, descent)
-    weights, losses = starts[0], []
+    weights, losses, of_weights = starts[0], [], gradient_of(link)
     with jax.enable_x64(True):
         for numbers in order:
             x, y = sequences[numbers].astype(float), outputs[numbers]
-            losses.append(batch_loss(link, weights, x, y) * 33 / batch)
-            for _ in range(descent.reuse):
-                gradient = jax.grad(batch_loss, argnums=1)(link, weights, x, y)
+            for step in range(descent.reuse):
+                loss, gradient = of_weights(weights, x, y)
+                losses += [loss * 33 / batch] if step == 0 else []
                 weights = weights - descent.learning_rate * (gradient + descent.decay * weights)
     # Eight steps of rounding at 6e-8 each, on weights of size one.
     np.testing.assert_allclose(found.weights[0, 0], weights, atol=5e-6)

@@ -245,7 +245,7 @@ def test_rows_without_anything_in_common_keep_their_thresholds():
 def test_rows_with_the_same_threshold_are_one_step():
     """Deterministic on these nodes: sampling noise must not make two steps of one."""
     link = TwoSquares(0.3, 0.3)
-    for seed, nodes in enumerate(node_sets(link, 1024, 2, seed=75)):
+    for seed, nodes in enumerate(node_sets(link, 512, 2, seed=75)):
         steps = staircase(channel_of(link, 1.0, seed=(76, seed)), nodes, nodes)
         assert len(steps) == 1
         np.testing.assert_array_equal(steps[0].direction, 0.5 * np.eye(2))

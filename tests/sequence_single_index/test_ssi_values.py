@@ -62,7 +62,7 @@ def test_landscapes_of_figures_1_and_2(scale, terms, constant, H_ee, H_mm, at_st
 
 def test_global_minimum_of_figure_2():
     loss = PopulationLoss(hermite_sum(2, {4: [1, 2]}, 4 / 3), trace_attention(2), degree=4)
-    e = np.linspace(0.7, 0.9, 81)
+    e = np.linspace(0.7, 0.9, 41)
     arc = np.array([loss.at(x, np.sqrt(1 - x**2)).value for x in e])
     assert e[np.argmin(arc)] == pytest.approx(0.824, abs=0.003)
     assert arc.min() == pytest.approx(60.05093, abs=1e-5)

@@ -45,7 +45,7 @@ FAMILY = [
 
 def test_snakemake_looks_at_the_waiting_jobs_once_for_each_job(toy, monkeypatch):
     """Without our limit of its timers it would look again every second, and after each finished job once more every second."""
-    monkeypatch.setenv("TOY_SLEEP", "0.5")
+    monkeypatch.setenv("TOY_SLEEP", "0.3")
     done = toy.snakemake("--cores", "1", "--verbose")
     assert done.returncode == 0, done.stderr
     finished = re.findall(r"^Finished jobid: ", done.stderr, re.MULTILINE)
