@@ -67,7 +67,10 @@ def samples(alpha: float, dimension: int) -> int:
 
 
 def aspect_problem(aspect: float, untied: bool, ratio: float) -> str | None:
-    """Why a model cannot have d_k / d_q = `aspect`, with the range that is allowed; None where it can. `ratio` is rho."""
+    """Why a model, `untied` or not, cannot have d_k / d_q = `aspect`, with the range that is allowed; None where it can.
+
+    `ratio` is rho.
+    """
     low, high = RATIOS_WITH_ASPECT
     if aspect != 1 and not untied:
         return f"{aspect:g}: queries and keys share their weights; allowed: 1, or untied: true"
