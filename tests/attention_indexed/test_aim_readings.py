@@ -168,8 +168,10 @@ def test_agreement_with_state_evolution_is_read_at_infinite_size():
     """A parabola contains the exact law: no deviation. An error that is a tenth too large deviates by a tenth."""
     cube = agreement_cube(3.0)
     found, certain = agreement(cube, alpha=0.1), agreement(cube, (0.5, 0.0), alpha=0.1)
-    for name, (deviation, error) in found.items():
+    for name, (deviation, error, freedom) in found.items():
         assert deviation == pytest.approx(0.0, abs=1e-9)
+        # Three of four data sets at each of four dimensions.
+        assert freedom == 12
         # Half of the bound, in units of the limit, adds to the scatter of the data sets; the difference does not contain it.
         own = 0.0 if name == "difference" else 0.01
         assert error == pytest.approx(np.hypot(certain[name][1], own))

@@ -84,9 +84,10 @@ def agreement(cube, limit=None, **point):
 
     Returns
     -------
-    dict : name -> (deviation, standard error)
+    dict : name -> (deviation, standard error, degrees of freedom)
         Of the "error" of AMP, of its "prediction", and of their "difference" on the same data sets. The standard error contains
-        that of state evolution, except for the difference.
+        that of state evolution, except for the difference. If both agree, deviation / standard error has Student's t
+        distribution of these degrees of freedom: `pooled_errors` estimates the scatter from few data sets.
 
     Raises KeyError where the cube does not hold the point, and ValueError below three dimensions with converged runs.
     """
@@ -96,11 +97,12 @@ def agreement(cube, limit=None, **point):
     actual, predicted = (part[name] for name in names)
     # The scatter of `pooled_errors` is relative to the mean, so the difference stands beside the limit.
     shown = {"error": actual, "prediction": predicted, "difference": limit + actual - predicted}
-    found = {}
+    sets = (part.converged == 1).sum("replica").values
+    freedom, found = int(np.sum(np.maximum(sets - 1, 0))), {}
     for name, values in shown.items():
         value, spread = at_infinite_size(xr.Dataset({"value": values, "converged": part.converged}), "value")
         own = 0.0 if name == "difference" else uncertainty
-        found[name] = (value - limit) / limit, float(np.hypot(spread, own)) / limit
+        found[name] = (value - limit) / limit, float(np.hypot(spread, own)) / limit, freedom
     return found
 
 

@@ -1,6 +1,6 @@
 """Matrix AMP at infinite dimension against state evolution, for each channel."""
 
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtri, stdtr
 
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.attention_indexed.readings import agreement
@@ -38,18 +38,18 @@ STEP = 0.24
 
 @house_style
 def draw(cubes):
-    """From the cubes of `CUBES` and two_layers: deviations of the limits from state evolution, in per cent and in standard
-    errors."""
+    """From the cubes of `CUBES` and two_layers: deviations of the limits from state evolution, in per cent and as those of a
+    normal number."""
     rows = [row for name, text in CUBES.items() for row in _rows(cubes[name], text, cubes["two_layers"])]
     figure, (axes, table) = new_figure(1, 2, 10.4, 0.34 * len(rows) + 2.2, sharey=True, width_ratios=(3, 1))
     for place, (_, found) in enumerate(rows):
         for number, (kind, (color, marker, face)) in enumerate(LOOKS.items()):
-            shift, error = (100.0 * part for part in found[kind])
+            shift, error = (100.0 * part for part in found[kind][:2])
             axes.errorbar(
                 shift, place + STEP * (number - 1), xerr=error, fmt=marker, color=color, markerfacecolor=face,
                 markersize=4, capsize=2, elinewidth=1, label=None if place else LABELS[kind],
             )  # fmt: skip
-            table.text(number, place, f"{shift / error:+.1f}", ha="center", va="center", fontsize=7.5)
+            table.text(number, place, f"{_normal(*found[kind]):+.1f}", ha="center", va="center", fontsize=7.5)
         if place % 2:
             for part in (axes, table):
                 part.axhspan(place - 0.5, place + 0.5, color="0.95", linewidth=0, zorder=0)
@@ -89,14 +89,19 @@ def _name(cube):
     return f"{kind}{model(cube, 'channel')}" + (rf", $\Delta = {noise:g}$" if noise else "")
 
 
+def _normal(deviation, error, freedom):
+    """The standard normal number that is as improbable as deviation / error for Student's t distribution of `freedom` degrees."""
+    return ndtri(stdtr(freedom, deviation / error))
+
+
 def _summary(table, found):
-    """Heads of the columns of deviations in standard errors; below them chi^2 per number of rows and its probability."""
+    """Heads of the columns of normal deviations; below them chi^2 per number of rows and its probability."""
     for number, kind in enumerate(LOOKS):
-        total = sum((shift / error) ** 2 for shift, error in (part[kind] for part in found))
+        total = sum(_normal(*part[kind]) ** 2 for part in found)
         for below, text in enumerate((f"{total:.1f} / {len(found)}", f"{chdtrc(max(1, len(found)), total):.2g}")):
             table.text(number, len(found) + below, text, ha="center", va="center", fontsize=7.5)
     table.axhline(len(found) - 0.5, color="0.4", linewidth=0.8)
     table.set(
-        title="deviation in standard errors", xlim=(-0.5, len(LOOKS) - 0.5), xticks=range(len(LOOKS)), xticklabels=LOOKS
+        title="deviation as a normal number", xlim=(-0.5, len(LOOKS) - 0.5), xticks=range(len(LOOKS)), xticklabels=LOOKS
     )
     table.tick_params(left=False, labelleft=False)
