@@ -115,7 +115,9 @@ def test_the_command(capsys):
     assert main(["thresholds", "--family", "potts_mlm"]) == 2
     assert "family: 'potts_mlm': allowed: sequence_multi_index, attention_indexed; " in capsys.readouterr().err
     assert main(["thresholds", "--channel", "softmax", "--tokens", "2", "--skp", "1"]) == 2
-    assert capsys.readouterr().err.startswith("attention-limits: model.skp: unknown key; allowed: aspect, beta, channel, ")
+    assert capsys.readouterr().err.startswith(
+        "attention-limits: model.skp: unknown key; allowed: aspect, beta, channel, "
+    )
 
 
 def test_the_command_imports_no_table():

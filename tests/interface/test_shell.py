@@ -123,8 +123,8 @@ def test_a_key_is_no_abbreviation_of_an_option(capsys):
     [
         (
             ["--alpha", "0:1:3", "--depth", "2"],
-            "attention-limits: model.depth: unknown key; allowed: aspect, beta, channel, output_noise, parameters, ratio, spectrum, "
-            "tokens, untied\n",
+            "attention-limits: model.depth: unknown key; allowed: aspect, beta, channel, output_noise, parameters, ratio, "
+            "spectrum, tokens, untied\n",
         ),
         (["--alpha", "-1"], "attention-limits: grid.alpha: -1.0: allowed: a number ≥ 0 and ≤ 1000"),
         (["--alpha", "1,x"], "attention-limits: grid.alpha: "),
