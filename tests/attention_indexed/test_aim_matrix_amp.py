@@ -191,6 +191,32 @@ def test_sums_over_samples_are_the_definitions():
     np.testing.assert_allclose(sample_sums.all_scores(X, S + S.T), scores(X, S + S.T), atol=1e-12)
 
 
+@pytest.mark.parametrize("tokens", [2, 3, 5])
+def test_sums_up_to_a_constant_are_the_others(tokens):
+    """Scores minus x_T^T S x_T / sqrt(d), and the sums of gradients without their mean; in pieces."""
+    rng = np.random.default_rng(4)
+    X, S = draw_sequences(3000, tokens, 6, rng), rng.standard_normal((6, 6))
+    G = rng.standard_normal((3000, tokens, tokens))
+    G += G.transpose(0, 2, 1)
+    G -= G.mean(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(sample_sums.shifted_backward(X, G), sample_sums.backward(X, G), rtol=1e-10, atol=1e-9)
+    h = sample_sums.all_scores(X, S + S.T)
+    constant = np.einsum("ni,ij,nj->n", X[:, -1], S + S.T, X[:, -1]) / np.sqrt(6.0)
+    np.testing.assert_allclose(sample_sums.shifted_scores(X, S + S.T), h - constant[:, None, None], atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "tokens"), [("softmax", 2), ("softmax", 3), ("hardmax", 2), ("hardmax", 3)])
+def test_a_constant_in_the_scores_changes_no_gradient(name, tokens):
+    """`shift_free`: the gradients at omega and at omega + c are equal, and each has the sum zero."""
+    channel, rng = make_channel(name, tokens), np.random.default_rng(7)
+    h, omega = (0.5 * (part + part.transpose(0, 2, 1)) for part in rng.standard_normal((2, 50, tokens, tokens)))
+    observed = channel.observe(h)
+    first, second = (channel.gradient(observed, omega + shift, 0.3).G for shift in (0.0, 1.7))
+    assert channel.shift_free
+    np.testing.assert_allclose(second, first, atol=1e-6)
+    np.testing.assert_allclose(first.sum(axis=(1, 2)), 0.0, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", ["linear", "softmax", "hardmax"])
 def test_single_precision_changes_no_trajectory(name):
     """The first ten errors against those with tokens in double precision; rounding is 6e-8, and the damped iteration stable."""

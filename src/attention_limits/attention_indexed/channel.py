@@ -51,9 +51,13 @@ class Channel(Protocol):
 
 
 class Posterior(Channel, Protocol):
-    """A channel with a posterior mean, as message passing needs it. `scale_free`: h and c h, c > 0, have the same output."""
+    """A channel with a posterior mean, as message passing needs it.
+
+    `scale_free`: h and c h, c > 0, have the same output. `shift_free`: h_ab and h_ab + c have; the sum of all G_ab is zero then.
+    """
 
     scale_free: bool
+    shift_free: bool
 
     def output(self, h: np.ndarray) -> np.ndarray:
         """The output f(h) of scores h (n, T, T): array of the same shape."""
@@ -81,6 +85,7 @@ class Linear:
     tokens: int
     law = SYMMETRIC
     scale_free = False
+    shift_free = False
     ties = None
     closed_form = True
 
@@ -165,6 +170,7 @@ class Softmax(Linear):
     zero where beta times a difference of scores exceeds 745."""
 
     beta: float = 1.0
+    shift_free = True
 
     @property
     def equations(self) -> int:
@@ -198,7 +204,7 @@ class Hardmax:
     tokens = 2
     law = SYMMETRIC
     equations = None
-    scale_free = True
+    scale_free = shift_free = True
     closed_form = True
 
     @property

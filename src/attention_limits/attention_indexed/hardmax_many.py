@@ -38,7 +38,7 @@ class ManyHardmax:
 
     tokens: int
     equations = None
-    scale_free = True
+    scale_free = shift_free = True
     closed_form = True
     law = SYMMETRIC
 

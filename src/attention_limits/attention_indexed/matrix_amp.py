@@ -7,7 +7,8 @@ Per iteration, with h of `model.scores`, the gradient G of a channel and the den
     S_hat = denoised R at noise D,    V = mmse(D),    V' = D `response`,
 
 from S_hat = sqrt(rho) I, V = 1 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The sums over samples are in
-single precision (`sample_sums`). No array has the size n d^2.
+single precision (`sample_sums`), with one product less for each sequence where the output does not depend on a constant in the
+scores. No array has the size n d^2.
 
 Untied attention has the same equations with x_a z_b^T in place of x_a x_b^T - delta_ab I, from S_hat = 0; its denoiser is that of
 singular values (`product_denoiser`).
@@ -31,7 +32,7 @@ import numpy as np
 from attention_limits.attention_indexed.channel import Posterior
 from attention_limits.attention_indexed.model import Sizes, draw_sequences, effective_side
 from attention_limits.attention_indexed.priors import Prior, Wishart, as_prior
-from attention_limits.attention_indexed.sample_sums import all_scores, backward
+from attention_limits.attention_indexed.sample_sums import all_scores, backward, shifted_backward, shifted_scores
 from attention_limits.attention_indexed.schedule import Schedule
 from attention_limits.numerics.anderson import Acceleration
 
@@ -92,7 +93,9 @@ def _require_posterior(channel):
         raise ValueError(f"{channel}: message passing needs a channel with a posterior mean")
 
 
-def refine(sequences, estimate, G, q_hat: float, prior: Prior | float, keys=None) -> tuple[np.ndarray, float, float]:
+def refine(
+    sequences, estimate, G, q_hat: float, prior: Prior | float, keys=None, shift_free: bool = False
+) -> tuple[np.ndarray, float, float]:
     """The new S_hat (d, d), not damped, its predicted error V, and V'.
 
     Parameters
@@ -108,9 +111,11 @@ def refine(sequences, estimate, G, q_hat: float, prior: Prior | float, keys=None
         The law of S; a number is rho of the Wishart law.
     keys : array (n, T, d) or None
         As in `Dataset`.
+    shift_free : bool
+        Whether the sum of all G_ab of a sequence is zero; only without keys.
     """
     prior = as_prior(prior)
-    step = backward(sequences, G, keys)
+    step = shifted_backward(sequences, G) if shift_free else backward(sequences, G, keys)
     step *= 2.0 / (effective_side(estimate) * q_hat)
     step += estimate
     denoised, response = prior.denoise(step, 1.0 / q_hat)
@@ -183,8 +188,11 @@ def run(
     acceleration = Acceleration((estimate.shape, onsager.shape, (1,)), (1.0 / dimension, 1.0 / count, 0.0))
     errors, variances, residuals = [], [], []
     diverged, resolved = False, 1.0
+    # Then omega is determined up to a constant of each sequence.
+    sequences, keys = data.sequences, data.keys
+    shift_free = channel.shift_free and keys is None
     while not schedule.finished:
-        omega = all_scores(data.sequences, estimate, data.keys)
+        omega = shifted_scores(sequences, estimate) if shift_free else all_scores(sequences, estimate, keys)
         omega -= onsager
         # The variance that the outputs determine, if they do: at finite size it is better than its limit.
         measured = channel.variance(data.observed, omega)
@@ -198,7 +206,7 @@ def run(
         if diverged:
             errors.append(np.nan), variances.append(np.nan), residuals.append(np.nan)
             break
-        denoised, predicted, own = refine(data.sequences, estimate, found.G, q_hat, data.prior, data.keys)
+        denoised, predicted, own = refine(sequences, estimate, found.G, q_hat, data.prior, keys, shift_free)
         if channel.scale_free and data.prior.mean > _SCALE:
             denoised *= data.prior.mean * dimension / np.trace(denoised)
         residual = float(np.linalg.norm(denoised - estimate) / math.sqrt(dimension * predicted))

@@ -45,3 +45,56 @@ def mix_tokens(G, x, out):
                 weight = G[m, a, b]
                 for c in range(dimension):
                     out[m, a, c] += weight * x[m, b, c]
+
+
+@njit
+def differences(x, out):
+    """out[m, b] = x[m, b] - x[m, T - 1], of x (n, T, d), into out (n, T - 1, d)."""
+    count, tokens, dimension = x.shape
+    for m in range(count):
+        for b in range(tokens - 1):
+            for c in range(dimension):
+                out[m, b, c] = x[m, b, c] - x[m, tokens - 1, c]
+
+
+@njit(fastmath=REORDERED)
+def shifted_products(x, y, out):
+    """out[m, a, b] = x_a^T S x_b - x_T^T S x_T into out (n, T, T), of x (n, T, d) and y_b = S (x_b - x_T) (n, T - 1, d).
+
+    It is x_a . y_b + x_T . y_a for a, b < T, and x_T . y_a for b = T.
+    """
+    count, tokens, dimension = x.shape
+    last = tokens - 1
+    for m in range(count):
+        for a in range(last):
+            total = y[m, a, 0] * x[m, last, 0]
+            for c in range(1, dimension):
+                total += y[m, a, c] * x[m, last, c]
+            out[m, a, last] = out[m, last, a] = total
+            for b in range(a + 1):
+                total = y[m, b, 0] * x[m, a, 0]
+                for c in range(1, dimension):
+                    total += y[m, b, c] * x[m, a, c]
+                out[m, a, b] = out[m, b, a] = total + out[m, a, last]
+        out[m, last, last] = 0.0
+
+
+@njit(fastmath=REORDERED)
+def mix_differences(G, x, out):
+    """out[m, b] = sum_{a<T} G[m, a, b] x[m, a] + (g_b + G[m, T, b]) x[m, T], g_b the sum over all a of G[m, a, b].
+
+    G is (n, T, T), x (n, T, d) of the same precision, out (n, T - 1, d).
+    """
+    count, tokens, dimension = x.shape
+    last = tokens - 1
+    for m in range(count):
+        for b in range(last):
+            weight = G[m, last, b]
+            for a in range(tokens):
+                weight += G[m, a, b]
+            for c in range(dimension):
+                out[m, b, c] = weight * x[m, last, c]
+            for a in range(last):
+                weight = G[m, a, b]
+                for c in range(dimension):
+                    out[m, b, c] += weight * x[m, a, c]

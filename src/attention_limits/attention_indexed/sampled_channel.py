@@ -40,7 +40,7 @@ class SampledChannel:
     law = SYMMETRIC
     equations = None
     ties = None
-    scale_free = False
+    scale_free = shift_free = False
     closed_form = False
 
     def __init__(self, model, distance=None):

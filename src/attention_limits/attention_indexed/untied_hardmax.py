@@ -52,7 +52,7 @@ class UntiedHardmax:
 
     tokens: int
     equations = None
-    scale_free = True
+    scale_free = shift_free = True
     closed_form = True
     law = UNSYMMETRIC
 
