@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.copying_kernels import copy_matrix
 
 # A value is integrated over _REACH standard deviations on either side of the most likely score (the rest has a probability of
 # 1e-10), on panels of _WIDTH sqrt(V) with ORDER Gauss-Legendre nodes each. Where entries are d > 1 standard deviations from
@@ -46,7 +47,7 @@ def nearest(best, omega, h):
     The projection on all h[a, best[a]] >= h[a, c], one constraint at a time with its multiplier (Hildreth 1957).
     """
     tokens = len(best)
-    h[:] = omega
+    copy_matrix(omega, h)
     multipliers = np.zeros((tokens, tokens))
     for _ in range(_SWEEPS):
         largest = 0.0

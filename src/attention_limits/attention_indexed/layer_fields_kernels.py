@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.copying_kernels import copy_matrix
 
 ROOT_2 = math.sqrt(2.0)
 # Below this |det M| the density is taken as zero.
@@ -99,7 +100,7 @@ def _mix(network, space):
             for k in range(tokens):
                 total += scores[i, k] * mix[k, j]
             other[i, j] = total
-    mix[:] = other
+    copy_matrix(other, mix)
 
 
 @njit(error_model="numpy")

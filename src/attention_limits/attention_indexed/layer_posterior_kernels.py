@@ -15,6 +15,7 @@ import numpy as np
 from attention_limits.attention_indexed.layer_fields_kernels import Given, empty_space, energy, last_layer
 from attention_limits.numerics.cholesky_kernels import cholesky, solve_factored
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.copying_kernels import copy_matrix, copy_vector
 
 # Starts of the descents: the prior mean, and the best node of each of the other groups of nodes.
 STARTS = 5
@@ -76,7 +77,7 @@ def _descend(x, given, network, space, factor):
         _curvature(x, y, log_det, given, network, space, slopes, gradient, hessian)
         lowered, gain = False, 0.0
         while not lowered and damping < 1e8:
-            damped[:] = hessian
+            copy_matrix(hessian, damped)
             for i in range(count):
                 damped[i, i] *= 1.0 + damping
             if not cholesky(damped, 0.0, 0.0, 1e-14, factor):
@@ -93,7 +94,7 @@ def _descend(x, given, network, space, factor):
             if gain < SMALLEST_GAIN:
                 break
         if lowered:
-            x[:] = trial
+            copy_vector(trial, x)
             value = new
         if gain < SMALLEST_GAIN or not lowered:
             break
@@ -137,20 +138,22 @@ def _modes(given, network, space, pilot):
                 value = energy(pilot[node], given, network, space, y)
                 if value < lowest:
                     lowest = value
-                    x[:] = pilot[node]
+                    copy_vector(pilot[node], x)
         value = _descend(x, given, network, space, factor)
         new = np.isfinite(value)
         for other in range(found):
             new = new and _distance(x, all_modes.centres[other], all_modes.factors[other]) > APART * count
         if new:
-            all_modes.centres[found], all_modes.factors[found] = x, factor
+            copy_vector(x, all_modes.centres[found])
+            copy_matrix(factor, all_modes.factors[found])
             all_modes.log_volumes[found] = _log_volume(factor)
             evidence[found] = -value - all_modes.log_volumes[found]
             found += 1
     kept = 0
     for mode in range(found):
         if evidence[mode] > evidence[:found].max() - FAINT:
-            all_modes.centres[kept], all_modes.factors[kept] = all_modes.centres[mode], all_modes.factors[mode]
+            copy_vector(all_modes.centres[mode], all_modes.centres[kept])
+            copy_matrix(all_modes.factors[mode], all_modes.factors[kept])
             all_modes.log_volumes[kept] = all_modes.log_volumes[mode]
             kept += 1
     return Mixture(all_modes.centres[:kept], all_modes.factors[:kept], all_modes.log_volumes[:kept])
@@ -203,7 +206,7 @@ def _sample(given, network, space, nodes, mixture, mean, squares):
             if part < modes:
                 _draw(nodes[node], mixture.centres[part], mixture.factors[part], x)
             else:
-                x[:] = nodes[node]
+                copy_vector(nodes[node], x)
             logs[place] = -energy(x, given, network, space, y) - _log_mixture(x, mixture)
             place += 1
     largest = logs.max()
