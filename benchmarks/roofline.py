@@ -82,14 +82,15 @@ def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=10
 
 
 def matrix_amp_iteration(limits, repeats, dimension=100, alpha=0.5, tokens=2, iterations=10):
-    """Two products of all tokens with a (d, d) matrix in single precision; one eigendecomposition in double precision."""
+    """Two products of all tokens but one of each sequence, (n (T - 1), d), with a (d, d) matrix in single precision; one
+    eigendecomposition in double precision."""
     channel = make_channel("softmax", tokens)
     sizes = Sizes(round(alpha * dimension**2), dimension, dimension // 2)
     data = matrix_amp.draw_dataset(channel, sizes, np.random.default_rng(0))
     return roof(
         f"AMP iteration of extensive width, d = {dimension}, n = {sizes.count}", "iteration", iterations,
         partial(matrix_amp.run, channel, data, iterations, tolerance=0.0), repeats, limits, SINGLE,
-        operations=4 * sizes.count * tokens * dimension**2, size=2 * data.sequences.nbytes,
+        operations=4 * sizes.count * (tokens - 1) * dimension**2, size=2 * data.sequences.nbytes,
         extra=best(partial(np.linalg.eigh, data.teacher), repeats), note="the bound contains a measured eigendecomposition",
     )  # fmt: skip
 
