@@ -268,6 +268,12 @@ def main():
         for rule, times_of in rules.items():
             kept = own["rules"].setdefault(family, {}).setdefault(rule, {})
             kept |= {name: [count, round(seconds, 1), wanted] for name, (count, seconds, wanted) in times_of.items()}
+    # Experiments that config/ no longer has.
+    for family, rules in own["rules"].items():
+        present = {*project.experiments[family], *project.figures}
+        own["rules"][family] = {
+            rule: {name: row for name, row in kept.items() if name in present} for rule, kept in rules.items()
+        }
     if (results / "audit.json").exists():
         rows = json.loads((results / "audit.json").read_text(encoding="utf-8"))["numbers"]
         own["audit"] = in_order(project, own["audit"], grown(project, rows) if scale == "paper" else rows)
