@@ -80,7 +80,8 @@ def backward(sequences: np.ndarray, G: np.ndarray, keys: np.ndarray | None = Non
 
 
 def shifted_backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """`backward` without keys where the sum of all G_ab of a sequence is zero: a constant in its scores changes nothing.
+    """`backward` of `sequences` and symmetric G without keys, where the sum of all G_ab of a sequence is zero: a constant in its
+    scores changes nothing.
 
     Then sum_ab G_ab x_a x_b^T is the symmetric part of sum_{b<T} [sum_{a<T} G_ab x_a + (g_b + G_Tb) x_T] (x_b - x_T)^T, g_b the
     sum over all a of G_ab.

@@ -59,7 +59,7 @@ def differences(x, out):
 
 @njit(fastmath=REORDERED)
 def shifted_products(x, y, out):
-    """out[m, a, b] = x_a^T S x_b - x_T^T S x_T into out (n, T, T), of x (n, T, d) and y_b = S (x_b - x_T) (n, T - 1, d).
+    """out[m, a, b] = x_a^T S x_b - x_T^T S x_T into out (n, T, T), of x (n, T, d) and y (n, T - 1, d), y_b = S (x_b - x_T).
 
     It is x_a . y_b + x_T . y_a for a, b < T, and x_T . y_a for b = T.
     """
