@@ -53,7 +53,7 @@ def _zero_or_promised(ratio: float) -> float:
 def _square_or_promised(aspect: float) -> float:
     low, high = ASPECTS
     if aspect != 1 and not low <= max(aspect, 1.0 / aspect) <= high:
-        raise ValueError(f"{aspect:g}: allowed: 1, {low:g} to {high:g}, or {1 / high:g} to {1 / low:.4g}")
+        raise ValueError(f"{aspect:g}: allowed: 1, {low:g} to {high:g}, or the inverse of such a number")
     return aspect
 
 
