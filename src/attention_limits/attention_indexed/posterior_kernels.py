@@ -16,7 +16,10 @@ def products(first, second):
     fields, weights = first
     others, other_weights = second
     count, tokens, rank = fields.shape
-    trace = np.sum(weights * other_weights)
+    trace = 0.0
+    for i in range(weights.shape[0]):
+        for k in range(rank):
+            trace += weights[i, k] * other_weights[i, k]
     result = np.empty((count, tokens, tokens))
     for sample in range(count):
         for a in range(tokens):
@@ -47,6 +50,14 @@ def agrees(best, old, mixed, new, c, s):
 
 
 @njit
+def _rotate(old, new, c, s):
+    """Replace `old` (n, m) by `c` `old` + `s` `new`; numba compiles the array expression in seconds."""
+    for i in range(old.shape[0]):
+        for j in range(old.shape[1]):
+            old[i, j] = c * old[i, j] + s * new[i, j]
+
+
+@njit
 def elliptical_step(sequences, best, weights, fields, proposal, uniform):
     """One step from `weights` (d, r), which it overwrites, and their `fields` X W (n, T, r), likewise.
 
@@ -55,8 +66,9 @@ def elliptical_step(sequences, best, weights, fields, proposal, uniform):
     """
     count, tokens, dimension = sequences.shape
     flat = sequences.reshape(count * tokens, dimension)
-    moved = np.dot(flat, proposal).reshape(count, tokens, proposal.shape[1])
-    start, end = (fields, weights), (moved, proposal)
+    rank = proposal.shape[1]
+    moved = np.dot(flat, proposal)
+    start, end = (fields, weights), (moved.reshape(count, tokens, rank), proposal)
     old, mixed, new = products(start, start), products(start, end), products(end, end)
     theta = 2.0 * math.pi * uniform.random()
     low, high = theta - 2.0 * math.pi, theta
@@ -67,8 +79,8 @@ def elliptical_step(sequences, best, weights, fields, proposal, uniform):
             high = theta
         theta = low + (high - low) * uniform.random()
     c, s = math.cos(theta), math.sin(theta)
-    weights[:] = c * weights + s * proposal
-    fields[:] = c * fields + s * moved
+    _rotate(weights, proposal, c, s)
+    _rotate(fields.reshape(count * tokens, rank), moved, c, s)
 
 
 @njit
@@ -93,6 +105,13 @@ def chain(sequences, best, weights, burn_in, steps, record_every, generator, dis
         done = step + 1 - burn_in
         if done > 0 and done % record_every == 0:
             matrix = np.dot(weights, weights.T)
-            mean += matrix
-            distances[done // record_every - 1] = np.sum((matrix - start) ** 2)
-    return mean / (steps // record_every)
+            total = 0.0
+            for i in range(dimension):
+                for j in range(dimension):
+                    mean[i, j] += matrix[i, j]
+                    total += (matrix[i, j] - start[i, j]) ** 2
+            distances[done // record_every - 1] = total
+    for i in range(dimension):
+        for j in range(dimension):
+            mean[i, j] /= steps // record_every
+    return mean
