@@ -25,6 +25,17 @@ def test_power_law_of_other_data_has_a_larger_error():
     assert fit_power_law(x[:2], x[:2], relative[:2]).error == pytest.approx(np.sqrt(2.0))
 
 
+def test_power_law_with_a_correction():
+    """y = x^2 exp(-3 / sqrt(x)) is exact with the term, and too large without it; three points leave no freedom."""
+    x = np.array([10.0, 100.0, 1e3, 1e4])
+    y, relative, term = x**2 * np.exp(-3.0 / np.sqrt(x)), np.full(4, 0.1), 1.0 / np.sqrt(x)
+    fit = fit_power_law(x, y, relative, [term])
+    assert (fit.exponent, fit.prefactor) == pytest.approx((2.0, 1.0))
+    assert fit_power_law(x, y, relative).exponent > 2.1
+    assert np.isnan(fit_power_law(x[:3], y[:3], relative[:3], [term[:3]]).excess)
+    assert np.isnan(fit_power_law(x[:2], y[:2], relative[:2], [term[:2]]).exponent)
+
+
 def test_median_with_censored_values():
     """A censored value counts as later than all that are known, however short its run was."""
     values = np.array([1.0, 2.0, 3.0, 4.0, 0.5, 0.5, 0.5])

@@ -68,6 +68,21 @@ def test_escape_exponent_with_and_without_logarithms():
     assert escape_exponent(cube)[0] == pytest.approx(1.0 + np.log(2) / np.log(10), abs=0.02)
 
 
+def test_escape_exponent_with_the_start():
+    """Steps d exp(-2 / sqrt(d)): with the term of the start the exponent is 1, without it above 1.01."""
+    d = np.array([100.0, 1000.0, 10000.0, 100000.0])
+    steps = (d * np.exp(-2.0 / np.sqrt(d)))[:, None] * np.linspace(0.98, 1.02, 9)
+    cube = xr.Dataset(
+        {
+            "escape_step": (("dimension", "replica"), steps),
+            "escaped": (("dimension", "replica"), np.ones((4, 9), bool)),
+        },
+        {"dimension": d},
+    )
+    assert escape_exponent(cube, start=True)[0] == pytest.approx(1.0, abs=1e-9)
+    assert escape_exponent(cube)[0] > 1.01
+
+
 def test_exponent_of_the_diffusion_between_two_dimensions():
     """Medians 3 d^2 with an error of one per cent: 2 with the error 0.02 / log(100)."""
     d = np.array([1e3, 1e4, 1e6])

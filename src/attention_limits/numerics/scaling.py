@@ -19,22 +19,27 @@ class PowerLaw:
     excess: float
 
 
-def fit_power_law(x, y, relative_error) -> PowerLaw:
-    """Weighted least squares of log y against log x.
+def fit_power_law(x, y, relative_error, corrections=()) -> PowerLaw:
+    """Weighted least squares of log y against log x, and against other functions of x.
 
     Parameters
     ----------
     x, y, relative_error : arrays (n,)
-        Positive; relative_error is the standard error of log y. Fewer than two points have no fit: all fields are NaN.
+        Positive; relative_error is the standard error of log y.
+    corrections : sequence of arrays (n,)
+        Functions of x with a coefficient each, as 1/x for a correction that vanishes at large x.
+
+    With fewer points than coefficients there is no fit: all fields are NaN.
     """
-    if len(x) < 2:
+    design = np.column_stack([np.log(x), np.ones(len(x)), *corrections]) / np.asarray(relative_error)[:, None]
+    freedom = len(x) - design.shape[1]
+    if freedom < 0:
         return PowerLaw(np.nan, np.nan, np.nan, np.nan)
-    design = np.column_stack([np.log(x), np.ones(len(x))]) / np.asarray(relative_error)[:, None]
     target = np.log(y) / relative_error
-    (slope, offset), *_ = np.linalg.lstsq(design, target, rcond=None)
+    coefficients, *_ = np.linalg.lstsq(design, target, rcond=None)
+    slope, offset = coefficients[:2]
     covariance = np.linalg.inv(design.T @ design)
-    rest = np.sum((target - design @ [slope, offset]) ** 2)
-    freedom = len(x) - 2
+    rest = np.sum((target - design @ coefficients) ** 2)
     excess = rest / freedom if freedom > 0 else np.nan
     error = np.sqrt(covariance[0, 0]) * (np.sqrt(max(1.0, excess)) if freedom > 0 else 1.0)
     return PowerLaw(float(slope), float(error), float(np.exp(offset)), float(excess))

@@ -71,19 +71,24 @@ def equal_curvatures(theory):
     return float(mean), float(error)
 
 
-def escape_law(cube, logarithms=0) -> PowerLaw:
-    """Fit of a power of d to the median escape steps over (log d)^logarithms, where the range of the median is known."""
+def escape_law(cube, logarithms=0, start=False) -> PowerLaw:
+    """Fit of a power of d to the median escape steps over (log d)^logarithms, where the range of the median is known.
+
+    With `start`, the logarithm of the steps has a term b / sqrt(d) too. The run starts at the overlap 1 / sqrt(d) instead of
+    zero. At information exponent 1 the flow dm/dt = f(m) > 0 saves the time 1 / (f(0) sqrt(d)), of a time of order one.
+    """
     d = cube.dimension.values.astype(float)
     median, low, high = median_and_range(cube.escape_step.values, cube.escaped.values)
     known = np.isfinite(median) & np.isfinite(high)
     # The range of 68 % is two standard errors wide.
     relative = 0.5 * np.log(high[known] / low[known])
-    return fit_power_law(d[known], median[known] / np.log(d[known]) ** logarithms, relative)
+    corrections = [d[known] ** -0.5] if start else []
+    return fit_power_law(d[known], median[known] / np.log(d[known]) ** logarithms, relative, corrections)
 
 
-def escape_exponent(cube, logarithms=0):
+def escape_exponent(cube, logarithms=0, start=False):
     """Exponent of `escape_law` of the `cube`, and its standard error, which grows where the fit is poor."""
-    fit = escape_law(cube, logarithms)
+    fit = escape_law(cube, logarithms, start)
     return fit.exponent, fit.error
 
 
