@@ -12,12 +12,11 @@ from attention_limits.pipeline.experiment import at_scales
 HEAD = """\
 # Laptop against paper
 
-This page lists the published numbers that both scales have computed. The last column is our number at `paper` minus our number at
-`laptop`, divided by the standard error of this difference. If `paper` only adds replicas (from n to N), its number contains the replicas of
-`laptop`. The squared error of the difference is then (N/n - 1) times the squared error at `paper`. Otherwise it is the sum of both
-squared errors.
-If the stated errors are right, these values are standard normal. Numbers without a random error, and numbers of the same points
-at both scales, have no such value.
+This page lists the published numbers that both scales have computed. The last column is our number at `paper` minus our number
+at `laptop`, divided by the standard error of this difference. If `paper` only adds replicas (from n to N), its number contains
+the replicas of `laptop`. The squared error of the difference is then (N/n - 1) times the squared error at `paper`. Otherwise it
+is the sum of both squared errors. If the stated errors are right, these values are standard normal. Numbers without a random
+error, and numbers of the same points at both scales, have no such value.
 """
 
 
