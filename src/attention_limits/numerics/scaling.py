@@ -22,14 +22,14 @@ class PowerLaw:
 def fit_power_law(x, y, relative_error, corrections=()) -> PowerLaw:
     """Weighted least squares of log y against log x, and against other functions of x.
 
+    With fewer points than coefficients there is no fit: all fields are NaN.
+
     Parameters
     ----------
     x, y, relative_error : arrays (n,)
         Positive; relative_error is the standard error of log y.
     corrections : sequence of arrays (n,)
         Functions of x with a coefficient each, as 1/x for a correction that vanishes at large x.
-
-    With fewer points than coefficients there is no fit: all fields are NaN.
     """
     design = np.column_stack([np.log(x), np.ones(len(x)), *corrections]) / np.asarray(relative_error)[:, None]
     freedom = len(x) - design.shape[1]
