@@ -3,7 +3,8 @@
 Writes docs/figures/*.png, docs/published.json (for each scale: minutes per figure, CPU seconds per rule and experiment, the
 audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas are there), and
 from these docs/gallery.md, docs/audit.md, docs/scales.md and the tables between `<!-- begin: NAME -->` and `<!-- end: NAME -->`
-of the pages in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`, never the reverse. A test compares the pages
+of the pages in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`, never the reverse; only families whose figures
+are all drawn at `paper` enter. A test compares the pages
 with config/ and docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet;
 this program and the tests print them.
 """
@@ -94,6 +95,15 @@ def drawn_pictures(project, results):
     }
 
 
+def whole_families(project, drawn):
+    """The families whose shown figures are all `drawn`."""
+    return {
+        family
+        for family in project.experiments
+        if all(name in drawn for name, figure in shown(project).items() if figure.family == family)
+    }
+
+
 def measured(project, jobs, drawn):
     """Minutes of CPU on two cores per `drawn` figure, and per family with all its figures, from the `finished` jobs."""
 
@@ -105,9 +115,8 @@ def measured(project, jobs, drawn):
         figure = project.figures[name]
         own = [seconds for job, seconds in jobs.items() if job == ("figures", figure.family, name)]
         times[name] = minutes(own + [seconds for cube in figure.cubes for seconds in needs(figure.family, cube)])
-    for family in {figure.family for figure in shown(project).values()}:
-        if all(name in drawn for name, figure in shown(project).items() if figure.family == family):
-            times[family] = minutes([seconds for job, seconds in jobs.items() if job[1:2] == (family,)])
+    for family in whole_families(project, drawn):
+        times[family] = minutes([seconds for job, seconds in jobs.items() if job[1:2] == (family,)])
     return times
 
 
@@ -257,6 +266,11 @@ def main():
     # Numbers and pictures that this run has not made keep their published state.
     own = data[scale]
     drawn = drawn_pictures(project, results)
+    families = set(project.experiments)
+    if scale == "paper":
+        # The folder holds the results of `laptop` of the other families.
+        families = whole_families(project, drawn)
+        drawn = {name: path for name, path in drawn.items() if project.figures[name].family in families}
     for name, path in drawn.items():
         if scale == "paper" or name not in data["paper"]["minutes"]:
             shutil.copy(path, PICTURES)
@@ -264,8 +278,9 @@ def main():
     times = own["minutes"] | {name: round(value, 2) for name, value in measured(project, jobs, drawn).items() if value}
     pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]
     own["minutes"] = {name: times[name] for name in (*pictured, *project.experiments) if name in times}
-    for family, rules in rule_times(project, jobs).items():
-        for rule, times_of in rules.items():
+    found = rule_times(project, jobs)
+    for family in families & found.keys():
+        for rule, times_of in found[family].items():
             kept = own["rules"].setdefault(family, {}).setdefault(rule, {})
             kept |= {name: [count, round(seconds, 1), wanted] for name, (count, seconds, wanted) in times_of.items()}
     # Experiments that config/ no longer has.
@@ -276,9 +291,10 @@ def main():
         }
     if (results / "audit.json").exists():
         rows = json.loads((results / "audit.json").read_text(encoding="utf-8"))["numbers"]
+        rows = [row for row in rows if row["family"] in families]
         own["audit"] = in_order(project, own["audit"], grown(project, rows) if scale == "paper" else rows)
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    thresholds = atlas.csv(project, results)
+    thresholds = atlas.csv(project, results) if atlas.FIGURE in drawn else ""
     if thresholds and (scale == "paper" or atlas.FIGURE not in data["paper"]["minutes"]):
         (ROOT / "docs" / "atlas.csv").write_text(thresholds, encoding="utf-8")
     for name, target in BENCHMARKS.items():

@@ -116,6 +116,12 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     assert data["laptop"]["minutes"].keys() - after["laptop"]["minutes"].keys() == {bare}
     assert f"{bare}: not published yet: make run FIGURES=all, then make publish" in capsys.readouterr().out
     assert f"figures/{bare}.png" not in (pages / "docs/gallery.md").read_text(encoding="utf-8")
+    # At `paper` a family enters as a whole.
+    (pages / f"docs/figures/{pictured}.png").write_bytes(b"old")
+    monkeypatch.setattr(sys, "argv", ["publish.py", str(tmp_path / "results"), "paper"])
+    publish.main()
+    assert (pages / f"docs/figures/{pictured}.png").read_bytes() == b"old"
+    assert json.loads((pages / "docs/published.json").read_text(encoding="utf-8")) == after
 
 
 ATLAS = """\
