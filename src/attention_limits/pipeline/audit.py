@@ -170,7 +170,7 @@ def full_table(rows: list[dict]) -> str:
             parts.append(
                 f"| {row['quantity']} | {published} | {ours} | {distance} | {row['verdict']} | {row['source']} |"
             )
-            why = f": {row['reason']}" if row["verdict"] == "differs" else ""
+            why = f": {row['reason']}" if row["reason"] and row["verdict"] != "agrees" else ""
             groups.setdefault((why, row["evidence"]), []).append(row["quantity"])
         parts += ["", "Evidence, and reasons of the differences:", ""]
         parts += [f"- {'; '.join(names)}{why}. Evidence: `{evidence}`" for (why, evidence), names in groups.items()]
