@@ -97,11 +97,8 @@ def drawn_pictures(project, results):
 
 def whole_families(project, drawn):
     """The families whose shown figures are all `drawn`."""
-    return {
-        family
-        for family in project.experiments
-        if all(name in drawn for name, figure in shown(project).items() if figure.family == family)
-    }
+    figures = shown(project)
+    return {figure.family for figure in figures.values()} - {figures[name].family for name in figures.keys() - drawn}
 
 
 def measured(project, jobs, drawn):

