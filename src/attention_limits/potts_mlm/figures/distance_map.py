@@ -1,5 +1,6 @@
 """Error of the couplings and excess loss against the mean Hamming distance of the data."""
 
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import house_style, new_figure, points
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, of_chosen, settled
 
@@ -27,9 +28,12 @@ def draw(cubes):
         )
         sites, colors, samples = cube.sizes["site"], cube.sizes["color"], float(cube.samples)
         expected = (sites * (sites - 1) + colors**2 - colors - 1) / (2.0 * samples * sites)
+        mean, error = mean_and_error(cube.excess_loss.values, axis=1)
+        # One data set has no scatter; its error over test sequences stands in.
+        error = error if cube.sizes["replica"] > 1 else cube.excess_error.isel(replica=0).values
         excess.errorbar(
-            x, cube.excess_loss.mean("replica") / expected, cube.excess_error.mean("replica") / expected, color=color,
-            marker=marker, linestyle="none", markersize=4, capsize=2, label=label,
+            x, mean / expected, error / expected, color=color, marker=marker, linestyle="none", markersize=4, capsize=2,
+            label=label,
         )  # fmt: skip
         beta.errorbar(
             x, cube.beta.isel(replica=0), cube.beta_error.isel(replica=0), color=color, marker=marker, linestyle="none",

@@ -1,14 +1,12 @@
 """Contacts, losses and generated sequences of a protein family."""
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.colors import LogNorm
 
 from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure, points
 from attention_limits.potts_mlm.figures.shared import level, of_chosen, settled
-
-# One colour per number of heads, the last one for full pseudo-likelihood.
-_COLORS = ("#E69F00", "#D55E00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7", "#000000")
 
 
 @house_style
@@ -19,7 +17,9 @@ def draw(cubes):
     largest = float(cube.samples.max())
     heads = [int(value) for value in cube.heads.values]
     names = {value: _name(value, cube.sizes["color"]) for value in heads}
-    colors = dict(zip(heads, (*_COLORS[: len(heads) - 1], _COLORS[-1]), strict=True))
+    # Ordered colours for the numbers of heads, black for the last one, full pseudo-likelihood.
+    scale = colormaps["plasma"](np.linspace(0.9, 0.0, len(heads)))
+    colors = dict(zip(heads, (*scale[:-1], "black"), strict=True))
     figure, rows = new_figure(2, 3, 11.0, 7.0)
     (maps, by_rank, by_samples), (losses, sites, pairs) = rows
     _map(maps, cube.sel(samples=largest), structure, heads, names)
@@ -35,7 +35,7 @@ def draw(cubes):
         ):
             array = array.transpose("samples", "replica")
             axes.plot(array.samples, array.mean("replica"), color=colors[value], linewidth=1.0)
-            points(axes, array.samples.values, array.values, fitted, colors[value], names[value])
+            points(axes, array.samples.values, array.values, fitted, colors[value], None)
     chance = _chance(cube, structure)
     for axes in (by_rank, by_samples):
         level(axes, chance, "chance", linestyle=":")
