@@ -50,7 +50,7 @@ def descend(theta, gradient, numbers, skip, tokens, offsets, labels, longest, or
     numbers : float32 array (4, parameters)
         Weights; their gradient, zero in the embedding before and after; the two averages of AdamW.
     skip, rate, decay : float32
-    tokens (N,), offsets (n + 1,), labels (n,) : int64 arrays
+    tokens, offsets, labels : int64 arrays (N,), (n + 1,), (n,)
         Packed questions.
     longest : int
         Largest number of tokens of a question.
