@@ -1,6 +1,5 @@
 """Error of the couplings and excess loss against the mean Hamming distance of the data."""
 
-from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import house_style, new_figure, points
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, of_chosen, settled
 
@@ -28,20 +27,21 @@ def draw(cubes):
         )
         sites, colors, samples = cube.sizes["site"], cube.sizes["color"], float(cube.samples)
         expected = (sites * (sites - 1) + colors**2 - colors - 1) / (2.0 * samples * sites)
-        mean, error = mean_and_error(cube.excess_loss.values, axis=1)
-        # One data set has no scatter; its error over test sequences stands in.
-        error = error if cube.sizes["replica"] > 1 else cube.excess_error.isel(replica=0).values
-        excess.errorbar(
-            x, mean / expected, error / expected, color=color, marker=marker, linestyle="none", markersize=4, capsize=2,
-            label=label,
-        )  # fmt: skip
+        # One symbol for each data set, beside each other; one entry in the legend.
+        shifts = 0.012 * (cube.replica.values - cube.replica.values.mean())
+        for index, shift in enumerate(shifts):
+            ratio, bar = (cube[name].isel(replica=index) / expected for name in ("excess_loss", "excess_error"))
+            excess.errorbar(
+                x + shift, ratio, bar, color=color, marker=marker, linestyle="none", markersize=3, capsize=1.5, elinewidth=0.8,
+                label=None if index else label,
+            )  # fmt: skip
         beta.errorbar(
             x, cube.beta.isel(replica=0), cube.beta_error.isel(replica=0), color=color, marker=marker, linestyle="none",
             markersize=4, capsize=2, label=label,
         )  # fmt: skip
     errors.set(xlabel=DISTANCE_LABEL, ylabel=rf"error of the couplings ($M = {samples:g}$)", yscale="log")
     excess.axhline(1.0, color="0.4", linewidth=1.0, linestyle="--", label=r"$P/(2ML)$")
-    excess.set(xlabel=DISTANCE_LABEL, ylabel=r"excess test loss over $P/(2ML)$", ylim=(0, None))
+    excess.set(xlabel=DISTANCE_LABEL, ylabel=r"excess test loss over $P/(2ML)$", yscale="log")
     beta.set(xlabel=DISTANCE_LABEL, ylabel=r"inverse temperature $\beta$", ylim=(0, None))
     # Room for the legend above the points.
     errors.set_ylim(top=12 * errors.get_ylim()[1])

@@ -51,10 +51,10 @@ def draw(cubes):
     losses.set(xscale="log", xlabel="training sequences $M$", ylabel="test loss per site (nats)")
     for axes in (by_samples, losses):
         # Only the sizes that were computed.
-        axes.set_xticks(cube.samples.values, [f"{value:g}" for value in cube.samples.values])
+        axes.set_xticks(cube.samples.values, [f"{value:g}" for value in cube.samples.values], fontsize=7)
         axes.set_xticks([], minor=True)
     losses.legend(loc="lower left")
-    by_rank.legend()
+    by_rank.legend(ncols=2)
     _statistics(sites, pairs, figure, cube)
     return figure
 
