@@ -1,16 +1,11 @@
 """The real experiments and figures, at their smallest, against the golden file."""
 
-import importlib
 import json
 import warnings
-from pathlib import Path
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 
 import smoke_run
-from attention_limits.pipeline.cubes import read
 from golden import golden
 from toy import REPOSITORY, repository
 
@@ -27,33 +22,7 @@ def test_every_figure_at_smoke_scale(tmp_path, family):
     # All that the rule of the family asks for, and the audit.
     targets = [*repository("smoke").targets(family), "results/smoke/audit.md"]
     assert [path for path in targets if not (tmp_path / path).exists()] == []
-    results = tmp_path / "results" / "smoke"
-    assert differences_from_before(results, family) == []
-    draw_in_the_size_of("paper", results, family)
-
-
-def draw_in_the_size_of(scale, results, family):
-    """Draw every figure from smoke cubes with the grid and the replicas of another scale."""
-    for figure in repository(scale).figures.values():
-        if figure.family == family:
-            cubes = {name: stretched(Path(item.cube_path(results)), item) for name, item in figure.cubes.items()}
-            importlib.import_module(figure.module).draw(cubes).canvas.draw()
-            plt.close("all")
-
-
-def stretched(path, experiment):
-    """The cube at `path` with the grid and the replicas of `experiment`: the nearest point stands for each point."""
-    cube = read(path)
-    estimators = experiment.estimators.values()
-    for key in {key for item in estimators for key in item.grid} & set(cube.dims):
-        values = np.array(sorted({value for item in estimators for value in item.grid.get(key, ())}))
-        if values.dtype.kind in "fi":
-            cube = cube.sel({key: values}, method="nearest").assign_coords({key: (key, values, cube[key].attrs)})
-    if "replica" in cube.dims:
-        replicas = np.arange(max(item.replicas for item in estimators))
-        cube = cube.isel(replica=replicas % cube.sizes["replica"])
-        cube = cube.assign_coords(replica=("replica", replicas, cube.replica.attrs))
-    return cube.assign_attrs(spec=json.dumps(experiment.effective()))
+    assert differences_from_before(tmp_path / "results" / "smoke", family) == []
 
 
 def test_the_golden_file_has_no_other_cubes():
