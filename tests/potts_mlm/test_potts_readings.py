@@ -27,18 +27,21 @@ def test_exponent_and_its_error():
 
 
 def test_order_of_the_learners_is_counted_by_replica():
-    """In the first replica three layers end between factored attention and one layer, in the second below factored attention."""
+    """In the first replica three layers end between factored attention and one layer, in the second below factored attention.
+
+    The third replica has no transformer, and does not count.
+    """
     dims = ("distance", "samples", "layers", "optimizer", "epoch", "replica")
-    last = np.array([[0.5, 0.5], [0.3, 0.05]])[None, None, :, None, None, :]
+    last = np.array([[0.5, 0.5, np.nan], [0.3, 0.05, np.nan]])[None, None, :, None, None, :]
     cube = xr.Dataset(
         {
             "transformer_test_loss": (dims, np.concatenate([last + 1.0, last + 0.1], axis=4)),
-            "transformer_optimal_loss": (("distance", "replica"), [[0.1, 0.1]]),
-            "excess_loss": (("distance", "samples", "ridge", "attention", "replica"), [[[[[0.1, 0.1]]]]]),
+            "transformer_optimal_loss": (("distance", "replica"), [[0.1, 0.1, 0.1]]),
+            "excess_loss": (("distance", "samples", "ridge", "attention", "replica"), [[[[[0.1, 0.1, 0.1]]]]]),
         },
         {
             "distance": [0.7], "samples": [3000], "layers": [1, 3], "optimizer": ["adam"], "epoch": [5, 10],
-            "replica": [0, 1], "ridge": [1e-6], "attention": ["raw"],
+            "replica": [0, 1, 2], "ridge": [1e-6], "attention": ["raw"],
         },
     )  # fmt: skip
     assert ordered(cube, samples=3000, ridge=1e-6, attention="raw", optimizer="adam", distance=0.7) == (0.5, 0.0)

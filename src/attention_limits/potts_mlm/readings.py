@@ -27,10 +27,12 @@ def excess_exponent(cube, few, many, **point):
 def ordered(cube, samples, ridge, attention, optimizer, distance):
     """Fraction of the replicas in which factored attention ends below three layers and three layers below one layer.
 
-    Compared are the losses above the optimum on the test sequences of each learner; the error is 0.
+    Compared are the losses above the optimum on the test sequences of each learner, in the replicas that have all of them; the
+    error is 0.
     """
     point = {"distance": distance, "samples": samples}
     last = cube.transformer_test_loss.dropna("epoch", how="all").isel(epoch=-1) - cube.transformer_optimal_loss
     one, three = (at(last, layers=layers, optimizer=optimizer, **point).values for layers in (1, 3))
     factored = at(cube.excess_loss, ridge=ridge, attention=attention, **point).values
-    return float(np.mean((factored < three) & (three < one))), 0.0
+    complete = np.isfinite(one + three + factored)
+    return float(np.mean(((factored < three) & (three < one))[complete])), 0.0

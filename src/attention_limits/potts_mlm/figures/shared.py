@@ -36,14 +36,20 @@ def layers_name(layers):
 def learner_rows(cubes):
     """A figure with three columns, its grid of axes, and for each row: cube, distance, the part of the cube there, largest M.
 
-    One row per cube and distance, all distances of one cube after the other.
+    One row per cube and distance, all distances of one cube after the other. The parts have only instances in equilibrium.
     """
     pairs = [(cube, distance) for cube in cubes.values() for distance in cube.distance.values]
     figure, grid = new_figure(len(pairs), 3, 10.5, 2.9 * len(pairs) + 0.8, squeeze=False)
-    parts = [cube.sel(distance=distance).isel(ridge=0) for cube, distance in pairs]
+    parts = [in_equilibrium(cube.sel(distance=distance).isel(ridge=0)) for cube, distance in pairs]
     largest = [int(part.factored_test_loss.dropna("samples", how="all").samples.max()) for part in parts]
     rows = [(*pair, part, most) for pair, part, most in zip(pairs, parts, largest, strict=True)]
     return figure, grid, rows
+
+
+def in_equilibrium(part):
+    """The replicas of a cube whose two runs of the sampler agree; all of them if none agree."""
+    agree = part.sample_converged == 1
+    return part.isel(replica=np.flatnonzero(agree)) if "replica" in agree.dims and agree.any() else part
 
 
 def common_legend(figure, grid):
