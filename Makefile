@@ -115,9 +115,10 @@ publish: $(STAMP)
 	.venv/bin/python docs/publish.py $(RESULTS) $(SCALE)
 	.venv/bin/python docs/estimators.py --run
 
-# After a run with FIGURES=all: one file with all cubes, their specifications and checksums, in the folder of the results.
+# After a run with FIGURES=all: one file with all cubes, their specifications and checksums, in the folder of the results;
+# FAMILIES="potts_mlm" packs only the families that it names.
 archive: $(STAMP)
-	.venv/bin/python docs/archive.py results $(SCALE)
+	.venv/bin/python docs/archive.py results $(SCALE) $(FAMILIES)
 
 # Before a release: every other target except `notebook`, with `run` at scale smoke, in a copy of the checkout in a path with a space;
 # some hours.

@@ -1,4 +1,4 @@
-"""Pack the cubes of a finished run into one file: `python docs/archive.py RESULTS SCALE`, or `make archive`.
+"""Pack the cubes of a finished run into one file: `python docs/archive.py RESULTS SCALE [FAMILY ...]`, or `make archive`.
 
 The archive has the cubes, the files of config/ that specify them, the audit, the versions of the packages that wrote them,
 checksums, and a page on how to read the cubes without this package. The same cubes give the same bytes.
@@ -8,6 +8,7 @@ import hashlib
 import json
 import sys
 import zipfile
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -42,12 +43,13 @@ packages of each cube. CITATION.cff names the papers.
 """
 
 
-def contents(results: Path, scale: str) -> dict[str, bytes]:
+def contents(results: Path, scale: str, families: Sequence[str] = ()) -> dict[str, bytes]:
     """The files of the archive by name: `cubes/<family>/<experiment>.nc`, `config/...`, `README.md`, `SHA256SUMS` and others.
 
-    Raises CubeError with all missing and damaged cubes.
+    Of these `families`, or of all. Raises CubeError with all missing and damaged cubes, and SpecError for an unknown family.
     """
-    project = load_project(ROOT, {"scale": scale, "results": str(results)})
+    chosen = {"families": list(families)} if families else {}
+    project = load_project(ROOT, {"scale": scale, "results": str(results), **chosen})
     files, rows, versions, wrong = {}, [], {}, []
     for experiment in project.all():
         path = Path(experiment.cube_path(project.run.folder))
@@ -88,10 +90,10 @@ def write(path: Path, files: dict[str, bytes]) -> None:
 
 def main() -> int:
     """Write the archive into the folder of the results, and print its size."""
-    results, scale = Path(sys.argv[1]), sys.argv[2]
-    path = results / f"attention-limits-{version('attention-limits')}-{scale}.zip"
+    results, scale, *families = sys.argv[1:]
+    path = Path(results) / f"{'-'.join(['attention-limits', version('attention-limits'), scale, *families])}.zip"
     try:
-        files = contents(results, scale)
+        files = contents(Path(results), scale, families)
     except (CubeError, SpecError) as error:
         print("\n".join(error.problems), file=sys.stderr)
         return 2

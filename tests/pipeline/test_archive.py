@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from attention_limits.pipeline.errors import CubeError
+from attention_limits.pipeline.errors import CubeError, SpecError
 from toy import REPOSITORY, Toy, imported
 
 pytestmark = pytest.mark.slow
@@ -17,9 +17,17 @@ sys.path.append(str(REPOSITORY / "docs"))
 archive = importlib.import_module("archive")
 
 
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory):
-    made = Toy(tmp_path_factory.mktemp("archive") / "project")
+def test_archive_of_some_families(tmp_path):
+    with pytest.raises(CubeError) as found:
+        archive.contents(tmp_path, "laptop", ["sequence_single_index"])
+    assert all("/sequence_single_index/" in problem for problem in found.value.problems)
+    with pytest.raises(SpecError, match="no_such_family"):
+        archive.contents(tmp_path, "laptop", ["no_such_family"])
+
+
+@pytest.fixture
+def toy(tmp_path):
+    made = Toy(tmp_path / "project")
     made.snakemake("--cores", "1", "results/cubes/toy/growth_curve.nc")
     with imported(made):
         yield made
