@@ -16,13 +16,16 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish archive docs schemas release-check clean
+.PHONY: run setup rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish archive docs schemas release-check clean
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
 	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits
 	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE) FIGURES=$(FIGURES)
 	@.venv/bin/attention-limits summary --scale $(SCALE)
+
+# Only the environment.
+setup: $(STAMP)
 
 smoke: SCALE = smoke
 smoke: FIGURES = all

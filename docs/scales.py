@@ -16,7 +16,8 @@ This page lists the published numbers that both scales have computed. The last c
 at `laptop`, divided by the standard error of this difference. If `paper` only adds replicas (from n to N), its number contains
 the replicas of `laptop`. The squared error of the difference is then (N/n - 1) times the squared error at `paper`. Otherwise it
 is the sum of both squared errors. If the stated errors are right, these values are standard normal. Numbers without a random
-error, and numbers of the same points at both scales, have no such value.
+error, and numbers of the same points at both scales, have no such value. Numbers of one cube share data sets or random nodes, so
+their differences are correlated: the errors of the mean and of the standard deviation, and the probability, do not contain this.
 """
 
 

@@ -61,7 +61,7 @@ axes.legend()
 figure
 
 # %% [markdown]
-# `al.explore` puts cubes on one page for a browser. Points that did not converge are hollow there.
+# On how many data sets did AMP converge? `al.explore` puts cubes on one page for a browser, where the other points are hollow.
 
 # %%
 print(f"AMP converged on {int(amp.converged.sum())} of {amp.converged.size} data sets")

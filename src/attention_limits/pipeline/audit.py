@@ -19,11 +19,11 @@ from attention_limits.pipeline.yaml_reader import read_yaml
 # Two numbers differ if their distance exceeds this many standard errors; one pair in 370 does by chance.
 DIFFERENT = 3.0
 NOTE = """\
-This page lists every published number that its run has checked, in the notation of docs/notation.md. The page docs/audit.md shows
-the last published run. Our number is the mean over replicas, with its standard error in brackets, in units of the last digits. A
-number without brackets has no random error. The error of a published number is its stated error, or half of its last digit. The
-distance is (ours - published), divided by the root of the sum of both squared errors. Two numbers *agree* when their distance is
-at most three."""
+This page lists every published number that its run has checked, in the notation of docs/notation.md. Our number is the mean over
+replicas, with its standard error in brackets, in units of the last digits. A number without brackets has no random error. The
+error of a published number is its stated error, half of its last digit, or our estimate of the accuracy of a published curve or
+statement. The distance is (ours - published), divided by the root of the sum of both squared errors. Two numbers *agree* when
+their distance is at most three."""
 # Verdicts of several numbers.
 PLURAL = {"agrees": "agree", "differs": "differ"}
 
