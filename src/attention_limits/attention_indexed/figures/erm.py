@@ -11,6 +11,7 @@ from attention_limits.attention_indexed.figures.erm_shared import (
     equations,
     minima,
     of,
+    settled,
 )
 from attention_limits.attention_indexed.figures.shared import mark_thresholds, model
 from attention_limits.attention_indexed.readings import errors_of_mean
@@ -48,7 +49,8 @@ def _draw_learning(axes, cube, best):
         part = theory.sel(weight_decay=decay)
         values = part.mse.transpose("alpha", "replica").values
         sure = part.converged.transpose("alpha", "replica").values
-        curve(axes, K * part.alpha.values, values, decay_color(decay), decay_label(decay), converged=sure)
+        shown = settled(values, sure)
+        curve(axes, K * part.alpha.values, shown, decay_color(decay), decay_label(decay), converged=sure)
         minima(axes, cube, decay, "mse", K)
     for name, (label, marker) in METHODS.items():
         if name in cube.estimator:

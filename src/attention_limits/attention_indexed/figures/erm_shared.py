@@ -37,6 +37,11 @@ def equations(cube):
     return tokens**2 + tokens - (0 if model(cube, "channel") == "linear" else 2)
 
 
+def settled(values, converged):
+    """`values` (n, replicas), NaN where the iteration did not converge although it did in another replica of the point."""
+    return np.where((converged == 0) & np.any(converged == 1, axis=1, keepdims=True), np.nan, values)
+
+
 def minima(axes, cube, decay, variable, scale):
     """Minima and fixed points of message passing at `scale` times alpha of the data: mean and standard error."""
     for name, (_, marker) in METHODS.items():

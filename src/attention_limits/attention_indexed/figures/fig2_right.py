@@ -70,7 +70,7 @@ def _draw_published(axes, tokens):
     """Published gradient descent of this number of tokens, one start and the mean of 32, within the axis."""
     for index, curves in enumerate((DESCENT, AVERAGED_DESCENT)):
         values = curves[tokens][equations(tokens) * curves[tokens][:, 0] < 1.2]
-        label = None if index else f"published descent, $T = {tokens}$, $d = 200$: one, mean of {STARTS}"
+        label = None if index else f"published descent, $T = {tokens}$, $d = 200$"
         look = {"fmt": _MARKERS[tokens], "color": "0.45", "markersize": 4, "zorder": 1}
         published_runs(axes, values, label, equations(tokens), **look)
 

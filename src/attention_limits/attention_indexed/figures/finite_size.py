@@ -65,8 +65,10 @@ def _draw_channel(axes, cube, channel):
         axes.plot([], [], marker="o", linestyle=style, linewidth=0.7, color="0.3", markerfacecolor=face, label=label)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="state evolution")
     largest = 1.0 / float(cube.dimension.min())
+    # The labels of more than three dimensions would overlap.
+    labelled = cube.dimension.values[:: 1 if cube.sizes["dimension"] <= 3 else 2]
     axes.set(
-        xlabel="$1/d$", ylabel="error / limit of state evolution", xticks=[0.0, *(1.0 / cube.dimension.values)],
+        xlabel="$1/d$", ylabel="error / limit of state evolution", xticks=[0.0, *(1.0 / labelled)],
         title=rf"{channel}, $T = 2$, $\rho = 0.5$, damped", xlim=(-(1 + place) * STEP, 1.08 * largest),
     )  # fmt: skip
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:.3g}")

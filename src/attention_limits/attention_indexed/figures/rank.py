@@ -8,6 +8,7 @@ from attention_limits.attention_indexed.figures.erm_shared import (
     equations,
     minima,
     of,
+    settled,
 )
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.plotting import curve, house_style, new_figure
@@ -25,7 +26,8 @@ def draw(cubes):
         for decay in cube.weight_decay.values:
             part = theory.sel(weight_decay=decay)
             rank, sure = (part[key].transpose("alpha", "replica").values for key in ("learned_rank", "converged"))
-            curve(axes, K * part.alpha.values, rank, decay_color(decay), decay_label(decay), converged=sure)
+            shown = settled(rank, sure)
+            curve(axes, K * part.alpha.values, shown, decay_color(decay), decay_label(decay), converged=sure)
             minima(axes, cube, decay, "learned_rank", K)
         best = of(cubes[f"{name}_best"], "erm_optimal_decay")
         best = best.sel(score_noise=model(cube, "score_noise")) if "score_noise" in best.dims else best
