@@ -42,8 +42,8 @@ def draw(cubes):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=label)
     left.set(ylim=(1e-2, 1.5), title=r"softmax, $T = 2$, $\rho = 0.5$")
     right.set(ylim=(2e-4, None))
-    left.legend(loc="lower left")
-    right.legend(loc="lower right")
+    left.legend(loc="lower left", fontsize=6.5)
+    right.legend(loc="lower right", fontsize=6.5)
     return figure
 
 
