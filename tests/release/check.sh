@@ -14,6 +14,7 @@ check() {
     make "$@" || failed+=("make $*")
 }
 
+check setup
 check lint
 check slurm
 check cluster-generic

@@ -41,7 +41,7 @@ def test_it_is_what_the_generator_writes():
 @pytest.mark.parametrize("recipe", ["Dockerfile", "apptainer.def"])
 def test_the_recipes_copy_files_that_exist_and_build_from_the_lock(recipe):
     text = (REPOSITORY / "envs" / recipe).read_text()
-    assert "make setup" in text
+    assert "make .venv/.synced" in text
     copied = re.findall(r"^(?:COPY|   ) ((?:[\w./]+ )+)(?:\./|/limits/|src/\S+)$", text, re.MULTILINE)
     assert copied
     for names in copied:
