@@ -89,9 +89,10 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         (pages / name).write_bytes((REPOSITORY / name).read_bytes())
     pictured, bare = list(publish.published(project, data))[:2]
-    # Without a picture at `paper`, which would stay.
+    # Their pictures at `paper` would stay.
     data = json.loads(json.dumps(data))
-    data["paper"]["minutes"].pop(pictured, None)
+    for name in (pictured, bare):
+        data["paper"]["minutes"].pop(name, None)
     (pages / "docs/published.json").write_text(json.dumps(data), encoding="utf-8")
     for name in publish.published(project, data):
         if name != bare:
