@@ -48,8 +48,7 @@ def contents(results: Path, scale: str, families: Sequence[str] = ()) -> dict[st
 
     Of these `families`, or of all. Raises CubeError with all missing and damaged cubes, and SpecError for an unknown family.
     """
-    chosen = {"families": list(families)} if families else {}
-    project = load_project(ROOT, {"scale": scale, "results": str(results), **chosen})
+    project = load_project(ROOT, {"scale": scale, "results": str(results), "families": list(families) or "all"})
     files, rows, versions, wrong = {}, [], {}, []
     for experiment in project.all():
         path = Path(experiment.cube_path(project.run.folder))

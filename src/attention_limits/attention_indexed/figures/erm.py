@@ -6,12 +6,10 @@ import numpy as np
 from attention_limits.attention_indexed.figures.erm_shared import (
     BEST,
     METHODS,
-    decay_color,
-    decay_label,
     equations,
+    evolution,
     minima,
     of,
-    settled,
 )
 from attention_limits.attention_indexed.figures.shared import mark_thresholds, model
 from attention_limits.attention_indexed.readings import errors_of_mean
@@ -46,11 +44,7 @@ def _draw_learning(axes, cube, best):
     theory, optimal = of(cube, "erm_state_evolution"), of(best, "erm_optimal_decay")
     K = equations(cube)
     for decay in cube.weight_decay.values:
-        part = theory.sel(weight_decay=decay)
-        values = part.mse.transpose("alpha", "replica").values
-        sure = part.converged.transpose("alpha", "replica").values
-        shown = settled(values, sure)
-        curve(axes, K * part.alpha.values, shown, decay_color(decay), decay_label(decay), converged=sure)
+        evolution(axes, theory, decay, "mse", K)
         minima(axes, cube, decay, "mse", K)
     for name, (label, marker) in METHODS.items():
         if name in cube.estimator:

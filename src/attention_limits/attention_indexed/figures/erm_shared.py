@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import model
-from attention_limits.plotting import points, present, realised_alpha
+from attention_limits.plotting import curve, points, present, realised_alpha
 
 BEST = "#CC79A7"
 METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "x")}
@@ -37,9 +37,15 @@ def equations(cube):
     return tokens**2 + tokens - (0 if model(cube, "channel") == "linear" else 2)
 
 
-def settled(values, converged):
-    """`values` (n, replicas), NaN where the iteration did not converge although it did in another replica of the point."""
-    return np.where((converged == 0) & np.any(converged == 1, axis=1, keepdims=True), np.nan, values)
+def evolution(axes, theory, decay, variable, scale):
+    """State evolution at `scale` times alpha: mean over the replicas that converged, or over all where none did.
+
+    A square marks points where one did not.
+    """
+    part = theory.sel(weight_decay=decay)
+    values, converged = (part[key].transpose("alpha", "replica").values for key in (variable, "converged"))
+    values = np.where((converged == 0) & np.any(converged == 1, axis=1, keepdims=True), np.nan, values)
+    curve(axes, scale * part.alpha.values, values, decay_color(decay), decay_label(decay), converged=converged)
 
 
 def minima(axes, cube, decay, variable, scale):

@@ -3,12 +3,10 @@
 from attention_limits.attention_indexed.figures.erm_shared import (
     BEST,
     METHODS,
-    decay_color,
-    decay_label,
     equations,
+    evolution,
     minima,
     of,
-    settled,
 )
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.plotting import curve, house_style, new_figure
@@ -24,10 +22,7 @@ def draw(cubes):
         cube, K = cubes[name], equations(cubes[name])
         theory = of(cube, "erm_state_evolution")
         for decay in cube.weight_decay.values:
-            part = theory.sel(weight_decay=decay)
-            rank, sure = (part[key].transpose("alpha", "replica").values for key in ("learned_rank", "converged"))
-            shown = settled(rank, sure)
-            curve(axes, K * part.alpha.values, shown, decay_color(decay), decay_label(decay), converged=sure)
+            evolution(axes, theory, decay, "learned_rank", K)
             minima(axes, cube, decay, "learned_rank", K)
         best = of(cubes[f"{name}_best"], "erm_optimal_decay")
         best = best.sel(score_noise=model(cube, "score_noise")) if "score_noise" in best.dims else best
