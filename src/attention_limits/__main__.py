@@ -119,6 +119,8 @@ def main(arguments: list[str] | None = None) -> int:
         if module == "cli.jobs":
             # For the log of a job: its cost, independent of the load of the machine.
             print(f"{time.process_time():.1f} s of CPU")
+        # A closed pipe raises here, not at the end of the interpreter.
+        sys.stdout.flush()
     except (SpecError, CubeError) as error:
         for problem in error.problems:
             print(f"attention-limits: {problem}", file=sys.stderr)

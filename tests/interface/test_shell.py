@@ -1,6 +1,9 @@
 """compute, export, estimators and describe on the command line."""
 
 import io
+import os
+import subprocess
+import sys
 from importlib import metadata
 
 import pandas as pd
@@ -152,3 +155,20 @@ def test_lists(capsys):
     assert main(["describe", "attention_indexed"]) == 2
     assert main(["describe", "gamp"]) == 2
     assert "gamp: no such family; allowed: attention_indexed.…, " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_ends_a_command_without_a_message():
+    """The reader has gone before Python writes its buffer, as in `attention-limits show CUBE | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "attention_limits", "estimators"],
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
