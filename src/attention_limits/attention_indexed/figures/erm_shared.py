@@ -38,9 +38,9 @@ def equations(cube):
 
 
 def evolution(axes, theory, decay, variable, scale):
-    """State evolution at `scale` times alpha: mean over the replicas that converged, or over all where none did.
+    """Draw state evolution against `scale` times alpha: the mean over the replicas that converged, or over all if none did.
 
-    A square marks points where one did not.
+    A square marks each point at which a replica did not converge.
     """
     part = theory.sel(weight_decay=decay)
     values, converged = (part[key].transpose("alpha", "replica").values for key in (variable, "converged"))
