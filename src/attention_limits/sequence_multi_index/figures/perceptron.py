@@ -1,9 +1,8 @@
 """Binary perceptron: overlap from both starts of state evolution, and the two published thresholds."""
 
-import numpy as np
-
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.plotting import curve, house_style, new_figure, present
+from attention_limits.pipeline.readings import passed
+from attention_limits.plotting import curve, house_style, new_figure, points, present
 from attention_limits.sequence_multi_index.figures.published import BINARY_PERCEPTRON
 from attention_limits.sequence_multi_index.readings import equal_free_entropy, recovery
 
@@ -38,8 +37,8 @@ def draw(cubes):
 
 def _overlaps(axes, cube):
     overlap = present(cube.overlap.sel(**_PAIR).transpose("alpha", "replica"))
-    settled = cube.converged.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-    curve(axes, overlap.alpha.values, overlap.values, "C0", "uninformed start", converged=settled)
+    settled = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+    curve(axes, overlap.alpha.values, overlap.values, "C0", "uninformed start", flags=settled)
     informed = present(cube.overlap_by_start.sel(init="informed", **_PAIR)).transpose("alpha", "replica")
-    mean, error = mean_and_error(np.asarray(informed), axis=1)
-    axes.errorbar(informed.alpha, mean, error, fmt="o", color="C3", markersize=4, capsize=2, label="informed start")
+    flags = passed(cube, "overlap_by_start").sel(init="informed", alpha=informed.alpha).transpose("alpha", "replica")
+    points(axes, informed.alpha.values, informed.values, flags.values, "C3", "informed start")

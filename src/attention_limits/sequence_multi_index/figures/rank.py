@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import (
     LAYER_COLORS,
     SERIES_COLORS,
@@ -61,11 +61,11 @@ def _learning_curve(axes, cube):
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     dimension = specifications(cube)["gamp"]["solver"]["dimension"]
     overlap = present(sum(theory.overlap.sel(layer=row, layer_star=row, drop=True) for row in (1, 2)) / 2.0)
-    converged = theory.converged.sel(alpha=overlap.alpha).values
-    curve(axes, overlap.alpha, overlap.values, LAYER_COLORS[1], "state evolution", converged=converged)
+    converged = passed(theory, "overlap").sel(alpha=overlap.alpha).values
+    curve(axes, overlap.alpha, overlap.values, LAYER_COLORS[1], "state evolution", flags=converged)
     rows = [{"layer": row, "layer_star": row, "drop": True} for row in (1, 2)]
     relative = present(sum(gamp.overlap.sel(**row) / gamp.teacher_norm.sel(**row) for row in rows) / 2.0)
-    converged = gamp.converged.sel(alpha=relative.alpha).values
+    converged = passed(gamp, "overlap").sel(alpha=relative.alpha).values
     alpha = realised_alpha(gamp, relative.alpha)
     points(axes, alpha, relative.values, converged, LAYER_COLORS[1], f"GAMP $D = {dimension}$")
     axes.axvline(first_threshold(2, 2), color="0.5", linestyle=":", linewidth=1)
