@@ -14,6 +14,7 @@ from attention_limits.plotting import (
     present,
     realised_alpha,
     shade_phases,
+    sound_mean,
 )
 from attention_limits.sequence_multi_index.figures.published import FIG1_ERRORS, FIG1_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
@@ -64,9 +65,10 @@ def _draw_overlaps(axes, cube, dimension):
         converged = passed(gamp, "overlap").sel(alpha=relative.alpha).values
         alpha = realised_alpha(gamp, relative.alpha)
         points(axes, alpha, relative.values, converged, color, f"{name}, GAMP $D={dimension}$")
-        mean = present(informed.overlap.sel(row)).mean("replica")
+        above = present(informed.overlap.sel(row))
+        mean, *_ = sound_mean(above.values, passed(informed, "overlap").sel(alpha=above.alpha).values)
         axes.plot(
-            mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
+            above.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
             alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
         )  # fmt: skip
 
