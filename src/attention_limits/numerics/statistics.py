@@ -4,7 +4,7 @@ import numpy as np
 
 # Replicas lie on two sides of a jump where the largest gap between them exceeds this share of the range of the curve, and this
 # number of standard deviations.
-JUMP_SHARE, JUMP_DEVIATIONS = 0.1, 6.0
+JUMP_SHARE, JUMP_DEVIATIONS = 0.25, 6.0
 
 
 def combine_unbiased(first, second):
