@@ -96,10 +96,28 @@ FIELDS = (
     ("spectrum_generalization_error", (), "predicted generalisation error", "e_g", _ONE_HOT, _SADDLE),
     ("spectrum_training_error", (), "predicted training error", "e_t", _ONE_HOT, _SADDLE),
     (
-        "alignment_generalization_error", (), "measured generalisation error",
+        "alignment_generalization_error", (), "measured generalisation error, distinct training sequences",
         "e_g", _ONE_HOT, "D + tr (W - Theta)^T Sigma (W - Theta)",
     ),
     ("alignment_training_error", (), "measured training error", "e_t", _ONE_HOT, "mean |y - W^T x|^2"),
+    (
+        "gaussian_generalization_error", (), "generalisation error of independent Gaussian sequences",
+        "e_g", f"{_ONE_HOT}; covariance, teacher and noise of the alignment", "D + tr (W - Theta)^T Sigma (W - Theta)",
+    ),
+    (
+        "gaussian_training_error", (), "training error of independent Gaussian sequences",
+        "e_t", f"{_ONE_HOT}; covariance, teacher and noise of the alignment", "mean |y - W^T x|^2",
+    ),
+    (
+        "finite_gaussian_generalization_error", (), "generalisation error in a finite population of Gaussian sequences",
+        "e_g", f"{_ONE_HOT}; size, weights, draws, covariance, teacher and noise of the alignment",
+        "D + tr (W - Theta)^T Sigma (W - Theta)",
+    ),
+    (
+        "finite_gaussian_training_error", (), "training error in a finite population of Gaussian sequences",
+        "e_t", f"{_ONE_HOT}; size, weights, draws, covariance, teacher and noise of the alignment", "mean |y - W^T x|^2",
+    ),
+    ("distinct_sequences", (), "distinct sequences of the population", "", _COUNT, "kept columns alone"),
     ("masked_noise", (), "error of the best linear prediction", "D", _ONE_HOT, "mean |y - Theta^T x|^2 in the population"),
     ("masked_variance", (), "variance of the masked site", "", _ONE_HOT, "1 - sum_a f_i(a)^2"),
     ("inputs", (), "inputs of the regression", "p", _COUNT, "(L - 1) C"),
