@@ -55,6 +55,10 @@ FIELDS = (
         "pair_agreeing_starts", (), "converged starts within 1e-4 nats of the smallest objective",
         "", "count; a convex fit stands for all its starts", "objective <= min + 1e-4",
     ),
+    (
+        "pair_unique", (), "whether two or more starts all converged and end at one objective", "",
+        "true or false; false for one start; a convex fit has one minimum", "objectives within 1e-4",
+    ),
     ("pair_parameters", (), "number of parameters", "", _COUNT, _PAIR),
     (
         "independent_test_loss", (), "weighted test loss of independent sites",
@@ -93,6 +97,10 @@ FIELDS = (
         "", "true or false; within 4 standard errors", "-sum_i h_i(s_i) - sum_(i<j) J_ij(s_i, s_j)",
     ),
     ("fit_converged", (), "whether the fit reached the tolerance", "", "true or false", "L-BFGS"),
+    (
+        "fit_unique", (), "whether two or more starts of the fit all converged and end at one objective", "",
+        "true or false; false for one start; a convex fit has one minimum", "objectives within 1e-4",
+    ),
     ("spectrum_generalization_error", (), "predicted generalisation error", "e_g", _ONE_HOT, _SADDLE),
     ("spectrum_training_error", (), "predicted training error", "e_t", _ONE_HOT, _SADDLE),
     (

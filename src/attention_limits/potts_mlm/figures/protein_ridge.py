@@ -32,7 +32,7 @@ def draw(cubes):
                 points(axes, one.samples.values, alignment, np.ones(alignment.shape), color, None)
         flat = part.isel(ridge=0, samples=0, replica=0)
         level(column[0], float(flat.masked_variance), "variance of the site", linestyle=":")
-        level(column[0], float(flat.masked_noise), "best linear prediction", linestyle="--")
+        level(column[0], float(flat.masked_noise), "best linear prediction", linestyle="-.")
         column[0].axvline(float(flat.directions), color="0.85", linewidth=0.8, zorder=0)
         column[0].set_title(f"masked site {masked:g}, $p = {float(flat.inputs):g}$ inputs", loc="left")
         column[1].set(xlabel="training sequences $M$", xscale="log")
