@@ -119,6 +119,23 @@ class Wishart(Symmetric):
 
 
 @dataclass(frozen=True)
+class SmallWidth:
+    """The limit rho -> 0 at noise D / rho and n / (d r) samples: the part of a `Prior` that state evolution needs.
+
+    The r eigenvalues 1 / sqrt(rho) of S leave the noise, whose edge is 2 sqrt(D / rho), below D = 1.
+    """
+
+    mean = 0.0
+    Q = 1.0
+    effective_dimension = 1.0
+
+    def mmse(self, noise):
+        """1 - max(1 - D, 0)^2 at D = `noise` (...)."""
+        t = np.minimum(noise, 1.0)
+        return t * (2.0 - t)
+
+
+@dataclass(frozen=True)
 class Product:
     """S = Q K^T / sqrt(r d) with rho = r/d = `ratio`: a `Prior` without symmetry."""
 

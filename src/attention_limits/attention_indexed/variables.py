@@ -31,8 +31,8 @@ VARIABLES = (
         "error of the estimate",
         "mmse",
         _ERROR,
-        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration, or the one of the smallest residual where it "
-        "did not converge; samples: tr (S_1 - S)(S_2 - S) / d",
+        "theory: V = mmse(D), 1/D = alpha information(V), of the largest D; AMP: last iteration, or the one of the smallest "
+        "residual where it did not converge; samples: tr (S_1 - S)(S_2 - S) / d",
     ),
     Variable(
         "mmse_error",
@@ -40,16 +40,43 @@ VARIABLES = (
         "bound on the error of the theory",
         "",
         "as the error; zero where the information of the channel is exact; not zero for the hardmax of more than two tokens, "
-        "with noise and for channels of a file; missing, as the error, where the information is",
-        "half the difference of the mmse at alpha (1 - u) and alpha (1 + u), u the relative uncertainty of the information",
+        "with noise and for channels of a file; missing, as the error, where the information is at a V on the way to it",
+        "largest change of the mmse to that at alpha (1 - u) and alpha (1 + u), u the relative uncertainty of the information",
     ),
     Variable("noise", (), "noise of the equivalent denoising of S", "D", "variance of d Z_ij^2, a != b", "1 / q_hat"),
+    Variable(
+        "mmse_informed",
+        (),
+        "error of the estimate, started at the teacher",
+        "mmse_inf",
+        _ERROR,
+        "V = mmse(D), 1/D = alpha information(V), the solution of the smallest D",
+    ),
+    Variable(
+        "mmse_informed_error", (), "bound on the error of the informed theory", "", "as mmse_error", "as mmse_error"
+    ),
+    Variable(
+        "noise_informed",
+        (),
+        "noise of the equivalent denoising of S, started at the teacher",
+        "D_inf",
+        "as noise",
+        "1 / q_hat",
+    ),
+    Variable(
+        "unique",
+        (),
+        "whether the uninformed and the informed solution are one",
+        "",
+        "true or false; false also where the uncertain information leaves it open",
+        "alpha(D) = 1 / (D information(mmse(D))) takes the value alpha once; then the error is Bayes-optimal",
+    ),
     Variable(
         "recovery_threshold",
         (),
         "samples at which the error becomes zero",
         "α_rec",
-        "n / d^2, the same at all alpha; infinite where outputs are discrete",
+        "n / d^2, the same at all alpha; infinite where outputs are discrete; of the informed solution where it is not unique",
         "one layer: 2 nu / K, K counts both entries of a symmetric pair; two: 2 nu / D; as many equations as parameters",
     ),
     Variable(
