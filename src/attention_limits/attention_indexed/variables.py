@@ -156,6 +156,22 @@ VARIABLES += (
     ),
     Variable("realised_ratio", (), "width ratio of the teacher", "r / d", "r rounded to a whole number", "r / d"),
     Variable(
+        "trace_excess",
+        (),
+        "trace of the teacher beyond its mean",
+        "",
+        "tr S / d minus its mean over teachers of this d and r",
+        "E tr S / d = sqrt(r / d); untied: 0",
+    ),
+    Variable(
+        "square_excess",
+        (),
+        "trace of the square of the teacher beyond its mean",
+        "",
+        "tr S S^T / d minus its mean over teachers of this d and r",
+        "E tr S^2 / d = (r + d + 1) / d; untied: 1",
+    ),
+    Variable(
         "mmse_by_iteration",
         ("iteration",),
         "error along the iterations",
