@@ -139,7 +139,8 @@ VARIABLES += (
     Variable(
         "converged",
         (),
-        "whether the residual reached the tolerance, or the recovery became exact; else it diverged, stagnated or was cut off",
+        "whether the iteration has settled: AMP, the residual reached the tolerance, or the recovery became exact; gradient "
+        "descent, a movement of at most .01; chains, R-hat of at most 1.05 and 100 autocorrelation times",
         "",
         "true or false",
         _AMP,
@@ -230,6 +231,10 @@ VARIABLES += (
         "E ||S - S*||_F^2 / (2 d), S* the teacher",
     ),
     Variable(
+        "posterior_variance_node_error", (), "standard error of posterior_variance from the length of the chains", "",
+        "as the error", "standard deviation / root of the number of autocorrelation times in both chains",
+    ),
+    Variable(
         "autocorrelation", (), "autocorrelation time of the distance to the teacher", "τ", "steps, mean over two chains",
         "1 + 2 sum of the correlations, Sokal's window",
     ),
@@ -273,6 +278,11 @@ VARIABLES += (
         "mean over pairs k != l of E tr (f(h) - f(omega_k))^T (f(h) - f(omega_l)); missing for one start",
     ),
     Variable("steps_done", (), "steps of gradient descent done", "", "count", "all, or until the tolerance of the specification"),
+    Variable(
+        "movement", (), "change of the estimates since a half of the steps or earlier", "",
+        "root mean square over the starts in units of the root of their mean error",
+        "||S_k(t) - S_k(t')||_F / ||S_k(t) - S||_F, t' the largest power of two up to t / 2",
+    ),
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),
 )  # fmt: skip
 
