@@ -6,7 +6,7 @@ from matplotlib.ticker import ScalarFormatter
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
 from attention_limits.sequence_multi_index.readings import (
-    atlas_threshold,
+    layer_threshold_and_error,
     first_atlas_threshold,
     growth_at_threshold,
     recovery_and_error,
@@ -66,7 +66,7 @@ def together(means, errors):
 def _layers(axes, cube, key, label, lines=True, labelled=True):
     """Thresholds of all layers against `key`; for layers that are not separated hollow, and moved aside."""
     x, layers = cube[key].values, cube.layer.values
-    means, errors = (np.array(part) for part in zip(*(atlas_threshold(cube, layer) for layer in layers), strict=True))
+    means, errors = (np.array(part) for part in zip(*(layer_threshold_and_error(cube, layer) for layer in layers), strict=True))
     close = together(means, errors)
     width = APART * np.ptp(x) if len(x) > 1 else APART
     for k, layer in enumerate(layers):
@@ -107,7 +107,7 @@ def _depth(axes, cube, deep, order):
 def _tokens(axes, cube):
     for depth, marker in zip(cube.depth.values, "^o", strict=False):
         for layer in range(1, int(depth) + 1):
-            mean, error = atlas_threshold(cube.sel(depth=depth), layer)
+            mean, error = layer_threshold_and_error(cube.sel(depth=depth), layer)
             axes.errorbar(
                 cube.tokens, mean, error, color=LAYER_COLORS[layer], marker=marker, markersize=4, capsize=2, linewidth=1,
                 label=f"layer {layer} of {depth:g}",
