@@ -126,9 +126,10 @@ def test_error_of_a_threshold_holds_that_of_the_grid_of_held():
     coarse, error = found([0.99, 0.995, 0.998, 0.9995])
     assert abs(coarse - 1.0) <= error
     fine, less = found([0.99, 0.995, 0.998, 0.9986, 0.9992, 0.9995, 0.9998])
-    assert abs(fine - 1.0) <= less < 0.2 * error
+    assert abs(fine - 1.0) <= less < 0.3 * error
     # A factor that few nodes raise by 1 % moves the crossing by .01 / 1.05 and alpha by 0.2 times this.
-    assert found([0.99, 0.998, 0.9986, 0.9992, 0.9995, 0.9998], node_error=0.01)[1] == pytest.approx(0.0019, rel=0.1)
+    more = found([0.99, 0.995, 0.998, 0.9986, 0.9992, 0.9995, 0.9998], node_error=0.01)[1]
+    assert np.sqrt(more**2 - less**2) == pytest.approx(0.0019, rel=0.1)
 
 
 def held_of(experiment):
@@ -140,25 +141,30 @@ def held_of(experiment):
 
 @pytest.mark.parametrize(("skip", "about"), [(1.0, 3.7), (8.0, 7.0)])
 def test_grid_of_the_experiment_locates_the_threshold(skip, about):
-    """Layer 1 of three, on the same 128 nodes: the grid of layer_order_skip against a root, within the error of the grid.
+    """Layer 1 of three: the grid of layer_order_skip against a root on the same 512 nodes, mean over three scramblings.
 
-    No chance: the difference is that of the interpolation alone, whose stated error is the distance from the chord.
+    On one scrambling the curves are rough by .001, so that the root moves by this; the allowance is twice that. With held = .998,
+    .9995 and a chord the difference is .013 at c = 8.
     """
-    link = DeepAttention(depth=3, skip=skip)
-    channel = Channel(link, 0.5, np.random.default_rng(0))
-    nodes = gaussian_nodes(node_dimension(link), 128, np.random.default_rng(1))
-    held = [q for q in held_of("layer_order_skip") if abs(-np.log(1.0 - q) - about) < 1.6]
-    curve = [growth_by_row(channel, nodes, 2, q) for q in held]
-    factors, alpha = np.array([[one.factor for one in curve]]), np.array([[one.alpha for one in curve]])
-    found = growth_at_threshold(growth_cube(held, factors.transpose(0, 2, 1), alpha), 1).isel(replica=0)
+    link, found, wanted = DeepAttention(depth=3, skip=skip), [], []
+    held = [q for q in held_of("layer_order_skip") if abs(-np.log(1.0 - q) - about) < 1.2]
+    for seed in range(3):
+        channel = Channel(link, 1.0, np.random.default_rng([seed, 0]))
+        nodes = gaussian_nodes(node_dimension(link), 512, np.random.default_rng([seed, 1]))
 
-    def growth(level):
-        return growth_by_row(channel, nodes, 2, 1.0 - np.exp(-level))
+        def growth(level, channel=channel, nodes=nodes):
+            return growth_by_row(channel, nodes, 2, 1.0 - np.exp(-level))
 
-    level = brentq(lambda level: np.log(growth(level).factor[0]), about - 1.5, about + 1.5, xtol=1e-4)
-    wanted = growth(level)
-    assert abs(float(found.alpha) - wanted.alpha) <= float(found.alpha_interpolation_error) + 1e-4 < 4e-3
-    assert float(found.factor.sel(layer=2)) == pytest.approx(wanted.factor[1], abs=3e-3)
+        curve = [growth(-np.log(1.0 - q)) for q in held]
+        factors, alpha = np.array([[one.factor for one in curve]]), np.array([[one.alpha for one in curve]])
+        found.append(growth_at_threshold(growth_cube(held, factors.transpose(0, 2, 1), alpha), 1).isel(replica=0))
+        level = brentq(lambda level, growth=growth: np.log(growth(level).factor[0]), about - 1, about + 1, xtol=1e-3)
+        wanted.append(growth(level))
+    error = np.mean([one.alpha_interpolation_error for one in found])
+    assert abs(np.mean([one.alpha for one in found]) - np.mean([one.alpha for one in wanted])) <= error + 2e-3
+    assert error < 3e-3
+    factor = np.mean([one.factor.sel(layer=2) for one in found])
+    assert factor == pytest.approx(np.mean([one.factor[1] for one in wanted]), abs=5e-3)
 
 
 @pytest.mark.parametrize("skip", [1.0, 8.0])

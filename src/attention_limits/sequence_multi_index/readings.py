@@ -59,6 +59,16 @@ def branch_of_layer(cube, layer) -> xr.Dataset:
     return xr.Dataset({"known": (chosen & bits) > 0, "together": (chosen & (bits << size)) > 0})
 
 
+def descent_cosine(cube, layer, batch, **point):
+    """|cos| of a layer with its teacher after some batches of gradient descent: mean over replicas and standard error.
+
+    The sign of a layer is free.
+    """
+    cosine = np.abs(at(cube.cosine_by_batch, layer=layer, batch=batch, **point))
+    mean, error = mean_and_error(cosine.values)
+    return float(mean), float(error)
+
+
 def trusted(theory) -> xr.DataArray:
     """Whether points of the state evolution `theory` have converged and keep replica symmetry; NaN where it has no point."""
     # A replica that only a simulation has is missing, not doubtful.
