@@ -13,7 +13,7 @@ from attention_limits.plotting import (
     present,
     realised_alpha,
 )
-from attention_limits.sequence_multi_index.readings import atlas_threshold
+from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
 @house_style
@@ -35,7 +35,7 @@ def draw_thresholds(axes, cube, ranks, place):
 
     Returns the number of tokens and the colour of each curve.
     """
-    mean, error = atlas_threshold(cube.transpose("rank", "tokens", ...), 1)
+    mean, error = layer_threshold_and_error(cube.transpose("rank", "tokens", ...), 1)
     found, shown = cube["rank"].values, list(zip(cube.tokens.values, SERIES_COLORS, strict=False))
     for k, (tokens, color) in enumerate(shown):
         axes.errorbar(
