@@ -9,16 +9,18 @@ from collections.abc import Callable
 
 import numpy as np
 
+from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channel_averages import sample_outputs
+from attention_limits.sequence_multi_index.instability import excess_moments, response, symmetric_basis
+from attention_limits.sequence_multi_index.priors import Prior
+
 # Largest number of evaluations of the map for the largest rate of growth; relative accuracy of this rate at which they end; a rate
 # below the last number needs no accuracy.
 EVALUATIONS, ACCURACY, SMALL_RATE = 8, 0.05, 0.5
 # Change of the logarithms of Q_hat.
 CHANGE = 0.05
-# Eigenvalues of Q_hat to which unlearned directions are lifted: the first gives the linear response. Noise of the nodes hides an
-# instability at the first value, not at the second.
-LIFTS = (0.01, 0.1)
-# Iterations for the unlearned matrix that grows fastest.
-RESPONSES = 3
+# Eigenvalues of Q_hat to which unlearned directions are lifted: the noise of few nodes hides an instability at the first values.
+LIFTS = (0.01, 0.1, 0.3)
 
 
 def growth(step: Callable, value, change):
@@ -58,40 +60,47 @@ def growth(step: Callable, value, change):
     return rate, change if np.sum(change) >= 0 else -change
 
 
-def lifted(image: Callable, q_hat, unlearned, diagonal: bool):
+def lifted(channel: Channel, alpha, nodes, q_hat, unlearned, prior: Prior, image: Callable):
     """Q_hat with unlearned directions lifted to a value from which they grow, or None where they do not.
 
-    They grow if their linear response exceeds one, and if the map raises them from one of LIFTS. The response is a difference of
-    two values of the map, so the noise that both share cancels.
+    They grow if their linear response exceeds one, and if the map raises them from one of LIFTS. The second condition alone would
+    pass the gap of a discontinuous transition.
 
     Parameters
     ----------
-    image : callable
-        alpha E sum_a g_a g_a^T as a function of Q_hat (P, P), which may have negative eigenvalues.
+    channel : Channel
+    alpha : float
+        n / d.
+    nodes : GaussianNodes
+        In `channel_averages.node_dimension(channel.link)` dimensions.
     q_hat : array (P, P)
         The end point, zero in the unlearned directions.
     unlearned : array (P, k)
         Orthonormal columns.
-    diagonal : bool
-        Whether Q_hat is diagonal.
+    prior : Prior
+    image : callable
+        alpha E sum_a g_a g_a^T as a function of Q_hat (P, P), which may have negative eigenvalues.
     """
-
-    def block(precision):
-        found = unlearned.T @ image(precision) @ unlearned
-        return np.diag(np.diag(found)) if diagonal else found
-
-    def at(size, matrix):
-        return q_hat + size * unlearned @ matrix @ unlearned.T
-
-    origin, matrix = block(q_hat), np.eye(unlearned.shape[1])
-    for _ in range(RESPONSES if len(matrix) > 1 else 1):
-        found = block(at(LIFTS[0], matrix))
-        values, vectors = np.linalg.eigh((found - origin) / LIFTS[0])
-        if not np.all(np.isfinite(values)) or values[-1] <= 1.0:
-            return None
-        used, matrix = matrix, (vectors * np.maximum(values, 0.0) / values[-1]) @ vectors.T
+    # Of the whitened rows R^-1 W, whose precision is R^T Q_hat R.
+    rest = np.linalg.qr(np.linalg.solve(prior.root, unlearned))[0]
+    overlap = prior.overlap(q_hat)
+    V = prior.second_moment - 0.5 * (overlap + overlap.T)
+    omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
+    moments = channel.posterior(observed, omega, V)
+    basis = symmetric_basis(rest.shape[1], prior.symmetry(channel.link) == "rows")
+    matrix = alpha * response(excess_moments(moments, V, prior.root @ rest), nodes.weights, basis)
+    if not np.all(np.isfinite(matrix)):
+        return None
+    values, vectors = np.linalg.eigh(matrix)
+    if values[-1] <= 1.0:
+        return None
+    direction = np.einsum("j,jpq->pq", vectors[:, -1], basis)
+    spectrum, frame = np.linalg.eigh(direction * np.sign(np.trace(direction)))
+    direction = (frame * (np.maximum(spectrum, 0.0) / spectrum[-1])) @ frame.T
+    rows = np.linalg.solve(prior.root.T, rest)
     for size in LIFTS:
-        raised = found if size == LIFTS[0] else block(at(size, used))
-        if np.sum(raised * used) > size * np.sum(used**2):
-            return at(size, used)
+        up = q_hat + size * rows @ direction @ rows.T
+        found = rest.T @ prior.root.T @ image(up) @ prior.root @ rest
+        if np.sum(found * direction) > size * np.sum(direction**2):
+            return up
     return None

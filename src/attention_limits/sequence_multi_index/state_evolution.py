@@ -198,8 +198,12 @@ class _Map:
         tolerance, rows = self.settings.tolerance, self.prior.rows
         unlearned = self._unlearned(found.value)
         if unlearned.shape[1]:
-            seeded = from_coordinates(found.value, rows, self.settings.seed_overlap)
-            up = lifted(lambda q_hat: self.image(q_hat, largest, nodes), seeded, unlearned, self._diagonal)
+            q_hat = from_coordinates(found.value, rows, self.settings.seed_overlap)
+
+            def image(precision):
+                return self.image(precision, largest, nodes)
+
+            up = lifted(self.channel, self.alpha, nodes, q_hat, unlearned, self.prior, image)
             if up is not None:
                 return self.hold(to_coordinates(up, self.settings.seed_overlap, largest)), tolerance
         rate, change = growth(step, found.value, self._moving(found.value))
@@ -212,13 +216,13 @@ class _Map:
             return found.value, max(found.residual * FARTHEST * tolerance / distance, 1e-3 * tolerance)
         return None
 
-    @property
-    def _diagonal(self):
-        """Whether Q_hat is diagonal."""
-        return self.channel.symmetry(self.prior) in ("rows", "rotations")
-
     def _unlearned(self, coordinates):
-        """Directions of the free rows at the seed, orthonormal columns (P, k)."""
+        """Directions of the free rows at the seed, orthonormal columns (P, k).
+
+        None where rotations are kept: then there is one number, without noise at zero.
+        """
+        if self.channel.symmetry(self.prior) == "rotations":
+            return np.zeros((self.prior.rows, 0))
         if not self.fixed.size:
             return unlearned_directions(coordinates, self.prior.rows, self.settings.seed_overlap)
         at_seed = [row for row in self.free if coordinates[row] <= np.log(self.settings.seed_overlap) + ROUNDING]
@@ -229,7 +233,7 @@ class _Map:
         change = np.random.default_rng(0).standard_normal(len(coordinates))
         if self.channel.symmetry(self.prior) == "rotations":
             change = np.where(np.arange(len(coordinates)) < self.prior.rows, 1.0, 0.0)
-        elif self._diagonal:
+        elif self.channel.symmetry(self.prior) == "rows":
             change[self.prior.rows :] = 0.0
         change[self.fixed] = 0.0
         return change
