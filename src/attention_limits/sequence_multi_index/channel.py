@@ -31,6 +31,7 @@ from attention_limits.sequence_multi_index.fibre_sampling import (
     fibre_moments,
 )
 from attention_limits.sequence_multi_index.half_line import half_line_moments
+from attention_limits.sequence_multi_index.links.invariances import invariant_rows
 from attention_limits.sequence_multi_index.links.link import (
     FINITE_SUM,
     HALF_LINE,
@@ -125,6 +126,8 @@ class Channel:
         has sectors (`links.sectors`).
     outputs : array (K, *output) or None
         All outputs of a link that has sectors.
+    invariant : array (P, k)
+        Directions of the rows that the output does not see (`links.invariances`): g_out has no component along them, exactly.
     sampled : bool
         Whether the method is one of importance sampling.
     nodes : tuple of arrays (S, dimension)
@@ -144,6 +147,7 @@ class Channel:
         self._sectors = sectors_of(link) if self.method == SAMPLING else None
         self.method = self.method if self._sectors is None else SECTORS
         self.outputs = None if self._sectors is None else self._sectors.outputs
+        self.invariant = invariant_rows(link)
         self.sampled = self.method in _SAMPLERS
         *halves, self._others = generator.spawn(3)
         self.nodes = tuple(self._sampling_nodes(child) for child in halves) if self.sampled else ()
@@ -212,7 +216,8 @@ class Channel:
             raise ValueError("outputs, omega and V must be finite")
         if not np.array_equal(V, V.T) or np.linalg.eigvalsh(V)[0] <= 0:
             raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
-        return _METHODS[self.method](self, observed, omega, V)
+        found = _METHODS[self.method](self, observed, omega, V)
+        return _projected(found, self.invariant, V) if self.invariant.shape[1] else found
 
     def _trapezoid(self, u, omega, V) -> Posterior:
         n = len(u)
@@ -283,6 +288,22 @@ def _sign_changes(dimension, link):
     if link.sign_symmetry == "rows" and link.angles == 0 and rows <= MAX_SIGNED_ROWS:
         return np.repeat(list(itertools.product((1.0, -1.0), repeat=rows)), link.tokens, axis=1)
     return np.stack([np.ones(dimension), -np.ones(dimension)])
+
+
+def _projected(found, invariant, V):
+    """A posterior (`Posterior`) without the sampling error in the directions (P, k) that the output does not see.
+
+    There V^-1 E[h - omega | y] and V^-1 Cov(h | y) V^-1 - V^-1 vanish.
+    """
+    tokens = found.means.shape[3]
+    kept = V @ (np.eye(len(V)) - invariant @ invariant.T) @ np.linalg.inv(V)
+    prior = np.einsum("pq,ab->paqb", V, np.eye(tokens))
+    change = np.einsum("pi,kniaqb->knpaqb", kept, found.covariances - prior)
+    return replace(
+        found,
+        means=np.einsum("pi,knia->knpa", kept, found.means),
+        covariances=prior + np.einsum("qj,knpajb->knpaqb", kept, change),
+    )
 
 
 def _pair(estimates):

@@ -87,7 +87,7 @@ def channel_averages(
     omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
     moments = channel.posterior(observed, omega, V)
     information = _information(moments, V, nodes.weights[:, None, None])
-    combined = combine_unbiased(*information).mean(axis=0)
+    combined = _seen(channel, combine_unbiased(*information).mean(axis=0))
     return ChannelAverages(combined, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
 
 
@@ -96,6 +96,15 @@ def _information(moments, V, weights):
     (first, second), dg = denoiser(moments, V)
     product = np.einsum("npa,nqa->npq", first, second)
     return 0.5 * weights * (product + product.transpose(0, 2, 1)), -weights * dg
+
+
+def _seen(channel, information):
+    """The matrix (P, P) without the directions that the output does not see.
+
+    Both estimates have none of them, but the entries of the matrix combine the two with different weights.
+    """
+    kept = np.eye(len(information)) - channel.invariant @ channel.invariant.T
+    return kept @ information @ kept
 
 
 def _over_all_outputs(channel, overlap, V, nodes) -> ChannelAverages:
@@ -111,5 +120,5 @@ def _over_all_outputs(channel, overlap, V, nodes) -> ChannelAverages:
         squares, slopes = squares + square, slopes + slope
         log_z += np.mean(weights * moments.log_z)
         resolved += np.mean(weights * moments.resolved)
-    combined = combine_unbiased(squares, slopes).mean(axis=0)
+    combined = _seen(channel, combine_unbiased(squares, slopes).mean(axis=0))
     return ChannelAverages(combined, float(log_z), float(resolved / nodes.weights.mean()))
