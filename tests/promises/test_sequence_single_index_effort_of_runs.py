@@ -71,7 +71,7 @@ def test_diffusion_of_four_times_the_mesh_and_nodes_agrees(dimension):
 
 def test_flow_of_four_times_the_nodes_agrees():
     """The escape step of the flow within the sum of both errors and the tolerance 1e-4 of its integration."""
-    model = TANH | {"learning_rate": 0.2, "threshold": 0.25}
+    model = TANH | {"degree": 1, "weights": [0.5], "learning_rate": 0.2, "threshold": 0.25}
 
     def flow():
         return compute(FAMILY, document("link_sgd", model, {"dimension": 200}, {"steps": 1}))["link_sgd"]
