@@ -23,7 +23,7 @@ _SMALL = 1e-6
 
 
 def start_noise(tokens, learning_rate):
-    """v, the variance of sqrt(d) m of the tied student in unit time tau at m = 0."""
+    """v, the variance of sqrt(d) m of the tied student in unit time tau at m = 0; `tokens` is L, `learning_rate` gamma."""
     return learning_rate**2 * (2.0 * (tokens + 5.0) - 4.0 * FEED_FORWARD_SLOPE)
 
 
@@ -42,10 +42,10 @@ def mean_log(spread, components):
 
 
 def noisy_escape_step(tokens, learning_rate, dimension, start, threshold, untied=False):
-    """Mean step at which SGD of the tied student, or of the untied one, first exceeds the `threshold` from the overlap `start`.
+    """Mean step at which SGD of the tied student, or of the `untied` one, first exceeds the `threshold` from the overlap `start`.
 
-    Infinite where the flow does not escape. NaN where the threshold is less than BEYOND times the start or the noise
-    sqrt(v / 2 g d): the noise is then not confined to the start.
+    `tokens` is L, `learning_rate` gamma, `dimension` d. Infinite where the flow does not escape. NaN where the threshold is less
+    than BEYOND times the start or the noise sqrt(v / 2 g d): the noise is then not confined to the start.
     """
     tau = feed_forward_escape(tokens, learning_rate, start, threshold, untied)
     if not np.isfinite(tau):
