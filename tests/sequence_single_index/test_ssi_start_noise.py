@@ -10,7 +10,7 @@ from ssi_tools import one_step, rngs
 from agreement import assert_mean
 from attention_limits.sequence_single_index import flow, reduced_sgd
 from attention_limits.sequence_single_index.reduced_sgd import Schedule, overlapped_start
-from attention_limits.sequence_single_index.start_noise import mean_log, noisy_escape_step, start_noise
+from attention_limits.sequence_single_index.start_noise import first_passage, mean_log, noisy_escape_step, start_noise
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +60,25 @@ def test_mean_escape_step_is_that_of_sgd(tokens, rate, untied):
         assert steps.mean() < d * tau - 5.0 * steps.std(ddof=1) / 16.0
 
 
+def test_first_passage_without_noise_is_the_logarithm_and_with_much_noise_that_of_brownian_motion():
+    """Brownian motion in k dimensions leaves the sphere of radius r sqrt(k) from 1 sqrt(k) after (r^2 - 1) / v."""
+    for components in (1, 8):
+        assert first_passage(1e-4, 2.0, components) == pytest.approx(np.log(2.0), rel=1e-6)
+        assert first_passage(1e3, 2.0, components) == pytest.approx(3.0 / (2.0 * 1e6), rel=1e-4)
+
+
+@pytest.mark.parametrize(("tokens", "rate", "untied"), [(10, 0.01, False), (4, 0.01, True)])
+def test_mean_step_of_a_threshold_within_the_noise_is_that_of_sgd(tokens, rate, untied):
+    """Runs as in ssi_fig3_right, from 1/sqrt(d) to 2/sqrt(d): 256 of them, five standard errors and 1 %, false alarm 1e-5."""
+    d, start = 1000, overlapped_start(1000)
+    threshold = 2.0 / np.sqrt(d)
+    student = reduced_sgd.untied if untied else reduced_sgd.tied
+    runs = student(tokens, d, rate, start, Schedule(10**8, threshold), rngs(256))
+    steps = np.array([run.escape_step for run in runs], dtype=float)
+    expected = noisy_escape_step(tokens, rate, d, start, threshold, untied)
+    assert_mean(steps, expected, allowance=0.01 * expected)
+
+
 def test_the_ratio_to_the_flow_tends_to_one_like_one_over_log_d():
     """(ratio - 1) log(d) tends to a constant; where the noise decides more than the start the step is missing."""
     products = []
@@ -70,5 +89,5 @@ def test_the_ratio_to_the_flow_tends_to_one_like_one_over_log_d():
         assert ratio < 1.0
         products.append((1.0 - ratio) * np.log(d))
     assert products[1] == pytest.approx(products[0], rel=0.15)
-    assert np.isnan(noisy_escape_step(2, 0.01, 1000, overlapped_start(1000), 0.1))
+    assert np.isnan(noisy_escape_step(2, 0.01, 1000, overlapped_start(1000), 0.12))
     assert np.isinf(noisy_escape_step(2, 0.5, 1000, overlapped_start(1000), 0.5))

@@ -75,7 +75,7 @@ def largest_training_set(probabilities) -> int:
 
 
 def draw_distinct(probabilities, samples: int, rng: np.random.Generator) -> np.ndarray:
-    """Numbers of `samples` distinct sequences; sequence n is among them with the probability samples p_n: array (samples,).
+    """Numbers of `samples` distinct sequences, drawn by `rng`: array (samples,); n is among them with probability samples p_n.
 
     Systematic sampling in random order (Madow 1949, Ann. Math. Stat. 20, 333): in the unit interval sequence n has a piece of
     length p_n, and equidistant points with a common random shift choose the sequences.

@@ -192,9 +192,9 @@ def agreeing(objectives, converged) -> int:
     return int(np.sum(np.asarray(converged) & (objectives <= objectives.min() + AGREEMENT)))
 
 
-def unique(objectives, converged) -> bool:
-    """Whether two or more starts (starts,) have all converged, and all end within AGREEMENT of the smallest objective."""
-    return len(objectives) > 1 and agreeing(objectives, converged) == len(objectives)
+def confirmed(objectives, converged) -> bool:
+    """Whether two or more starts have found the minimum: `agreeing` is two or more; `objectives`, `converged` are (starts,)."""
+    return agreeing(objectives, converged) >= 2
 
 
 def stacked(fits) -> dict[str, np.ndarray]:

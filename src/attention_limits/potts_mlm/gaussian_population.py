@@ -1,7 +1,8 @@
 """Gaussian sequences with covariance, teacher and noise of an alignment, for the control of its ridge regression.
 
 Unlimited Gaussian sequences meet all suppositions of the replica theory. A finite population of as many Gaussian sequences as the
-alignment has, with the same probabilities, differs from the alignment only in that its sequences are Gaussian.
+alignment has, with the same probabilities, differs from the alignment only in that its sequences are Gaussian. The construction
+is derived in this module.
 """
 
 import numpy as np
@@ -11,7 +12,12 @@ from attention_limits.potts_mlm.alignment_ridge import ZERO, Population
 
 
 class GaussianSequences:
-    """Inputs x of covariance Sigma, and outputs y = Theta^T x + noise with the covariance of the residuals of a `population`."""
+    """Inputs x of covariance Sigma, and outputs y = Theta^T x + noise with the covariance of the residuals, of a population.
+
+    Parameters
+    ----------
+    population : alignment_ridge.Population
+    """
 
     def __init__(self, population: Population):
         self._population = population
@@ -21,11 +27,11 @@ class GaussianSequences:
         self._noise = _root(weighted.T @ residuals)
 
     def draw(self, samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs (samples, p) and outputs (samples, C) of independent sequences."""
+        """Inputs (samples, p) and outputs (samples, C) of independent sequences, drawn by `rng`."""
         return self._from(rng.standard_normal((samples, self._inputs.shape[1] + self._noise.shape[1])))
 
     def finite(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs (n, p) and outputs (n, C) of as many sequences as the population has.
+        """Inputs (n, p) and outputs (n, C) of as many sequences as the population has, drawn by `rng`.
 
         With the probabilities of the population their means vanish, and their covariance, teacher and noise are exactly those of
         the population, so its generalisation error is theirs.

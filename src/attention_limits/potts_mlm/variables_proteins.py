@@ -56,8 +56,8 @@ FIELDS = (
         "", "count; a convex fit stands for all its starts", "objective <= min + 1e-4",
     ),
     (
-        "pair_unique", (), "whether two or more starts all converged and end at one objective", "",
-        "true or false; false for one start; a convex fit has one minimum", "objectives within 1e-4",
+        "pair_confirmed", (), "whether two or more converged starts end at the smallest objective", "",
+        "true or false; a convex fit has one minimum", "agreeing starts >= 2",
     ),
     ("pair_parameters", (), "number of parameters", "", _COUNT, _PAIR),
     (
@@ -98,8 +98,8 @@ FIELDS = (
     ),
     ("fit_converged", (), "whether the fit reached the tolerance", "", "true or false", "L-BFGS"),
     (
-        "fit_unique", (), "whether two or more starts of the fit all converged and end at one objective", "",
-        "true or false; false for one start; a convex fit has one minimum", "objectives within 1e-4",
+        "fit_confirmed", (), "whether two or more converged starts of the fit end at the smallest objective", "",
+        "true or false; a convex fit has one minimum", "agreeing starts >= 2",
     ),
     ("spectrum_generalization_error", (), "predicted generalisation error", "e_g", _ONE_HOT, _SADDLE),
     ("spectrum_training_error", (), "predicted training error", "e_t", _ONE_HOT, _SADDLE),

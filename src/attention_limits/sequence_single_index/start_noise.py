@@ -11,19 +11,22 @@ independent overlaps m_l, each with g / L and v / L, and its overlap is the root
 """
 
 import numpy as np
-from scipy.special import digamma
+from scipy.integrate import quad
+from scipy.special import digamma, hyp1f1
 from scipy.stats import poisson
 
 from attention_limits.sequence_single_index.flow import FEED_FORWARD_SLOPE, feed_forward_escape
 
 # The threshold is this many times beyond start and noise, or the noise decides the whole path.
 BEYOND = 5.0
+# Up to this overlap the growth is linear; the terms left out are of relative order m^2.
+LINEAR = 0.1
 # Below this square of s the expansion in s is exact to 1e-12; above it the sum over the mixture has digits to 1e-8.
 _SMALL = 1e-6
 
 
 def start_noise(tokens, learning_rate):
-    """v, the variance of sqrt(d) m of the tied student in unit time tau at m = 0."""
+    """v, the variance of sqrt(d) m of the tied student in unit time tau at m = 0; `tokens` is L, `learning_rate` gamma."""
     return learning_rate**2 * (2.0 * (tokens + 5.0) - 4.0 * FEED_FORWARD_SLOPE)
 
 
@@ -41,18 +44,34 @@ def mean_log(spread, components):
     return 0.5 * (np.log(2.0 * spread**2 / components) + mixed)
 
 
-def noisy_escape_step(tokens, learning_rate, dimension, start, threshold, untied=False):
-    """Mean step at which SGD of the tied student, or of the untied one, first exceeds the `threshold` from the overlap `start`.
+def first_passage(spread, ratio, components):
+    """Mean time, times g, at which sqrt(mean_l x_l^2) of k = `components` independent processes dx_l = g x_l dtau + sqrt(v) dW_l
+    that start at x_l = 1 first exceeds the `ratio`; s = `spread` = sqrt(v / 2 g) > 0.
 
-    Infinite where the flow does not escape. NaN where the threshold is less than BEYOND times the start or the noise
-    sqrt(v / 2 g d): the noise is then not confined to the start.
+    The backward equation of the radius has the solution int_1^ratio (y / s^2) 1F1(1; k/2 + 1; -k y^2 / (2 s^2)) dy.
+    """
+
+    def slope(y):
+        return y / spread**2 * hyp1f1(1.0, 0.5 * components + 1.0, -0.5 * components * (y / spread) ** 2)
+
+    return quad(slope, 1.0, ratio, epsrel=1e-8)[0]
+
+
+def noisy_escape_step(tokens, learning_rate, dimension, start, threshold, untied=False):
+    """Mean step at which SGD of the tied student, or of the `untied` one, first exceeds the `threshold` from the overlap `start`.
+
+    `tokens` is L, `learning_rate` gamma, `dimension` d. Infinite where the flow does not escape. Where the threshold is less than
+    BEYOND times the start or the noise sqrt(v / 2 g d), the noise is not confined to the start: up to the threshold LINEAR the
+    process is that of `first_passage`, beyond it the step is NaN.
     """
     tau = feed_forward_escape(tokens, learning_rate, start, threshold, untied)
     if not np.isfinite(tau):
         return np.inf
     growth = learning_rate * (FEED_FORWARD_SLOPE - learning_rate * (tokens + 1.0))
     noise = np.sqrt(0.5 * start_noise(tokens, learning_rate) / (growth * dimension))
-    if threshold < BEYOND * max(start, noise):
-        return np.nan
     components = tokens if untied else 1
-    return dimension * (tau - components * mean_log(noise / start, components) / growth)
+    if threshold >= BEYOND * max(start, noise):
+        return dimension * (tau - components * mean_log(noise / start, components) / growth)
+    if threshold > LINEAR:
+        return np.nan
+    return dimension * components * first_passage(noise / start, max(threshold / start, 1.0), components) / growth

@@ -147,7 +147,7 @@ VARIABLES = (
     ),
     Variable(
         "noisy_step", (), "mean escape step of SGD, noise at the start and flow", "",
-        "SGD steps; infinite where the flow does not escape, missing where the threshold is within five times start or noise",
+        "SGD steps; infinite where the flow does not escape, missing at thresholds above 0.1 within five times start or noise",
         "flow_step - d E log|1 + s Z| / g, s^2 d m_0^2 = v / 2 g, dx = g x dtau + sqrt(v) dW at the start, x = sqrt(d) m",
     ),
     Variable(

@@ -48,9 +48,8 @@ def _panels(part):
     panels = [("couplings $J$", part.couplings.values)]
     error, precision, settled = of_chosen(part, "site_error"), of_chosen(part, "site_precision"), good(part)
     for kind in part.attention.values:
-        title = (
-            f"factored, {kind}{'' if float(settled.sel(attention=kind)) == 1 else ': starts disagree'}\n"
-            + _quality(error.sel(attention=kind), precision.sel(attention=kind))
+        title = f"factored, {kind}{'' if float(settled.sel(attention=kind)) == 1 else ': unconfirmed'}\n" + _quality(
+            error.sel(attention=kind), precision.sel(attention=kind)
         )
         # The sign is free too: the values can absorb it.
         attention = part.attention_map.sel(attention=kind).values

@@ -33,9 +33,11 @@ def draw(cubes):
                 length[chosen], found.gain[chosen], error, color=color, markerfacecolor=face, marker="o", markersize=4,
                 capsize=2, linestyle="none", label=label if face == color else None,
             )  # fmt: skip
-        predicted = tied.flow_gain.sel(learning_rate_exponent=exponent).isel(replica=0)
-        axes.plot(length, predicted, color=color, linewidth=0.9)
-    axes.plot([], [], color="0.4", linewidth=0.9, label=r"flow, $d \to \infty$ (no fit)")
+        one = tied.sel(learning_rate_exponent=exponent).isel(replica=0)
+        axes.plot(length, untied.noisy_step.isel(replica=0) / one.noisy_step, color=color, linewidth=0.9)
+        axes.plot(length, one.flow_gain, color=color, linewidth=0.9, linestyle="--")
+    axes.plot([], [], color="0.4", linewidth=0.9, label="noise and drift (no fit)")
+    axes.plot([], [], color="0.4", linewidth=0.9, linestyle="--", label="flow without noise (no fit)")
     axes.set(
         xscale="log", yscale="log", xlabel="tokens $L$", ylabel="gain, escape steps untied / tied", xticks=length,
         xticklabels=[f"{value:g}" for value in length],

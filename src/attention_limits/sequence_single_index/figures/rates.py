@@ -1,8 +1,9 @@
-"""Escape steps of tied and untied students against the learning rate."""
+"""Escape steps of tied and untied students against the learning rate, and their ratio to the flow."""
 
 import numpy as np
 
 from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC
 
@@ -13,34 +14,81 @@ TICKS = (0.02, 0.05, 0.1, 0.2)
 
 @house_style
 def draw(cubes):
-    """One panel for each number of tokens of the cubes rates_tied and rates_untied."""
+    """Steps (top) and steps over those of the flow (bottom): a column per number of tokens, and one against the dimension.
+
+    From the cubes rates_tied, rates_untied, rates_tied_dimension and rates_untied_dimension.
+    """
     tokens = cubes["rates_tied"].tokens.values
-    figure, axes = new_figure(1, len(tokens), 2.6 * len(tokens) + 0.4, 3.4, sharey=True, squeeze=False)
-    for panel, length in zip(axes[0], tokens, strict=True):
-        for name, (color, marker, size) in STUDENTS.items():
+    figure, axes = new_figure(2, len(tokens) + 1, 2.6 * len(tokens) + 3.0, 5.6, sharey="row", squeeze=False)
+    for (top, bottom), length in zip(axes.T, tokens, strict=False):
+        for name in STUDENTS:
             cube = cubes[f"rates_{name}"].sel(tokens=length)
             cube = cube.isel(learning_rate_exponent=0) if name == "tied" else cube
-            rate, all_escaped = cube.learning_rate.values, cube.escaped.values.all(axis=1)
-            mean, error = mean_and_error(cube.escape_step.values, axis=1)
-            panel.errorbar(
-                rate[all_escaped], mean[all_escaped], error[all_escaped], fmt=marker, color=color, markersize=4, capsize=2,
-                elinewidth=1, label=f"{name}, mean of {cube.sizes['replica']} runs",
-            )  # fmt: skip
-            panel.plot(
-                rate[~all_escaped], mean[~all_escaped], "^", color=color, markerfacecolor="none", markersize=size,
-                label=f"{name}: lower bound of the mean",
-            )  # fmt: skip
-            flow = cube.flow_step.isel(replica=0).values
-            panel.plot(
-                rate[np.isfinite(flow)], flow[np.isfinite(flow)], color=color, linewidth=1.0, label=f"{name}, flow"
-            )
+            _steps(top, cube, name)
+            _ratio(bottom, cube, "learning_rate", name)
         # The growth rate gamma (a - gamma (L + 1)), a = 2 / sqrt(pi), is largest at half of the bound.
         best = 1.0 / (np.sqrt(np.pi) * (length + 1))
-        panel.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", label="best rate of the flow")
-        panel.set(xscale="log", yscale="log", xlabel=r"learning rate $\gamma$")
-        panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
-        panel.set_xticks([], minor=True)
-        panel.set_title(f"$L = {int(length)}$, best $\\gamma = {best:.4f}$")
+        for panel in (top, bottom):
+            panel.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", label="best rate of the flow")
+            panel.set(xscale="log")
+            panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+            panel.set_xticks([], minor=True)
+        top.set(yscale="log", title=f"$L = {int(length)}$, best $\\gamma = {best:.4f}$")
+        bottom.set(xlabel=r"learning rate $\gamma$")
+    _by_dimension(axes[1, -1], cubes)
+    for panel in axes[1]:
+        panel.axhline(1.0, color="0.7", linewidth=0.6, zorder=0)
     axes[0, 0].set(ylabel="steps to the overlap 1/2, $d = 1000$")
-    figure.legend(*axes[0, -1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    axes[1, 0].set(ylabel="steps over those of the flow")
+    axes[0, -1].set_axis_off()
+    axes[0, -1].legend(*axes[0, -2].get_legend_handles_labels(), loc="center")
     return figure
+
+
+def _steps(panel, cube, name):
+    """Means over runs, lower bounds of the means, flow, and the prediction with noise at the start."""
+    color, marker, size = STUDENTS[name]
+    rate, complete = cube.learning_rate.values, _complete(cube)
+    mean, error = mean_and_error(cube.escape_step.transpose("learning_rate", "replica").values, axis=1)
+    panel.errorbar(
+        rate[complete], mean[complete], error[complete], fmt=marker, color=color, markersize=4, capsize=2, elinewidth=1,
+        label=f"{name}, mean of {cube.sizes['replica']} runs",
+    )  # fmt: skip
+    panel.plot(
+        rate[~complete], mean[~complete], "^", color=color, markerfacecolor="none", markersize=size,
+        label=f"{name}: lower bound of the mean",
+    )  # fmt: skip
+    for variable, style, label in (("noisy_step", "-", "noise at the start, then flow"), ("flow_step", "--", "flow")):
+        line = cube[variable].isel(replica=0).values
+        line = np.where(np.isfinite(line), line, np.nan)
+        panel.plot(rate, line, color=color, linewidth=1.0, linestyle=style, label=f"{name}, {label}")
+
+
+def _ratio(panel, cube, key, name):
+    """Mean steps over those of the flow where all runs escaped, and the prediction."""
+    color, marker, _ = STUDENTS[name]
+    flow = cube.flow_step.isel(replica=0).values
+    shown = _complete(cube) & np.isfinite(flow)
+    mean, error = mean_and_error(cube.escape_step.transpose(key, "replica").values, axis=1)
+    panel.errorbar(
+        cube[key].values[shown], (mean / flow)[shown], (error / flow)[shown], fmt=marker, color=color, markersize=4,
+        capsize=2, elinewidth=1,
+    )  # fmt: skip
+    predicted = cube.noisy_step.isel(replica=0).values[np.isfinite(flow)] / flow[np.isfinite(flow)]
+    panel.plot(cube[key].values[np.isfinite(flow)], predicted, color=color, linewidth=1.0)
+
+
+def _by_dimension(panel, cubes):
+    """The ratio against the dimension: it tends to one like 1 / log d."""
+    for name in STUDENTS:
+        whole = cubes[f"rates_{name}_dimension"]
+        cube = whole.isel(tokens=0)
+        cube = cube.isel(learning_rate_exponent=0) if name == "tied" else cube
+        _ratio(panel, cube, "dimension", name)
+    rate = specifications(whole)["untied_sgd"]["model"]["learning_rate"]
+    panel.set(xscale="log", xlabel="dimension $d$", title=f"$L = {int(cube.tokens)}$, $\\gamma = {rate:g}$")
+
+
+def _complete(cube):
+    """Whether all runs of a point escaped."""
+    return cube.escaped.values.astype(bool).all(axis=cube.escaped.dims.index("replica"))
