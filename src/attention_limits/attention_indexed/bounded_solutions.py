@@ -54,7 +54,7 @@ def bounded(channel: Channel, compute, alpha, Q: float) -> Bounded:
             unique = unique & fewer.unique & more.unique
         if not channel.closed_form:
             # Zero is known down to the smallest V of the table.
-            bound = bound + np.where(V == 0, channel.least * Q, 0.0)
+            bound = bound + np.where(V == 0, channel.least(Q) * Q, 0.0)
         bound = np.where(np.isnan(uncertainty), np.nan, bound)
         ends += [np.where(np.isnan(bound), np.nan, V), bound]
     unique = unique & np.isfinite(ends[0]) & np.isfinite(ends[2])
