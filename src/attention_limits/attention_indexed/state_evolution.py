@@ -54,6 +54,8 @@ class Curve:
 class Solutions:
     """Both extreme fixed points at given alpha; arrays of one shape.
 
+    Numbers are NaN where a solution is below all D that the curve is followed to.
+
     Attributes
     ----------
     alpha : array
@@ -63,8 +65,6 @@ class Solutions:
         V and D of the informed fixed point, of the smallest D.
     unique : array of bool
         Whether both are one. Then it is the Bayes-optimal error.
-
-    Numbers are NaN where a solution is below all D that the curve is followed to.
     """
 
     alpha: np.ndarray
