@@ -177,6 +177,8 @@ def test_the_estimator_stores_both_solutions(tmp_path):
     np.testing.assert_allclose(found.mmse_informed[2:], 0.0, atol=0.0)
     # Zero is known down to the smallest V of the table.
     np.testing.assert_allclose(found.mmse_error[3], 1e-4 * Q, rtol=1e-9)
+    assert np.all(found.uninformed_end == pytest.approx(0.08759, rel=0.02))
+    assert np.all(found.informed_begin == pytest.approx(0.04875, rel=0.02))
     assert np.all(found.recovery_threshold == pytest.approx(0.04875, rel=0.02))
 
 

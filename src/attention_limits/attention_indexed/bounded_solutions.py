@@ -1,7 +1,7 @@
 """Solutions of the state evolution with bounds on their errors, where the information of a channel is uncertain.
 
-The equations are those of `state_evolution` (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582); the bounds are derived
-from 1/D = alpha information(V).
+The equations are those of `state_evolution` (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The bounds are
+derived from 1/D = alpha information(V).
 """
 
 from dataclasses import dataclass
