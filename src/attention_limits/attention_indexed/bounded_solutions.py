@@ -51,6 +51,8 @@ def bounded(channel: Channel, compute, alpha, Q: float) -> Bounded:
         if not channel.closed_form:
             way = (V, np.ones_like(V)) if name == "mmse" else (np.zeros_like(V), V)
             uncertainty = np.where(channel.resolved(*way, Q), uncertainty, np.nan)
+            # Without samples the error is one for every information.
+            uncertainty = np.where(alpha == 0, 0.0, uncertainty)
         bound, known = np.zeros_like(alpha), np.nan_to_num(uncertainty)
         if np.any(known):
             fewer, more = (compute(alpha * (1.0 + sign * known)) for sign in (-1.0, 1.0))
