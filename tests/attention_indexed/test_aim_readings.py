@@ -34,6 +34,23 @@ def test_a_curve_is_interpolated_between_its_points_alone():
         curve_at(cube.where(cube.alpha < 0), 1.0)
 
 
+def test_a_curve_that_jumps_is_not_interpolated():
+    """Several solutions from .2 to .3: between .1 and .4, and beside .2 and .3, lies the jump."""
+    alpha = np.array([0.05, 0.1, 0.25, 0.4, 0.5])
+    arrays = {"mmse": [0.9, 0.8, 0.7, 0.01, 0.005], "informed_begin": [0.2] * 5, "uninformed_end": [0.3] * 5}
+    cube = xr.Dataset({k: (("alpha", "replica"), np.array(v)[:, None]) for k, v in arrays.items()}, {"alpha": alpha})
+    for inside in (0.15, 0.25, 0.35):
+        with pytest.raises(KeyError, match="several solutions"):
+            curve_at(cube, inside)
+        # Also if no point of the grid lies between.
+        with pytest.raises(KeyError, match="several solutions"):
+            curve_at(cube.drop_sel(alpha=0.25), inside)
+    assert curve_at(cube, 0.1)[0] == pytest.approx(0.8)
+    assert curve_at(cube, 0.45)[0] == pytest.approx(
+        np.exp(np.interp(np.log(0.45), np.log([0.4, 0.5]), np.log([0.01, 0.005])))
+    )
+
+
 def test_mean_of_starts_lies_between_one_and_the_limit():
     """Two data sets; 32 starts leave 1/32 of the excess of one start over the limit."""
     cube = xr.Dataset(

@@ -177,12 +177,16 @@ def test_the_estimator_stores_both_solutions(tmp_path):
     np.testing.assert_allclose(found.mmse_informed[2:], 0.0, atol=0.0)
     # Zero is known down to the smallest V of the table.
     np.testing.assert_allclose(found.mmse_error[3], 1e-4 * Q, rtol=1e-9)
+    assert np.all(found.uninformed_end == pytest.approx(0.08759, rel=0.02))
+    assert np.all(found.informed_begin == pytest.approx(0.04875, rel=0.02))
     assert np.all(found.recovery_threshold == pytest.approx(0.04875, rel=0.02))
 
 
 def test_a_branch_that_the_nodes_do_not_resolve_is_missing():
     """Sampled posteriors with two narrow modes: few nodes carry them at large V, which the iteration must pass."""
     channel = SampledChannel(GaussianNoise(SampledSize(2, 0.3), 0.01))
-    found = with_bounds(channel, [0.04, 0.075, 0.2])
-    assert np.all(np.isnan(found.mmse))
-    assert not np.any(found.unique)
+    found = with_bounds(channel, [0.0, 0.04, 0.075, 0.2])
+    assert np.all(np.isnan(found.mmse[1:]))
+    assert not np.any(found.unique[1:])
+    # Without samples the error is one.
+    assert found.mmse[0] == 1.0

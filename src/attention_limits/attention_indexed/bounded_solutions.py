@@ -1,4 +1,8 @@
-"""Solutions of the state evolution with bounds on their errors, where the information of a channel is uncertain."""
+"""Solutions of the state evolution with bounds on their errors, where the information of a channel is uncertain.
+
+The equations are those of `state_evolution` (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582). The bounds are
+derived from 1/D = alpha information(V).
+"""
 
 from dataclasses import dataclass
 
@@ -47,6 +51,8 @@ def bounded(channel: Channel, compute, alpha, Q: float) -> Bounded:
         if not channel.closed_form:
             way = (V, np.ones_like(V)) if name == "mmse" else (np.zeros_like(V), V)
             uncertainty = np.where(channel.resolved(*way, Q), uncertainty, np.nan)
+            # Without samples the error is one for every information.
+            uncertainty = np.where(alpha == 0, 0.0, uncertainty)
         bound, known = np.zeros_like(alpha), np.nan_to_num(uncertainty)
         if np.any(known):
             fewer, more = (compute(alpha * (1.0 + sign * known)) for sign in (-1.0, 1.0))
@@ -54,7 +60,7 @@ def bounded(channel: Channel, compute, alpha, Q: float) -> Bounded:
             unique = unique & fewer.unique & more.unique
         if not channel.closed_form:
             # Zero is known down to the smallest V of the table.
-            bound = bound + np.where(V == 0, channel.least * Q, 0.0)
+            bound = bound + np.where(V == 0, channel.least(Q) * Q, 0.0)
         bound = np.where(np.isnan(uncertainty), np.nan, bound)
         ends += [np.where(np.isnan(bound), np.nan, V), bound]
     unique = unique & np.isfinite(ends[0]) & np.isfinite(ends[2])

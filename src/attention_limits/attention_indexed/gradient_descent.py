@@ -161,7 +161,10 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
 
 
 def movement(runs: Runs, truth: np.ndarray) -> float:
-    """Root mean square change of the estimates since `earlier`, in units of the root of their mean error; `truth` (d, d) is S."""
+    """Root mean square change of the estimates of `runs` since `earlier`, in units of the root of their mean error.
+
+    `truth` (d, d) is S.
+    """
     now, before = (attention_matrix(np.asarray(part, float)) for part in (runs.weights, runs.earlier))
     return float(np.linalg.norm(now - before) / np.linalg.norm(now - truth))
 

@@ -16,13 +16,21 @@ _EACH = 5
 def curve_at(cube, x, variable="mmse", along="alpha", **point):
     """A curve without randomness at x, by linear interpolation of its logarithm against log x, and the error 0.
 
-    Raises KeyError where x is outside of the curve, or the cube does not hold the point.
+    Raises KeyError where x is outside of the curve, the cube does not hold the point, or one of the values beside x is one of
+    several solutions: no value between the two sides of a jump.
     """
     curve = at(cube[variable], **point).isel(replica=0)
     curve = curve.where((curve[along] > 0) & (curve > 0)).dropna(along)
     places = curve[along].values
     if not len(places) or not places[0] <= x <= places[-1]:
         raise KeyError(f"{along} = {x} is outside of the curve")
+    beside = [np.max(places[places <= x]), np.min(places[places >= x])]
+    several = "unique" in cube and not np.all(at(cube.unique, **point).isel(replica=0).sel({along: beside}) == 1)
+    if "uninformed_end" in cube:
+        begin, end = (float(at(cube[name], **point).max()) for name in ("informed_begin", "uninformed_end"))
+        several = several or (begin <= beside[1] and beside[0] <= end)
+    if several:
+        raise KeyError(f"{along} = {x} is where the state evolution has several solutions, or beside it")
     return float(np.exp(np.interp(np.log(x), np.log(places), np.log(curve.values)))), 0.0
 
 

@@ -158,15 +158,19 @@ class SampledChannel:
         return self._table(float(Q)).law
 
     def resolved(self, low, high, Q):
-        """Whether all nodes of the table from V = `low` (...) to V = `high` (...) are resolved, at prior variance `Q`."""
-        unknown = _TABLE[np.isnan(self._table(float(Q)).uncertainty)] * Q
-        low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
-        return ~np.any((unknown > low) & (unknown < high), axis=-1)
+        """Whether all nodes of the table from V = `low` (...) to V = `high` (...) are resolved, at prior variance `Q`.
 
-    @property
-    def least(self):
-        """V / Q below which the information is extrapolated."""
-        return _SMALLEST
+        Below `least` the law of small V counts, if there is one.
+        """
+        unknown = _TABLE[np.isnan(self._table(float(Q)).uncertainty)]
+        unknown = np.append(unknown[unknown > self.least(Q)], [0.0] * bool(np.isnan(self.small_errors(Q)[0]))) * Q
+        low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
+        return ~np.any((unknown >= low) & (unknown < high), axis=-1)
+
+    def least(self, Q):
+        """V / Q below which the information is extrapolated: the smallest resolved node, at prior variance `Q`."""
+        known = _TABLE[np.isfinite(self._table(float(Q)).uncertainty)]
+        return float(known.min(initial=1.0))
 
     def distance(self, mixing, nodes):
         """E ||f(h) - f(h')||^2 of `mixing` (2, 2) as in `channel.Posterior`; sampled outputs have nodes of all T x T scores."""

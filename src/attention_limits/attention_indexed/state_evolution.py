@@ -54,6 +54,8 @@ class Curve:
 class Solutions:
     """Both extreme fixed points at given alpha; arrays of one shape.
 
+    Numbers are NaN where a solution is below all D that the curve is followed to.
+
     Attributes
     ----------
     alpha : array
@@ -63,8 +65,6 @@ class Solutions:
         V and D of the informed fixed point, of the smallest D.
     unique : array of bool
         Whether both are one. Then it is the Bayes-optimal error.
-
-    Numbers are NaN where a solution is below all D that the curve is followed to.
     """
 
     alpha: np.ndarray
@@ -145,8 +145,13 @@ def solve(channel: Channel, prior: Prior | float, alpha) -> Solutions:
     if np.any(inside):
         wanted = alpha[inside]
         table = followed(channel, prior, wanted.min(), wanted.max())
-        for branch, places in enumerate(_crossings(channel, prior, table, wanted, information > 0)):
-            V[branch, inside], D[branch, inside] = _between(channel, prior, table, wanted, places)
+        first, last = _crossings(channel, prior, table, wanted, information > 0)
+        found = np.array(_between(channel, prior, table, wanted, first))
+        V[:, inside], D[:, inside] = found
+        other = last != first
+        if np.any(other):
+            found[:, other] = _between(channel, prior, table, wanted[other], last[other])
+            V[1, inside], D[1, inside] = found
     unique = (D[0] == D[1]) | (np.abs(V[0] - V[1]) < _SAME)
     return Solutions(alpha, V[0], D[0], V[1], D[1], unique)
 

@@ -80,6 +80,22 @@ VARIABLES = (
         "one layer: 2 nu / K, K counts both entries of a symmetric pair; two: 2 nu / D; as many equations as parameters",
     ),
     Variable(
+        "informed_begin",
+        (),
+        "smallest samples with several solutions",
+        "",
+        "n / d^2, the same at all alpha; missing where the solution is unique everywhere",
+        "smallest alpha(D) that follows a larger one on the way to small D",
+    ),
+    Variable(
+        "uninformed_end",
+        (),
+        "largest samples with several solutions: the threshold of message passing",
+        "α_alg",
+        "n / d^2, the same at all alpha; missing where the solution is unique everywhere",
+        "largest alpha(D) that a smaller one follows on the way to small D",
+    ),
+    Variable(
         "mmse_tail",
         (),
         "leading error at large alpha",

@@ -3,9 +3,9 @@
 import numpy as np
 
 from attention_limits.attention_indexed.curves import ERRORS, channels_of, collect_curves, curve_errors, priors_of
-from attention_limits.attention_indexed.state_evolution import exact_recovery, solve, tail
+from attention_limits.attention_indexed.state_evolution import exact_recovery, several_solutions, solve, tail
 
-_NAMES = (*ERRORS, "recovery_threshold", "mmse_tail")
+_NAMES = (*ERRORS, "recovery_threshold", "informed_begin", "uninformed_end", "mmse_tail")
 
 
 def run(spec, streams):
@@ -17,9 +17,12 @@ def run(spec, streams):
     def compute(point):
         channel, prior = channel_of(point), prior_of(point)
         errors = curve_errors(channel, prior, lambda values: solve(channel, prior, values), alpha, streams)
+        begin, end = several_solutions(channel, prior)
         return {
             **errors,
             "recovery_threshold": np.full_like(alpha, exact_recovery(channel, prior)),
+            "informed_begin": np.full_like(alpha, begin),
+            "uninformed_end": np.full_like(alpha, end),
             "mmse_tail": tail(channel, prior, alpha),
         }
 

@@ -113,12 +113,16 @@ def _draw_posterior(axes, cube, sizes):
     part = cube.sel(alpha=alpha)
     samples, amp = part.sel(estimator="posterior_sampling"), part.sel(estimator="matrix_amp_sizes")
     dimension = part.dimension.values
+    mixed = samples.converged == 1
     variances, errors, own, converged = (
         values.transpose("dimension", "replica").values
-        for values in (samples.posterior_variance, samples.mmse, amp.mmse, amp.converged)
+        for values in (samples.posterior_variance.where(mixed), samples.mmse.where(mixed), amp.mmse, amp.converged)
     )
+    lost = int((samples.converged == 0).sum())
+    dropped_chains = f", {lost} of {samples.converged.size} sets dropped" if lost else ""
     look = {"fmt": "D", "color": VARIANCE}
-    _law(axes, pooled_errors(dimension, variances), 1.0, look, -0.0012, -0.004, label="variance of the exact posterior")
+    label = f"variance of the exact posterior{dropped_chains}"
+    _law(axes, pooled_errors(dimension, variances), 1.0, look, -0.0012, -0.004, label=label)
     kept, mean, error = pooled_errors(dimension, errors)
     axes.errorbar(
         1.0 / kept, mean, error, fmt="s", color=MEAN, markersize=4, capsize=2, elinewidth=1, label="error of its mean"

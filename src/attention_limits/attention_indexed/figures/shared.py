@@ -36,8 +36,10 @@ def model(cube, key):
 
 
 def theory(cube, ratio=None, variable="mmse"):
-    """An error of the state evolution at the alphas of its grid."""
-    return _part(cube, "state_evolution", ratio)[variable].isel(replica=0, drop=True).dropna("alpha")
+    """An error of the state evolution at the alphas of its grid; a gap where it is not the unique solution."""
+    part = _part(cube, "state_evolution", ratio).isel(replica=0, drop=True)
+    line = part[variable].dropna("alpha")
+    return line.where(part.unique.sel(alpha=line.alpha) == 1) if "unique" in part else line
 
 
 def _part(cube, estimator, ratio):
