@@ -31,9 +31,7 @@ def test_experiment_takes_all_passes_of_the_paper(name):
 
 def test_cosine_after_batches_has_no_sign():
     values = [[[0.1], [0.5]], [[0.1], [-0.7]]]
-    cube = xr.Dataset(
-        {"cosine_by_batch": (("replica", "batch", "layer"), values)}, {"batch": [0, 10], "layer": [1]}
-    )
+    cube = xr.Dataset({"cosine_by_batch": (("replica", "batch", "layer"), values)}, {"batch": [0, 10], "layer": [1]})
     assert descent_cosine(cube, 1, 10) == pytest.approx((0.6, 0.1))
 
 

@@ -216,7 +216,14 @@ def growth_at_threshold(cube, layer) -> xr.Dataset:
 
     def at_one(values, shift):
         return xr.apply_ufunc(
-            _where_zero, own, own_shift, values, shift, input_core_dims=[["held"]] * 4, output_core_dims=[[], [], []], vectorize=True
+            _where_zero,
+            own,
+            own_shift,
+            values,
+            shift,
+            input_core_dims=[["held"]] * 4,
+            output_core_dims=[[], [], []],
+            vectorize=True,
         )
 
     # Where the nodes resolve few outputs alpha may be negative.
