@@ -87,7 +87,7 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
 
 
 def _blocks(channel, nodes, row, overlap):
-    """1 / alpha (BLOCKS,) and F_ll of the other rows (BLOCKS, P - 1) on each block of the nodes, and the share of resolved outputs."""
+    """1 / alpha (BLOCKS,) and F_ll of the other rows (BLOCKS, P - 1) on each block of nodes; the share of resolved outputs."""
     size = channel.link.rows
     unit = np.eye(size)
     Q = overlap * np.outer(unit[row], unit[row])
