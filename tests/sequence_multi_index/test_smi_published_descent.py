@@ -1,7 +1,7 @@
 """Gradient descent of Figure 2 of Troiani et al. 2025 (arXiv:2502.00901): the passes through the data, and the public curve.
 
-The notebook of the authors loops over all batches in each of 1700 passes; its file C1_random.npy holds 64 600 numbers per run, one
-per batch: 1700 passes of 38 batches, the last of half the size.
+The notebook of the authors loops over all batches in each of 1700 passes; its file C1_random.npy holds 64 600 numbers per run,
+one per batch: 1700 passes of 38 batches, the last of half the size.
 """
 
 from pathlib import Path

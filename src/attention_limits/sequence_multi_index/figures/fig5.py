@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present
+from attention_limits.sequence_multi_index.readings import MOSTLY_RESOLVED
 
 
 @house_style
@@ -21,10 +22,14 @@ def draw(cubes):
             for name in ("held_overlap", "held_gamp")
         )
         overlap = present(theory.layer_overlap.sel(layer=free), "held")
-        converged = theory.held_converged.sel(held=overlap.held).values
+        here = theory.sel(held=overlap.held)
+        # The iteration, and one fixed point from both starts on enough nodes of the channel.
+        good = (here.held_converged == 1) & (here.held_unique == 1) & (here.held_resolved >= MOSTLY_RESOLVED)
+        converged = good.values
         curve(axes, 1.0 - overlap.held.values, overlap.values, color, label, converged=converged)
         overlap = present(gamp.layer_overlap.sel(layer=free), "held")
-        converged = gamp.held_converged.sel(held=overlap.held).values
+        here = gamp.sel(held=overlap.held)
+        converged = ((here.held_converged == 1) & (here.held_resolved >= MOSTLY_RESOLVED)).values
         points(axes, 1.0 - overlap.held.values, overlap.values, converged, color, None)
     axes.plot([], [], "o", color="0.3", markersize=4, label=f"GAMP, $D = {dimension}$")
     skip = specifications(cube)["held_overlap"]["model"]["skip"]
