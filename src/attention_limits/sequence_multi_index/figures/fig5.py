@@ -22,13 +22,13 @@ def draw(cubes):
             for name in ("held_overlap", "held_gamp")
         )
         overlap = present(theory.layer_overlap.sel(layer=free), "held")
-        here = theory.sel(held=overlap.held)
+        here = theory.sel(held=overlap.held.values)
         # The iteration, and one fixed point from both starts on enough nodes of the channel.
         good = (here.held_converged == 1) & (here.held_unique == 1) & (here.held_resolved >= MOSTLY_RESOLVED)
         converged = good.values
         curve(axes, 1.0 - overlap.held.values, overlap.values, color, label, converged=converged)
         overlap = present(gamp.layer_overlap.sel(layer=free), "held")
-        here = gamp.sel(held=overlap.held)
+        here = gamp.sel(held=overlap.held.values)
         converged = ((here.held_converged == 1) & (here.held_resolved >= MOSTLY_RESOLVED)).values
         points(axes, 1.0 - overlap.held.values, overlap.values, converged, color, None)
     axes.plot([], [], "o", color="0.3", markersize=4, label=f"GAMP, $D = {dimension}$")
