@@ -120,7 +120,9 @@ def test_error_of_a_threshold_holds_that_of_the_grid_of_held():
     def found(held, **node_error):
         x = -np.log(1.0 - np.asarray(held)) - 7.0
         factor = np.exp(1.05 * x - 0.05 * x**2)[None, None]
-        cube = growth_cube(held, np.repeat(factor, 3, axis=0), np.repeat(np.exp(0.2 * x + 0.03 * x**2)[None], 3, axis=0), **node_error)
+        cube = growth_cube(
+            held, np.repeat(factor, 3, axis=0), np.repeat(np.exp(0.2 * x + 0.03 * x**2)[None], 3, axis=0), **node_error
+        )
         return growth_threshold(cube, 1)
 
     coarse, error = found([0.99, 0.995, 0.998, 0.9995])

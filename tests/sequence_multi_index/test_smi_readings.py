@@ -65,7 +65,9 @@ def test_threshold_is_the_mean_over_one_branch():
     np.testing.assert_array_equal(branch.known, [True, False, True])
     assert not branch.together.any()
     # A branch with fewer than half of the replicas gives no number.
-    others = staircase_cube([[three, one, two], [three, two, one], [two, three, one]], np.ones((3, 3)), np.zeros((3, 3)))
+    others = staircase_cube(
+        [[three, one, two], [three, two, one], [two, three, one]], np.ones((3, 3)), np.zeros((3, 3))
+    )
     assert np.isnan(threshold_of_layer(others, 2)[0])
 
 

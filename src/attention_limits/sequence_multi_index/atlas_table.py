@@ -206,7 +206,7 @@ def by_model(text: str) -> pd.DataFrame:
         for row in group.itertuples():
             text = number_text(row.alpha, np.nan_to_num(row.error)) + _branch_text(row)
             name = _short(row.quantity)
-            found[name] = f"{found[name]}, {text}" if name in found else text
+            found[name] = f"{found[name]}; {text}" if name in found else text
         rows.append(
             {**{SYMBOLS.get(key, key): _text(value) for key, value in zip(models, model, strict=True)}, **found}
         )
@@ -233,8 +233,9 @@ def page(text: str) -> str:
         "<style>body { font-family: sans-serif } td, th { padding: 0.15em 0.7em; text-align: right }\n"
         "tr:nth-child(even) { background: #f2f2f2 }</style></head><body>\n<h1>Thresholds of learning</h1>\n"
         "<p>Layer l: number of samples per dimension, n / D, from which on the state evolution learns this layer. Brackets: the\n"
-        "layers that are known there; with: layers that the nodes do not separate. Exact: from which on it recovers all\n"
-        "weights exactly (middle of a bracket). Parentheses: one standard error in units of the last digits. L: layers, M: tokens, H: heads, c: skip strength, β: inverse temperature.</p>\n"
+        "layers that are known there; with: layers that the nodes do not separate. Exact: from which on it recovers all weights\n"
+        "exactly (middle of a bracket). Parentheses: one standard error in units of the last digits. L: layers, M: tokens,\n"
+        "H: heads, c: skip strength, β: inverse temperature.</p>\n"
         f"{table}\n</body></html>\n"
     )
 
@@ -247,7 +248,7 @@ def _branch_text(row):
     if not row.known and not row.together:
         return ""
     known = ", ".join(row.known.split()) or "none"
-    return f" [{known}; with {', '.join(row.together.split())}]" if row.together else f" [{known}]"
+    return f" [{known} with {', '.join(row.together.split())}]" if row.together else f" [{known}]"
 
 
 def _text(value):

@@ -14,6 +14,7 @@ from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.instability import (
     BLOCKS,
+    HALF_OF_THE_NODES,
     contrasts,
     excess_moments,
     response_blocks,
@@ -36,7 +37,7 @@ class Growth:
     alpha_shift : float
     shift : array (P - 1,)
         Mean of alpha and of the factors over the two halves of the nodes minus alpha and the factors: the error of few nodes,
-        which replicas share. A sampled channel has a new scrambling of half the resolution on each half.
+        which replicas share. A sampled channel has a new scrambling of half as many nodes on each half.
     resolved : float
         Fraction of outputs whose channel met its check.
     """
@@ -76,7 +77,7 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
         raise ValueError(f"overlap must be above 0 and below 1, got {overlap!r}")
     inverse, responses, resolved = _blocks(channel, nodes, row, overlap)
     whole = _joined(inverse, responses)
-    parts = zip(channel.independent(2, finer=0.5), nodes.blocks(2), strict=True)
+    parts = zip(channel.independent(2, finer=HALF_OF_THE_NODES), nodes.blocks(2), strict=True)
     halves = np.stack([_joined(*_blocks(*part, row, overlap)[:2]) for part in parts])
     alpha, factor = whole[0], whole[1:]
     alpha_error = alpha**2 * root_mean_square(contrasts(inverse))
@@ -86,7 +87,7 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
 
 
 def _blocks(channel, nodes, row, overlap):
-    """1 / alpha (BLOCKS,) and F_ll of the other rows (BLOCKS, P - 1) on each block of the nodes, and the share of resolved outputs."""
+    """1 / alpha (BLOCKS,) and F_ll of the other rows (BLOCKS, P - 1) on each block of nodes; the share of resolved outputs."""
     size = channel.link.rows
     unit = np.eye(size)
     Q = overlap * np.outer(unit[row], unit[row])

@@ -12,6 +12,8 @@ from scipy.linalg import hadamard
 
 # Blocks of the nodes; their BLOCKS - 1 contrasts give the errors.
 BLOCKS = 8
+# Resolution of a sampled channel on half of the nodes: half as many sampling nodes too, so that half shows the error of all.
+HALF_OF_THE_NODES = 0.5**0.5
 # An eigenvalue below this many norms of the noise is zero.
 SIGNIFICANT = 4.0
 # Eigenvalues count as one when they differ by less than this many errors of their difference, or norms of the noise: noise moves

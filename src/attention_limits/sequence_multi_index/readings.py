@@ -103,7 +103,7 @@ def _bits(cube):
 
 
 def _branches(cube, layer):
-    """The layers known before a layer is learned, and those learned with it, as a binary number (grid..., replica); -1 if it is not."""
+    """Layers known before a layer is learned, and those learned with it, in binary; -1 if it is not: (grid..., replica)."""
     bits, size = _bits(cube), cube.sizes["layer"]
     others = xr.concat([_learns(cube, row) & (row != layer) for row in cube.layer.values], cube.layer)
     codes = (_known(cube) * bits).sum("layer") + (others * (bits << size)).sum("layer")
@@ -206,8 +206,8 @@ def growth_at_threshold(cube, layer) -> xr.Dataset:
     Dataset
         `alpha` (grid..., replica): n / D at which the factor of the layer is one; NaN for a replica whose factor does not cross
         one. `factor` (grid..., replica, layer): factors of all layers there, on the same nodes. `alpha_interpolation_error`,
-        `factor_interpolation_error`: distance from the chord between the two points. `alpha_node_error`, `factor_node_error`: error
-        of few nodes, signed, at the crossing (linear between the points around it).
+        `factor_interpolation_error`: distance from the chord between the two points. `alpha_node_error`, `factor_node_error`:
+        error of few nodes, signed, at the crossing (linear between the points around it).
     """
     cube = cube.sortby("held")
     logs = np.log(np.maximum(cube.growth_factor, SMALLEST_FACTOR))
@@ -216,7 +216,14 @@ def growth_at_threshold(cube, layer) -> xr.Dataset:
 
     def at_one(values, shift):
         return xr.apply_ufunc(
-            _where_zero, own, own_shift, values, shift, input_core_dims=[["held"]] * 4, output_core_dims=[[], [], []], vectorize=True
+            _where_zero,
+            own,
+            own_shift,
+            values,
+            shift,
+            input_core_dims=[["held"]] * 4,
+            output_core_dims=[[], [], []],
+            vectorize=True,
         )
 
     # Where the nodes resolve few outputs alpha may be negative.
@@ -233,7 +240,7 @@ def growth_at_threshold(cube, layer) -> xr.Dataset:
 
 
 def _where_zero(own, own_shift, values, shift):
-    """A function where another one, `own`, first crosses zero upwards; its distance from the chord there; its shift with the nodes.
+    """A function where another one, `own`, first crosses zero upwards; its distance from the chord there; its shift by the nodes.
 
     All are arrays over one axis; `own_shift` and `shift` are shifts of `own` and of `values`.
     """

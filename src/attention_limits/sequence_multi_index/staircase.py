@@ -27,6 +27,7 @@ from attention_limits.sequence_multi_index.branches import (
 )
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.crossing import Crossing, polish, search
+from attention_limits.sequence_multi_index.instability import HALF_OF_THE_NODES
 from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
@@ -48,10 +49,10 @@ class Step:
         the rest of it is recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
     error : float
         Standard error: of the first threshold that of `weak_recovery.FirstThreshold`, which covers the bias of few nodes; of the
-        others half of the difference between the thresholds on the two halves of the nodes. NaN where a half has none nearby.
+        others half of the difference between the thresholds on the two halves of the nodes. NaN where a half has none.
     shift : float
         Mean of the thresholds on both halves minus alpha: the error of few nodes, which independent scramblings share. A sampled
-        channel has a new scrambling of half the resolution on each half. Zero for the first threshold.
+        channel has a new scrambling of half as many nodes on each half. Zero for the first threshold.
     bound : float
         Where the first alpha is NaN: nothing is learned below this alpha. Else NaN.
     direction : array (P, P)
@@ -197,10 +198,13 @@ def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior) -> 
 
 
 def _error_of_nodes(channel, nodes, learned, found, begin, tolerance, prior):
-    """`Step.error` and `Step.shift` of a crossing; NaN where one half of the nodes has no crossing nearby."""
+    """`Step.error` and `Step.shift` of a crossing; NaN where one half of the nodes has no crossing."""
     highest, tolerance = HIGHEST_LEVEL * learned.shape[1], _accuracy(learned, tolerance)
     alphas = []
-    for part, half in zip(channel.independent(2, finer=0.5), nodes.blocks(2), strict=True):
-        near = polish(_branch(part, half, learned, prior), found, begin, highest, tolerance)
+    for part, half in zip(channel.independent(2, finer=HALF_OF_THE_NODES), nodes.blocks(2), strict=True):
+        at = _branch(part, half, learned, prior)
+        near = polish(at, found, begin, highest, tolerance)
+        if near is None:
+            near = search(at, found.point.precision, begin, highest, tolerance)
         alphas.append(np.nan if near is None else near.point.alpha)
     return 0.5 * abs(alphas[0] - alphas[1]), 0.5 * (alphas[0] + alphas[1]) - found.point.alpha

@@ -100,7 +100,7 @@ def _row(number, steps, replicas):
         return row | {
             "text": f"{number}. no further row is learned before the learned rows are recovered, to 1 - Q = 2e-5"
         }
-    # Few replicas may agree by chance: the error that the nodes of each replica show is a floor. They share the error of few nodes.
+    # Few replicas may agree by chance: the error that their nodes show is a floor. They share the error of few nodes.
     own = np.sqrt(np.sum([step.error**2 for step in found])) / len(found)
     shift = np.mean([step.shift for step in found])
     row["error"] = float(np.hypot(np.fmax(spread, own), np.nan_to_num(shift)))

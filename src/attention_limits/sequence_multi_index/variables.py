@@ -165,7 +165,7 @@ VARIABLES = (
         "standard error of a threshold on the nodes of one replica",
         "",
         "samples per dimension; that of the first step covers the bias of few nodes; missing where a half of the nodes has no "
-        "threshold nearby",
+        "threshold",
         "first step: differences of blocks of the nodes; others: half of the difference between the two halves of the nodes",
     ),
     Variable(
@@ -174,7 +174,7 @@ VARIABLES = (
         "error of a threshold from few nodes",
         "",
         "samples per dimension, signed: its mean over replicas is the error that they share; zero for the first step",
-        "mean over the two halves of the nodes, a sampled channel at half its resolution, minus the threshold on all",
+        "mean over the two halves of the nodes, a sampled channel with half as many too, minus the threshold on all",
     ),
     Variable(
         "threshold_bound",

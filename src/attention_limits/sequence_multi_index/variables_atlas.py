@@ -75,7 +75,7 @@ VARIABLES += (
 
 # Growth of the layers where the last one is learned (shallow_growth).
 _HALVES = (
-    "mean over the two halves of the nodes, a sampled channel at half its resolution, minus the value on all; the sign is kept, "
+    "mean over the two halves of the nodes, a sampled channel with half as many too, minus the value on all; the sign is kept, "
     "because the mean over replicas is the error that they share"
 )
 _BLOCKS = "scatter of eight blocks of the nodes, which share the nodes of a sampled channel"

@@ -66,7 +66,9 @@ def together(means, errors):
 def _layers(axes, cube, key, label, lines=True, labelled=True):
     """Thresholds of all layers against `key`; for layers that are not separated hollow, and moved aside."""
     x, layers = cube[key].values, cube.layer.values
-    means, errors = (np.array(part) for part in zip(*(layer_threshold_and_error(cube, layer) for layer in layers), strict=True))
+    means, errors = (
+        np.array(part) for part in zip(*(layer_threshold_and_error(cube, layer) for layer in layers), strict=True)
+    )
     one_step = np.array([branch_of_layer(cube, layer).together.any("layer").values for layer in layers])
     close = together(means, errors) | (one_step & np.isfinite(means))
     width = APART * np.ptp(x) if len(x) > 1 else APART

@@ -72,9 +72,10 @@ def _descent_panel(axes, cube):
     for estimator in ("online_sgd", "batch_reuse_sgd"):
         part = present(cube.sel(estimator=estimator), "batch").isel(batch=slice(1, None))
         _draw_descent(axes, part, part.batch.values, estimator)
+    known = FIG2_DESCENT[FIG2_DESCENT[:, 0] <= cube.batch.values[-1]]
     for layer, column in ((1, 1), (2, 3)):
         axes.errorbar(
-            FIG2_DESCENT[:, 0], FIG2_DESCENT[:, column], FIG2_DESCENT[:, column + 1],
+            known[:, 0], known[:, column], known[:, column + 1],
             **{**PUBLISHED, "color": LAYER_COLORS[layer]}, elinewidth=0.8, capsize=2,
         )  # fmt: skip
     axes.set(xlabel="batches drawn", xscale="log", xlim=(cube.batch.values[1], cube.batch.values[-1]))

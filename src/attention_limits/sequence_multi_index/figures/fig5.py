@@ -21,11 +21,12 @@ def draw(cubes):
             for name in ("held_overlap", "held_gamp")
         )
         overlap = present(theory.layer_overlap.sel(layer=free), "held")
-        converged = passed(theory, "layer_overlap").sel(held=overlap.held).values
-        curve(axes, 1.0 - overlap.held.values, overlap.values, color, label, flags=converged)
+        # Also one fixed point from both starts.
+        flags = (passed(theory, "layer_overlap") * theory.held_unique).sel(held=overlap.held).values
+        curve(axes, 1.0 - overlap.held.values, overlap.values, color, label, flags=flags)
         overlap = present(gamp.layer_overlap.sel(layer=free), "held")
-        converged = passed(gamp, "layer_overlap").sel(held=overlap.held).values
-        points(axes, 1.0 - overlap.held.values, overlap.values, converged, color, None)
+        flags = passed(gamp, "layer_overlap").sel(held=overlap.held).values
+        points(axes, 1.0 - overlap.held.values, overlap.values, flags, color, None)
     axes.plot([], [], "o", color="0.3", markersize=4, label=f"GAMP, $D = {dimension}$")
     skip = specifications(cube)["held_overlap"]["model"]["skip"]
     axes.set(

@@ -26,8 +26,8 @@ FIG1_THRESHOLDS = np.array(
     ]
 )  # fmt: skip
 
-# The same, C1_random.npy and C2_random.npy: batches drawn, |cos| of layer 1 and its standard error over eight data sets, of layer 2
-# and its error. The files hold W . W* / (D |W| / sqrt(D)); we divide by |W*| / sqrt(D) = 0.94605 and 0.97809 of the teacher, which
+# The same, C1_random.npy and C2_random.npy: batches drawn, |cos| of layer 1 and its standard error over eight data sets, of layer
+# 2 and its error. The files hold W . W* / (|W| sqrt(D)); we divide by |W*| / sqrt(D) = 0.94605 and 0.97809 of the teacher, which
 # the seeds of the notebook give.
 FIG2_DESCENT = np.array(
     [
