@@ -12,7 +12,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 # Random fields per row at which the output is changed, and fields at which an invariance must hold.
 PROBED, CHECKED = 16, 256
 # Change of the fields; halvings of an interval that holds a step of the output.
-STEP, HALVINGS = 1e-4, 50
+STEP, HALVINGS = 1e-6, 50
 # Singular values below this share of the largest one are zero: of differences of a smooth output, and of positions of a step.
 SMOOTH, STEPS = 1e-7, 1e-2
 # Accepted difference of outputs, relative to the largest one, and the largest shift x.
