@@ -261,9 +261,13 @@ class OverlapFixedPoint(FixedPoint):
     ----------
     precision : array (P, P)
         Q_hat, side information included; zero in the directions that are not learned.
+    node_error : array (P, P)
+        Standard error of Q from the finite number of nodes: the change from the first n / w to all n nodes over sqrt(w - 1), as
+        for independent nodes; w is the warm-up. NaN without a warm-up. It is large where both end on two sides of a jump.
     """
 
     precision: np.ndarray
+    node_error: np.ndarray
 
 
 def solve(
@@ -315,20 +319,27 @@ def solve(
     kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
     step = _Map(channel, prior, alpha, settings, fixed, np.setdiff1d(np.arange(size), fixed), kept)
     first = step.hold(to_coordinates(start / (1.0 - start) * np.eye(size), settings.seed_overlap))
+    few = None
     if settings.warm_up > 1:
         warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first, tested=False)
         if not np.all(np.isfinite(warm.value)):
             return _missing(warm, size)
-        first = warm.value
+        first, few = warm.value, prior.overlap(from_coordinates(warm.value, size, settings.seed_overlap), EDGES[-1])
     outcome = step.fixed_point(nodes, first)
     if not np.all(np.isfinite(outcome.value)):
         return _missing(outcome, size)
     precision = from_coordinates(outcome.value, size, settings.seed_overlap)
     overlap = prior.overlap(precision, EDGES[-1])
-    return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision)
+    error = np.full((size, size), np.nan) if few is None else few_nodes_error(few, overlap, settings.warm_up)
+    return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision, error)
+
+
+def few_nodes_error(few, overlap, share):
+    """Standard error of an overlap (P, P) on n nodes, from the one on `few` = n / `share` of them, as for independent nodes."""
+    return np.abs(few - overlap) / np.sqrt(share - 1.0)
 
 
 def _missing(outcome, size):
     """The fixed point of an iteration that has ended with numbers that are not finite."""
     nothing = np.full((size, size), np.nan)
-    return OverlapFixedPoint(nothing, outcome.residual, outcome.iterations, outcome.converged, nothing)
+    return OverlapFixedPoint(nothing, outcome.residual, outcome.iterations, outcome.converged, nothing, nothing)
