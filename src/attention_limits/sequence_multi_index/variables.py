@@ -200,6 +200,22 @@ VARIABLES = (
         "fixed point of the branch at the threshold",
     ),
     Variable(
+        "jump",
+        (),
+        "alpha at which the overlap of the direction that is learned first jumps",
+        "α_jump",
+        "samples per dimension, n / D; missing where it does not jump, or where several directions are learned first",
+        "first maximum of alpha along the branch of this direction",
+    ),
+    Variable(
+        "jump_overlap",
+        _PAIR,
+        "overlap below the jump",
+        "Q",
+        _PRIOR,
+        "fixed point of the branch at the first maximum of alpha",
+    ),
+    Variable(
         "layer_overlap",
         ("held_layer", "layer"),
         "overlap of every layer while one is held",
