@@ -122,8 +122,8 @@ def test_state_evolution_converged_holds_with_four_times_the_effort(model, alpha
     np.testing.assert_allclose(few.overlap.values, many.overlap.values, atol=0.01)
 
 
-# Runs of four times the nodes and iterations, at a quarter of the tolerance. Where the overlap is not diagonal an iteration on few
-# nodes can end at a saddle; links of two rows have an exact channel; the output of the third link does not see the sum of all rows.
+# Where the overlap is not diagonal an iteration on few nodes can end at a saddle; discrete links of two rows have an exact
+# channel; the output of `largest_row` does not see the sum of all rows.
 MORE_EFFORT = [
     ({"link": "product", "rows": 2}, 1.4, {"nodes": 128, "resolution": 0.35}),
     ({"link": "committee", "rows": 2}, 3.0, {"nodes": 128}),
@@ -136,9 +136,9 @@ MORE_EFFORT = [
 
 @pytest.mark.parametrize(("model", "alpha", "solver"), MORE_EFFORT)
 def test_converged_state_evolution_agrees_with_four_times_the_effort(model, alpha, solver):
-    """The mean spectrum of four converged replicas, within the spread of these replicas, their error of few nodes, and ten times
-    the tolerance. Student's law of three degrees of freedom at 5.8 standard errors: one false alarm in a hundred for each
-    comparison of independent nodes, which have the same seed in every run of this test."""
+    """Four times the nodes and iterations, a quarter of the tolerance: the mean spectrum of four converged replicas agrees within
+    the spread of these replicas, their error of few nodes, and ten times the tolerance. Student's law of three degrees of freedom
+    at 5.8 standard errors: one false alarm in a hundred per comparison over the choice of the seed, which is fixed."""
     few = SMOKE | {"tolerance": 1e-3, "max_iterations": 100, "warm_up": 4} | solver
     many = few | {"nodes": 4 * few["nodes"], "tolerance": 2.5e-4, "max_iterations": 400}
     found, fine = (computed("state_evolution", model, {"alpha": alpha}, one, replicas=4, seed=3) for one in (few, many))
@@ -155,8 +155,8 @@ def test_converged_state_evolution_agrees_with_four_times_the_effort(model, alph
 
 @pytest.mark.parametrize(("alpha", "replicas"), [(1.4, (2, 4)), (2.1, (4,))])
 def test_phase_comparison_of_a_product_finds_no_hard_phase(alpha, replicas):
-    """An exact quadrature in the rotated fields has one fixed point at alpha = 1.4. On these scramblings of 256 nodes the uninformed
-    start ended, converged, with an eigenvalue of zero."""
+    """An exact quadrature in the rotated fields has one fixed point at alpha = 1.4. On these scramblings of 256 nodes the
+    uninformed start ended, converged, with an eigenvalue of zero."""
     found = computed(
         "phase_comparison", {"link": "product", "rows": 2}, {"alpha": alpha}, {"nodes": 256, "resolution": 0.35}, 5
     )
@@ -169,15 +169,14 @@ def test_phase_comparison_of_a_product_finds_no_hard_phase(alpha, replicas):
 
 
 def test_a_point_near_a_jump_shows_an_error_of_few_nodes():
-    """Two layers with binary weights at alpha = 0.34, below the jump at 0.345 of many nodes: some scramblings of 64 nodes jump and
-    others do not. Replicas on two sides never pass with small errors: every overlap that is far from that of 0.43 of many nodes,
-    or whose nodes have replicas on the other side, is beside an error of few nodes above 0.03."""
+    """Two layers with binary weights at alpha = 0.34, below the jump at 0.344 of many nodes, on 32 nodes: these replicas end on
+    both sides of it. None of them passes: it has not converged, or its error of few nodes is above 0.05."""
     model = {"depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0, "prior": {"name": "binary"}}
-    solver = SMOKE | {"nodes": 64, "tolerance": 1e-3, "max_iterations": 40, "warm_up": 4}
-    found = computed("state_evolution", model, {"alpha": 0.34}, solver, replicas=6, seed=1)
+    solver = SMOKE | {"nodes": 32, "tolerance": 1e-3, "max_iterations": 40, "warm_up": 4}
+    found = computed("state_evolution", model, {"alpha": 0.34}, solver, replicas=4, seed=1)
     last, error = (found[name].isel(layer=1, layer_star=1).values for name in ("overlap", "overlap_node_error"))
-    mixed = found.converged.values.all() and np.ptp(last) > 0.1
-    assert not mixed or np.sqrt(np.mean(error**2)) > 0.03
+    assert np.ptp(last) > 0.5
+    assert np.all((found.converged.values == 0) | (error > 0.05))
 
 
 @pytest.mark.parametrize("exponents", [[16], [8, 8], [1, 16]])

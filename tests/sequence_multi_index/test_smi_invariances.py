@@ -77,5 +77,7 @@ def test_gamp_learns_nothing_in_the_invariant_direction():
     data = gamp.gaussian_dataset(THREE, 100, 300, rng)
     found = gamp.run(channel_of(THREE, 0.35), data, rng, gamp.Settings(max_iterations=4))
     ones = np.ones(3)
-    np.testing.assert_allclose(found.variance[1:] @ ones, np.broadcast_to(ones, (len(found.variance) - 1, 3)), atol=1e-3)
+    np.testing.assert_allclose(
+        found.variance[1:] @ ones, np.broadcast_to(ones, (len(found.variance) - 1, 3)), atol=1e-3
+    )
     assert np.all(np.linalg.eigvalsh(found.variance[-1])[0] < 0.9)

@@ -52,9 +52,9 @@ def test_moments_are_derivatives_of_the_probability(link):
     observed, omega, _ = draw_channels(link, V, 24, 5)
     found = channel.posterior(observed, omega, V)
     assert found.resolved.all()
-    total = sum(np.exp(channel.posterior(np.full(24, y), omega, V).log_z) if np.ndim(y) == 0
-                else np.exp(channel.posterior(np.broadcast_to(y, (24, *y.shape)), omega, V).log_z) for y in channel.outputs)  # fmt: skip
-    np.testing.assert_allclose(total, 1.0, atol=1e-14)
+    every = [np.broadcast_to(y, (24, *np.shape(y))) for y in channel.outputs]
+    total = sum(np.exp(channel.posterior(outputs, omega, V).log_z) for outputs in every)
+    np.testing.assert_allclose(total, 1.0, atol=1e-13)
     noise = np.random.default_rng(6).standard_normal((400_000, link.rows, link.tokens))
     h = omega[:, None] + np.einsum("pq,sqa->spa", np.linalg.cholesky(V), noise)
     hits = np.all(np.reshape(link.forward(h) == observed[:, None], (24, 400_000, -1)), axis=2).mean(axis=1)

@@ -56,8 +56,8 @@ def test_a_saddle_of_few_nodes_is_left_or_not_called_converged(replica, monkeypa
 @pytest.mark.parametrize("alpha", [1.4, 2.1])
 @pytest.mark.parametrize("start", [1e-3, 0.999])
 def test_no_direction_of_a_product_of_two_fields_stays_at_zero(alpha, start):
-    """An exact quadrature in the rotated fields has one fixed point, with both eigenvalues above 0.4 at alpha = 1.4, and more data
-    give no less. 256 nodes scatter by 0.05."""
+    """An exact quadrature in the rotated fields has one fixed point, with both eigenvalues above 0.4 at alpha = 1.4, and more
+    data give no less. 256 nodes scatter by 0.05."""
     for seed, nodes in enumerate(node_sets(PRODUCT, 256, 2, seed=51)):
         found = solve(channel_of(PRODUCT, 0.35, seed=(52, seed)), alpha, nodes, start, SETTINGS)
         assert not found.converged or np.linalg.eigvalsh(found.value)[0] > 0.25

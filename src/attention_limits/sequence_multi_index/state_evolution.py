@@ -6,8 +6,8 @@ With the overlap Q = W_hat W^T / D (P x P) and V = E w w^T - Q, one step is
 
 the expectation over omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h (Troiani et al. 2025, arXiv:2502.00901). The prior of
 the weights w gives E w w^T and f (`priors`); for standard normal weights they are I and Q_hat (I + Q_hat)^-1. By the Nishimori
-identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined. An end point counts as converged if
-the iteration also stays there after a small change (`stability`).
+identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined. An end point counts as
+converged if the iteration also stays there after a small change (`stability`).
 """
 
 from dataclasses import dataclass, replace
@@ -169,9 +169,7 @@ class _Map:
             image = self.image(q_hat, largest, nodes)
             if not np.all(np.isfinite(image)):
                 return np.full_like(coordinates, np.nan)
-            return self.hold(
-                to_coordinates(clip_spectrum(image, 0.0, np.inf) + hint, settings.seed_overlap, largest)
-            )
+            return self.hold(to_coordinates(clip_spectrum(image, 0.0, np.inf) + hint, settings.seed_overlap, largest))
 
         def exact(coordinates):
             return self.at_edge(coordinates, largest) and self.recovered(coordinates)
@@ -296,9 +294,9 @@ def solve(
     Returns
     -------
     OverlapFixedPoint
-        value is Q (P, P); residual the last change in the units of the tolerance; iterations without the warm-up and the test of stability.
-        Not converged where a row reaches the last edge and another one still follows it, and where the iteration has left its
-        end point CONTINUED times.
+        value is Q (P, P); residual the last change in the units of the tolerance; iterations without the warm-up and the test
+        of stability. Not converged where a row reaches the last edge and another one still follows it, and where the iteration
+        has left its end point CONTINUED times.
 
     Raises
     ------

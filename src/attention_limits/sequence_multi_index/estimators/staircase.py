@@ -5,8 +5,8 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.at_point import channel_at, prior_of, rows_from_one
-from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.branches import principal
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.turning import turning_point
 

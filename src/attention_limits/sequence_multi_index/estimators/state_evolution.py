@@ -39,10 +39,13 @@ def run(spec, streams):
         point = solve(channel, at["alpha"], nodes, solver["start"], settings, prior=prior)
         error = point.node_error
         if settings.warm_up == 1:
-            few = solve(channel, at["alpha"], nodes.head(max(1, len(nodes) // FEW)), solver["start"], settings, prior=prior)
+            few = solve(
+                channel, at["alpha"], nodes.head(max(1, len(nodes) // FEW)), solver["start"], settings, prior=prior
+            )
             error = few_nodes_error(few.value, point.value, FEW)
         found = {
-            "overlap": point.value, "overlap_node_error": error, "free_entropy": np.nan, "entropy": np.nan, "mutual_information": np.nan,
+            "overlap": point.value, "overlap_node_error": error,
+            "free_entropy": np.nan, "entropy": np.nan, "mutual_information": np.nan,
             "error_plug_in": np.nan, "error_bayes": np.nan, "residual": point.residual, "iterations": point.iterations,
             "converged": point.converged, "resolved": 0.0,
         }  # fmt: skip

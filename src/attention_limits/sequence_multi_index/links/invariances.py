@@ -1,7 +1,7 @@
 """Combinations of rows that the output of a link does not see: directions v with g(h + v x^T) = g(h) for all fields h and x.
 
-Then the posterior of the fields is invariant too, v . g_out = 0 exactly, and no amount of data gives an overlap in this direction.
-For `largest_row` v is the sum of all rows: it has no overlap, so that Q_pp is at most 1 - 1 / P. The directions are read off the
+Then the posterior of the fields is invariant too, v . g_out = 0 exactly, and no amount of data gives an overlap along v. For
+`largest_row` v is the sum of all rows: it has no overlap, so that Q_pp is at most 1 - 1 / P. The directions are read off the
 output, so that links of a user have them too.
 """
 
