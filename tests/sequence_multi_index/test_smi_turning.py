@@ -19,9 +19,11 @@ LAST = np.array([[0.0], [1.0]])
 
 
 def test_binary_weights_jump_where_the_branch_of_the_last_layer_turns():
-    """0.345(1) by an independent program on 8192 nodes. Six scramblings of 2048 nodes, five standard errors of the difference; five
-    degrees of freedom: a false alarm rate of 4e-3 over the choice of the seed, which is fixed."""
-    found = [turning_point(channel_of(LINK, 0.75), nodes, LAST, binary(2, 0.0)) for nodes in node_sets(LINK, 2048, 6, 81)]
+    """0.345(1) by an independent program on 8192 nodes. Six scramblings of 2048 nodes, five standard errors of the difference:
+    with five degrees of freedom a false alarm rate of 4e-3 over the choice of the seed, which is fixed."""
+    found = [
+        turning_point(channel_of(LINK, 0.75), nodes, LAST, binary(2, 0.0)) for nodes in node_sets(LINK, 2048, 6, 81)
+    ]
     mean, error = mean_and_error([alpha for alpha, _ in found])
     assert error < 2e-3
     assert abs(mean - 0.345) <= 5.0 * np.hypot(error, 1e-3)

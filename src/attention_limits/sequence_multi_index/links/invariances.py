@@ -2,7 +2,7 @@
 
 Then the posterior of the fields is invariant too, v . g_out = 0 exactly, and no amount of data gives an overlap along v. For
 `largest_row` v is the sum of all rows: it has no overlap, so that Q_pp is at most 1 - 1 / P. The directions are read off the
-output, so that links of a user have them too.
+output, so that links of a user have them too. Derived for this project.
 """
 
 import numpy as np
