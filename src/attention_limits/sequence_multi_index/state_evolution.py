@@ -174,19 +174,26 @@ class _Map:
         def exact(coordinates):
             return self.at_edge(coordinates, largest) and self.recovered(coordinates)
 
-        done, tolerance, before = 0, settings.tolerance, None
+        done, tolerance, before, stable = 0, settings.tolerance, None, None
         for _ in range(CONTINUED):
             left = max(1, settings.max_iterations - done)
+            if stable is not None:
+                left = min(left, done)
             found = iterate(step, first, tolerance, left, settings.lookahead, arrived=exact)
             done += found.iterations
             found = replace(found, iterations=done)
+            if stable is not None and not found.converged:
+                # The map of a sampled channel has small steps, which can keep the residual above a tolerance that is smaller than
+                # asked for.
+                return replace(stable, iterations=done)
             if not tested or not found.converged or not np.all(np.isfinite(found.value)) or exact(found.value):
                 return found
             leaves = self._leaves(step, found, largest, nodes, before)
             if leaves is None:
                 return found
-            first, tolerance, before = *leaves, found.value
-        return replace(found, converged=False)
+            first, tolerance = leaves
+            stable, before = found if tolerance < settings.tolerance else None, found.value
+        return replace(found, converged=False) if stable is None else stable
 
     def _leaves(self, step, found, largest, nodes, before):
         """Where the iteration goes on, and with which tolerance; None where it stays at the end point `found`.
