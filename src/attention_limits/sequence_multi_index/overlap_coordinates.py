@@ -51,12 +51,15 @@ def _spectrum(coordinates, size):
 
 
 def log_eigenvalues(coordinates, size):
-    """Logarithms of the eigenvalues of Q_hat, in ascending order, array (P,); `size` is P."""
+    """Logarithms of the eigenvalues of Q_hat, in ascending order, array (P,).
+
+    `coordinates` are those of `to_coordinates` and `size` is P.
+    """
     return _spectrum(coordinates, size)[0]
 
 
 def from_coordinates(coordinates, size, seed_overlap=0.0):
-    """Inverse of `to_coordinates`: Q_hat (P, P), positive; `size` is P.
+    """Inverse of `to_coordinates`: Q_hat (P, P), positive; `coordinates` has P (P + 1) / 2 entries, and `size` is P.
 
     Eigenvalues that do not exceed `seed_overlap` are returned as zero.
     """
@@ -66,6 +69,9 @@ def from_coordinates(coordinates, size, seed_overlap=0.0):
 
 
 def unlearned_directions(coordinates, size, seed_overlap):
-    """Eigenvectors of Q_hat whose eigenvalue does not exceed `seed_overlap`, orthonormal columns (P, k); `size` is P."""
+    """Eigenvectors of Q_hat whose eigenvalue does not exceed `seed_overlap`, orthonormal columns (P, k).
+
+    `coordinates` are those of `to_coordinates` and `size` is P.
+    """
     logs, vectors = _spectrum(coordinates, size)
     return vectors[:, np.exp(logs) <= seed_overlap * (1.0 + SEED_ROUNDING)]

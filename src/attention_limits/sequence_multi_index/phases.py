@@ -13,12 +13,14 @@ from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, few_nodes_error, solve
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
 # An overlap below this share of the gap counts as zero. Unlearned overlaps are exactly zero, so one below the gap may be learned.
 ZERO_OVERLAP_SHARE = 0.1
+# The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
+FEW = 4
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Comparison:
     free_entropy : array (2,)
         Phi per dimension, up to alpha times a constant in Q; +inf at exact recovery from continuous outputs without noise: that
         fixed point is stable only if Phi grows without bound towards it.
+    node_error : array (2, P, P)
+        Standard error of each overlap from the finite number of nodes: from the fixed point on a quarter of them.
     converged : bool array (2,)
     resolved : float
         Smallest fraction of outputs whose channel met its check.
@@ -41,6 +45,7 @@ class Comparison:
 
     overlap: np.ndarray
     free_entropy: np.ndarray
+    node_error: np.ndarray
     converged: np.ndarray
     resolved: float
     phase: float
@@ -64,10 +69,12 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
         Standard normal weights by default.
     """
     prior, diverges = as_prior(prior, channel.link), np.isneginf(channel.link.output_entropy)
-    overlaps, entropies, converged, resolved = [], [], [], []
+    overlaps, entropies, errors, converged, resolved = [], [], [], [], []
     for start in (UNINFORMED_START, INFORMED_START):
         point = solve(channel, alpha, nodes, start, settings, prior=prior)
+        few = solve(channel, alpha, nodes.head(max(1, len(nodes) // FEW)), start, settings, prior=prior)
         overlaps.append(point.value)
+        errors.append(few_nodes_error(few.value, point.value, FEW))
         converged.append(point.converged)
         if not np.all(np.isfinite(point.value)):
             entropies.append(np.nan), resolved.append(0.0)
@@ -92,4 +99,6 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
         phase = HARD
     else:
         phase = EASY if distance(uninformed, prior.uninformed(0.0)) > ZERO_OVERLAP_SHARE * gap else IMPOSSIBLE
-    return Comparison(np.array(overlaps), np.array(entropies), np.array(converged), min(resolved), float(phase))
+    return Comparison(
+        np.array(overlaps), np.array(entropies), np.array(errors), np.array(converged), min(resolved), float(phase)
+    )

@@ -69,6 +69,17 @@ def descent_cosine(cube, layer, batch, **point):
     return float(mean), float(error)
 
 
+def jump_and_error(cube):
+    """Alpha of the jump of a cube of `staircase`: mean over replicas and standard error, arrays (grid...).
+
+    NaN unless the branch turns back in every replica: few nodes do not tell a jump from a steep rise.
+    """
+    values = cube.jump.transpose(..., "replica").values
+    mean, error = mean_and_error(values, axis=-1)
+    every = np.all(np.isfinite(values), axis=-1)
+    return np.where(every, mean, np.nan), np.where(every, error, np.nan)
+
+
 def trusted(theory) -> xr.DataArray:
     """Whether points of the state evolution `theory` have converged and keep replica symmetry; NaN where it has no point."""
     # A replica that only a simulation has is missing, not doubtful.

@@ -1,9 +1,9 @@
 """Exact posterior moments of two fields whose output says in which sectors of their plane they are.
 
 In standard normal fields around m, Z is the probability of a sector between two rays from the origin. With the unit vector e of a
-ray, its normal n, c = m . e and d = |m . n| the sector between a ray at the angle psi from m and the direction -m has the
-probability Phi(-d) / 2 + T(d, c / d), T the function of Owen (1956, Ann. Math. Stat. 27, 1075). The divergence theorem reduces the
-first and the second moment to integrals along the rays:
+ray, its normal n, c = m . e and d = |m . n| the sector between the ray and the direction -m has the probability
+Phi(-d) / 2 + T(d, c / d), T the function of Owen (1956, Ann. Math. Stat. 27, 1075). The divergence theorem reduces the first and
+the second moment to integrals along the rays:
 
     E[x 1] = - sum_rays n phi(d) Phi(c),    E[x x^T 1] = Z I - sum_rays n (e phi(c) - n (m . n) Phi(c))^T phi(d),
 

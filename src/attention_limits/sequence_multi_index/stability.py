@@ -14,8 +14,8 @@ from attention_limits.sequence_multi_index.channel_averages import sample_output
 from attention_limits.sequence_multi_index.instability import excess_moments, response, symmetric_basis
 from attention_limits.sequence_multi_index.priors import Prior
 
-# Largest number of evaluations of the map for the largest rate of growth; relative accuracy of this rate at which they end; a rate
-# below the last number needs no accuracy.
+# Largest number of evaluations of the map for the largest rate of growth; relative accuracy of this rate at which they end; a
+# rate below the last number needs no accuracy.
 EVALUATIONS, ACCURACY, SMALL_RATE = 8, 0.05, 0.5
 # Change of the logarithms of Q_hat.
 CHANGE = 0.05

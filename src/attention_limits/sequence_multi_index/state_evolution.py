@@ -6,8 +6,8 @@ With the overlap Q = W_hat W^T / D (P x P) and V = E w w^T - Q, one step is
 
 the expectation over omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h (Troiani et al. 2025, arXiv:2502.00901). The prior of
 the weights w gives E w w^T and f (`priors`); for standard normal weights they are I and Q_hat (I + Q_hat)^-1. By the Nishimori
-identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined. An end point counts as converged if
-the iteration also stays there after a small change (`stability`).
+identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined. An end point counts as
+converged if the iteration also stays there after a small change (`stability`).
 """
 
 from dataclasses import dataclass, replace
@@ -169,26 +169,31 @@ class _Map:
             image = self.image(q_hat, largest, nodes)
             if not np.all(np.isfinite(image)):
                 return np.full_like(coordinates, np.nan)
-            return self.hold(
-                to_coordinates(clip_spectrum(image, 0.0, np.inf) + hint, settings.seed_overlap, largest)
-            )
+            return self.hold(to_coordinates(clip_spectrum(image, 0.0, np.inf) + hint, settings.seed_overlap, largest))
 
         def exact(coordinates):
             return self.at_edge(coordinates, largest) and self.recovered(coordinates)
 
-        done, tolerance, before = 0, settings.tolerance, None
+        done, tolerance, before, stable = 0, settings.tolerance, None, None
         for _ in range(CONTINUED):
             left = max(1, settings.max_iterations - done)
+            if stable is not None:
+                left = min(left, done)
             found = iterate(step, first, tolerance, left, settings.lookahead, arrived=exact)
             done += found.iterations
             found = replace(found, iterations=done)
+            if stable is not None and not found.converged:
+                # The map of a sampled channel has small steps, which can keep the residual above a tolerance that is smaller than
+                # asked for.
+                return replace(stable, iterations=done)
             if not tested or not found.converged or not np.all(np.isfinite(found.value)) or exact(found.value):
                 return found
             leaves = self._leaves(step, found, largest, nodes, before)
             if leaves is None:
                 return found
-            first, tolerance, before = *leaves, found.value
-        return replace(found, converged=False)
+            first, tolerance = leaves
+            stable, before = found if tolerance < settings.tolerance else None, found.value
+        return replace(found, converged=False) if stable is None else stable
 
     def _leaves(self, step, found, largest, nodes, before):
         """Where the iteration goes on, and with which tolerance; None where it stays at the end point `found`.
@@ -261,9 +266,13 @@ class OverlapFixedPoint(FixedPoint):
     ----------
     precision : array (P, P)
         Q_hat, side information included; zero in the directions that are not learned.
+    node_error : array (P, P)
+        Standard error of Q from the finite number of nodes: the change from the first n / w to all n nodes over sqrt(w - 1), as
+        for independent nodes; w is the warm-up. NaN without a warm-up. It is large where both end on two sides of a jump.
     """
 
     precision: np.ndarray
+    node_error: np.ndarray
 
 
 def solve(
@@ -292,9 +301,9 @@ def solve(
     Returns
     -------
     OverlapFixedPoint
-        value is Q (P, P); residual the last change in the units of the tolerance; iterations without the warm-up and the test of stability.
-        Not converged where a row reaches the last edge and another one still follows it, and where the iteration has left its
-        end point CONTINUED times.
+        value is Q (P, P); residual the last change in the units of the tolerance; iterations without the warm-up and the test
+        of stability. Not converged where a row reaches the last edge and another one still follows it, and where the iteration
+        has left its end point CONTINUED times.
 
     Raises
     ------
@@ -315,20 +324,27 @@ def solve(
     kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
     step = _Map(channel, prior, alpha, settings, fixed, np.setdiff1d(np.arange(size), fixed), kept)
     first = step.hold(to_coordinates(start / (1.0 - start) * np.eye(size), settings.seed_overlap))
+    few = None
     if settings.warm_up > 1:
         warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first, tested=False)
         if not np.all(np.isfinite(warm.value)):
             return _missing(warm, size)
-        first = warm.value
+        first, few = warm.value, prior.overlap(from_coordinates(warm.value, size, settings.seed_overlap), EDGES[-1])
     outcome = step.fixed_point(nodes, first)
     if not np.all(np.isfinite(outcome.value)):
         return _missing(outcome, size)
     precision = from_coordinates(outcome.value, size, settings.seed_overlap)
     overlap = prior.overlap(precision, EDGES[-1])
-    return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision)
+    error = np.full((size, size), np.nan) if few is None else few_nodes_error(few, overlap, settings.warm_up)
+    return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision, error)
+
+
+def few_nodes_error(few, overlap, share):
+    """Standard error of an overlap (P, P) on n nodes, from the one on `few` = n / `share` of them, as for independent nodes."""
+    return np.abs(few - overlap) / np.sqrt(share - 1.0)
 
 
 def _missing(outcome, size):
     """The fixed point of an iteration that has ended with numbers that are not finite."""
     nothing = np.full((size, size), np.nan)
-    return OverlapFixedPoint(nothing, outcome.residual, outcome.iterations, outcome.converged, nothing)
+    return OverlapFixedPoint(nothing, outcome.residual, outcome.iterations, outcome.converged, nothing, nothing)

@@ -40,6 +40,14 @@ VARIABLES = (
         _STATE_EVOLUTION,
     ),
     Variable(
+        "overlap_node_error",
+        _PAIR,
+        "standard error of the overlap from the finite number of nodes, within one replica",
+        "",
+        f"{_PRIOR}; large where few and all nodes end on two sides of a jump",
+        "|Q(n / w) - Q(n)| / sqrt(w - 1), on the first n / w and on all n nodes; w is the warm-up, 4 if it is 1",
+    ),
+    Variable(
         "teacher_norm",
         _PAIR,
         "overlap of the true weights with themselves",
@@ -106,10 +114,10 @@ VARIABLES = (
     Variable(
         "converged",
         (),
-        "whether the residual reached the tolerance, or recovery became exact",
+        "whether the iteration ended: the residual reached the tolerance, or recovery became exact",
         "",
-        "true or false",
-        "stopping rule of the iteration; for the state evolution also resolved >= 0.5",
+        "true or false; says nothing about the error of few nodes",
+        "stopping rule of the iteration; state evolution: also resolved >= 0.5, and small changes of the end point do not grow",
     ),
     Variable(
         "resolved",
@@ -201,6 +209,22 @@ VARIABLES = (
         "fixed point of the branch at the threshold",
     ),
     Variable(
+        "jump",
+        (),
+        "alpha at which the overlap of the direction that is learned first jumps",
+        "α_jump",
+        "samples per dimension, n / D; missing where it does not jump, or where several directions are learned first",
+        "first maximum of alpha along the branch of this direction",
+    ),
+    Variable(
+        "jump_overlap",
+        _PAIR,
+        "overlap below the jump",
+        "Q",
+        _PRIOR,
+        "fixed point of the branch at the first maximum of alpha",
+    ),
+    Variable(
         "layer_overlap",
         ("held_layer", "layer"),
         "overlap of every layer while one is held",
@@ -273,6 +297,14 @@ VARIABLES = (
         _STATE_EVOLUTION,
     ),
     Variable(
+        "overlap_by_start_node_error",
+        ("init", *_PAIR),
+        "standard error of the overlap from each start, from the finite number of nodes, within one replica",
+        "",
+        f"{_PRIOR}; large where few and all nodes end on two sides of a jump",
+        "|Q(n / 4) - Q(n)| / sqrt(3), on the first n / 4 and on all n nodes",
+    ),
+    Variable(
         "free_entropy_by_start",
         ("init",),
         "replica free entropy of the fixed point of each start",
@@ -285,8 +317,8 @@ VARIABLES = (
         ("init",),
         "whether the state evolution from each start converged",
         "",
-        "true or false",
-        "stopping rule of the iteration",
+        "true or false; says nothing about the error of few nodes",
+        "stopping rule of the iteration; small changes of the end point do not grow",
     ),
     Variable(
         "phase",

@@ -20,6 +20,7 @@ def run(spec, streams):
         found = compare(channel, at["alpha"], nodes, settings, solver["gap"], prior_of(spec, channel.link))
         return {
             "overlap_by_start": found.overlap,
+            "overlap_by_start_node_error": found.node_error,
             "free_entropy_by_start": found.free_entropy,
             "converged_by_start": found.converged,
             "phase": found.phase,
@@ -28,6 +29,7 @@ def run(spec, streams):
 
     dims = {
         "overlap_by_start": ("init", "layer", "layer_star"),
+        "overlap_by_start_node_error": ("init", "layer", "layer_star"),
         "free_entropy_by_start": ("init",),
         "converged_by_start": ("init",),
     }

@@ -5,8 +5,10 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.at_point import channel_at, prior_of, rows_from_one
+from attention_limits.sequence_multi_index.branches import principal
 from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.staircase import staircase
+from attention_limits.sequence_multi_index.turning import turning_point
 
 # The variables of a step, and the attribute of `staircase.Step` that holds each.
 NUMBERS = {
@@ -29,14 +31,31 @@ def run(spec, streams):
             name: np.full((size, size, size), np.nan) for name in MATRICES
         }
         found["step_converged"] = np.zeros(size, bool)
-        path = staircase(channel, nodes, many, solver["tolerance"], prior=prior_of(spec, channel.link))
+        prior = prior_of(spec, channel.link)
+        path = staircase(channel, nodes, many, solver["tolerance"], prior=prior)
         for k, step in enumerate(path):
             for name, attribute in (NUMBERS | MATRICES).items():
                 found[name][k] = getattr(step, attribute)
             found["step_converged"][k] = step.converged
-        return found
+        return found | _jump(channel, nodes, path[0].direction, prior)
 
     dims = dict.fromkeys((*NUMBERS, "step_converged"), ("step",)) | dict.fromkeys(
         MATRICES, ("step", "layer", "layer_star")
     )
+    dims["jump_overlap"] = ("layer", "layer_star")
     return collect(spec, compute, dims, {"layer": rows, "layer_star": rows, "step": rows})
+
+
+def _jump(channel, nodes, direction, prior):
+    """Where the branch of what is learned first turns back; missing where it does not, or where no branch is followed."""
+    size = channel.link.rows
+    nothing = {"jump": np.nan, "jump_overlap": np.full((size, size), np.nan)}
+    followed = prior.rotations or prior.symmetry(channel.link) == "rows"
+    if size == 1 or not followed or not np.all(np.isfinite(direction)):
+        return nothing
+    whitened = np.linalg.solve(prior.root, np.linalg.solve(prior.root, direction).T)
+    learned = principal(whitened)
+    if learned.shape[1] > 1:
+        return nothing
+    alpha, overlap = turning_point(channel, nodes, learned, prior)
+    return {"jump": alpha, "jump_overlap": overlap}

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
-from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
+from attention_limits.sequence_multi_index.readings import jump_and_error, layer_threshold_and_error
 
 PANELS = {
     "fig1_learning_curve": "standard normal",
@@ -20,12 +20,17 @@ def draw(cubes):
     figure, axes = new_figure(2, 2, 7.2, 5.2, sharex=True, sharey=True)
     for panel, (name, title) in zip(axes.ravel(), PANELS.items(), strict=True):
         cube = cubes[name]
-        dimension = _learning_curve(panel, cube)
         steps = cubes["fig1_thresholds"].sel(skip=[1.0]) if name == "fig1_learning_curve" else cube
+        jump, error = (number.item() for number in jump_and_error(steps))
+        dimension = _learning_curve(panel, cube, jump)
+        if np.isfinite(jump):
+            panel.axvline(jump, color="0.3", linestyle="-.", linewidth=1)
+            panel.axvspan(jump - error, jump + error, color="0.3", alpha=0.15, linewidth=0)
         thresholds = {layer: layer_threshold_and_error(steps, layer) for layer in (1, 2)}
         _thresholds(panel, thresholds, together=name == "priors_correlated")
         panel.set_title(f"{title} (GAMP: $D = {dimension}$)", fontsize=9)
     axes[0, 0].plot([], [], ":", color="0.3", label="threshold")
+    axes[0, 0].plot([], [], "-.", color="0.3", label="jump")
     axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
     # All handles come from the first panel; the second one has room.
     axes[0, 1].legend(*axes[0, 0].get_legend_handles_labels(), loc="lower right", fontsize=7)
@@ -36,17 +41,22 @@ def draw(cubes):
     return figure
 
 
-def _learning_curve(axes, cube):
-    """State evolution as lines and GAMP as points, by layer; the dimension of GAMP."""
+def _learning_curve(axes, cube, jump):
+    """State evolution as lines, which a `jump` cuts, and GAMP as points, by layer; the dimension of GAMP."""
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     dimension = specifications(cube)["gamp"]["solver"]["dimension"]
     for layer in (1, 2):
         pair = {"layer": layer, "layer_star": layer, "drop": True}
         overlap = present(theory.overlap.sel(**pair).transpose("alpha", "replica"))
-        converged = theory.converged.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-        curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[layer], f"layer {layer}", flags=converged)
+        flags = passed(theory, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+        below = ~(overlap.alpha.values > jump)
+        for side, name in ((below, f"layer {layer}"), (~below, None)):
+            if np.any(side):
+                curve(
+                    axes, overlap.alpha.values[side], overlap.values[side], LAYER_COLORS[layer], name, flags=flags[side]
+                )
         found = present((gamp.overlap.sel(**pair) / gamp.teacher_norm.sel(**pair)).transpose("alpha", "replica"))
-        settled = gamp.converged.sel(alpha=found.alpha).transpose("alpha", "replica").values
+        settled = passed(gamp, "overlap").sel(alpha=found.alpha).transpose("alpha", "replica").values
         label = "GAMP" if layer == 2 else None
         points(axes, realised_alpha(gamp, found.alpha), found.values, settled, LAYER_COLORS[layer], label)
     return dimension

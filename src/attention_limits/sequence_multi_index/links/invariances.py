@@ -1,8 +1,8 @@
 """Combinations of rows that the output of a link does not see: directions v with g(h + v x^T) = g(h) for all fields h and x.
 
-Then the posterior of the fields is invariant too, v . g_out = 0 exactly, and no amount of data gives an overlap in this direction.
-For `largest_row` v is the sum of all rows: it has no overlap, so that Q_pp is at most 1 - 1 / P. The directions are read off the
-output, so that links of a user have them too.
+Then the posterior of the fields is invariant too, v . g_out = 0 exactly, and no amount of data gives an overlap along v. For
+`largest_row` v is the sum of all rows: it has no overlap, so that Q_pp is at most 1 - 1 / P. The directions are read off the
+output, so that links of a user have them too. Derived for this project.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 # Random fields per row at which the output is changed, and fields at which an invariance must hold.
 PROBED, CHECKED = 16, 256
 # Change of the fields; halvings of an interval that holds a step of the output.
-STEP, HALVINGS = 1e-4, 50
+STEP, HALVINGS = 1e-6, 50
 # Singular values below this share of the largest one are zero: of differences of a smooth output, and of positions of a step.
 SMOOTH, STEPS = 1e-7, 1e-2
 # Accepted difference of outputs, relative to the largest one, and the largest shift x.
