@@ -4,6 +4,9 @@
 
 with epsilon added to V = I - Q, in data and denoiser. Q stays diagonal, because the signs of all rows are free. The expectation
 is over omega_a ~ N(0, Q), h_a ~ N(omega_a, V), on Sobol nodes; the program draws them.
+
+For two layers rare outputs dominate E g g^T: where the fields of layer 1 lie beyond the box of the denominator, the ratio of the
+integrals grows without bound. So the mean over outputs grows with their number, and a step is one with a given number of outputs.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,14 @@
-"""The map of the public program from given overlaps; one replica is one scrambling of the nodes."""
+"""The map of the public program from given overlaps; one replica is one scrambling of the nodes.
+
+The outputs are as wide as those that the program draws, without the usual widening of the nodes: see `published_map`.
+"""
 
 import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.at_point import channel_at, rows_from_one
+from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.generalization import ERROR_NODES, bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.published_map import published_path
 from attention_limits.sequence_multi_index.specs_published import start_is_at
@@ -16,7 +20,8 @@ def run(spec, streams):
     steps = solver["iterations"]
 
     def compute(at, replica):
-        channel, nodes = channel_at(spec, streams, at, replica)
+        channel, _ = channel_at(spec, streams, at, replica)
+        nodes = gaussian_nodes(node_dimension(channel.link), solver["nodes"], streams.generator("nodes", replica), 1.0)
         start = next(np.array(row[1:]) for row in solver["start"] if start_is_at(row[0], at["alpha"]))
         path = published_path(
             channel, at["alpha"], start, nodes, streams.generator("uniform points", replica, **at), steps,
