@@ -4,6 +4,8 @@ Sources: `package`, the Python package cubature 0.18.8 (rules of Genz and Malik)
 `independent`, another program written from the same description; `published`, BO_2w.csv and BO_3w.csv of the paper's code.
 """
 
+import json
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -11,7 +13,9 @@ from smi_tools import channel_of, draw_channels, node_sets
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channel_averages import channel_averages
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.sequence_multi_index.channel_averages import channel_averages, node_dimension
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.published_channel import Boxes, published_gradient
 from attention_limits.sequence_multi_index.published_kernels import adaptive_numerator
@@ -118,11 +122,12 @@ MISSED = {0.9: (2, 400), 1.0: (2, 400), 1.2: (31, 600), 1.4: (105, 500)}
 
 
 def steps(link, alpha, start, count, replicas, exact=False, seed=145):
-    """One step on independent nodes: overlaps (replicas, L), and the fractions of missed numerators (replicas,)."""
-    found = [
-        published_path(channel_of(link, 0.75), alpha, start, nodes, np.random.default_rng(seed), exact=exact)
-        for nodes in node_sets(link, count, replicas, seed)
-    ]
+    """One step with `count` outputs: overlaps (replicas, L), and the fractions of missed numerators (replicas,)."""
+    found = []
+    for child in np.random.default_rng(seed).spawn(replicas):
+        # As wide as the outputs of the program, because rare ones dominate the limit of many.
+        nodes = gaussian_nodes(node_dimension(link), count, child, 1.0)
+        found.append(published_path(channel_of(link, 0.75), alpha, start, nodes, child, exact=exact))
     return np.array([path.overlap[0] for path in found]), np.array([path.missed for path in found])
 
 
@@ -130,7 +135,7 @@ def steps(link, alpha, start, count, replicas, exact=False, seed=145):
 @pytest.mark.parametrize("alpha", STEPS)
 def test_published_overlaps_of_two_layers_stay_under_the_public_map(alpha):
     start, independent, error = STEPS[alpha]
-    found, missed = steps(TWO, alpha, start, 128, 8)
+    found, missed = steps(TWO, alpha, start, 256, 8)
     assert_mean(found[:, 0], independent, error=error, false_alarm=1e-2)
     assert_mean(found[:, 0], start[0], error=SCATTER, false_alarm=1e-2)
     count, outputs = MISSED[alpha]
@@ -176,3 +181,36 @@ def test_path_refuses_overlaps_out_of_range():
 def test_channel_refuses_other_depths():
     with pytest.raises(ValueError, match="two or three layers"):
         published_gradient(np.ones((1, 2)), np.zeros((1, 4, 2)), np.ones(4), 1.0, 1.0, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("model", "solver", "expected"),
+    [
+        ({"depth": 4}, {}, "model.depth: 4"),
+        ({"tokens": 3}, {}, "model.tokens: 3"),
+        ({"beta": 2.0}, {}, "model.beta: 2"),
+        ({"skip": 0.0}, {}, "model.skip: 0"),
+        ({"link": "untied"}, {}, 'model.link: "untied"'),
+        ({}, {"channel": "boxes"}, 'solver.channel: "boxes"'),
+        (
+            {},
+            {"start": [[0.9, 0.4, 1.0]]},
+            "solver.start: [0.9, 0.4, 1.0]: allowed: alpha, then 2 overlaps from 0 to 0.9999",
+        ),
+        ({"depth": 3}, {}, "solver.start: [0.9, 0.4, 0.99]: allowed: alpha, then 3 overlaps"),
+        (
+            {},
+            {"start": [[1.0, 0.4, 0.99]]},
+            "solver.start: rows at alpha = [1.0]: allowed: exactly one row at each alpha",
+        ),
+    ],
+)
+def test_what_the_public_program_does_not_compute_is_refused(tmp_path, model, solver, expected):
+    path = tmp_path / "config" / "sequence_multi_index" / "experiments" / "trial.yaml"
+    path.parent.mkdir(parents=True)
+    part = {"grid": {"alpha": {"values": [0.9]}}, "solver": {"start": [[0.9, 0.4, 0.99]], **solver}}
+    document = {"title": "Trial", "description": "Trial.", "model": model, "estimators": {"published_map": part}}
+    path.write_text(json.dumps(document))
+    with pytest.raises(SpecError) as refused:
+        load_experiment(path)
+    assert any(expected in line for line in refused.value.problems), refused.value.problems
