@@ -198,10 +198,10 @@ def figure_table(project, data):
 
 
 def audit_table(rows):
-    """The numbers that are not reproduced, one line per reason; of more than four the first, middle and last."""
+    """The published numbers that are not reproduced, one line per reason; of more than four the first, middle and last."""
     groups = {}
     for row in rows:
-        if row["verdict"] in ("differs", "unexplained"):
+        if row["kind"] == "published" and row["verdict"] in ("differs", "unexplained"):
             groups.setdefault(row["reason"] or "unexplained", []).append(row)
     lines = ["| Quantity | Published | Ours | Why |", "|---|---|---|---|"]
     for why, group in groups.items():
@@ -217,8 +217,15 @@ def audit_table(rows):
 
 def pages(project, data, read):
     """The text of every page that shows results, by its path below the root. `read` gives the present text of a path."""
-    known = {(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)}
-    rows = [row for row in best_rows(project, data) if (row["quantity"], row["published"]) in known]
+    # The entry of today says whether its number is a published one.
+    known = {
+        (entry.quantity, entry.published): {"kind": entry.kind} for entry in load_published(ROOT, project.experiments)
+    }
+    rows = [
+        row | known[row["quantity"], row["published"]]
+        for row in best_rows(project, data)
+        if (row["quantity"], row["published"]) in known
+    ]
     benchmarks = read("docs/benchmarks.md")
     jobs = bounds.jobs_of(data["laptop"]["rules"], benchmarks)
     tables = {

@@ -61,7 +61,8 @@ axes.legend()
 figure
 
 # %% [markdown]
-# On how many data sets did AMP converge? `al.explore` puts cubes on one page for a browser, where the other points are hollow.
+# On how many data sets did AMP converge? `al.explore` puts cubes on one page for a browser; a point is hollow there if most
+# replicas fail a flag.
 
 # %%
 print(f"AMP converged on {int(amp.converged.sum())} of {amp.converged.size} data sets")

@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.statistics import lies_on_two_sides, mean_and_error
 
 # Okabe and Ito's palette, which readers with any colour vision distinguish. One colour per layer, everywhere.
 LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73", 4: "#CC79A7", 5: "#E69F00"}
@@ -24,6 +24,17 @@ PUBLISHED = {
 }
 # Tints of the layers' colours, for the layer that was learned last; 0 means that no layer is learned.
 PHASE_COLORS = {0: "#f2f2f2", 1: "#fbe9dc", 2: "#e2edf6", 3: "#e1f2ec"}
+
+# A replica that fails a flag, or lies on one side of a jump: never joined by a line, never in a mean.
+_FLAGGED = {
+    "marker": "o",
+    "markersize": 3,
+    "markerfacecolor": "none",
+    "markeredgewidth": 0.6,
+    "linestyle": "none",
+    "alpha": 0.5,
+}
+FLAGGED_ID = "flagged"
 
 _SETTINGS = {
     "font.size": 9,
@@ -71,45 +82,84 @@ def banded_line(axes, x, values, error, color, label=None, **look):
     axes.fill_between(x, values - error, values + error, color=color, alpha=0.3, linewidth=0)
 
 
-def curve(axes, x, replicas, color, label, linestyle="-", converged=None, **look):
-    """Mean over replicas as a line, plus and minus one standard error as a band, with a square where one has not converged.
+def sound_mean(replicas, flags=None):
+    """Mean over the replicas that pass their flags, its standard error, and the replicas that have no part in it.
+
+    A point has no mean where fewer than half of its replicas pass, and where those that pass lie on two sides of a jump.
+
+    Parameters
+    ----------
+    replicas : array (n, replicas)
+        Missing values are NaN.
+    flags : array (n, replicas), optional
+        0 where a replica fails a flag; the product of all flags of the estimator.
+
+    Returns
+    -------
+    mean, error : arrays (n,)
+    left_out : array (n, replicas)
+        The values of the replicas that have no part in the mean; NaN elsewhere.
+    """
+    replicas = np.asarray(replicas, dtype=float)
+    failed = np.zeros(replicas.shape, dtype=bool) if flags is None else np.asarray(flags, dtype=float) == 0
+    passed, present = np.where(failed, np.nan, replicas), np.isfinite(replicas)
+    none = 2 * np.isfinite(passed).sum(axis=1) < present.sum(axis=1)
+    none |= lies_on_two_sides(np.where(none[:, None], np.nan, passed))
+    passed[none] = np.nan
+    mean, error = mean_and_error(passed, axis=1)
+    return mean, error, np.where(np.isfinite(passed), np.nan, replicas)
+
+
+def curve(axes, x, replicas, color, label, linestyle="-", flags=None, **look):
+    """Mean over replicas as a line, plus and minus one standard error as a band; see `sound_mean`.
+
+    The line breaks where there is no mean. Each replica without part in a mean is a faint open circle.
 
     Parameters
     ----------
     x : array (n,)
-    replicas : array (n, replicas)
-        Missing values are NaN.
-    converged : array (n, replicas) of 0, 1 and NaN, optional
+    replicas, flags : arrays (n, replicas)
     look : properties of the line
     """
-    mean, error = mean_and_error(replicas, axis=1)
+    x = np.asarray(x)
+    mean, error, left_out = sound_mean(replicas, flags)
     banded_line(axes, x, mean, error, color, label, linestyle=linestyle, **look)
-    if converged is not None:
-        open_points = np.any(converged == 0, axis=1)
-        axes.plot(
-            x[open_points], mean[open_points], "s", color=color, markerfacecolor="white", markersize=5, zorder=2.5
-        )
+    # A line through one point is invisible.
+    there = np.pad(np.isfinite(mean), 1)
+    alone = there[1:-1] & ~there[:-2] & ~there[2:]
+    axes.plot(x[alone], mean[alone], ".", color=color, markersize=4)
+    _flagged(axes, x, left_out, color)
 
 
-def points(axes, x, replicas, converged, color, label, marker="o"):
-    """Mean over replicas as a marker with its standard error as a bar; hollow where fewer than half have converged.
+def points(axes, x, replicas, flags, color, label, marker="o"):
+    """Mean over replicas as a marker with its standard error as a bar; see `sound_mean`.
+
+    Each replica without part in a mean is a faint open circle.
 
     Parameters
     ----------
-    replicas : array (n, replicas)
-        Missing values are NaN.
-    converged : array (n, replicas) of 0, 1 and NaN
+    replicas, flags : arrays (n, replicas)
     """
-    mean, error = mean_and_error(replicas, axis=1)
-    settled = np.nanmean(converged, axis=1) >= 0.5
-    for chosen, face in ((settled, color), (~settled, "white")):
-        if np.any(chosen):
-            axes.errorbar(
-                x[chosen], mean[chosen], error[chosen], color=color, markerfacecolor=face, label=label,
-                linestyle="none", marker=marker, markersize=4, capsize=2, elinewidth=1, zorder=3,
-            )  # fmt: skip
-            # One entry in the legend, also where all points are hollow.
-            label = None
+    x = np.asarray(x)
+    mean, error, left_out = sound_mean(replicas, flags)
+    # All points, also those without a mean: the label then stands in the legend in any case.
+    axes.errorbar(
+        x, mean, error, color=color, label=label, linestyle="none", marker=marker, markersize=4, capsize=2, elinewidth=1,
+        zorder=3,
+    )  # fmt: skip
+    _flagged(axes, x, left_out, color)
+
+
+def flagged_entry(axes, **look):
+    """An entry of the legend for the replicas that `curve` and `points` leave out, if there are any on the `axes`."""
+    if any(line.get_gid() == FLAGGED_ID for line in axes.get_lines()):
+        axes.plot([], [], color="0.3", label="one replica, fails a flag", **_FLAGGED, **look)
+
+
+def _flagged(axes, x, left_out, color):
+    row, column = np.nonzero(np.isfinite(left_out))
+    if row.size:
+        axes.plot(x[row], left_out[row, column], color=color, gid=FLAGGED_ID, zorder=2.5, **_FLAGGED)
 
 
 def shade_phases(axes, boundaries, labels, layers, low, high):

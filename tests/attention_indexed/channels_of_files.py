@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from attention_limits.attention_indexed.output_channel import OutputChannel
 from attention_limits.pipeline.user_files import execute
@@ -37,6 +38,44 @@ class NoisyFirstScore(OutputChannel):
 
     def log_likelihood(self, observed, h):
         return -((observed[:, None] - h[..., 0, 0]) ** 2) / (2.0 * self.claimed)
+
+
+@dataclass(frozen=True)
+class Size(OutputChannel):
+    """y = |h_12 + shift| + sqrt(spread) Z with its exact posterior: the curve turns, because the sign is hidden at first."""
+
+    shift: float = 0.0
+    spread: float = 0.0
+
+    def output(self, h):
+        return np.abs(h[..., 0, 1] + self.shift)
+
+    def draw(self, h, generator):
+        return self.output(h) + np.sqrt(self.spread) * generator.standard_normal(len(h))
+
+    def posterior(self, observed, omega, V):
+        centre, mean = omega[:, 0, 1] + self.shift, omega.copy()
+        if self.spread == 0:
+            found = observed * np.tanh(observed * centre / V)
+        else:
+            # Each sign: a normal size, given y, restricted to be positive.
+            total, signs = V + self.spread, np.array([1.0, -1.0])[:, None]
+            middle = (signs * centre * self.spread + observed * V) / total
+            width = np.sqrt(V * self.spread / total)
+            below = log_ndtr(middle / width)
+            size = middle + width * np.exp(-0.5 * (middle / width) ** 2 - below) / np.sqrt(2.0 * np.pi)
+            weights = below - 0.5 * (observed - signs * centre) ** 2 / total
+            weights = np.exp(weights - weights.max(axis=0))
+            found = np.sum(signs * size * weights, axis=0) / weights.sum(axis=0)
+        mean[:, 0, 1] = mean[:, 1, 0] = found - self.shift
+        return mean
+
+
+@dataclass(frozen=True)
+class SampledSize(Size):
+    """The same output without a posterior of its own: it needs output noise, and is sampled."""
+
+    posterior = None
 
 
 # The channel of the experiment sizes_next_token.

@@ -259,5 +259,5 @@ def test_large_alpha_law(tokens):
 def test_more_tokens_lower_the_error():
     """At equal samples each further token lowers the error, at any width."""
     rescaled = np.array([0.45, 1.0, 5.0])
-    curves = [small_width(ManyHardmax(tokens), rescaled) for tokens in (2, 3, 4, 5)]
+    curves = [small_width(ManyHardmax(tokens), rescaled).mmse for tokens in (2, 3, 4, 5)]
     assert (np.diff(curves, axis=0) < 0).all()

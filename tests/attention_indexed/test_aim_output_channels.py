@@ -9,6 +9,7 @@ from aim_tools import computed, estimator, load
 from scipy.stats import t
 
 from attention_limits.__main__ import main
+from attention_limits.attention_indexed.bounded_solutions import bounded
 from attention_limits.attention_indexed.channel import Linear, NoisyLinear, Softmax
 from attention_limits.attention_indexed.channel_files import channel_problems, symmetric
 from attention_limits.attention_indexed.channel_tests import channel_tests
@@ -19,7 +20,7 @@ from attention_limits.attention_indexed.matrix_amp import run as iterate
 from attention_limits.attention_indexed.model import Sizes
 from attention_limits.attention_indexed.output_channel import GaussianNoise
 from attention_limits.attention_indexed.sampled_channel import SampledChannel
-from attention_limits.attention_indexed.state_evolution import curve, error_bound, exact_recovery, solve
+from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, solve
 from attention_limits.pipeline.errors import SpecError
 
 FILE = Path(__file__).parent / "channels_of_files.py"
@@ -241,7 +242,7 @@ def assert_agrees(channel, alpha, dimension, iterations=20):
         assert found.resolved > 0.98
         errors.append(found.error[found.best])
     limit = float(solve(channel, 0.5, [alpha]).mmse[0])
-    bound = float(error_bound(channel, lambda values: solve(channel, 0.5, values).mmse, [alpha], 1.5)[0])
+    bound = float(bounded(channel, lambda values: solve(channel, 0.5, values), [alpha], 1.5).bound[0])
     allowed = t.ppf(1.0 - 0.5 * FALSE_ALARM, DATA_SETS - 1) * np.std(errors, ddof=1) / np.sqrt(DATA_SETS)
     allowed += bound + SHIFT / dimension * limit + 6.0 / dimension**2
     assert abs(np.mean(errors) - limit) < allowed

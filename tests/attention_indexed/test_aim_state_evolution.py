@@ -101,7 +101,7 @@ def test_small_width_is_the_limit_of_small_ratios(name):
     away from it."""
     channel = make_channel(name, 2)
     rescaled = weak_recovery(channel) * np.array([0.5, 1.4, 1.8])
-    limit = small_width(channel, rescaled)
+    limit = small_width(channel, rescaled).mmse
     assert limit[0] == 1
     differences = [np.abs(solve(channel, ratio, ratio * rescaled).mmse - limit) for ratio in (0.04, 0.02, 0.01)]
     assert (differences[2] < 0.8 * differences[1]).all()
@@ -119,7 +119,7 @@ def test_smallest_ratios_meet_the_limit(name, ratio):
     found = solve(channel, ratio, ratio * rescaled).mmse
     allowed = 100.0 * ratio + 1e-12
     assert np.all((found >= 0) & (found <= 1))
-    np.testing.assert_allclose(found[[0, 2, 3, 4]], small_width(channel, rescaled)[[0, 2, 3, 4]], atol=allowed)
+    np.testing.assert_allclose(found[[0, 2, 3, 4]], small_width(channel, rescaled).mmse[[0, 2, 3, 4]], atol=allowed)
     assert 1.0 - found[1] < 3.0 * ratio ** (2.0 / 3.0)
 
 
@@ -134,7 +134,9 @@ def test_the_largest_and_smallest_alpha_of_any_ratio_are_followed():
 
 def test_small_width_of_the_softmax_in_closed_form():
     rescaled = np.array([0.0, 0.2, 0.25, 0.3, 0.5, 0.6])
-    np.testing.assert_allclose(small_width(make_channel("softmax", 2), rescaled), [1, 1, 1, 0.96, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(
+        small_width(make_channel("softmax", 2), rescaled).mmse, [1, 1, 1, 0.96, 0, 0], atol=1e-12
+    )
 
 
 def test_without_data_the_error_is_one():
@@ -174,8 +176,10 @@ def test_numbers_computed_independently(name):
 
 def test_numbers_of_the_small_width_limit_computed_independently():
     rescaled = np.array([0.4901274189, 0.9933744787, 9.867928549])
-    np.testing.assert_allclose(small_width(HARDMAX, rescaled), [0.9610609707, 0.4343474287, 0.004966808345], rtol=1e-4)
-    np.testing.assert_allclose(small_width(PUBLISHED, rescaled), [1.0, 0.7862973603, 0.0899743497], rtol=1e-4)
+    np.testing.assert_allclose(
+        small_width(HARDMAX, rescaled).mmse, [0.9610609707, 0.4343474287, 0.004966808345], rtol=1e-4
+    )
+    np.testing.assert_allclose(small_width(PUBLISHED, rescaled).mmse, [1.0, 0.7862973603, 0.0899743497], rtol=1e-4)
 
 
 def test_published_softmax_curves():
@@ -189,12 +193,17 @@ def test_published_softmax_curves():
         assert solve(channel, ratio, [alpha]).mmse[0] == pytest.approx(expected, abs=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "message"), [([-1.0], "alpha >= 0, got -1"), ([np.nan], "alpha >= 0"), ([1e16], "followed up to")]
-)
+@pytest.mark.parametrize(("alpha", "message"), [([-1.0], "alpha >= 0, got -1"), ([np.nan], "alpha >= 0")])
 def test_bad_alphas_are_named(alpha, message):
     with pytest.raises(ValueError, match=message):
         solve(HARDMAX, 0.5, alpha)
+
+
+def test_samples_beyond_the_smallest_noise_have_no_solution_and_no_other_point_suffers():
+    found = solve(HARDMAX, 0.5, [1.0, 1e16])
+    assert np.isnan(found.mmse[1])
+    assert not found.unique[1]
+    assert found.mmse[0] == pytest.approx(solve(HARDMAX, 0.5, [1.0]).mmse[0], rel=1e-9)
 
 
 def test_negative_rescaled_alpha_is_named():

@@ -135,7 +135,7 @@ def test_solution_is_a_fixed_point_and_small_width_its_limit(name, tokens):
     np.testing.assert_allclose(alpha * channel.information(found.mmse, 1.0) * found.noise, 1.0, rtol=1e-8)
     assert np.all(np.diff(found.mmse) < 0)
     rescaled = weak_recovery(channel) * np.array([0.5, 1.5, 1.9])
-    limit = small_width(channel, rescaled)
+    limit = small_width(channel, rescaled).mmse
     assert limit[0] == 1 > limit[1] > limit[2]
     np.testing.assert_allclose(solve(channel, Product(1e-6), 1e-6 * rescaled).mmse, limit, atol=1e-4)
     if channel.equations is None:

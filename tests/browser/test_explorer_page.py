@@ -71,7 +71,7 @@ def test_a_slider_moves_the_curve_and_the_csv_is_the_cube(page, cube):
         page.wait_for_function("n => shown[0].points[0].place.tokens === n", arg=index)
         seen.append(curves(page))
         shown = table(page)
-        assert list(shown) == ["alpha", "ratio", "tokens", "mmse", "mmse_error", "mmse_replicas", "converged"]
+        assert list(shown) == ["alpha", "ratio", "tokens", "mmse", "mmse_error", "mmse_replicas", "passed"]
         assert len(shown) == 18
         assert set(shown.tokens) == {tokens}
         for row in shown.to_dict("records"):

@@ -54,7 +54,7 @@ def test_the_numbers_are_those_of_the_cube(cube, tmp_path):
     assert record["grid"] == ["alpha", "estimator", "replica"]
     np.testing.assert_array_equal(unpacked(record, "overlap"), cube.overlap)
     own = record["variables"]["overlap"]
-    assert (own["flags"], own["error"], own["kept"]) == (["converged"], "overlap_error", {})
+    assert (own["flags"], own["error"], own["kept"]) == ({"converged": 1.0}, "overlap_error", {})
     kept = record["variables"]["path"]["kept"]["iteration"]
     assert (len(kept), kept[0], kept[-1]) == (41, 0, 999)
     np.testing.assert_array_equal(unpacked(record, "path"), cube.path.values[:, :, kept])

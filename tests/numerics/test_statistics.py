@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.numerics.statistics import combine_unbiased, mean_and_error
+from attention_limits.numerics.statistics import combine_unbiased, lies_on_two_sides, mean_and_error
 
 
 def pairs(seed, correlation, spread, n=400):
@@ -69,3 +69,25 @@ def test_one_replica_has_no_error():
     mean, error = mean_and_error([2.0])
     assert mean == 2.0
     assert np.isnan(error)
+
+
+@pytest.mark.parametrize("replicas", [2, 4, 8, 32])
+def test_noise_is_no_jump(replicas):
+    """20 points of normal replicas on a line have two sides at the stated rates (1000 curves, fixed seed)."""
+    rng = np.random.default_rng(3)
+    x = np.linspace(0.0, 1.0, 20)[:, None]
+    found = [lies_on_two_sides(x + 0.1 * rng.standard_normal((20, replicas))).mean() for _ in range(1000)]
+    assert np.mean(found) < (2e-3 if replicas == 2 else 2e-4)
+
+
+@pytest.mark.parametrize("replicas", [2, 4, 8])
+def test_two_sides_of_a_jump(replicas):
+    """One replica has jumped earlier than the others, with noise of a hundredth of the jump."""
+    rng = np.random.default_rng(4)
+    values = np.repeat([0.2, 0.2, 0.2, 0.9, 0.9], replicas).reshape(5, replicas) + 0.007 * rng.standard_normal(
+        (5, replicas)
+    )
+    values[2, 0] += 0.7
+    values[4, 1:] = np.nan
+    assert lies_on_two_sides(values).tolist() == [False, False, True, False, False]
+    assert not lies_on_two_sides(np.full((3, replicas), np.nan)).any()

@@ -119,11 +119,28 @@ def test_a_table_groups_by_reason():
         row(np.nan, 0.1, quantity="d"),
     ]
     full = full_table(rows)
-    assert "4 numbers: 1 agrees, 2 differ, 1 not computed." in full
+    assert "4 published numbers: 1 agrees, 2 differ, 1 not computed." in full
     assert "| a | 0.5 ± 0.1 | 0.500(10) | +0.0 | agrees | Figure 1 |" in full
     assert "- b; c: why. Evidence: `true`" in full
     assert "- a; d. Evidence: `true`" in full
     assert full_table(json.loads(json.dumps(rows))) == full
+
+
+def test_independent_computations_have_their_own_table():
+    """Neither the counts nor the table of the published numbers contain them."""
+    rows = [row(0.5, 0.01, quantity="a"), row(0.9, 0.01, quantity="b", kind="independent", source="program")]
+    first, second = full_table(rows).split("## Independent computations: sequence_multi_index")
+    assert "1 published numbers: 1 agrees." in first
+    assert "| a | 0.5 ± 0.1 |" in first
+    assert "| b |" not in first
+    assert "1 independent numbers: 1 unexplained." in first
+    assert "| Quantity | Independent | Ours |" in second
+    assert "| b | 0.5 ± 0.1 | 0.900(10) |" in second
+
+
+def test_no_independent_program_is_called_published(experiments):
+    entries = load_published(REPOSITORY, experiments)
+    assert [entry.quantity for entry in entries if "independent" in entry.source and entry.kind == "published"] == []
 
 
 @pytest.fixture(scope="module")

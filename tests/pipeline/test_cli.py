@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from attention_limits.__main__ import main
-from attention_limits.cli.reports import _unconverged
+from attention_limits.cli.reports import _failed
 from toy import Toy, imported
 
 CHUNK = "alpha0-0.2_replicas0-2_b8a7d332"
@@ -116,7 +116,7 @@ def test_the_steps_by_hand(program, project):
     assert program("merge", SPEC)[0] == 0
     code, shown, _ = program("show", CUBE)
     assert code == 0
-    for text in ("Growth of a toy", " height(estimator, alpha, replica) ;", "of growth not converged"):
+    for text in ("Growth of a toy", " height(estimator, alpha, replica) ;", "points of growth fail"):
         assert text in shown
     summary = program("summary")[1]
     assert f"  {CUBE}, counting\n" in summary
@@ -189,15 +189,20 @@ def test_errors_of_the_code_of_an_estimator(toy):
     assert toy.chunks() == []
 
 
-def test_every_variable_of_convergence_is_counted():
+def test_every_flag_is_counted():
     values = np.array([1.0, 0.0, np.nan])
     cube = xr.Dataset(
         {
             "held_converged": ("alpha", values, {"estimator": "held_overlap"}),
             "finite": ("alpha", values == 1, {"estimator": "sgd"}),
             "converged": (("estimator", "alpha"), np.stack([values, 1 - values])),
+            "resolved": ("alpha", [0.94, 0.95, 1.0]),
+            "unique": ("alpha", np.zeros(3)),
             "overlap": ("alpha", np.zeros(3)),
         },
         {"estimator": ["gamp", "solve"]},
     )
-    assert _unconverged(cube) == [("held_overlap", 1, 2), ("sgd", 2, 3), ("gamp", 1, 2), ("solve", 1, 2)]
+    assert _failed(cube) == [
+        ("held_overlap", "held_converged", 1, 2), ("sgd", "finite", 2, 3), ("gamp", "converged", 1, 2),
+        ("solve", "converged", 1, 2), ("", "resolved", 1, 3),
+    ]  # fmt: skip

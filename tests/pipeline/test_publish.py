@@ -332,9 +332,10 @@ def test_minutes_of_two_cores():
 
 
 def test_the_short_table_groups_by_reason_and_shows_three_of_many():
-    common = {"published": 2.0, "error": 0.1, "verdict": "differs", "reason": "why"}
+    common = {"kind": "published", "published": 2.0, "error": 0.1, "verdict": "differs", "reason": "why"}
     rows = [{**common, "quantity": name, "ours": k} for k, name in enumerate("uvwxy", 3)]
     agreeing = {**common, "quantity": "a", "ours": 2.0, "verdict": "agrees"}
-    assert publish.audit_table([agreeing, *rows]).splitlines()[2:] == [
+    independent = {**common, "quantity": "i", "ours": 9.0, "kind": "independent"}
+    assert publish.audit_table([agreeing, independent, *rows]).splitlines()[2:] == [
         "| u; w; y (and 2 more) | 2; 2; 2 | 3.00(10); 5.00(10); 7.00(10) | why |"
     ]

@@ -28,6 +28,31 @@ def test_learners_see_the_samples_of_their_point(tmp_path):
     assert np.all(learned.site_error >= 0)
 
 
+def test_the_map_of_a_transformer_is_that_of_its_final_two_layers(tmp_path, monkeypatch):
+    """A training whose last two of three layers attend to one pair, and the first to another."""
+    from attention_limits.potts_mlm.estimators import transformer
+    from attention_limits.potts_mlm.recovery import site_error
+    from attention_limits.potts_mlm.transformer import Training
+
+    looks = np.zeros((2, 3, 4, 4))
+    looks[:, 1:, 0, 1] = [2.0, 3.0]
+    looks[:, 0, 1, 2] = 1.0
+    trained = Training(np.array([1, 2]), np.zeros(2), np.zeros(2), looks, 0.0)
+    monkeypatch.setattr(transformer, "train", lambda *arguments: trained)
+    part = {
+        "reads": "potts_samples", "replicas": 2,
+        "grid": {"distance": {"values": [0.5]}, "samples": {"values": [20]}, "layers": {"values": [3]}},
+        "solver": {"epochs": 2, "evaluations": 2, "test_sequences": 20},
+    }  # fmt: skip
+    document = edited(SMALL, ("estimators", "transformer"), part)
+    path = write(tmp_path, document)
+    J = computed(path, "equilibrium").couplings.values[0, 0]
+    one = computed(path, "transformer").isel(distance=0, samples=0, layers=0, replica=0)
+    np.testing.assert_array_equal(one.transformer_map.values, np.broadcast_to(looks[0, 1:].mean(axis=0), (2, 4, 4)))
+    np.testing.assert_allclose(one.transformer_site_error, site_error(looks[0, 1:].mean(axis=0), J))
+    np.testing.assert_allclose(one.transformer_all_layers_site_error, site_error(looks[0].mean(axis=0), J))
+
+
 def test_an_alignment_is_learned_from(tmp_path):
     """Columns 1 and 2 always agree: the fit beats independent sites on held-out sequences, by far more than their noise."""
     rng = np.random.default_rng(1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.potts_mlm.readings import excess_exponent, ordered, peak
+from attention_limits.potts_mlm.readings import excess_exponent, good, good_value, ordered, peak
 
 
 def test_peak_of_a_curve_that_diverges():
@@ -15,33 +15,66 @@ def test_peak_of_a_curve_that_diverges():
     assert peak(cube, "error", "alpha", gamma=2.5) == (1.0, 0.0)
 
 
+def fits(excess, chosen_converged=1, unique=1, agree=1):
+    """A cube of fits with the excess losses (samples, replica); the flags are numbers or lists over the replicas."""
+    excess = np.array(excess, dtype=float)
+    flags = [np.broadcast_to(np.array(flag, dtype=float), excess.shape) for flag in (chosen_converged, unique)]
+    dims = ("samples", "replica")
+    return xr.Dataset(
+        {
+            "excess_loss": (dims, excess),
+            "chosen": (dims, np.ones(excess.shape)),
+            # The start that was not chosen has not converged.
+            "converged": ((*dims, "start"), np.stack([np.zeros(excess.shape), flags[0]], axis=-1)),
+            "unique": (dims, flags[1]),
+            "sample_converged": (("replica",), np.broadcast_to(np.array(agree, dtype=float), excess.shape[1:])),
+        },
+        {"samples": [1000, 3000][: len(excess)], "replica": np.arange(excess.shape[1])},
+    )
+
+
 def test_exponent_and_its_error():
     """Means 0.3 and 0.1 at a factor of three: the exponent is -1. Relative errors 0.1 and 0.2 add up to sqrt(0.05) / log 3."""
-    few, many = [0.27, 0.33], [0.08, 0.12]
-    cube = xr.Dataset(
-        {"excess_loss": (("samples", "replica"), [few, many])}, {"samples": [1000, 3000], "replica": [0, 1]}
-    )
+    cube = fits([[0.27, 0.33], [0.08, 0.12]])
     exponent, error = excess_exponent(cube, 1000, 3000)
     assert exponent == pytest.approx(-1.0)
     assert error == pytest.approx(np.sqrt(0.05) / np.log(3.0))
 
 
+@pytest.mark.parametrize("flag", ["chosen_converged", "unique", "agree"])
+def test_a_mean_holds_only_replicas_that_pass_all_flags(flag):
+    """The third replica fails one flag, whichever: neither the mean nor the exponent of the audit contains it."""
+    cube = fits([[0.27, 0.33, 9.0], [0.08, 0.12, 5.0]], **{flag: [1, 1, 0]})
+    assert good(cube).sel(samples=1000).values.tolist() == [1.0, 1.0, 0.0]
+    assert good_value(cube, "excess_loss", samples=1000) == pytest.approx((0.3, 0.03))
+    assert excess_exponent(cube, 1000, 3000)[0] == pytest.approx(-1.0)
+
+
+def test_a_figure_has_the_flags_of_the_readings():
+    """A row of potts_fig2 passes `good` to every mean of factored attention: the same replicas as the audit, none otherwise."""
+    from attention_limits.potts_mlm.figures import shared
+
+    cube = fits([[0.27, 0.33, 9.0]], agree=[1, 1, 0])
+    assert shared.good_mean(cube.excess_loss, good(cube)) == pytest.approx(
+        good_value(cube, "excess_loss", samples=1000)[0]
+    )
+    none = fits([[0.27, 0.33]], agree=0)
+    assert np.isnan(shared.good_mean(none.excess_loss, good(none)))
+
+
 def test_order_of_the_learners_is_counted_by_replica():
     """In the first replica three layers end between factored attention and one layer, in the second below factored attention.
 
-    The third replica has no transformer, and does not count.
+    The third replica has no transformer, the fourth a fit whose starts disagree: they do not count.
     """
     dims = ("distance", "samples", "layers", "optimizer", "epoch", "replica")
-    last = np.array([[0.5, 0.5, np.nan], [0.3, 0.05, np.nan]])[None, None, :, None, None, :]
-    cube = xr.Dataset(
-        {
-            "transformer_test_loss": (dims, np.concatenate([last + 1.0, last + 0.1], axis=4)),
-            "transformer_optimal_loss": (("distance", "replica"), [[0.1, 0.1, 0.1]]),
-            "excess_loss": (("distance", "samples", "ridge", "attention", "replica"), [[[[[0.1, 0.1, 0.1]]]]]),
-        },
-        {
-            "distance": [0.7], "samples": [3000], "layers": [1, 3], "optimizer": ["adam"], "epoch": [5, 10],
-            "replica": [0, 1, 2], "ridge": [1e-6], "attention": ["raw"],
-        },
-    )  # fmt: skip
-    assert ordered(cube, samples=3000, ridge=1e-6, attention="raw", optimizer="adam", distance=0.7) == (0.5, 0.0)
+    last = np.array([[0.5, 0.5, np.nan, 0.5], [0.3, 0.05, np.nan, 0.05]])[None, None, :, None, None, :]
+    cube = fits([[0.1, 0.1, 0.1, 0.1]], unique=[1, 1, 1, 0]).assign_coords(samples=[3000])
+    cube = cube.expand_dims({"distance": [0.7], "ridge": [1e-6], "attention": ["raw"]})
+    cube["transformer_test_loss"] = (dims, np.concatenate([last + 1.0, last + 0.1], axis=4))
+    cube["transformer_optimal_loss"] = (("distance", "replica"), [[0.1, 0.1, 0.1, 0.1]])
+    cube = cube.assign_coords(layers=[1, 3], optimizer=["adam"], epoch=[5, 10])
+    point = {"samples": 3000, "ridge": 1e-6, "attention": "raw", "optimizer": "adam", "distance": 0.7}
+    assert ordered(cube, **point) == (0.5, 0.0)
+    with pytest.raises(KeyError, match="passes all flags"):
+        ordered(cube.assign(unique=cube.unique * 0.0), **point)

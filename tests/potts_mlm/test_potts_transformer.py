@@ -7,7 +7,16 @@ import pytest
 
 from attention_limits.potts_mlm.factored_attention import independent_losses, losses
 from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
-from attention_limits.potts_mlm.transformer import Schedule, Shape, evaluate, gradient, initial, positions, train
+from attention_limits.potts_mlm.transformer import (
+    Schedule,
+    Shape,
+    evaluate,
+    final_attention,
+    gradient,
+    initial,
+    positions,
+    train,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +50,13 @@ def test_evaluation_masks_every_site_once(weights, sequences):
         expected, _ = gradient(weights, SHAPE, sequences, np.arange(40), np.full(40, site))
         assert found[:, site].mean() == pytest.approx(expected, rel=1e-5)
     np.testing.assert_allclose(looks.sum(axis=-1), 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("layers", "mean"), [(1, 0.0), (2, 0.5), (3, 1.5), (5, 3.5)])
+def test_maps_average_the_final_two_layers(layers, mean):
+    """Layer k has the attention k: the mean over layers 2 and 3 of three, over both of two, and the only one of one."""
+    attention = np.broadcast_to(np.arange(layers)[None, :, None, None], (4, layers, 6, 6))
+    np.testing.assert_array_equal(final_attention(attention), np.full((4, 6, 6), mean))
 
 
 def test_positions_are_orthogonal_waves():

@@ -114,3 +114,34 @@ def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share, settles
 def test_sizes_that_make_no_sense_or_do_not_fit_are_refused(estimator, model, alpha):
     """No sequence, no column, more memory than a job has."""
     assert computed(estimator, model, {"alpha": alpha}, solver={"dimension": 400}) is None
+
+
+@settings(max_examples=2)
+@given(
+    model=section(
+        FAMILY,
+        "matrix_amp",
+        "model",
+        tokens=2,
+        channel=st.sampled_from(["linear", "softmax", "hardmax"]),
+        beta=st.just(1.0),
+    ),
+    share=st.floats(0.2, 0.8),
+)
+@example(model={"channel": "softmax", "tokens": 2}, share=0.6)
+@example(model={"channel": "hardmax", "tokens": 2}, share=0.5)
+def test_converged_runs_stay_with_four_times_the_iterations(model, share):
+    """d = 32, rho = .5, the default tolerance, and a quarter of it: the mean change over the data sets on which both runs
+    converged is below the standard error of the mean, which is the error of a point. Nothing is random between both runs."""
+    K = EQUATIONS[model["channel"]](2) if model["channel"] in EQUATIONS else 2
+    grid = {"alpha": float(f"{share * 0.75 / K:.8g}")}
+    model = {key: value for key, value in model.items() if key in ("channel", "tokens")} | {"ratio": 0.5}
+    solver = {"dimension": 32, "fresh_sequences": 10}
+    found = computed("matrix_amp", model, grid, solver=solver, replicas=8)
+    longer = computed(
+        "matrix_amp", model, grid, solver={**solver, "max_iterations": 6000, "tolerance": 5e-4}, replicas=8
+    )
+    both = ((found.converged == 1) & (longer.converged == 1)).values.ravel()
+    assert both.sum() >= 4
+    errors, later = found.mmse.values.ravel()[both], longer.mmse.values.ravel()[both]
+    assert abs(np.mean(later - errors)) < errors.std(ddof=1) / np.sqrt(len(errors))

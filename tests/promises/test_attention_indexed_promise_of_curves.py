@@ -1,5 +1,7 @@
 """Promises of the curves of the attention-indexed family: theory in decimal arithmetic, direct integration and sampling."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from attention_indexed_promises import EQUATIONS, FAMILY, computed, information, slow_mmse
@@ -7,6 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from slow_attention_indexed import sampled_information
 from specifications import section
+
+from attention_limits.attention_indexed import sampled_channel
+from attention_limits.attention_indexed.loading import load_channel
+from attention_limits.attention_indexed.state_evolution import trajectory
 
 pytestmark = pytest.mark.slow
 
@@ -150,3 +156,43 @@ def test_state_evolution_of_linear_scores_with_noise(model, alpha):
     D = (error + 0.5 * noise) / (alpha * tokens * (tokens + 1))
     expected, accuracy = slow_mmse(model["ratio"], D)
     assert error == pytest.approx(expected, rel=1e-5, abs=3.0 * accuracy)
+
+
+FILE = Path(__file__).parents[1] / "attention_indexed/channels_of_files.py"
+
+
+@settings(max_examples=6)
+@given(
+    shift=st.floats(0.0, 1.0),
+    spread=st.one_of(st.just(0.0), st.floats(-3.0, 0.0).map(lambda x: 10.0**x)),
+    ratio=st.floats(-1.5, 0.0).map(lambda x: 10.0**x),
+    share=st.floats(0.2, 3.0),
+)
+@example(shift=0.0, spread=0.0, ratio=0.05, share=1.0)
+@example(shift=0.15, spread=0.0, ratio=0.05, share=0.82)
+@example(shift=0.3, spread=0.01, ratio=0.05, share=1.54)
+def test_curves_that_turn_stay_with_four_times_the_outputs(shift, spread, ratio, share):
+    """|h_12 + shift| with noise at shares of as many equations as parameters: errors that are not missing agree with those of
+    four times the outputs within twice the sum of both bounds: five standard errors of eight groups, a false-alarm rate of .002
+    for each error. Points that are unique have one solution there too, or an open one; the uninformed error is the end of message
+    passing, and the informed one is not larger."""
+    nu = ratio - ratio**2 / 2
+    parameters = {"shift": float(f"{shift:.6g}"), "spread": float(f"{spread:.6g}")}
+    model = {"channel": f"{FILE}:Size", "tokens": 2, "ratio": float(f"{ratio:.6g}"), "parameters": parameters}
+    grid = {"alpha": [float(f"{factor * share * nu:.8g}") for factor in (0.5, 1.0, 1.5)]}
+    found = computed("state_evolution", model, grid).isel(replica=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampled_channel, "_OUTPUTS", 4 * sampled_channel._OUTPUTS)
+        more = computed("state_evolution", model, grid).isel(replica=0)
+    unique = found.unique == 1
+    for name in ("mmse", "mmse_informed"):
+        allowed = 2.0 * (found[f"{name}_error"] + more[f"{name}_error"]) + 1e-6
+        # On points that are not unique, one program may have passed the end of a branch.
+        assert np.all((np.abs(found[name] - more[name]) <= allowed) | ~unique | np.isnan(found[name]))
+    assert np.all((found.mmse_informed <= found.mmse + 1e-9) | np.isnan(found.mmse) | np.isnan(found.mmse_informed))
+    np.testing.assert_allclose(found.mmse[unique], found.mmse_informed[unique], atol=1e-6)
+    channel = load_channel(model, Path())
+    for alpha, error, bound in zip(grid["alpha"], found.mmse.values, found.mmse_error.values, strict=True):
+        if np.isfinite(error):
+            end = trajectory(channel, model["ratio"], alpha, 4000)[-1]
+            assert abs(end - error) <= 2.0 * bound + 1e-6

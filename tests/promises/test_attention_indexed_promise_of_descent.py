@@ -71,3 +71,34 @@ def test_gradient_descent_is_that_in_double_precision(model, grid, rate, sharp):
             np.testing.assert_array_less(np.abs(stored - paths[0]), DEVIATIONS * deviation)
             assert not sharp or np.all(deviation < 0.01 * paths[0])
     assert np.isclose(found.mmse_average.sel(average=1).item(), found.mmse_by_start.mean().item(), rtol=1e-9)
+
+
+@settings(max_examples=2)
+@given(ratio=st.floats(0.3, 1.0), share=st.floats(0.3, 2.0), rate=st.sampled_from([0.02, 0.1]))
+@example(ratio=0.5, share=1.6, rate=0.02)
+@example(ratio=0.5, share=0.8, rate=0.1)
+def test_starts_that_have_settled_stay_with_four_times_the_steps(ratio, share, rate):
+    """At shares of exact recovery, d = 16. Where `converged`, the errors of the starts and of their mean change by less than six
+    movements (twice the change of a root mean square, in each of two and a half doublings of the steps), or 1e-3. Runs of a few
+    steps, and starts on the flat set of solutions below exact recovery, are not."""
+    nu = ratio - ratio**2 / 2
+    model, grid = {"tokens": 2, "ratio": float(f"{ratio:.6g}")}, {"alpha": float(f"{share * nu / 2.0:.6g}")}
+    solver = {
+        "dimension": 16,
+        "starts": 3,
+        "steps": 1500,
+        "record_every": 500,
+        "learning_rate": rate,
+        "fresh_sequences": 10,
+    }
+    found = computed("gradient_descent", model, grid, solver=solver, replicas=2)
+    longer = computed("gradient_descent", model, grid, solver={**solver, "steps": 6000}, replicas=2)
+    settled = (found.converged == 1).values.ravel()
+    if rate < 0.1 and share > 1.5:
+        assert settled.any()
+    for name in ("mmse_extrapolated", "mmse_average"):
+        one, four = (data[name].values.reshape(len(settled), -1) for data in (found, longer))
+        allowed = 6.0 * found.movement.values.reshape(-1, 1) * np.abs(one) + 1e-3
+        assert np.all((np.abs(four - one) <= allowed) | ~settled[:, None])
+    short = computed("gradient_descent", model, grid, solver={**solver, "steps": 20}, replicas=2)
+    assert not np.any(short.converged)

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from slow_potts_mlm_proteins import full_pseudo_likelihood, letters_of, scores_of, weights_of
 from specifications import Refused, compute, node, project, whole_range
 
+from attention_limits.pipeline.errors import SpecError
+
 pytestmark = pytest.mark.slow
 
 FAMILY = "potts_mlm"
@@ -171,10 +173,11 @@ def test_generated_sequences_have_the_statistics_of_the_fitted_model():
 
 
 def test_alignment_ridge_is_the_mean_over_all_training_sets():
-    """Two masked sites; the simulated errors of 60 sets lie around the theory within 5 standard errors and 10 %, since 16 inputs
-    are few; the noise is the residual of least squares."""
+    """Two masked sites; the errors of 60 sets of independent Gaussian sequences lie around the theory within 5 standard errors
+    and 10 %, since 16 inputs are few, and those of the alignment around a Gaussian population of its size; the noise is the
+    residual of least squares. False-alarm rate below 1e-5."""
     part = {
-        "grid": {"masked": {"values": [1, 5]}, "ridge": {"values": [0.05]}, "samples": {"values": [200]}},
+        "grid": {"masked": {"values": [1, 5]}, "ridge": {"values": [0.05]}, "samples": {"values": [120]}},
         "solver": {"identity": 1.0},
     }
     text, found = written("alignment_ridge", part, random_rows(300, 5, 3), replicas=60)
@@ -191,10 +194,14 @@ def test_alignment_ridge_is_the_mean_over_all_training_sets():
         np.testing.assert_allclose(one.masked_noise, noise, rtol=1e-9)
         assert int(one.inputs[0]) == 16
         assert int(one.directions[0]) == 12
-        errors = one.alignment_generalization_error.values
-        theory = float(one.spectrum_generalization_error[0])
-        assert np.all(errors >= noise)
-        assert errors.mean() == pytest.approx(theory, abs=5.0 * errors.std(ddof=1) / np.sqrt(60) + 0.1 * theory)
+        alignment, gaussian, finite = (
+            one[f"{name}_generalization_error"].values for name in ("alignment", "gaussian", "finite_gaussian")
+        )
+        theory = one.spectrum_generalization_error.values
+        assert np.all(alignment >= noise)
+        for measured, expected in ((gaussian, theory), (alignment, finite)):
+            error = np.hypot(measured.std(ddof=1), expected.std(ddof=1)) / np.sqrt(60)
+            assert measured.mean() == pytest.approx(expected.mean(), abs=5.0 * error + 0.1 * expected.mean())
 
 
 def test_a_masked_site_beyond_the_columns_is_refused():
@@ -202,3 +209,20 @@ def test_a_masked_site_beyond_the_columns_is_refused():
     _, found = written("alignment_ridge", part, random_rows(10, 5, 4))
     assert isinstance(found, Refused)
     assert "grid.masked: 6: allowed: ≤ 5, the kept columns" in found.problems[0]
+
+
+def test_more_training_sequences_than_the_alignment_has_are_refused():
+    """More than all before any job; more than the weights leave distinct by the job, with the largest number that is allowed."""
+    rows = ["ABC", "ABC", "CBA", "AAA", "CCC"]
+
+    def asked(samples):
+        part = {"grid": {"masked": {"values": [1]}, "ridge": {"values": [1.0]}, "samples": {"values": [samples]}}}
+        return written("alignment_ridge", part, rows)[1]
+
+    found = asked(6)
+    assert isinstance(found, Refused)
+    assert "grid.samples: 6: allowed: ≤ 5, the kept sequences" in found.problems[0]
+    with pytest.raises(SpecError, match=r"grid\.samples: 5: allowed: ≤ 4, the distinct sequences"):
+        asked(5)
+    everything = asked(4)["alignment_ridge"].isel(masked=0, ridge=0, samples=0, replica=0)
+    assert int(everything.distinct_sequences) == 4

@@ -18,7 +18,7 @@ from attention_limits.sequence_multi_index.estimators import exact_recovery as e
 from attention_limits.sequence_multi_index.estimators import staircase, threshold_atlas
 from attention_limits.sequence_multi_index.figures.atlas import together
 from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
-from attention_limits.sequence_multi_index.readings import atlas_threshold, layer_threshold_and_error
+from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 from attention_limits.sequence_multi_index.recovery import exact_recovery
 from attention_limits.sequence_multi_index.state_evolution import Settings
 
@@ -58,7 +58,7 @@ def test_atlas_of_two_layers_is_the_staircase(atlas):
     np.testing.assert_array_equal(here.threshold[:, :2], steps.threshold)
     assert np.isnan(here.threshold[:, 2]).all()
     for layer in (1, 2):
-        np.testing.assert_allclose(atlas_threshold(here, layer), layer_threshold_and_error(steps, layer))
+        np.testing.assert_allclose(layer_threshold_and_error(here, layer), layer_threshold_and_error(steps, layer))
         np.testing.assert_allclose(
             here.learnt.sel(layer=layer)[:, :2], steps.direction.sel(layer=layer, layer_star=layer), atol=1e-12
         )
@@ -145,13 +145,15 @@ def test_layer_that_few_replicas_learn_has_no_threshold():
     cube = xr.Dataset(
         {"learnt": (("replica", "step", "layer"), learned), "threshold": (("replica", "step"), threshold),
          "threshold_error": (("replica", "step"), np.full((4, 1), np.nan)),
+         "threshold_node_error": (("replica", "step"), np.zeros((4, 1))),
+         "overlap_before": (("replica", "step", "layer"), np.zeros((4, 1, 2))),
          "step_resolved": (("replica", "step"), np.ones((4, 1)))},
         {"layer": [1, 2]},
     )  # fmt: skip
-    assert np.isnan(atlas_threshold(cube, 1)[0])
-    assert atlas_threshold(cube, 2)[0] == 2.0
+    assert np.isnan(layer_threshold_and_error(cube, 1)[0])
+    assert layer_threshold_and_error(cube, 2)[0] == 2.0
 
 
 def test_threshold_of_unresolved_outputs_is_missing(atlas):
-    assert np.isfinite(atlas_threshold(atlas, 2)[0][1])
-    assert np.isnan(atlas_threshold(atlas.assign(step_resolved=atlas.step_resolved - 0.06), 2)[0]).all()
+    assert np.isfinite(layer_threshold_and_error(atlas, 2)[0][1])
+    assert np.isnan(layer_threshold_and_error(atlas.assign(step_resolved=atlas.step_resolved - 0.06), 2)[0]).all()

@@ -83,8 +83,8 @@ def test_thresholds_from_a_part_of_the_nodes_are_those_from_all(depth, learned):
     def at(level, precision):
         return branch_point(channel, nodes, columns, level, precision, prior=prior)
 
-    point, alpha, level = staircase._next_threshold(channel, nodes, columns, start, 0.0, tolerance, prior)
+    found = staircase._next_threshold(channel, nodes, columns, start, 0.0, tolerance, prior)
     whole = search(at, start, 0.0, 11.0, tolerance)
-    assert abs(level - whole.level) <= 2.0 * tolerance
-    assert abs(alpha - whole.alpha) <= 2.0 * tolerance * alpha
-    assert abs(np.log(point.growth)) <= 4.0 * tolerance
+    assert abs(found.level - whole.level) <= 2.0 * tolerance
+    assert abs(found.alpha - whole.alpha) <= 2.0 * tolerance * found.alpha
+    assert abs(np.log(found.point.growth)) <= 4.0 * tolerance

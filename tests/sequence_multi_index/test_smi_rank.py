@@ -181,4 +181,4 @@ def test_overlap_of_small_width_is_that_of_the_attention_indexed_model(tokens):
     channel = load_channel({"channel": "softmax", "tokens": tokens, "beta": 1.0}, Path())
     alpha = np.linspace(0.05, 0.6, 23)
     overlap = rank_limit.small_width_overlap(alpha, tokens)
-    np.testing.assert_allclose(1.0 - overlap**2, small_width(channel, alpha), atol=1e-12)
+    np.testing.assert_allclose(1.0 - overlap**2, small_width(channel, alpha).mmse, atol=1e-12)

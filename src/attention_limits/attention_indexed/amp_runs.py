@@ -42,6 +42,10 @@ def amp_point(
         streams.generator("fresh", replica, **at),
     )  # fmt: skip
 
+    side = effective_side(data.teacher)
+    trace, square = np.trace(data.teacher) / side, np.sum(data.teacher**2) / side
+    of_trace, of_square = data.prior.traces(size)
+
     def along(values):
         return np.concatenate([values, np.full(steps - len(values), np.nan)])
 
@@ -53,7 +57,9 @@ def amp_point(
         "converged": found.converged,
         "diverged": found.diverged,
         "resolved": found.resolved,
-        **size.realised(effective_side(data.teacher)),
+        **size.realised(side),
+        "trace_excess": trace - of_trace,
+        "square_excess": square - of_square,
         "mmse_by_iteration": along(found.error),
         "predicted_by_iteration": along(found.variance),
         "residual_by_iteration": along(found.residual),

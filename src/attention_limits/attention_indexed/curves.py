@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import xarray as xr
 
+from attention_limits.attention_indexed.bounded_solutions import bounded
 from attention_limits.attention_indexed.channel import Channel
 from attention_limits.attention_indexed.generalization import SCRAMBLINGS, output_errors, row_nodes
 from attention_limits.attention_indexed.loading import load_channel, load_prior
 from attention_limits.attention_indexed.priors import Prior
-from attention_limits.attention_indexed.state_evolution import error_bound
 from attention_limits.pipeline.points import collect
 
 # Variables of every learning curve.
@@ -20,6 +20,11 @@ ERRORS = (
     "error_bayes_uncertainty",
     "error_plug_in",
     "error_plug_in_uncertainty",
+    "mmse_informed",
+    "mmse_informed_error",
+    "noise",
+    "noise_informed",
+    "unique",
 )
 
 
@@ -52,18 +57,28 @@ def priors_of(spec: Mapping) -> Callable[[Mapping], Prior]:
 
 
 def curve_errors(channel: Channel, prior: Prior, compute, samples: np.ndarray, streams) -> dict[str, np.ndarray]:
-    """The variables `ERRORS` along the curve compute(samples) (n,), which gives the mmse of `channel` at the law `prior` of S.
+    """The variables `ERRORS` along the curve compute(samples) (n,), the `Solutions` of `channel` at the law `prior` of S.
 
-    Where the channel does not know its information, they are missing.
-    All points share their nodes, from `streams` (pipeline.streams.Streams): the errors of the output are smooth along the curve.
+    Errors are missing where the channel does not know its information. The errors of the output are those of the uninformed
+    solution. All points share their nodes, from `streams` (pipeline.streams.Streams): these errors are smooth along the curve.
     """
-    V, bound = compute(samples), error_bound(channel, compute, samples, prior.Q)
-    V = np.where(np.isnan(bound), np.nan, V)
+    found = bounded(channel, compute, samples, prior.Q)
     generators = [streams.generator("scores", part) for part in range(SCRAMBLINGS)]
     nodes = row_nodes(channel.tokens, generators, channel.law)
-    found = output_errors(channel, prior.Q - 1.0, V, bound, nodes)
-    outputs = (found.bayes, found.bayes_uncertainty, found.plug_in, found.plug_in_uncertainty)
-    return dict(zip(ERRORS, (V, bound, *outputs), strict=True))
+    outputs = output_errors(channel, prior.Q - 1.0, found.mmse, found.bound, nodes)
+    return {
+        "mmse": found.mmse,
+        "mmse_error": found.bound,
+        "error_bayes": outputs.bayes,
+        "error_bayes_uncertainty": outputs.bayes_uncertainty,
+        "error_plug_in": outputs.plug_in,
+        "error_plug_in_uncertainty": outputs.plug_in_uncertainty,
+        "mmse_informed": found.informed,
+        "mmse_informed_error": found.informed_bound,
+        "noise": found.noise,
+        "noise_informed": found.informed_noise,
+        "unique": found.unique,
+    }
 
 
 def collect_curves(spec: dict, key: str, names: tuple[str, ...], compute: Callable[[dict], Mapping]) -> xr.Dataset:

@@ -116,11 +116,14 @@ class Runs:
         Mean over the sequences of ||softmax(beta h_W) - y||_F^2 at each record; missing after an early stop.
     steps : int
         Steps done.
+    earlier : array (K, d, r)
+        Weights after the largest power of two of steps up to half of those done: a quarter to a half of them.
     """
 
     weights: np.ndarray
     training_error: np.ndarray
     steps: int
+    earlier: np.ndarray
 
 
 def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
@@ -142,7 +145,10 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     errors = np.full((len(starts), len(records)), np.nan)
     decays, smallest = np.array(_DECAYS, starts.dtype), starts.dtype.type(_SMALLEST)
+    earlier = latest = weights.copy()
     for done in range(int(records[-1]) + 1):
+        if done and done & (done - 1) == 0:
+            earlier, latest = latest, weights.copy()
         value, gradient = loss(weights)
         record = np.flatnonzero(records == done)
         errors[:, record] = value[:, None] * dimension / count
@@ -151,7 +157,13 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
         correction = [1.0 - decay ** (done + 1) for decay in _DECAYS]
         rates = np.array([descent.learning_rate / correction[0], 1.0 / correction[1]], starts.dtype)
         adam_step(weights.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), decays, rates, smallest)
-    return Runs(weights.transpose(1, 0, 2), errors, done)
+    return Runs(weights.transpose(1, 0, 2), errors, done, earlier.transpose(1, 0, 2))
+
+
+def movement(runs: Runs, truth: np.ndarray) -> float:
+    """Root mean square change of the estimates since `earlier`, in units of the root of their mean error; `truth` (d, d) is S."""
+    now, before = (attention_matrix(np.asarray(part, float)) for part in (runs.weights, runs.earlier))
+    return float(np.linalg.norm(now - before) / np.linalg.norm(now - truth))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from attention_limits.attention_indexed.model import Sizes, attention_matrix, dr
 from attention_limits.attention_indexed.posterior_kernels import chain
 from attention_limits.numerics.chains import autocorrelation_time, split_r_hat
 
+# Largest split R-hat, and smallest number of independent samples, of chains that have mixed.
+MIXED, INDEPENDENT = 1.05, 100.0
+
 
 @dataclass(frozen=True)
 class PosteriorSamples:
@@ -31,12 +34,18 @@ class PosteriorSamples:
         Integrated autocorrelation time of the distance to the teacher, in steps, mean over the chains.
     r_hat : float
         Split R-hat of this distance over the halves of both chains.
+    variance_error : float
+        Standard error of `variance` from the finite length of the chains.
+    converged : bool
+        Whether the chains have mixed: R-hat at most `MIXED`, and `INDEPENDENT` autocorrelation times in both together.
     """
 
     variance: float
     error: float
     autocorrelation: float
     r_hat: float
+    variance_error: float
+    converged: bool
 
 
 def sample_posterior(
@@ -72,9 +81,13 @@ def sample_posterior(
         means.append(chain(sequences, best, teacher.copy(), burn_in, steps, record_every, generator, recorded) / scale)
     errors = [mean - attention_matrix(teacher) for mean in means]
     times = [record_every * autocorrelation_time(series) for series in distances]
+    time, r_hat, unit = float(np.mean(times)), split_r_hat(distances), 2.0 * scale**2 * size.dimension
+    samples = 2.0 * steps / time
     return PosteriorSamples(
-        float(distances.mean() / (2.0 * scale**2 * size.dimension)),
+        float(distances.mean() / unit),
         float(np.sum(errors[0] * errors[1]) / size.dimension),
-        float(np.mean(times)),
-        split_r_hat(distances),
+        time,
+        r_hat,
+        float(distances.std() / unit / np.sqrt(samples)),
+        bool(r_hat <= MIXED and samples >= INDEPENDENT),
     )

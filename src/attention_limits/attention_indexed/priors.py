@@ -59,6 +59,9 @@ class Prior(Protocol):
     def draw(self, size: Sizes, generator) -> np.ndarray:
         """S (d, d) of the dimension in `size`, from the numpy `generator`."""
 
+    def traces(self, size: Sizes) -> tuple[float, float]:
+        """E tr S / d and E tr S S^T / d of S as `draw` gives it: exact at every dimension in `size`."""
+
 
 class Symmetric:
     """Symmetric S with Haar eigenvectors: the part of a `Prior` that the law of the eigenvalues does not change.
@@ -117,6 +120,27 @@ class Wishart(Symmetric):
         """S of standard normal weights W (d, r), d and r of `size`, from the numpy.random.Generator `generator`."""
         return draw_weights(size.dimension, size.rank, generator)[1]
 
+    def traces(self, size):
+        """sqrt(r / d) and (r + d + 1) / d, from E tr (W W^T)^2 = r d (r + d + 1), d and r of `size`."""
+        return math.sqrt(size.rank / size.dimension), (size.rank + size.dimension + 1.0) / size.dimension
+
+
+@dataclass(frozen=True)
+class SmallWidth:
+    """The limit rho -> 0 at noise D / rho and n / (d r) samples: the part of a `Prior` that state evolution needs.
+
+    The r eigenvalues 1 / sqrt(rho) of S leave the noise, whose edge is 2 sqrt(D / rho), below D = 1.
+    """
+
+    mean = 0.0
+    Q = 1.0
+    effective_dimension = 1.0
+
+    def mmse(self, noise):
+        """1 - max(1 - D, 0)^2 at D = `noise` (...)."""
+        t = np.minimum(noise, 1.0)
+        return t * (2.0 - t)
+
 
 @dataclass(frozen=True)
 class Product:
@@ -154,6 +178,10 @@ class Product:
         """S of standard normal Q and K (d, r), d and r of `size`, from the numpy.random.Generator `generator`."""
         return draw_untied(size.dimension, size.rank, generator)
 
+    def traces(self, size):
+        """0 and 1 at every `size`."""
+        return 0.0, 1.0
+
 
 class Invariant(Symmetric):
     """S with Haar eigenvectors and eigenvalues of a `law`, scaled to variance one: a `Prior`.
@@ -180,6 +208,11 @@ class Invariant(Symmetric):
         vectors, triangle = np.linalg.qr(normal)
         vectors *= np.sign(np.diag(triangle))
         return (vectors * self.law.values(size.dimension)) @ vectors.T
+
+    def traces(self, size):
+        """Those of every draw: the quantiles of the law are not random. d of `size`."""
+        values = self.law.values(size.dimension)
+        return float(np.mean(values)), float(np.mean(values**2))
 
     def mmse(self, noise):
         """The error at D = `noise` (...), from a table of `exact_mmse`: cubic in log D, and its limits beyond."""

@@ -2,9 +2,15 @@
 
 import numpy as np
 import xarray as xr
+from scipy.special import chdtrc, ndtr, ndtri, stdtr
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at
+
+# Numbers of mean zero that the teacher of a data set has: they explain a part of the scatter of its error.
+CONTROLS = ("trace_excess", "square_excess")
+# Degrees of freedom that each of them needs: fewer data sets do not determine its coefficient.
+_EACH = 5
 
 
 def curve_at(cube, x, variable="mmse", along="alpha", **point):
@@ -64,11 +70,20 @@ def at_infinite_size(cube, variable="mmse", sound="converged", **point):
 def by_dimension(cube, variable, sound="converged", **point):
     """The dimensions with `sound` data sets, and mean and standard error of a variable over these sets; arrays (n,).
 
-    The estimator is matrix_amp_sizes unless `point` names another one.
+    The estimator is matrix_amp_sizes unless `point` names another one. The traces of the teachers are control variates.
     """
     part = _sizes(cube, point)
-    values = part[variable].where(part[sound] == 1).transpose("dimension", "replica").values
-    return pooled_errors(part.dimension.values, values)
+    values = _by_size(part[variable].where(part[sound] == 1))
+    return pooled_errors(part.dimension.values, values, _controls(part))
+
+
+def _by_size(array):
+    return array.transpose("dimension", "replica").values
+
+
+def _controls(part):
+    """Those of `CONTROLS` that a cube holds; arrays (dimensions, data sets)."""
+    return tuple(_by_size(part[name]) for name in CONTROLS if name in part)
 
 
 def agreement(cube, limit=None, **point):
@@ -89,21 +104,48 @@ def agreement(cube, limit=None, **point):
         that of state evolution, except for the difference. If both agree, deviation / standard error has Student's t
         distribution of these degrees of freedom: `pooled_errors` estimates the scatter from few data sets.
 
-    Raises KeyError where the cube does not hold the point, and ValueError below three dimensions with converged runs.
+    Raises KeyError where the cube does not hold the point, and ValueError below three dimensions with converged runs, or where
+    the state evolution has several solutions: data sets on both sides of a jump have no common mean.
     """
     part = at(cube, **point)
+    if "unique" in part and not np.all(part.unique == 1):
+        raise ValueError("the state evolution has several solutions: no mean over data sets")
     limit, uncertainty = limit or (float(part.mmse_limit.max()), 0.5 * float(part.mmse_limit_bound.max()))
     names = ("mmse_by_layer", "predicted_by_layer") if "layer" in point else ("mmse", "mmse_predicted")
     actual, predicted = (part[name] for name in names)
     # The scatter of `pooled_errors` is relative to the mean, so the difference stands beside the limit.
     shown = {"error": actual, "prediction": predicted, "difference": limit + actual - predicted}
-    sets = (part.converged == 1).sum("replica").values
-    freedom, found = int(np.sum(np.maximum(sets - 1, 0))), {}
+    found = {}
+    others = {name: part[name] for name in ("converged", *CONTROLS) if name in part}
     for name, values in shown.items():
-        value, spread = at_infinite_size(xr.Dataset({"value": values, "converged": part.converged}), "value")
+        value, spread = at_infinite_size(xr.Dataset({"value": values, **others}), "value")
         own = 0.0 if name == "difference" else uncertainty
+        kept = _by_size(values.where(part.converged == 1))
+        freedom = _pooled(part.dimension.values, kept, _controls(part))[3]
         found[name] = (value - limit) / limit, float(np.hypot(spread, own)) / limit, freedom
     return found
+
+
+def normal_number(deviation, error, freedom):
+    """The standard normal number that is as improbable as deviation / error for Student's t of `freedom` degrees."""
+    return float(ndtri(stdtr(freedom, deviation / error)))
+
+
+def overall(normals):
+    """Whether independent standard normal numbers (n,) are that: two tests.
+
+    Returns
+    -------
+    dict : name -> (number, probability)
+        "squares": their sum, and the probability of a larger one; it does not see signs. "signed": the sum over root n, a
+        standard normal number, and the probability of a larger one of either sign: it sees small deviations of one sign.
+    """
+    normals = np.asarray(normals, dtype=float)
+    squares, signed = float(np.sum(normals**2)), float(np.sum(normals) / np.sqrt(max(1, len(normals))))
+    return {
+        "squares": (squares, float(chdtrc(max(1, len(normals)), squares))),
+        "signed": (signed, float(2.0 * ndtr(-abs(signed)))),
+    }
 
 
 def descent_excess(cube, **point):
@@ -130,22 +172,45 @@ def _sizes(cube, point):
     return at(cube, **{**estimator, **point})
 
 
-def pooled_errors(dimension, values):
+def pooled_errors(dimension, values, controls=()):
     """Dimensions (n,) with data, means and standard errors of `values` (dimensions, data sets), NaN where a set is missing.
 
     Few data sets give an inaccurate scatter. An error per d^2 entries scatters by c / d relative to its mean, because traces of
     powers of random matrices of dimension d fluctuate by numbers of order one; all data sets together determine c.
+
+    `controls`: arrays like `values`, of known mean zero, whose scatter is of order 1 / d too. All data sets together determine
+    their coefficients by least squares, and the means are those without them (control variates). They need `_EACH` degrees of
+    freedom each, else they are left out.
     """
-    count = np.sum(np.isfinite(values), axis=1)
-    seen = count > 0
-    dimension, values, count = np.asarray(dimension)[seen], values[seen], count[seen]
+    return _pooled(dimension, values, controls)[:3]
+
+
+def _pooled(dimension, values, controls):
+    """As `pooled_errors`, and the degrees of freedom of the scatter."""
+    dimension, seen = np.asarray(dimension), np.any(np.isfinite(values), axis=1)
+    dimension, values = dimension[seen], values[seen]
+    known = np.isfinite(values)
+    count = np.sum(known, axis=1)
     mean = np.nanmean(values, axis=1) if len(values) else np.empty(0)
     freedom = int(np.sum(count - 1))
     if freedom < 1:
-        return dimension[:0], mean[:0], mean[:0]
-    relative = dimension[:, None] * (values / mean[:, None] - 1.0)
-    scatter = np.sqrt(np.nansum(relative**2) / freedom)
-    return dimension, mean, scatter * np.abs(mean) / (dimension * np.sqrt(count))
+        return dimension[:0], mean[:0], mean[:0], 0
+    scaled = [np.where(known, dimension[:, None] * control[seen], np.nan) for control in controls]
+    # A teacher without scatter of its traces has no controls.
+    scaled = [part for part in scaled if np.nanstd(part) > 1e-6]
+    if freedom < _EACH * len(scaled):
+        scaled = []
+    centres = np.array([np.nanmean(part, axis=1) for part in scaled]).reshape(len(scaled), len(mean))
+    design = np.array([(part - centre[:, None])[known] for part, centre in zip(scaled, centres, strict=True)])
+    design = design.reshape(len(scaled), int(np.sum(known))).T
+    relative = (dimension[:, None] * (values / mean[:, None] - 1.0))[known]
+    slopes, *_ = np.linalg.lstsq(design, relative)
+    freedom -= len(scaled)
+    scatter = np.sqrt(np.sum((relative - design @ slopes) ** 2) / freedom)
+    shift = slopes @ centres / dimension
+    leverage = np.sum(centres * np.linalg.solve(design.T @ design, centres), axis=0) if scaled else 0.0
+    error = scatter * np.abs(mean) / dimension * np.sqrt(1.0 / count + leverage)
+    return dimension, mean * (1.0 - shift), error, freedom
 
 
 def inverse_law(dimension, mean, error, order=None):

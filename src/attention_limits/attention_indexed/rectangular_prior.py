@@ -78,6 +78,10 @@ class RectangularProduct:
         first, second = (generator.standard_normal((side, size.rank)) for side in (queries, keys))
         return first @ second.T / math.sqrt(size.rank * math.sqrt(queries * keys))
 
+    def traces(self, size: Sizes) -> tuple[float, float]:
+        """0 and 1 at every `size`, per d = sqrt(d_q d_k)."""
+        return 0.0, 1.0
+
 
 def product_law(ratio: float, aspect: float) -> Prior:
     """The law of untied attention at rho = r/d = `ratio` and d_k / d_q = `aspect`; square S has a law in closed form."""

@@ -4,18 +4,25 @@ Given y, Z = (h - omega) / sqrt(V) has the prior N(0, 1 + delta_ab) times P(y | 
 of opposite sign, give two estimates of its mean m, and G = m / (2 sqrt(V)). The product of both is an estimate of sum_ab G_ab^2
 that the noise of the nodes does not bias. The nodes have the exact covariance of the prior: the mean of an output with little
 information, which is linear in its likelihood, is then exact. Where few nodes carry an output, a normal proposal is fitted to the
-weights and the output sampled again. The information at a given Q is a table over V. Each group of outputs has its own nodes, so
-the scatter of the groups is the error of both averages, over outputs and over nodes.
+weights and the output sampled again. Each group of outputs has its own nodes, so the scatter of the groups is the error of both
+averages, over outputs and over nodes.
+
+The information at a given Q is a table of J = V information over u = V / Q. J is smooth in log(u / (1 - u)) at both ends: at
+small V it is a power of u, and at V near Q, where omega is small, it is J(1) + J' (1 - u). An output that hides the sign of the
+scores has J(1) = 0.
 
 Source of the model: Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+from scipy.interpolate import CubicSpline
+from scipy.special import expit
 
 from attention_limits.attention_indexed.gradient import Gradient
 from attention_limits.attention_indexed.model import over_last
-from attention_limits.attention_indexed.output_channel import POSTERIOR, described_by
+from attention_limits.attention_indexed.output_channel import POSTERIOR, GaussianNoise, described_by
 from attention_limits.attention_indexed.score_law import SYMMETRIC
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
@@ -25,10 +32,43 @@ PAIRS, FEWEST = 64, 20.0
 _ROUNDS, _WIDENING = 12, 1.2
 # Scores in one piece of the nodes, and outputs of the information: groups for its error, and outputs of a group.
 _NUMBERS, _GROUPS, _OUTPUTS = 2**19, 8, 256
-# V / Q at which the information is computed; below the last the curve is missing.
-_TABLE = np.geomspace(1.0, 1e-4, 10)
+# V / Q at which the information is computed: 1, and equal steps of log(u / (1 - u)); below the last the curve is missing.
+_SMALLEST, _NEAR = 1e-4, 1e-3
+_PLACES = np.linspace(np.log((1.0 - _NEAR) / _NEAR), np.log(_SMALLEST / (1.0 - _SMALLEST)), 17)
+_TABLE = np.concatenate([[1.0], expit(_PLACES)])
+# A spline of half of the nodes has at least this many times the error.
+_FINER = 8.0
+# Nodes from small V at which the law of the information is read, information ~ V^-power. Powers below the first number are a
+# weaker law than 1 / V: a discontinuity has 1/2, noise 0. Powers within the second of one are the law 1 / V.
+_LAST, _WEAKER, _SAME_LAW = 3, 0.75, 0.02
 # Scramblings and nodes of the distance of two outputs, and effective nodes below which it is missing.
 _SCRAMBLINGS, _NODES, _FEWEST_NODES = 8, 1024, 20.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """J = V information at one prior variance.
+
+    Attributes
+    ----------
+    logs : CubicSpline
+        log J over log(u / (1 - u)), u = V / Q, between the first and last of the nodes below u = 1.
+    slope : float
+        Power of u below the last node.
+    first, second : float
+        J at u = 1 and at the next node.
+    uncertainty : array (nodes,)
+        Bound on the relative error at the nodes; NaN where unresolved.
+    law : tuple of float
+        As `SampledChannel.small_errors`.
+    """
+
+    logs: CubicSpline
+    slope: float
+    first: float
+    second: float
+    uncertainty: np.ndarray
+    law: tuple[float, float]
 
 
 class SampledChannel:
@@ -92,19 +132,41 @@ class SampledChannel:
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q, from the table."""
         V = np.asarray(V, dtype=float)
-        values, slope, _ = self._table(float(Q))
-        x = np.log(V / Q)
-        last = np.log(_TABLE[-1])
-        return np.exp(values(np.clip(x, last, 0.0)) + slope * np.minimum(x - last, 0.0)) / V
+        table, u = self._table(float(Q)), V / Q
+        with np.errstate(divide="ignore"):
+            place = np.log(u) - np.log1p(-np.minimum(u, 1.0))
+            below = np.minimum(np.log(u) - np.log(_SMALLEST), 0.0)
+        far = np.exp(table.logs(np.clip(place, _PLACES[-1], _PLACES[0])) + table.slope * below)
+        # Linear in the small variance of omega.
+        share = np.clip((1.0 - u) / _NEAR, 0.0, 1.0)
+        return np.where(share < 1.0, table.first + share * (table.second - table.first), far) / V
 
     def uncertainty(self, V, Q):
-        """Bound on the relative error of the information, two standard errors and the bias of the nodes.
+        """Bound on the relative error of the information: two standard errors, the bias of the nodes, and that of the table.
 
-        NaN outside of the table and where unresolved.
+        At V = 0 it is that of the law of small V, if the law is K / V. NaN elsewhere outside of the table, and where unresolved.
         """
-        with np.errstate(divide="ignore"):
-            x = np.log(np.asarray(V, dtype=float) / Q)
-        return np.interp(-x, -np.log(_TABLE), self._table(float(Q))[2], right=np.nan)
+        table, u = self._table(float(Q)), np.asarray(V, dtype=float) / Q
+        inside = np.interp(-u, -_TABLE, table.uncertainty, right=np.nan)
+        return np.where(u == 0, self.small_errors(Q)[1], inside)[()]
+
+    def small_errors(self, Q):
+        """K of the law information -> K / V at small V, and the bound on its relative error, at prior variance `Q`.
+
+        (0, 0) for a weaker law, as Gaussian noise has, and (NaN, NaN) if the table decides for neither.
+        """
+        return self._table(float(Q)).law
+
+    def resolved(self, low, high, Q):
+        """Whether all nodes of the table from V = `low` (...) to V = `high` (...) are resolved, at prior variance `Q`."""
+        unknown = _TABLE[np.isnan(self._table(float(Q)).uncertainty)] * Q
+        low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
+        return ~np.any((unknown > low) & (unknown < high), axis=-1)
+
+    @property
+    def least(self):
+        """V / Q below which the information is extrapolated."""
+        return _SMALLEST
 
     def distance(self, mixing, nodes):
         """E ||f(h) - f(h')||^2 of `mixing` (2, 2) as in `channel.Posterior`; sampled outputs have nodes of all T x T scores."""
@@ -169,12 +231,12 @@ class SampledChannel:
         return found, effective
 
     def _table(self, Q):
-        """log(V information) over log(V / Q), its power below the table, and its relative uncertainty."""
+        """The `Table` at prior variance Q."""
         if Q in self._tables:
             return self._tables[Q]
         groups, resolved, products, drawn = (np.empty((len(_TABLE), _GROUPS)) for _ in range(4))
         # An exact posterior costs no nodes.
-        count = _OUTPUTS * (16 if self._exact else 1)
+        count = _OUTPUTS * (64 if self._exact else 1)
         for group in range(_GROUPS):
             generator = np.random.default_rng([3, group])
             points = gaussian_nodes(2 * len(self._widths), count, generator, widening=1.0).points
@@ -194,16 +256,51 @@ class SampledChannel:
                 few = effective < 1.5 * PAIRS
                 products[place, group] = np.sum((first * second)[few]) / count
                 drawn[place, group] = np.sum(((first + second) * t)[few]) / (2 * count)
-        mean = groups.mean(axis=1)
-        with np.errstate(all="ignore"):
-            relative = (_two_errors(groups) + _bias(products, drawn)) / mean
-        good = (mean > 0) & (relative < 0.5) & (resolved.mean(axis=1) >= 0.99)
-        logs = np.log(np.where(mean > 0, mean, np.finfo(float).tiny))
-        slope = (logs[-1] - logs[-2]) / np.log(_TABLE[-1] / _TABLE[-2])
-        order = slice(None, None, -1)
-        table = PchipInterpolator(np.log(_TABLE)[order], logs[order])
-        self._tables[Q] = table, slope, np.where(good, relative, np.nan)
+        self._tables[Q] = _tabulated(
+            groups, _bias(products, drawn), resolved.mean(axis=1), isinstance(self.model, GaussianNoise)
+        )
         return self._tables[Q]
+
+
+def _tabulated(groups, bias, resolved, noisy):
+    """The `Table` of J in `groups` (nodes, groups), with its `bias` (nodes,) and the share of resolved outputs (nodes,).
+
+    `noisy`: the output has Gaussian noise, so the law at small V is weaker than K / V.
+    """
+    mean = groups.mean(axis=1)
+    # Outputs that tell nothing without data have J = 0 in every group.
+    nothing = np.all(groups == 0, axis=1)
+    with np.errstate(all="ignore"):
+        relative = np.where(nothing, 0.0, (_two_errors(groups) + bias) / mean)
+    good = ((mean > 0) | nothing) & (relative < 0.5) & (resolved >= 0.99)
+    known = mean[1:] > 0
+    if np.sum(known) < 3:
+        # No node is resolved, so nothing is shown: any finite curve serves.
+        known, mean = np.ones_like(known), np.ones_like(mean)
+    order = slice(None, None, -1)
+    places, logs = _PLACES[known][order], np.log(mean[1:][known])[order]
+    spline, half = CubicSpline(places, logs), CubicSpline(places[::2], logs[::2])
+    between = np.abs(half(_PLACES) - spline(_PLACES)) / _FINER
+    # The error of the table stands at the left-out nodes; their neighbours have the same.
+    between = np.maximum(between, np.maximum(np.append(between[1:], 0.0), np.append(0.0, between[:-1])))
+    relative = relative + np.append(between[0], between)
+    relative = np.where(good, relative, np.nan)
+    law = (0.0, 0.0) if noisy else _law(np.exp(spline(_PLACES)), relative[1:])
+    slope = 0.0 if law[0] > 0 else float((logs[1] - logs[0]) / (places[1] - places[0]))
+    return Table(spline, slope, float(mean[0]), float(np.exp(spline(_PLACES[0]))), relative, law)
+
+
+def _law(J, bounds):
+    """K of the law J -> K at small V and its relative bound, from J and `bounds` (nodes,) at `_PLACES`, as `small_errors`."""
+    ends = [-_LAST, -1]
+    u, J, bounds = _TABLE[ends], J[ends], bounds[ends]
+    decades = np.log(u[0] / u[1])
+    power, error = 1.0 + np.log(J[1] / J[0]) / decades, np.sum(bounds) / decades
+    if power + error < _WEAKER:
+        return 0.0, 0.0
+    if abs(power - 1.0) <= error + _SAME_LAW:
+        return float(J[1]), float(bounds[1] + abs(J[1] / J[0] - 1.0))
+    return np.nan, np.nan
 
 
 def _two_errors(groups):

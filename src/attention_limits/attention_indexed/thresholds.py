@@ -3,29 +3,26 @@
 import math
 from pathlib import Path
 
-import numpy as np
-
 from attention_limits.attention_indexed.loading import load_channel, load_prior
-from attention_limits.attention_indexed.output_channel import GaussianNoise
-from attention_limits.attention_indexed.sampled_channel import SampledChannel
 from attention_limits.attention_indexed.specs_thresholds import Thresholds
-from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, tail, weak_recovery
-from attention_limits.numerics.roots import bisect
+from attention_limits.attention_indexed.state_evolution import (
+    exact_recovery,
+    law_of_small_errors,
+    samples_of_error,
+    several_solutions,
+    tail,
+    weak_recovery,
+)
 from attention_limits.pipeline.errors import SpecError
-
-# Noises D between which the error passes one half, at every width of the specification.
-_SEARCHED = (1e-3, 1e10)
-# V / Q at which a sampled channel shows the law of its information at small V, information ~ V^-power.
-_SMALL = np.array([1e-3, 2e-4])
-# Powers below this are a weaker law than 1 / V: a discontinuity has 1/2, noise 0. Powers within this of one are the law 1 / V.
-_WEAKER, _SAME_LAW = 0.75, 0.02
 
 
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
     """Weak recovery in the limit of small width; at the width of the model half of the error and exact recovery.
 
-    At a positive width there is no weak recovery: the first samples reduce the error. The equations are those of
-    `state_evolution` (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582).
+    At a positive width there is no weak recovery: the first samples reduce the error. Where the curve turns, exact recovery is
+    that of the informed solution; two more rows give the ends of the range with several solutions. Message passing reaches exact
+    recovery at the end of its branch at the earliest. The equations are those of `state_evolution` (Boncoraglio, Troiani, Erba,
+    Zdeborova 2025, arXiv:2506.01582).
 
     Parameters
     ----------
@@ -57,9 +54,14 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
         raise SpecError([f"model: {error}"]) from None
     found = [("weak recovery at rho = 0", weak_recovery(channel), channel.uncertainty(1.0, 1.0), "n / (d r)")]
     if prior is not None:
-        half = _half(channel, prior)
-        found.append(("half of the error", half, channel.uncertainty(0.5, prior.Q), "n / d^2"))
-        found.append(("exact recovery", *_recovery(channel, prior), "n / d^2"))
+        half, at_half = samples_of_error(channel, prior, 0.5), channel.uncertainty(0.5, prior.Q)
+        found.append(("half of the error", half, at_half, "n / d^2"))
+        recovery = exact_recovery(channel, prior), law_of_small_errors(channel, prior.Q)[1]
+        found.append(("exact recovery", *recovery, "n / d^2"))
+        begin, end = several_solutions(channel, prior)
+        if math.isfinite(end):
+            found.append(("begin of the informed branch", begin, max(at_half, recovery[1]), "n / d^2"))
+            found.append(("end of the uninformed branch", end, at_half, "n / d^2"))
         if channel.ties is not None:
             law = tail(channel, prior, [1.0])[0]
             found.append(("error times (n / d^2)^2, large n / d^2", law, 0.0, "error (n / d^2)^2"))
@@ -79,30 +81,3 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
         text = f"{name}: {normalisation} = {value:.6g}" + (f" ± {error:.2g}" if error else "")
         rows.append({"threshold": name, "value": value, "error": error, "normalisation": normalisation, "text": text})
     return rows, {}
-
-
-def _recovery(channel, prior):
-    """Alpha of exact recovery, and its relative uncertainty.
-
-    A sampled channel counts no equations; Gaussian noise leaves none. Otherwise its information I gives them as the limit of V I
-    at V -> 0: a law I = K / V counts as K equations, a weaker one as none (`state_evolution.exact_recovery`). NaN where the table
-    of I decides for neither.
-    """
-    if not isinstance(channel, SampledChannel) or isinstance(channel.model, GaussianNoise):
-        return exact_recovery(channel, prior), 0.0
-    V = prior.Q * _SMALL
-    information, bounds = channel.information(V, prior.Q), channel.uncertainty(V, prior.Q)
-    power, error = np.log(information[1] / information[0]) / np.log(V[0] / V[1]), np.sum(bounds) / np.log(V[0] / V[1])
-    if power + error < _WEAKER:
-        return np.inf, 0.0
-    if abs(power - 1.0) <= error + _SAME_LAW:
-        equations = V * information
-        bound = bounds[1] + abs(equations[1] / equations[0] - 1.0)
-        return 2.0 * prior.effective_dimension / float(equations[1]), float(bound)
-    return np.nan, 0.0
-
-
-def _half(channel, prior):
-    """The alpha at which the error is one half: mmse(D) = 1/2 gives the noise D, which the curve maps to alpha."""
-    noise = bisect(lambda D: prior.mmse(D) - 0.5, *_SEARCHED)
-    return float(curve(channel, prior, noise).alpha)

@@ -31,8 +31,8 @@ VARIABLES = (
         "error of the estimate",
         "mmse",
         _ERROR,
-        "theory: V = mmse(D), 1/D = alpha information(V); AMP: last iteration, or the one of the smallest residual where it "
-        "did not converge; samples: tr (S_1 - S)(S_2 - S) / d",
+        "theory: V = mmse(D), 1/D = alpha information(V), of the largest D; AMP: last iteration, or the one of the smallest "
+        "residual where it did not converge; samples: tr (S_1 - S)(S_2 - S) / d",
     ),
     Variable(
         "mmse_error",
@@ -40,16 +40,43 @@ VARIABLES = (
         "bound on the error of the theory",
         "",
         "as the error; zero where the information of the channel is exact; not zero for the hardmax of more than two tokens, "
-        "with noise and for channels of a file; missing, as the error, where the information is",
-        "half the difference of the mmse at alpha (1 - u) and alpha (1 + u), u the relative uncertainty of the information",
+        "with noise and for channels of a file; missing, as the error, where the information is at a V on the way to it",
+        "largest change of the mmse to that at alpha (1 - u) and alpha (1 + u), u the relative uncertainty of the information",
     ),
     Variable("noise", (), "noise of the equivalent denoising of S", "D", "variance of d Z_ij^2, a != b", "1 / q_hat"),
+    Variable(
+        "mmse_informed",
+        (),
+        "error of the estimate, started at the teacher",
+        "mmse_inf",
+        _ERROR,
+        "V = mmse(D), 1/D = alpha information(V), the solution of the smallest D",
+    ),
+    Variable(
+        "mmse_informed_error", (), "bound on the error of the informed theory", "", "as mmse_error", "as mmse_error"
+    ),
+    Variable(
+        "noise_informed",
+        (),
+        "noise of the equivalent denoising of S, started at the teacher",
+        "D_inf",
+        "as noise",
+        "1 / q_hat",
+    ),
+    Variable(
+        "unique",
+        (),
+        "whether the uninformed and the informed solution are one",
+        "",
+        "true or false; false also where the uncertain information leaves it open",
+        "alpha(D) = 1 / (D information(mmse(D))) takes the value alpha once; then the error is Bayes-optimal",
+    ),
     Variable(
         "recovery_threshold",
         (),
         "samples at which the error becomes zero",
         "α_rec",
-        "n / d^2, the same at all alpha; infinite where outputs are discrete",
+        "n / d^2, the same at all alpha; infinite where outputs are discrete; of the informed solution where it is not unique",
         "one layer: 2 nu / K, K counts both entries of a symmetric pair; two: 2 nu / D; as many equations as parameters",
     ),
     Variable(
@@ -112,7 +139,8 @@ VARIABLES += (
     Variable(
         "converged",
         (),
-        "whether the residual reached the tolerance, or the recovery became exact; else it diverged, stagnated or was cut off",
+        "whether the iteration has settled: AMP, the residual reached the tolerance, or the recovery became exact; gradient "
+        "descent, a movement of at most .01; chains, R-hat of at most 1.05 and 100 autocorrelation times",
         "",
         "true or false",
         _AMP,
@@ -128,6 +156,22 @@ VARIABLES += (
         "n / d^2",
     ),
     Variable("realised_ratio", (), "width ratio of the teacher", "r / d", "r rounded to a whole number", "r / d"),
+    Variable(
+        "trace_excess",
+        (),
+        "trace of the teacher beyond its mean",
+        "",
+        "tr S / d minus its mean over teachers of this d and r",
+        "E tr S / d = sqrt(r / d); untied: 0",
+    ),
+    Variable(
+        "square_excess",
+        (),
+        "trace of the square of the teacher beyond its mean",
+        "",
+        "tr S S^T / d minus its mean over teachers of this d and r",
+        "E tr S^2 / d = (r + d + 1) / d; untied: 1",
+    ),
     Variable(
         "mmse_by_iteration",
         ("iteration",),
@@ -187,6 +231,10 @@ VARIABLES += (
         "E ||S - S*||_F^2 / (2 d), S* the teacher",
     ),
     Variable(
+        "posterior_variance_node_error", (), "standard error of posterior_variance from the length of the chains", "",
+        "as the error", "standard deviation / root of the number of autocorrelation times in both chains",
+    ),
+    Variable(
         "autocorrelation", (), "autocorrelation time of the distance to the teacher", "τ", "steps, mean over two chains",
         "1 + 2 sum of the correlations, Sokal's window",
     ),
@@ -230,6 +278,11 @@ VARIABLES += (
         "mean over pairs k != l of E tr (f(h) - f(omega_k))^T (f(h) - f(omega_l)); missing for one start",
     ),
     Variable("steps_done", (), "steps of gradient descent done", "", "count", "all, or until the tolerance of the specification"),
+    Variable(
+        "movement", (), "change of the estimates since a half of the steps or earlier", "",
+        "root mean square over the starts in units of the root of their mean error",
+        "||S_k(t) - S_k(t')||_F / ||S_k(t) - S||_F, t' the largest power of two up to t / 2",
+    ),
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),
 )  # fmt: skip
 

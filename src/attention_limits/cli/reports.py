@@ -44,7 +44,7 @@ def list_command(project: Path, run: Run) -> None:
 
 
 def summary_command(project: Path, run: Run) -> None:
-    """Print the number of unconverged points of each cube, and the paths of the results."""
+    """Print the number of points of each cube that fail a flag, and the paths of the results."""
     from attention_limits.pipeline.cubes import read
 
     loaded = load_project(project, run.plain())
@@ -55,10 +55,16 @@ def summary_command(project: Path, run: Run) -> None:
         except CubeError as error:
             damaged += error.problems
             continue
-        for estimator, count, points in _unconverged(cube):
+        for estimator, flag, count, points in _failed(cube):
             if count:
-                lines.append(f"  {f'{count} of {points}':>12}  {path}{f', {estimator}' if estimator else ''}")
-    print("\n".join(["points not converged, marked in the figures:", *lines] if lines else ["all points converged"]))
+                lines.append(
+                    f"  {f'{count} of {points}':>12}  {flag:<16}  {path}{f', {estimator}' if estimator else ''}"
+                )
+    print(
+        "\n".join(
+            ["points that fail a flag, marked in the figures:", *lines] if lines else ["all points pass their flags"]
+        )
+    )
     print("figures; each PDF has a PNG of the same name:")
     made = [figure.paths(run.folder)[0] for figure in loaded.figures.values()]
     print("".join(f"  {path}\n" for path in made if Path(path).exists()), end="")
@@ -124,14 +130,14 @@ def _sum(name: str, rows) -> str:
 
 
 def show_command(cube: Path) -> None:
-    """Print the attributes, the dimensions and the variables of a cube, and its unconverged points."""
+    """Print the attributes, the dimensions and the variables of a cube, and its points that fail a flag."""
     from attention_limits.pipeline.cubes import read
 
     dataset = read(cube)
     dataset.info(sys.stdout)
     print()
-    for estimator, count, points in _unconverged(dataset):
-        print(f"{count} of {points} points{f' of {estimator}' if estimator else ''} not converged")
+    for estimator, flag, count, points in _failed(dataset):
+        print(f"{flag}: {count} of {points} points{f' of {estimator}' if estimator else ''} fail")
 
 
 def audit_command(project: Path, families: list[str], output: Path, digest: str | None, run: Run) -> None:
@@ -181,14 +187,21 @@ def refine_command(
         print(f"{spec}: {len(more)} values added to estimators.{estimator}.grid.{key}")
 
 
-def _unconverged(cube) -> list[tuple[str, int, int]]:
-    """Estimator, number of points that did not converge, number of points, for every flag of convergence of a cube."""
-    from attention_limits.pipeline.layout import is_flag
+def _failed(cube) -> list[tuple[str, str, int, int]]:
+    """Estimator, flag, number of points that fail it, number of points, for every flag of a cube."""
+    from attention_limits.pipeline.readings import judges, least
 
     found = []
-    for array in (cube[name].astype(float) for name in cube if is_flag(str(name))):
-        flags = {array.attrs.get("estimator", ""): array}
+    for name in map(str, cube):
+        if not judges(name):
+            continue
+        array = cube[name].astype(float)
+        parts = {array.attrs.get("estimator", ""): array}
         if "estimator" in array.dims:
-            flags = {name: array.sel(estimator=name) for name in array.estimator.values.tolist()}
-        found += [(name, int((flag == 0).sum()), int(flag.count())) for name, flag in flags.items() if flag.count()]
+            parts = {owner: array.sel(estimator=owner) for owner in array.estimator.values.tolist()}
+        found += [
+            (owner, name, int((flag < least(name)).sum()), int(flag.count()))
+            for owner, flag in parts.items()
+            if flag.count()
+        ]
     return found

@@ -116,20 +116,22 @@ function resolved(place) {
   return place;
 }
 
-// One point: all replicas at a place, their mean and error, and how many converged.
+// One point: all replicas at a place, mean and error of those that pass their flags (of all if none does), and how many pass.
 function point(place) {
   const count = variable.dims.includes("replica") ? size("replica") : 1, all = [];
   for (let replica = 0; replica < count; replica++) {
     const here = {...place, replica}, value = at(element("variable").value, here);
-    const flags = variable.flags.map((name) => at(name, here)).filter((flag) => !Number.isNaN(flag));
-    if (!Number.isNaN(value)) all.push({replica, value, converged: flags.length ? Math.min(...flags) : null});
+    const flags = Object.entries(variable.flags).map(([name, least]) => [at(name, here), least]).filter(([flag]) => !Number.isNaN(flag));
+    const passed = flags.every(([flag, least]) => flag >= least) ? 1 : 0;
+    if (!Number.isNaN(value)) all.push({replica, value, passed: flags.length ? passed : null});
   }
-  const n = all.length, mean = all.reduce((sum, one) => sum + one.value, 0) / n;
-  const squares = all.reduce((sum, one) => sum + (one.value - mean) ** 2, 0);
+  const sound = all.some((one) => one.passed !== 0) ? all.filter((one) => one.passed !== 0) : all;
+  const n = sound.length, mean = sound.reduce((sum, one) => sum + one.value, 0) / n;
+  const squares = sound.reduce((sum, one) => sum + (one.value - mean) ** 2, 0);
   const own = variable.error === null ? NaN : at(variable.error, {...place, replica: 0});
-  const flagged = all.filter((one) => one.converged !== null);
+  const flagged = all.filter((one) => one.passed !== null);
   return {all, n, mean, error: n > 1 ? Math.sqrt(squares / (n - 1) / n) : own, given: n > 1 ? "standard error" : variable.error,
-          flagged: flagged.length, settled: flagged.filter((one) => one.converged > 0).length};
+          flagged: flagged.length, settled: flagged.filter((one) => one.passed > 0).length};
 }
 
 function series() {
@@ -153,7 +155,7 @@ function hover(one, replica) {
   if (replica) lines.push(`replica ${replica.replica}: ${text(replica.value)}`);
   else lines.push(`<b>${text(one.mean)}</b>${Number.isNaN(one.error) ? "" : ` ± ${number(one.error)} (${one.given})`}`,
                   one.n > 1 ? `mean of ${one.n} replicas` : "one value");
-  if (one.flagged) lines.push(replica ? (replica.converged > 0 ? "converged" : "not converged") : `${one.settled} of ${one.flagged} converged`);
+  if (one.flagged) lines.push(replica ? (replica.passed > 0 ? "passes its flags" : "fails a flag") : `${one.settled} of ${one.flagged} replicas pass their flags`);
   return lines.join("<br>");
 }
 const text = (value) => variable.labels ? variable.labels[value] ?? number(value) : number(value);
@@ -171,8 +173,7 @@ function traces(found) {
     if (e !== undefined && color !== "estimator") names.push(values("estimator")[e].replaceAll("_", " "));
     const line = !e, group = `${c} ${e}`;
     const flat = each ? points.flatMap((one) => one.all.map((replica) => ({one, replica}))) : points.map((one) => ({one}));
-    const hollow = flat.map(({one, replica}) => replica ? replica.converged === 0 :
-      one.flagged > 0 && (line ? one.settled < one.flagged : one.settled < one.flagged / 2));
+    const hollow = flat.map(({one, replica}) => replica ? replica.passed === 0 : one.flagged > 0 && one.settled < one.flagged / 2);
     const mark = MARKERS[(e ?? 0) % MARKERS.length], single = points.length === 1;
     made.push({
       x: flat.map(({one}) => one.x), y: flat.map(({one, replica}) => replica ? replica.value : one.mean),
@@ -215,9 +216,10 @@ function notes(found) {
   for (const [dim, kept] of Object.entries(variable.kept))
     lines.push(`Thinned for display: ${kept.length} of ${cube.coordinates[dim].values.length} values of ${dim}.`);
   const open = points.filter((one) => one.flagged && one.settled < one.flagged).length;
-  if (variable.flags.length)
-    lines.push(`Hollow: not all replicas of a line, or fewer than half of those of a marker, have converged (${variable.flags.join(", ")}); ` +
-               `${open} of ${points.length} points have a replica that did not converge. Means hold all replicas.`);
+  const names = Object.keys(variable.flags);
+  if (names.length)
+    lines.push(`Hollow: fewer than half of the replicas pass their flags (${names.join(", ")}); ` +
+               `${open} of ${points.length} points have a replica that fails. A mean holds the replicas that pass, or all where none does.`);
   const counts = points.map((one) => one.n);
   if (Math.min(...counts) < Math.max(...counts))
     lines.push(`The points hold ${Math.min(...counts)} to ${Math.max(...counts)} replicas: a mean jumps where a replica ends.`);
@@ -265,12 +267,12 @@ function csv() {
   const name = element("variable").value, each = everyReplica();
   const meaning = [variable.symbol, variable.long_name, variable.normalisation, variable.units].filter(Boolean).join("; ");
   const dims = labelled(shown[0]?.points[0]?.place ?? {}).map(([dim]) => dim);
-  const head = each ? [...dims, "replica", name, "converged"] : [...dims, name, `${name}_error`, `${name}_replicas`, "converged"];
+  const head = each ? [...dims, "replica", name, "passed"] : [...dims, name, `${name}_error`, `${name}_replicas`, "passed"];
   const blank = (value) => value === null || Number.isNaN(value) ? "" : value;
   const rows = shown.flatMap(({points}) => points.flatMap((one) => {
     const place = labelled(one.place).map(([, value]) => value);
     const cell = (value) => variable.labels ? text(value) : value;
-    if (each) return one.all.map((it) => [...place, it.replica, cell(it.value), blank(it.converged)]);
+    if (each) return one.all.map((it) => [...place, it.replica, cell(it.value), blank(it.passed)]);
     return [[...place, cell(one.mean), blank(one.error), one.n, one.flagged ? one.settled / one.flagged : ""]];
   }));
   const comments = [`# ${cube.family}/${cube.name}`, `# ${name}: ${meaning}`];

@@ -22,6 +22,7 @@ from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.layout import is_flag, linked
 from attention_limits.pipeline.provenance import SOURCE
+from attention_limits.pipeline.readings import judges, least
 from attention_limits.pipeline.specification import validated
 from attention_limits.pipeline.yaml_reader import read_yaml
 
@@ -104,7 +105,7 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
         variables[str(variable)] = {
             **{key: array.attrs[key] for key in _ATTRIBUTES if array.attrs.get(key)},
             "dims": list(map(str, array.dims)), "shape": list(values.shape), "kept": kept, "labels": labels, "offset": size,
-            "flags": [other for other in linked_to if is_flag(other)],
+            "flags": {other: least(other) for other in linked_to if judges(other) and set(cube[other].dims) <= set(array.dims)},
             "error": next((other for other in linked_to if not is_flag(other)), None),
         }  # fmt: skip
         numbers.append(values.ravel())

@@ -1,4 +1,4 @@
-"""One variable of a cube as a picture: mean and standard error over replicas, unconverged points hollow."""
+"""One variable of a cube as a picture: mean and standard error over replicas, and the replicas that fail a flag."""
 
 import itertools
 import re
@@ -8,11 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points
+from attention_limits.pipeline.layout import linked
+from attention_limits.pipeline.readings import passed
+from attention_limits.plotting import LAYER_COLORS, curve, flagged_entry, house_style, new_figure, points
 
 # Without a named variable the figure draws the first of these that the cube has.
 _USUAL = (
@@ -35,11 +36,11 @@ def plot(
     x: str | None = None,
     color: str | None = None,
     panel: str | None = None,
-    converged: str | None = "converged",
 ) -> Figure:
     """Draw a variable of a cube against a coordinate; `Figure.savefig` writes the picture.
 
-    The first estimator is a line with a band of one standard error, every other one markers with bars.
+    The first estimator is a line with a band of one standard error, every other one markers with bars. Replicas that fail a flag
+    (`pipeline.readings.passed`) have no part in the mean: each is a faint open circle.
 
     Parameters
     ----------
@@ -52,8 +53,6 @@ def plot(
         The dimension of the horizontal axis; by default the longest grid key.
     color, panel : str, optional
         Dimensions whose values have colours, and panels. Colours show the dimension that is left over, if there is one.
-    converged : str, optional
-        The variable that flags the converged points, if the cube has it. Squares on lines and hollow markers are not converged.
 
     Raises
     ------
@@ -82,24 +81,24 @@ def plot(
     if problems:
         raise SpecError(problems)
     array = array.squeeze([name for name in map(str, array.dims) if name not in drawn], drop=True)
-    flags = _flags(cube, array, converged)
+    flags = passed(linked(cube), array.name)
+    alone = [name for name in flags.dims if name not in array.dims]
+    flags = flags.squeeze(alone, drop=True).broadcast_like(array)
     panels = array[panel].values.tolist() if panel else [None]
     colors = array[color].values.tolist() if color else [None]
     owners = array.estimator.values.tolist() if "estimator" in array.dims else [array.attrs.get("estimator")]
     figure, (row,) = new_figure(1, len(panels), 0.8 + 3.6 * len(panels), 3.4, squeeze=False, sharey=True)
-    open_points = False
     for axes, value in zip(row, panels, strict=True):
         for (i, shade), (j, owner) in itertools.product(enumerate(colors), enumerate(owners)):
             place = {panel: value, color: shade, "estimator": owner}
             place = {key: item for key, item in place.items() if key in array.dims}
             values, settled = (item.sel(place).transpose(x, "replica").values.astype(float) for item in (array, flags))
             there = np.isfinite(values).any(axis=1)
-            open_points |= bool(np.any(settled[there] == 0))
             names = [f"{_symbol(cube, color)} = {_text(shade)}"] if color else []
             label = ", ".join([*names, *([owner.replace("_", " ")] if len(owners) > 1 else [])])
             horizontal, chosen = array[x].values[there], _COLORS[i % len(_COLORS)]
             if j == 0:
-                curve(axes, horizontal, values[there], chosen, label or None, converged=settled[there])
+                curve(axes, horizontal, values[there], chosen, label or None, flags=settled[there])
             else:
                 points(
                     axes, horizontal, values[there], settled[there], chosen, label, _MARKERS[(j - 1) % len(_MARKERS)]
@@ -108,12 +107,11 @@ def plot(
         if panel:
             axes.set_title(f"{_symbol(cube, panel)} = {_text(value)}")
     row[0].set_ylabel(_label(array, "normalisation"))
-    handles, names = row[-1].get_legend_handles_labels()
-    if open_points:
-        handles.append(Line2D([], [], linestyle="none", marker="s", color="0.4", markerfacecolor="white", markersize=5))
-        names.append("not converged")
-    if handles:
-        row[-1].legend(handles, names)
+    for axes in row:
+        flagged_entry(axes)
+    entries = {name: handle for axes in row for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if entries:
+        row[-1].legend(entries.values(), entries.keys())
     return figure
 
 
@@ -133,16 +131,6 @@ def _diagonal(array: xr.DataArray, drawn: set) -> xr.DataArray:
         return array
     row = xr.DataArray(np.arange(array.sizes["layer"]), dims="layer")
     return array.isel(layer=row, layer_star=row).drop_vars("layer_star")
-
-
-def _flags(cube: xr.Dataset, array: xr.DataArray, name: str | None) -> xr.DataArray:
-    """The flag of each entry of `array`: 1 where the cube has no flag for it."""
-    if name not in cube.data_vars or not set(cube[name].dims) <= set(array.dims):
-        return xr.ones_like(array, dtype=float)
-    own = cube[name].astype(float)
-    if "estimator" in own.attrs and "estimator" in array.dims:
-        own = own.where(array.estimator == own.attrs["estimator"])
-    return own.broadcast_like(array).transpose(*array.dims).fillna(1.0)
 
 
 def _text(value) -> str:

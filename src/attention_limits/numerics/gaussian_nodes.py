@@ -36,6 +36,11 @@ class GaussianNodes:
         points = self.points[:, count:]
         return GaussianNodes(points, _weights(points, self.widening), self.widening)
 
+    def first(self, count):
+        """The same nodes with their first `count` variables alone, if f depends on no other: the weights scatter less."""
+        points = self.points[:, :count]
+        return GaussianNodes(points, _weights(points, self.widening), self.widening)
+
     def blocks(self, count):
         """`count` successive blocks of equal size, the number of nodes divided by it; each is balanced in itself."""
         parts = zip(np.split(self.points, count), np.split(self.weights, count), strict=True)

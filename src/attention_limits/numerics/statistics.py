@@ -1,6 +1,10 @@
-"""Combining unbiased estimates, and the standard error of a mean."""
+"""Combining unbiased estimates, the standard error of a mean, and replicas that have no common mean."""
 
 import numpy as np
+
+# Replicas lie on two sides of a jump where the largest gap between them exceeds this share of the range of the curve, and this
+# number of standard deviations.
+JUMP_SHARE, JUMP_DEVIATIONS = 0.25, 6.0
 
 
 def combine_unbiased(first, second):
@@ -48,3 +52,41 @@ def mean_and_error(values, axis=0):
         squares = np.where(present, values - np.expand_dims(mean, axis), 0.0) ** 2
         error = np.sqrt(squares.sum(axis=axis) / (count - 1) / count)
     return mean, np.where(count > 1, error, np.nan)
+
+
+def lies_on_two_sides(replicas):
+    """Whether the replicas of a point lie on two sides of a jump: their mean then describes neither side.
+
+    The largest gap between neighbouring replicas is compared with the range of the means along the curve, and with the standard
+    deviation of the replicas: the larger one of the median along the curve and of that within the two groups at the gap. Of
+    normal replicas of one standard deviation along the curve, two in a thousand pairs are called so, and 1e-4 of three or more.
+
+    Parameters
+    ----------
+    replicas : array (n, replicas)
+        Points along a curve; missing replicas are NaN.
+
+    Returns
+    -------
+    bool array (n,)
+    """
+    ordered = np.sort(np.asarray(replicas, dtype=float), axis=1)
+    present = np.isfinite(ordered).sum(axis=1)
+    found = np.zeros(len(ordered), dtype=bool)
+    several = np.flatnonzero(present > 1)
+    if not several.size:
+        return found
+    means, errors = mean_and_error(ordered[present > 0], axis=1)
+    widest = JUMP_SHARE * np.ptp(means)
+    # The median of chi^2 with k degrees of freedom is about k (1 - 2 / 9k)^3.
+    median = (1.0 - 2.0 / (9.0 * (present[several] - 1.0))) ** 1.5
+    typical = np.median(errors[present[present > 0] > 1] * np.sqrt(present[several]) / median)
+    for row in several:
+        values = ordered[row, : present[row]]
+        cut = 1 + int(np.argmax(np.diff(values)))
+        low, high = values[:cut], values[cut:]
+        squares = np.sum((low - low.mean()) ** 2) + np.sum((high - high.mean()) ** 2)
+        within = np.sqrt(squares / max(1, len(values) - 2))
+        gap = high[0] - low[-1]
+        found[row] = gap > widest and gap > JUMP_DEVIATIONS * max(typical, within)
+    return found

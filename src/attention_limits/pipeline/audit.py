@@ -1,4 +1,4 @@
-"""The published numbers of config/<family>/published.yaml, compared with ours."""
+"""The numbers of config/<family>/published.yaml, published or computed independently, compared with ours."""
 
 import importlib
 import json
@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,14 @@ replicas, with its standard error in brackets, in units of the last digits. A nu
 error of a published number is its stated error, half of its last digit, or our estimate of the accuracy of a published curve or
 statement. The distance is (ours - published), divided by the root of the sum of both squared errors. Two numbers *agree* when
 their distance is at most three."""
+INDEPENDENT_NOTE = """\
+Nobody has published these numbers. Other programs or laws that we do not use computed them; the column Source names them. Errors,
+distance and verdict have the same meaning as above."""
+# Heading of a family and of the column of the other number, and the note above its tables, by kind.
+KINDS = {
+    "published": ("## {family}", "Published", NOTE),
+    "independent": ("## Independent computations: {family}", "Independent", INDEPENDENT_NOTE),
+}
 # Verdicts of several numbers.
 PLURAL = {"agrees": "agree", "differs": "differ"}
 
@@ -31,12 +39,15 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class Entry(Section):
-    """One published number."""
+    """One number of others."""
 
+    kind: Literal["published", "independent"] = Field(
+        "published", description="independent: nobody has published the number; another program or law gives it."
+    )
     quantity: _Text = Field(description="Symbol and conditions, one line.")
-    published: float = Field(description="The number as published.")
+    published: float = Field(description="The number as published, or as computed independently.")
     precision: float = Field(gt=0, description="Its stated error, or half of its last digit.")
-    source: _Text = Field(description="Paper and place, or file of published code.")
+    source: _Text = Field(description="Paper and place, file of published code, or independent program.")
     cubes: list[_Text] = Field(
         min_length=1, description="Experiments of the family, in the order of the reading's arguments."
     )
@@ -153,26 +164,28 @@ def counts(rows: Iterable[dict]) -> str:
 
 
 def full_table(rows: list[dict]) -> str:
-    """Markdown with one section per family and one line per number; reasons and evidence below each table."""
-    parts = ["# Published numbers, and ours", "", NOTE, "", f"{len(rows)} numbers: {counts(rows)}.", ""]
-    for family in dict.fromkeys(row["family"] for row in rows):
-        parts += [f"## {family}", "", "| Quantity | Published | Ours | Distance | Verdict | Source |"]
-        parts += ["|---|---|---|---|---|---|"]
-        groups: dict[tuple[str, str], list[str]] = {}
-        for row in rows:
-            if row["family"] != family:
-                continue
-            computed = row["distance"] is not None
-            ours, distance = (
-                (number_text(row["ours"], row["error"]), f"{row['distance']:+.1f}") if computed else ("", "")
-            )
-            published = f"{row['published']:g} ± {row['precision']:g}"
-            parts.append(
-                f"| {row['quantity']} | {published} | {ours} | {distance} | {row['verdict']} | {row['source']} |"
-            )
-            why = f": {row['reason']}" if row["reason"] and row["verdict"] != "agrees" else ""
-            groups.setdefault((why, row["evidence"]), []).append(row["quantity"])
-        parts += ["", "Evidence, and reasons of the differences:", ""]
-        parts += [f"- {'; '.join(names)}{why}. Evidence: `{evidence}`" for (why, evidence), names in groups.items()]
-        parts.append("")
+    """Markdown with one section per kind and family and one line per number; reasons and evidence below each table."""
+    parts = ["# Published numbers, and ours", ""]
+    for kind, (heading, column, note) in KINDS.items():
+        chosen = [row for row in rows if row["kind"] == kind]
+        if chosen:
+            parts += [note, "", f"{len(chosen)} {kind} numbers: {counts(chosen)}.", ""]
+        for family in dict.fromkeys(row["family"] for row in chosen):
+            own = [row for row in chosen if row["family"] == family]
+            parts += [heading.format(family=family), "", *_family_table(own, column), ""]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _family_table(rows, column):
+    """The lines of one table, and of the evidence and reasons below it; `column` names the numbers of others."""
+    lines = [f"| Quantity | {column} | Ours | Distance | Verdict | Source |", "|---|---|---|---|---|---|"]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        computed = row["distance"] is not None
+        ours, distance = (number_text(row["ours"], row["error"]), f"{row['distance']:+.1f}") if computed else ("", "")
+        other = f"{row['published']:g} ± {row['precision']:g}"
+        lines.append(f"| {row['quantity']} | {other} | {ours} | {distance} | {row['verdict']} | {row['source']} |")
+        why = f": {row['reason']}" if row["reason"] and row["verdict"] != "agrees" else ""
+        groups.setdefault((why, row["evidence"]), []).append(row["quantity"])
+    lines += ["", "Evidence, and reasons of the differences:", ""]
+    return lines + [f"- {'; '.join(names)}{why}. Evidence: `{evidence}`" for (why, evidence), names in groups.items()]

@@ -87,12 +87,12 @@ def _belongs(dataset, other, name):
     """Whether `other` is the error of the variable `name`, or a flag of the estimator that computes it."""
     ours, theirs = dataset[name], dataset[other]
     of_error = is_flag(name) or _measured(name) in dataset.data_vars
-    if other == name or of_error or not set(theirs.dims) <= set(ours.dims):
+    if other == name or of_error or not set(theirs.dims) - {"estimator"} <= set(ours.dims):
         return False
     if _measured(other) == name:
-        return True
-    shared = ours.attrs.get("estimator") == theirs.attrs.get("estimator") or "estimator" in ours.dims
-    return is_flag(other) and shared
+        return set(theirs.dims) <= set(ours.dims)
+    apart = "estimator" in theirs.dims or ours.attrs.get("estimator") == theirs.attrs.get("estimator")
+    return is_flag(other) and (apart or "estimator" in ours.dims)
 
 
 def _measured(name):
@@ -101,8 +101,13 @@ def _measured(name):
 
 
 def is_flag(name: str) -> bool:
-    """Whether a variable says of each point whether its computation converged (`converged`, `finite`, `escaped`)."""
-    return name in ("finite", "escaped") or re.search("(^|_)converged($|_)", name) is not None
+    """Whether a variable says of each point whether its number is sound; `readings.passed` evaluates it.
+
+    `converged`, of the iteration; `unique`, of starts and branches; `resolved`, of nodes, a fraction; `replica_symmetric`,
+    `finite`, `escaped`. The first three also as a part of a name, as in `held_converged`.
+    """
+    whole = ("finite", "escaped", "replica_symmetric")
+    return name in whole or re.search("(^|_)(converged|unique|resolved)($|_)", name) is not None
 
 
 def common_attributes(experiment, seed: int, versions: dict[str, str]) -> dict[str, str]:

@@ -2,11 +2,65 @@
 
 import json
 
+import xarray as xr
+
 from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.layout import is_flag
+
+# Smallest fraction of outputs that a quadrature resolves at a sound point.
+RESOLVED = 0.95
+
+
+def passed(cube, name):
+    """Whether a variable passes its flags: 1 where all of them hold, 0 where one fails, along the dimensions of the flags.
+
+    The flags are those of `judges` that the attribute `ancillary_variables` names; a missing one holds. A `resolved` fraction
+    below RESOLVED fails. A fixed point that is not the only one, and a run that ends before it escapes, are results.
+
+    Parameters
+    ----------
+    cube : xarray.Dataset
+    name : str
+        A variable of the cube.
+
+    Returns
+    -------
+    xarray.DataArray
+        Without dimensions where the variable has no flag.
+    """
+    array, found = cube[name], xr.DataArray(1.0)
+    for other in array.attrs.get("ancillary_variables", "").split():
+        if judges(other) and other in cube:
+            flag = _of_estimator(cube[other].astype(float), array)
+            found = found * (flag >= least(other)).where(flag.notnull(), 1.0)
+    return found
+
+
+def judges(name: str) -> bool:
+    """Whether a variable is a flag that a number must pass: not `escaped`, of a run that ends before, nor `unique`."""
+    return is_flag(name) and name != "escaped" and "unique" not in name
+
+
+def least(name: str) -> float:
+    """The smallest value at which a flag holds."""
+    return RESOLVED if "resolved" in name else 1.0
+
+
+def _of_estimator(flag, array):
+    """A flag at the estimators of an array; missing at those that do not compute it."""
+    one = array.attrs.get("estimator")
+    if "estimator" in array.coords and "estimator" not in array.dims:
+        one = array.estimator.item()
+    if "estimator" in flag.dims and "estimator" not in array.dims:
+        return flag.sel(estimator=one, drop=True)
+    owner = flag.attrs.get("estimator")
+    if owner and "estimator" in array.dims:
+        return flag.where(array.estimator == owner)
+    return flag.where(owner is None or one is None or one == owner)
 
 
 def value(cube, variable, error=None, **point):
-    """A variable at one point: mean over replicas, and its standard error.
+    """A variable at one point: mean over the replicas that pass all flags (`passed`), and its standard error.
 
     Parameters
     ----------
@@ -20,14 +74,14 @@ def value(cube, variable, error=None, **point):
     Returns
     -------
     mean, error : float
-        The error is 0 for a single replica without an error: a number without randomness.
+        The error is 0 for a single replica without an error: a number without randomness. Both are NaN where no replica passes.
 
     Raises
     ------
     KeyError
         If the cube does not hold the variable or the point.
     """
-    mean, spread = mean_at(cube[variable], **point)
+    mean, spread = mean_at(cube[variable].where(passed(cube, variable) == 1), **point)
     return (mean, mean_at(cube[error], **point)[0]) if error else (mean, spread)
 
 

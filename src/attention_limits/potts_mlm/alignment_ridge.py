@@ -1,11 +1,11 @@
-"""Ridge regression of one masked site of an alignment on all others: replica theory for the measured spectrum, and simulation.
+"""Ridge regression of one masked site of an alignment on all others: population, training sets, and exact errors.
 
 The setting is derived in this module from that of Rende et al. 2024 (arXiv:2304.07235).
 
-The alignment itself is the population: training sequences are drawn from it with replacement, with probabilities p_n
-proportional to the sequence weights, so that covariance, teacher and generalisation error are exact. Inputs x are the one-hot
-vectors of the other sites and outputs y those of the masked site, both without their means. The theory supposes Gaussian inputs
-and independent noise; all else of the data enters through two spectra.
+The alignment itself is the population: its distinct sequences have probabilities p_n proportional to their weights, so that
+covariance, teacher and generalisation error are exact. Inputs x are the one-hot vectors of the other sites and outputs y those of
+the masked site, both without their means. A training set holds M distinct sequences, each with the probability M p_n. The theory
+supposes Gaussian inputs and independent noise; all else of the data enters through two spectra.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ from attention_limits.potts_mlm.replica import Spectrum
 
 # Eigenvalues below this fraction of the largest are zero: a one-hot vector adds up to one.
 ZERO = 1e-10
+# Relative rounding of M max p_n at the largest training set.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -67,25 +69,51 @@ def population(states, weights, colors: int, masked: int) -> Population:
     return Population(inputs, outputs, probabilities, covariance, vectors @ rotated, noise, spectrum)
 
 
-def errors(found: Population, samples: int, ridges, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Generalisation and training error of W = (X^T X + ridge p)^-1 X^T Y for every ridge; all ridges share the M samples.
+def largest_training_set(probabilities) -> int:
+    """Most distinct sequences that can be drawn with the `probabilities` (n,): the largest M with M max p_n <= 1."""
+    return int(np.floor((1.0 + _ROUNDING) / np.max(probabilities)))
+
+
+def draw_distinct(probabilities, samples: int, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of `samples` distinct sequences; sequence n is among them with the probability samples p_n: array (samples,).
+
+    Systematic sampling in random order (Madow 1949, Ann. Math. Stat. 20, 333): in the unit interval sequence n has a piece of
+    length p_n, and equidistant points with a common random shift choose the sequences.
+
+    Raises
+    ------
+    ValueError
+        If `samples` exceeds `largest_training_set`: a sequence would have to be drawn twice.
+    """
+    probabilities = np.asarray(probabilities)
+    most = largest_training_set(probabilities)
+    if samples > most:
+        raise ValueError(f"{samples} distinct sequences; allowed: at most {most}, one over the largest probability")
+    order = rng.permutation(len(probabilities))
+    ends = np.cumsum(probabilities[order])
+    # Rounding must not move the last point beyond the last piece.
+    points = (rng.random() + np.arange(samples)) / samples * ends[-1]
+    return order[np.minimum(np.searchsorted(ends, points, side="right"), len(order) - 1)]
+
+
+def errors(found: Population, X, Y, ridges) -> tuple[np.ndarray, np.ndarray]:
+    """Generalisation and training error of W = (X^T X + ridge p)^-1 X^T Y for every ridge.
 
     The generalisation error D + tr (W - Theta)^T Sigma (W - Theta) is exact in the population; both are summed over the outputs.
 
     Parameters
     ----------
     found : Population
-    samples : int
-        M >= 1 sequences, drawn by `rng` with replacement.
+        With p inputs and C outputs.
+    X, Y : arrays (M, p), (M, C)
+        Inputs and outputs of the training sequences.
     ridges : sequence of float > 0
 
     Returns
     -------
     generalization, training : arrays (ridges,)
     """
-    chosen = rng.choice(len(found.inputs), samples, p=found.probabilities)
-    X, Y = found.inputs[chosen], found.outputs[chosen]
-    inputs = X.shape[1]
+    samples, inputs = X.shape
     wide = samples < inputs
     gram = X @ X.T if wide else X.T @ X
     generalization, training = np.empty(len(ridges)), np.empty(len(ridges))

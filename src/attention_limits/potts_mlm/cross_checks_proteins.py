@@ -68,15 +68,19 @@ def distance_files(estimator) -> list[Path]:
     return [estimator.project / estimator.model["distances"]] if "distances" in estimator.model else []
 
 
-def masked_sites(estimator) -> Iterable[Problem]:
-    """Masked sites beyond the kept columns."""
+def alignment_ridge(estimator) -> Iterable[Problem]:
+    """Masked sites beyond the kept columns, and more training sequences than the alignment has.
+
+    The weights of the sequences may allow fewer; only the job computes them.
+    """
     try:
-        sites = _sizes(estimator.reads)[1]
+        sequences, sites, _ = _sizes(estimator.reads)
     except (OSError, ValueError):
         return
-    asked = max(estimator.grid["masked"])
-    if asked > sites:
-        yield ("grid", "masked"), f"{asked:g}: allowed: ≤ {sites}, the kept columns of data.{estimator.reads.name}"
+    for key, most, what in (("masked", sites, "columns"), ("samples", sequences, "sequences")):
+        asked = max(estimator.grid[key])
+        if asked > most:
+            yield ("grid", key), f"{asked:g}: allowed: ≤ {most}, the kept {what} of data.{estimator.reads.name}"
 
 
 def _sizes(data) -> tuple[int, int, int]:

@@ -192,6 +192,11 @@ def agreeing(objectives, converged) -> int:
     return int(np.sum(np.asarray(converged) & (objectives <= objectives.min() + AGREEMENT)))
 
 
+def unique(objectives, converged) -> bool:
+    """Whether two or more starts (starts,) have all converged, and all end within AGREEMENT of the smallest objective."""
+    return len(objectives) > 1 and agreeing(objectives, converged) == len(objectives)
+
+
 def stacked(fits) -> dict[str, np.ndarray]:
     """{variable: array} of all `fits`, each {variable: value} with the same variables, along a new first axis."""
     return {name: np.array([fit[name] for fit in fits]) for name in fits[0]}

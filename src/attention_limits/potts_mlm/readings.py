@@ -1,9 +1,37 @@
-"""Numbers read off the cubes of the Potts family, for the audit."""
+"""Numbers read off the cubes of the Potts family, for figures and for the audit, and the points that count as good.
+
+One rule holds for figures and numbers: a mean holds only replicas that pass all flags, `good`.
+"""
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import at
+from attention_limits.pipeline.readings import at, mean_at
+
+
+def of_chosen(cube, name, chosen="chosen"):
+    """Variable `name` of the start that `chosen` names; missing where nothing was computed."""
+    index = cube[chosen]
+    return cube[name].isel(start=index.fillna(0).astype(int)).where(index.notnull())
+
+
+def in_equilibrium(cube):
+    """1 where both runs of the sampler agree, 0 elsewhere; 1 for the sequences of an alignment."""
+    return cube.sample_converged if "sample_converged" in cube else 1.0
+
+
+def good(cube, prefix=""):
+    """The product of all flags of a fit: 1 where the sequences are in equilibrium, the chosen start has converged, and all starts
+    end at one minimum, 0 elsewhere; missing where nothing was computed.
+
+    `prefix` is that of the variables of the learner: empty, mixed_ or pair_.
+    """
+    converged = of_chosen(cube, f"{prefix}converged", f"{prefix}chosen")
+    return (converged * cube[f"{prefix}unique"] * in_equilibrium(cube)).where(converged.notnull())
+
+
+def good_value(cube, variable, **point):
+    """Mean of a `variable` of factored attention over the replicas that are `good` at a `point`, and its standard error."""
+    return mean_at(cube[variable].where(good(cube) == 1).rename(variable), **point)
 
 
 def peak(cube, variable, axis, **point):
@@ -15,10 +43,10 @@ def peak(cube, variable, axis, **point):
 def excess_exponent(cube, few, many, **point):
     """Exponent p of excess loss ~ M^p between `few` and `many` training sequences of factored attention, and its standard error.
 
-    `point` holds distance, ridge and kind of attention.
+    `point` holds distance, ridge and kind of attention. Only `good` replicas count.
     """
     means, errors = zip(
-        *(mean_and_error(at(cube.excess_loss, samples=count, **point).values) for count in (few, many)), strict=True
+        *(good_value(cube, "excess_loss", samples=count, **point) for count in (few, many)), strict=True
     )
     span = np.log(many / few)
     return float(np.log(means[1] / means[0]) / span), float(np.hypot(*np.divide(errors, means)) / span)
@@ -27,12 +55,15 @@ def excess_exponent(cube, few, many, **point):
 def ordered(cube, samples, ridge, attention, optimizer, distance):
     """Fraction of the replicas in which factored attention ends below three layers and three layers below one layer.
 
-    Compared are the losses above the optimum on the test sequences of each learner, in the replicas that have all of them; the
-    error is 0.
+    Compared are the losses above the optimum on the test sequences of each learner, in the `good` replicas that have all of them;
+    the error is 0. Raises KeyError if there are none.
     """
     point = {"distance": distance, "samples": samples}
     last = cube.transformer_test_loss.dropna("epoch", how="all").isel(epoch=-1) - cube.transformer_optimal_loss
     one, three = (at(last, layers=layers, optimizer=optimizer, **point).values for layers in (1, 3))
-    factored = at(cube.excess_loss, ridge=ridge, attention=attention, **point).values
+    loss = cube.excess_loss.where(good(cube) == 1)
+    factored = at(loss, ridge=ridge, attention=attention, **point).values
     complete = np.isfinite(one + three + factored)
+    if not complete.any():
+        raise KeyError("no replica has all learners and passes all flags")
     return float(np.mean(((factored < three) & (three < one))[complete])), 0.0

@@ -185,12 +185,21 @@ class GeneratedSequences(Learner):
 
 
 class AlignmentRidge(OfAlignment):
-    """Ridge regression of a masked site of an alignment on the others: replica theory for its spectrum, and simulation."""
+    """Ridge regression of a masked site of an alignment on the others: replica theory for its spectrum, and simulations."""
 
     class Grid(Section):
         masked: Axis[Annotated[Whole, Field(ge=1, le=10_000, description="Masked site, number of the kept column.")]]
         ridge: Axis[Annotated[float, Field(gt=0, le=1e6, description="lambda in (X^T X + lambda p)^-1 X^T Y.")]]
-        samples: Axis[Annotated[Whole, Field(ge=1, le=10**6, description="Training sequences M, with replacement.")]]
+        samples: Axis[
+            Annotated[
+                Whole,
+                Field(
+                    ge=1, le=10**6,
+                    description="Distinct training sequences M; with sequence weights, at most the sum of the weights over the "
+                    "largest weight of a distinct sequence.",
+                ),
+            ]
+        ]  # fmt: skip
 
     class Solver(Section):
         identity: Identity = 0.8
@@ -200,11 +209,11 @@ class AlignmentRidge(OfAlignment):
 
     @classmethod
     def cross_checks(cls, estimator):
-        return check.masked_sites(estimator)
+        return check.alignment_ridge(estimator)
 
     @classmethod
     def work(cls, estimator):
-        """The matrix of the products of all inputs."""
+        """The matrices of the products of all inputs."""
         return {"samples": 1}
 
 

@@ -14,6 +14,8 @@ from attention_limits.potts_mlm import transformer_kernels
 from attention_limits.potts_mlm.epochs import annealed, evaluated_epochs
 
 OPTIMIZERS = ("sgd", "adam")
+# Layers whose attention Rende et al. average, of three.
+FINAL_LAYERS = 2
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,11 @@ def _descended(theta, shape, waves, sequences, rows, masked, slope):
     """The mean loss, as in `gradient`, whose gradient is written into `slope`."""
     out, looks = np.empty(len(rows)), np.empty((0, shape.sites, shape.sites))
     return transformer_kernels.mean_loss(theta, shape.sizes, waves, sequences, rows, masked, out, looks, slope)
+
+
+def final_attention(attention) -> np.ndarray:
+    """Mean of `attention` (..., layers, L, L) over the final two layers, or over the only one: array (..., L, L)."""
+    return attention[..., -FINAL_LAYERS:, :, :].mean(axis=-3)
 
 
 def epoch(theta, moments, shape: Shape, sequences, orders, masked, rates, adam: bool, done: int) -> float:

@@ -45,6 +45,12 @@ _REPLICA = "closed form of the replica saddle point: lambda z + z g(gamma + z) =
 _START = ("attention", "start")
 _SITES = ("site", "site_other")
 _AGREE = "count; with fewer than two, only one start has found the minimum"
+_UNIQUE = (
+    "whether two or more starts all converged and end at one objective",
+    "",
+    "true or false; false for one start",
+)
+_UNIQUE_AT = "objectives within 1e-4"
 
 _DATA = (
     ("training_states", ("sample", "site"), "training sequences", "s", "colours from 0", _MODEL),
@@ -107,6 +113,7 @@ _LEARNING = (
         "agreeing_starts", ("attention",), "converged starts within 1e-4 nats of the smallest objective",
         "", _AGREE, "objective <= min + 1e-4",
     ),
+    ("unique", ("attention",), *_UNIQUE, _UNIQUE_AT),
     ("excess_loss", ("attention",), "test loss of the chosen start above the optimal one", "", _NATS, "paired by test sequence"),
     (
         "excess_error", ("attention",), "standard error of the excess loss over test sequences",
@@ -127,6 +134,7 @@ _LEARNING = (
         "mixed_agreeing_starts", ("attention",), "converged starts within 1e-4 nats of the smallest objective",
         "", _AGREE, "objective <= min + 1e-4",
     ),
+    ("mixed_unique", ("attention",), *_UNIQUE, _UNIQUE_AT),
     ("mixed_training_loss", _START, "training loss", "", _NATS, f"{_LOSS}, {_MIXED}"),
     ("mixed_test_loss", _START, "test loss", "", _NATS, f"{_LOSS}, {_MIXED}"),
     ("mixed_gradient_norm", _START, "largest component of the gradient at the end", "", _NATS, "L-BFGS"),

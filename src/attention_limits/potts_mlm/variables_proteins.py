@@ -55,6 +55,10 @@ FIELDS = (
         "pair_agreeing_starts", (), "converged starts within 1e-4 nats of the smallest objective",
         "", "count; a convex fit stands for all its starts", "objective <= min + 1e-4",
     ),
+    (
+        "pair_unique", (), "whether two or more starts all converged and end at one objective", "",
+        "true or false; false for one start; a convex fit has one minimum", "objectives within 1e-4",
+    ),
     ("pair_parameters", (), "number of parameters", "", _COUNT, _PAIR),
     (
         "independent_test_loss", (), "weighted test loss of independent sites",
@@ -93,13 +97,35 @@ FIELDS = (
         "", "true or false; within 4 standard errors", "-sum_i h_i(s_i) - sum_(i<j) J_ij(s_i, s_j)",
     ),
     ("fit_converged", (), "whether the fit reached the tolerance", "", "true or false", "L-BFGS"),
+    (
+        "fit_unique", (), "whether two or more starts of the fit all converged and end at one objective", "",
+        "true or false; false for one start; a convex fit has one minimum", "objectives within 1e-4",
+    ),
     ("spectrum_generalization_error", (), "predicted generalisation error", "e_g", _ONE_HOT, _SADDLE),
     ("spectrum_training_error", (), "predicted training error", "e_t", _ONE_HOT, _SADDLE),
     (
-        "alignment_generalization_error", (), "measured generalisation error",
+        "alignment_generalization_error", (), "measured generalisation error, distinct training sequences",
         "e_g", _ONE_HOT, "D + tr (W - Theta)^T Sigma (W - Theta)",
     ),
     ("alignment_training_error", (), "measured training error", "e_t", _ONE_HOT, "mean |y - W^T x|^2"),
+    (
+        "gaussian_generalization_error", (), "generalisation error of independent Gaussian sequences",
+        "e_g", f"{_ONE_HOT}; covariance, teacher and noise of the alignment", "D + tr (W - Theta)^T Sigma (W - Theta)",
+    ),
+    (
+        "gaussian_training_error", (), "training error of independent Gaussian sequences",
+        "e_t", f"{_ONE_HOT}; covariance, teacher and noise of the alignment", "mean |y - W^T x|^2",
+    ),
+    (
+        "finite_gaussian_generalization_error", (), "generalisation error in a finite population of Gaussian sequences",
+        "e_g", f"{_ONE_HOT}; size, weights, draws, covariance, teacher and noise of the alignment",
+        "D + tr (W - Theta)^T Sigma (W - Theta)",
+    ),
+    (
+        "finite_gaussian_training_error", (), "training error in a finite population of Gaussian sequences",
+        "e_t", f"{_ONE_HOT}; size, weights, draws, covariance, teacher and noise of the alignment", "mean |y - W^T x|^2",
+    ),
+    ("distinct_sequences", (), "distinct sequences of the population", "", _COUNT, "kept columns alone"),
     ("masked_noise", (), "error of the best linear prediction", "D", _ONE_HOT, "mean |y - Theta^T x|^2 in the population"),
     ("masked_variance", (), "variance of the masked site", "", _ONE_HOT, "1 - sum_a f_i(a)^2"),
     ("inputs", (), "inputs of the regression", "p", _COUNT, "(L - 1) C"),

@@ -33,13 +33,22 @@ FIELDS = (
     ),
     (
         "transformer_map", ("optimizer", "site", "site_other"), "attention of a masked site",
-        "", "rows add up to 1; mean over layers and test sequences", _TRANSFORMER,
+        "", "rows add up to 1; mean over the final two layers and test sequences", _TRANSFORMER,
     ),
     (
-        "transformer_site_error", ("optimizer", "epoch"), "error of the attention, mean over layers, without its diagonal",
+        "transformer_site_error", ("optimizer", "epoch"),
+        "error of the attention, mean over the final two layers, without its diagonal",
         "err_J", _ERROR, "sqrt(1 - cos^2(A, J))",
     ),
     ("transformer_precision", ("optimizer", "epoch"), "precision of the same attention", "", _PRECISION, _LARGEST),
+    (
+        "transformer_all_layers_site_error", ("optimizer", "epoch"),
+        "error of the attention, mean over all layers, without its diagonal", "err_J", _ERROR, "sqrt(1 - cos^2(A, J))",
+    ),
+    (
+        "transformer_all_layers_precision", ("optimizer", "epoch"), "precision of the mean over all layers",
+        "", _PRECISION, _LARGEST,
+    ),
     (
         "factored_training_loss", _TRAINED, "training loss of factored attention by SGD",
         "", "per site, natural logarithm, mean over the epoch", f"{_LOSS}, {_FACTORED}",

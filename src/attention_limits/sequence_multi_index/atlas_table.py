@@ -9,18 +9,26 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.audit import number_text
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.readings import specifications
-from attention_limits.sequence_multi_index.readings import atlas_threshold, growth_at_threshold, recovery_and_error
+from attention_limits.sequence_multi_index.readings import (
+    branch_of_layer,
+    growth_factors_at_threshold,
+    growth_threshold,
+    layer_threshold_and_error,
+    recovery_and_error,
+    steps_on_branch,
+)
 
 # Parameters of a model in the table, in this order.
 PARAMETERS = ("depth", "tokens", "rank", "heads", "skip", "beta", "activation", "ratio", "noise", "readout")
 # A layer is next after the last one where the growth of all others is below one by so many standard errors.
 SEPARATED = 3.0
+# The branch of a threshold.
+BRANCH = ("known", "together")
 SYMBOLS = {"depth": "L", "tokens": "M", "rank": "p", "heads": "H", "skip": "c", "beta": "β", "ratio": "κ", "noise": "Δ"}
 
 
@@ -35,10 +43,11 @@ def atlas_table(cubes: dict) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `experiment`, `link`, its parameters, `quantity`, `alpha` and `error` (samples per dimension n / D, mean over replicas and
-        standard error; of exact recovery the middle of the bracket, and half its width included), `replicas`, `learned` (number
-        of replicas that learn the layer, at least half of them; the others end before), `resolved` (smallest fraction of outputs
-        with a resolved channel) and `converged` (fraction of replicas).
+        `experiment`, `link`, its parameters, `quantity`, `known` (layers that are known on the branch of the threshold),
+        `together` (layers that the nodes do not separate from this one), `alpha` and `error` (samples per dimension n / D, mean
+        over replicas and standard error, the error of few nodes included; of exact recovery the middle of the bracket, and half
+        its width included), `replicas`, `learned` (number of replicas that learn the layer on this branch, at least half of
+        them), `resolved` (smallest fraction of outputs with a resolved channel) and `converged` (fraction of replicas).
 
     Raises
     ------
@@ -92,51 +101,55 @@ def _points(part, grid):
 
 
 def _weak(point):
-    """A row for each layer that at least half of the replicas learn."""
+    """A row for each layer that at least half of the replicas learn on one branch."""
     replicas = int(np.isfinite(point.step_resolved).any("step").sum())
     for layer in point.layer.values:
-        if not np.any(np.isfinite(point.learnt.sel(layer=layer))):
-            continue
-        mean, error = atlas_threshold(point, layer)
+        mean, error = layer_threshold_and_error(point, layer)
         if not np.isfinite(mean):
             continue
-        learns = point.learnt.sel(layer=layer) >= 0.5 * point.learnt.max("layer")
-        converged = point.step_converged.where(learns).max("step")
+        used = steps_on_branch(point, layer)
+        branch = branch_of_layer(point, layer)
         yield {
-            "quantity": f"weak recovery of layer {layer}", "alpha": float(mean), "error": float(error), "replicas": replicas,
-            "learned": int(learns.any("step").sum()),
-            "resolved": float(point.step_resolved.where(learns).min()), "converged": float(converged.mean()),
+            "quantity": f"weak recovery of layer {layer}", **{key: _layers(branch[key]) for key in BRANCH}, "alpha": float(mean),
+            "error": float(error), "replicas": replicas, "learned": int(used.any("step").sum()),
+            "resolved": float(point.step_resolved.where(used).min()),
+            "converged": float(point.step_converged.where(used).max("step").mean()),
         }  # fmt: skip
+
+
+def _layers(chosen):
+    return " ".join(str(layer) for layer in chosen.layer.values[chosen.values])
 
 
 def _exact(point):
     """The row of exact recovery, unless the point is missing."""
     above = point.recovery_above.values
-    if not np.any(np.isfinite(point.recovery_resolved)):
+    if not np.any(np.isfinite(point.recovery_converged)):
         return
     middle, error = recovery_and_error(point)
     yield {
-        "quantity": "exact recovery", "alpha": float(middle), "error": float(error),
+        "quantity": "exact recovery", **dict.fromkeys(BRANCH, ""), "alpha": float(middle), "error": float(error),
         "replicas": int(np.isfinite(above).sum()), "learned": int(np.isfinite(above).sum()), "resolved": np.nan,
-        "converged": float(point.recovery_resolved.mean()),
+        "converged": float(point.recovery_converged.mean()),
     }  # fmt: skip
 
 
 def _next(point):
-    """The row of the layer that begins to grow first while the last one alone is learned, if all replicas separate it."""
-    found = {int(layer): growth_at_threshold(point, layer) for layer in point.layer.values}
-    starts = {layer: alpha.values for layer, (alpha, _) in found.items() if np.all(np.isfinite(alpha))}
+    """The row of the layer that begins to grow first while the last one alone is learned, if the others are below one there."""
+    last = int(np.isfinite(point.growth_factor).any("replica").sum()) + 1
+    starts = {int(layer): growth_threshold(point, layer) for layer in point.layer.values}
+    starts = {layer: values for layer, values in starts.items() if np.isfinite(values[0])}
     if not starts:
         return
-    first = min(starts, key=lambda layer: starts[layer].mean())
-    others = found[first][1].drop_sel(layer=first).transpose("replica", "layer").values
-    mean, error = mean_and_error(others[:, np.isfinite(others).any(axis=0)], axis=0)
+    first = min(starts, key=lambda layer: starts[layer][0])
+    mean, error = (values[np.arange(len(values)) != first - 1] for values in growth_factors_at_threshold(point, first))
     if np.any(mean + SEPARATED * error > 1.0):
         return
-    alpha, spread = mean_and_error(starts[first])
+    alpha, error = starts[first]
+    replicas = point.sizes["replica"]
     yield {
-        "quantity": f"weak recovery of layer {first}", "alpha": float(alpha), "error": float(spread),
-        "replicas": len(starts[first]), "learned": len(starts[first]), "resolved": float(point.resolved.min()),
+        "quantity": f"weak recovery of layer {first}", "known": f"{last}", "together": "", "alpha": float(alpha),
+        "error": float(error), "replicas": replicas, "learned": replicas, "resolved": float(point.resolved.min()),
         "converged": 1.0,
     }  # fmt: skip
 
@@ -165,8 +178,8 @@ def atlas_command(cubes: list[str], output: str) -> None:
 def by_model(text: str) -> pd.DataFrame:
     """One row for each model, with one column for each quantity, as text.
 
-    Where several experiments compute a threshold, the one with the most replicas counts, of equal ones that with the smallest
-    error.
+    Where several experiments compute a threshold on one branch, the one with the most replicas counts, of equal ones that with
+    the smallest error. A number of layers that the nodes do not separate counts only where no experiment separates them.
 
     Parameters
     ----------
@@ -177,15 +190,23 @@ def by_model(text: str) -> pd.DataFrame:
     -------
     DataFrame
         `link`, the parameters of the model that any row has (L: layers, M: tokens, H: heads, c: skip strength, β: inverse
-        temperature), one column for each layer and `exact`. Parentheses contain one standard error in units of the last digits.
+        temperature), one column for each layer and `exact`. Parentheses contain one standard error in units of the last digits,
+        brackets the layers that are known on the branch of the threshold, and the layers that the nodes do not separate.
     """
-    frame = pd.read_csv(io.StringIO(text))
+    frame = pd.read_csv(io.StringIO(text), dtype=dict.fromkeys(BRANCH, str))
     models = [key for key in ("link", *PARAMETERS) if key in frame and frame[key].notna().any()]
+    frame[list(BRANCH)] = frame[list(BRANCH)].fillna("")
     best = frame.sort_values(["replicas", "error"], ascending=[False, True], kind="stable")
-    best = best.drop_duplicates([*models, "quantity"])
+    best = best.drop_duplicates([*models, "quantity", *BRANCH])
+    alone = best.groupby([*models, "quantity"], dropna=False).together.transform(lambda values: (values == "").any())
+    best = best[~alone | (best.together == "")]
     rows = []
     for model, group in best.groupby(models, dropna=False):
-        found = {_short(row.quantity): number_text(row.alpha, np.nan_to_num(row.error)) for row in group.itertuples()}
+        found = {}
+        for row in group.itertuples():
+            text = number_text(row.alpha, np.nan_to_num(row.error)) + _branch_text(row)
+            name = _short(row.quantity)
+            found[name] = f"{found[name]}, {text}" if name in found else text
         rows.append(
             {**{SYMBOLS.get(key, key): _text(value) for key, value in zip(models, model, strict=True)}, **found}
         )
@@ -211,15 +232,22 @@ def page(text: str) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Thresholds of learning</title>\n'
         "<style>body { font-family: sans-serif } td, th { padding: 0.15em 0.7em; text-align: right }\n"
         "tr:nth-child(even) { background: #f2f2f2 }</style></head><body>\n<h1>Thresholds of learning</h1>\n"
-        "<p>Layer l: number of samples per dimension, n / D, from which on the state evolution learns this layer. Exact: from\n"
-        "which on it recovers all weights exactly (middle of a bracket). Parentheses: one standard error in units of the last\n"
-        "digits. L: layers, M: tokens, H: heads, c: skip strength, β: inverse temperature.</p>\n"
+        "<p>Layer l: number of samples per dimension, n / D, from which on the state evolution learns this layer. Brackets: the\n"
+        "layers that are known there; with: layers that the nodes do not separate. Exact: from which on it recovers all\n"
+        "weights exactly (middle of a bracket). Parentheses: one standard error in units of the last digits. L: layers, M: tokens, H: heads, c: skip strength, β: inverse temperature.</p>\n"
         f"{table}\n</body></html>\n"
     )
 
 
 def _short(quantity):
     return "exact" if quantity == "exact recovery" else quantity.removeprefix("weak recovery of ")
+
+
+def _branch_text(row):
+    if not row.known and not row.together:
+        return ""
+    known = ", ".join(row.known.split()) or "none"
+    return f" [{known}; with {', '.join(row.together.split())}]" if row.together else f" [{known}]"
 
 
 def _text(value):

@@ -13,6 +13,7 @@ from attention_limits.numerics.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.channel_averages import sample_outputs
 from attention_limits.sequence_multi_index.instability import (
+    BLOCKS,
     contrasts,
     excess_moments,
     response_blocks,
@@ -28,22 +29,31 @@ class Growth:
 
     Attributes
     ----------
-    alpha : float
-        n / d at which the overlap of the learned row is the fixed point.
+    alpha, alpha_error : float
+        n / d at which the overlap of the learned row is the fixed point, and standard error.
     factor, error : arrays (P - 1,)
         alpha F_ll of the other rows, in their order, by which a small overlap grows per iteration, and standard error.
+    alpha_shift : float
+    shift : array (P - 1,)
+        Mean of alpha and of the factors over the two halves of the nodes minus alpha and the factors: the error of few nodes,
+        which replicas share. A sampled channel has a new scrambling of half the resolution on each half.
     resolved : float
         Fraction of outputs whose channel met its check.
     """
 
     alpha: float
+    alpha_error: float
+    alpha_shift: float
     factor: np.ndarray
     error: np.ndarray
+    shift: np.ndarray
     resolved: float
 
 
 def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
     """Growth of all rows but one, which has an overlap while the others have none.
+
+    The errors are those of one replica: the scatter of eight blocks of the nodes, which share the nodes of a sampled channel.
 
     Parameters
     ----------
@@ -64,6 +74,19 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
     require(channel.link, {DIAGONAL_OVERLAP})
     if not 0 < overlap < 1:
         raise ValueError(f"overlap must be above 0 and below 1, got {overlap!r}")
+    inverse, responses, resolved = _blocks(channel, nodes, row, overlap)
+    whole = _joined(inverse, responses)
+    parts = zip(channel.independent(2, finer=0.5), nodes.blocks(2), strict=True)
+    halves = np.stack([_joined(*_blocks(*part, row, overlap)[:2]) for part in parts])
+    alpha, factor = whole[0], whole[1:]
+    alpha_error = alpha**2 * root_mean_square(contrasts(inverse))
+    error = alpha * root_mean_square(contrasts(responses - factor * inverse[:, None]))
+    shift = halves.mean(axis=0) - whole
+    return Growth(float(alpha), float(alpha_error), float(shift[0]), factor, error, shift[1:], resolved)
+
+
+def _blocks(channel, nodes, row, overlap):
+    """1 / alpha (BLOCKS,) and F_ll of the other rows (BLOCKS, P - 1) on each block of the nodes, and the share of resolved outputs."""
     size = channel.link.rows
     unit = np.eye(size)
     Q = overlap * np.outer(unit[row], unit[row])
@@ -72,10 +95,15 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
     moments = channel.posterior(observed, omega, V)
     (first, second), dg = denoiser(moments, V)
     squares = nodes.weights * np.einsum("na,na->n", first[:, row], second[:, row])
-    information = combine_unbiased(squares, -nodes.weights * dg[:, row, row]).mean()
-    # Q = Q_hat / (1 + Q_hat), Q_hat = alpha E sum_a g_a^2.
-    alpha = overlap / (1.0 - overlap) / information
+    information = combine_unbiased(squares, -nodes.weights * dg[:, row, row]).reshape(BLOCKS, -1).mean(axis=1)
     excess = excess_moments(moments, V, np.delete(unit, row, axis=1))
-    blocks = alpha * response_blocks(excess, nodes.weights, symmetric_basis(size - 1, diagonal=True))
-    errors = root_mean_square(np.diagonal(contrasts(blocks), axis1=1, axis2=2))
-    return Growth(float(alpha), np.diag(blocks.mean(axis=0)), errors, float(moments.resolved.mean()))
+    responses = response_blocks(excess, nodes.weights, symmetric_basis(size - 1, diagonal=True))
+    # Q = Q_hat / (1 + Q_hat), Q_hat = alpha E sum_a g_a^2.
+    inverse = information * (1.0 - overlap) / overlap
+    return inverse, np.diagonal(responses, axis1=1, axis2=2), float(moments.resolved.mean())
+
+
+def _joined(inverse, responses):
+    """alpha and the factors of the other rows from all blocks, array (P,)."""
+    alpha = 1.0 / inverse.mean()
+    return np.append(alpha, alpha * responses.mean(axis=0))

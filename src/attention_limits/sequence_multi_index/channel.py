@@ -10,7 +10,7 @@ trapezoid            two softmax attention layers reading two tokens: a determin
 rotations            one attention layer of rank two reading two tokens: a quadrature over one angle, exact to rounding;
 sphere               one attention layer of rank three or more reading two tokens, for V = v I alone: exact to rounding;
 von Mises-Fisher     the sum of squares of several fields, for V = v I alone: exact;
-cut normal law       the sign of one field: exact;
+cut normal law       the sign of one field, and discrete outputs of two fields that depend on their direction alone: exact;
 finite sum           links whose output leaves finitely many fields (no free rows, no angles): exact;
 importance sampling  everything else, on two independent scramblings of Sobol nodes. Each gives its own estimate, so that products
                      of two posterior means are free of the squared sampling error. Outputs that few nodes explain get
@@ -31,6 +31,7 @@ from attention_limits.sequence_multi_index.fibre_sampling import (
     fibre_moments,
 )
 from attention_limits.sequence_multi_index.half_line import half_line_moments
+from attention_limits.sequence_multi_index.links.invariances import invariant_rows
 from attention_limits.sequence_multi_index.links.link import (
     FINITE_SUM,
     HALF_LINE,
@@ -38,6 +39,7 @@ from attention_limits.sequence_multi_index.links.link import (
     POSTERIOR,
     ROTATION,
     SAMPLING,
+    SECTORS,
     SPHERE,
     TRAPEZOID,
     TWO_TOKEN_SAMPLING,
@@ -45,9 +47,11 @@ from attention_limits.sequence_multi_index.links.link import (
     inference,
     require,
 )
+from attention_limits.sequence_multi_index.links.sectors import sectors_of
 from attention_limits.sequence_multi_index.precision import sampling_precision, trapezoid_precision
 from attention_limits.sequence_multi_index.priors import Prior
 from attention_limits.sequence_multi_index.rotated_rows import rotated_moments
+from attention_limits.sequence_multi_index.sector_moments import sector_moments
 from attention_limits.sequence_multi_index.trapezoid_kernels import two_layer_moments
 from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
 
@@ -118,7 +122,12 @@ class Channel:
     Attributes
     ----------
     method : str
-        The first of `link.posterior_methods`, or `link.isotropic_method`.
+        The first of `link.posterior_methods`, or `link.isotropic_method`; SECTORS in place of importance sampling where the link
+        has sectors (`links.sectors`).
+    outputs : array (K, *output) or None
+        All outputs of a link that has sectors.
+    invariant : array (P, k)
+        Directions of the rows that the output does not see (`links.invariances`): g_out has no component along them, exactly.
     sampled : bool
         Whether the method is one of importance sampling.
     nodes : tuple of arrays (S, dimension)
@@ -135,6 +144,10 @@ class Channel:
         self.link, self.resolution = link, float(resolution)
         self.isotropic = isotropic and bool(link.isotropic_method)
         self.method = link.isotropic_method if self.isotropic else link.posterior_methods[0]
+        self._sectors = sectors_of(link) if self.method == SAMPLING else None
+        self.method = self.method if self._sectors is None else SECTORS
+        self.outputs = None if self._sectors is None else self._sectors.outputs
+        self.invariant = invariant_rows(link)
         self.sampled = self.method in _SAMPLERS
         *halves, self._others = generator.spawn(3)
         self.nodes = tuple(self._sampling_nodes(child) for child in halves) if self.sampled else ()
@@ -203,7 +216,8 @@ class Channel:
             raise ValueError("outputs, omega and V must be finite")
         if not np.array_equal(V, V.T) or np.linalg.eigvalsh(V)[0] <= 0:
             raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
-        return _METHODS[self.method](self, observed, omega, V)
+        found = _METHODS[self.method](self, observed, omega, V)
+        return _projected(found, self.invariant, V) if self.invariant.shape[1] else found
 
     def _trapezoid(self, u, omega, V) -> Posterior:
         n = len(u)
@@ -230,6 +244,9 @@ class Channel:
 
     def _half_line(self, observed, omega, V) -> Posterior:
         return self._posterior([half_line_moments(observed, omega, V)])
+
+    def _two_fields(self, observed, omega, V) -> Posterior:
+        return self._posterior([sector_moments(self._sectors, observed, omega, V)])
 
     def _sampling(self, observed, omega, V) -> Posterior:
         moments = _SAMPLERS[self.method]
@@ -273,6 +290,22 @@ def _sign_changes(dimension, link):
     return np.stack([np.ones(dimension), -np.ones(dimension)])
 
 
+def _projected(found, invariant, V):
+    """A posterior (`Posterior`) without the sampling error in the directions (P, k) that the output does not see.
+
+    There V^-1 E[h - omega | y] and V^-1 Cov(h | y) V^-1 - V^-1 vanish.
+    """
+    tokens = found.means.shape[3]
+    kept = V @ (np.eye(len(V)) - invariant @ invariant.T) @ np.linalg.inv(V)
+    prior = np.einsum("pq,ab->paqb", V, np.eye(tokens))
+    change = np.einsum("pi,kniaqb->knpaqb", kept, found.covariances - prior)
+    return replace(
+        found,
+        means=np.einsum("pi,knia->knpa", kept, found.means),
+        covariances=prior + np.einsum("qj,knpajb->knpaqb", kept, change),
+    )
+
+
 def _pair(estimates):
     """One or two estimates of a quantity, array (1 or 2, ...), as two."""
     return np.broadcast_to(estimates, (2, *estimates.shape[1:]))
@@ -284,6 +317,7 @@ _METHODS = {
     **dict.fromkeys((ROTATION, SPHERE, LENGTH), Channel._rotated),
     FINITE_SUM: Channel._finite_sum,
     HALF_LINE: Channel._half_line,
+    SECTORS: Channel._two_fields,
     **dict.fromkeys(_SAMPLERS, Channel._sampling),
 }
 

@@ -1,7 +1,7 @@
 """Averages over the outputs of the model at an overlap: omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h.
 
 By the Nishimori identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined (Troiani et al.
-2025, arXiv:2502.00901).
+2025, arXiv:2502.00901). Where a channel knows all outputs (`Channel.outputs`) their mean is exact.
 """
 
 from dataclasses import dataclass
@@ -82,11 +82,43 @@ def channel_averages(
         Standard normal weights by default.
     """
     V = as_prior(prior, channel.link).second_moment - overlap + regularization * np.eye(len(overlap))
+    if channel.outputs is not None:
+        return _over_all_outputs(channel, overlap, V, nodes)
     omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
     moments = channel.posterior(observed, omega, V)
+    information = _information(moments, V, nodes.weights[:, None, None])
+    combined = _seen(channel, combine_unbiased(*information).mean(axis=0))
+    return ChannelAverages(combined, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
+
+
+def _information(moments, V, weights):
+    """The two estimates of E sum_a g_a g_a^T of each output, arrays (n, P, P), times `weights` (n, 1, 1)."""
     (first, second), dg = denoiser(moments, V)
-    weights = nodes.weights[:, None, None]
     product = np.einsum("npa,nqa->npq", first, second)
-    squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
-    information = combine_unbiased(squares, -weights * dg).mean(axis=0)
-    return ChannelAverages(information, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
+    return 0.5 * weights * (product + product.transpose(0, 2, 1)), -weights * dg
+
+
+def _seen(channel, information):
+    """The matrix (P, P) without the directions that the output does not see.
+
+    Both estimates have none of them, but the entries of the matrix combine the two with different weights.
+    """
+    kept = np.eye(len(information)) - channel.invariant @ channel.invariant.T
+    return kept @ information @ kept
+
+
+def _over_all_outputs(channel, overlap, V, nodes) -> ChannelAverages:
+    """The averages with the exact mean over the outputs given omega: the nodes carry omega alone."""
+    rows, tokens = channel.link.rows, channel.link.tokens
+    nodes = nodes.first(rows * tokens)
+    omega = np.einsum("pq,nqa->npa", symmetric_root(overlap), nodes.points.reshape(-1, rows, tokens))
+    squares, slopes, log_z, resolved = 0.0, 0.0, 0.0, 0.0
+    for output in channel.outputs:
+        moments = channel.posterior(np.broadcast_to(output, (len(omega), *np.shape(output))), omega, V)
+        weights = nodes.weights * np.exp(moments.log_z)
+        square, slope = _information(moments, V, weights[:, None, None])
+        squares, slopes = squares + square, slopes + slope
+        log_z += np.mean(weights * moments.log_z)
+        resolved += np.mean(weights * moments.resolved)
+    combined = _seen(channel, combine_unbiased(squares, slopes).mean(axis=0))
+    return ChannelAverages(combined, float(log_z), float(resolved / nodes.weights.mean()))

@@ -28,6 +28,7 @@ from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
     clip_spectrum,
     from_coordinates,
+    log_eigenvalues,
     overlap_from_precision,
     symmetric_root,
     to_coordinates,
@@ -101,15 +102,15 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
         return _to_coordinates(q_hat, seed)
 
     def exact(coordinates):
-        diagonal = coordinates[:3]
-        return bool(diagonal.max() >= -np.log(1.0 - LARGEST_OVERLAP) and diagonal.min() >= -np.log(RECOVERED))
+        logs = _log_eigenvalues(coordinates)
+        return bool(logs.max() >= -np.log(1.0 - LARGEST_OVERLAP) and logs.min() >= -np.log(RECOVERED))
 
     first = _to_coordinates(unit * (start / (1.0 - start)), seed)
     found = iterate(step, first, settings.tolerance, settings.max_iterations, settings.lookahead, arrived=exact)
     if not np.all(np.isfinite(found.value)):
         return ExchangeableFixedPoint(np.full(4, np.nan), found.residual, found.iterations, False, 0.0)
-    at_edge = found.value[:3].max() >= -np.log(1.0 - LARGEST_OVERLAP)
-    precision = _without_seeds(found.value, moment.count, seed)
+    at_edge = _log_eigenvalues(found.value).max() >= -np.log(1.0 - LARGEST_OVERLAP)
+    precision = _from_coordinates(found.value, moment.count, seed)
     value = np.array(_overlap(precision, moment).entries)
     converged = found.converged and resolved >= LEAST_RESOLVED and (not at_edge or exact(found.value))
     return ExchangeableFixedPoint(value, found.residual, found.iterations, converged, resolved)
@@ -214,16 +215,15 @@ def _overlap(q_hat, moment):
 
 
 def _to_coordinates(q_hat, seed):
-    """Logarithms of the difference and of the diagonal of the 2 x 2 matrix, and the correlation of the latter: array (4,)."""
+    """Logarithms of the difference and of the 2 x 2 matrix: array (4,)."""
     return np.concatenate([to_coordinates(np.array([[q_hat.difference]]), seed), to_coordinates(q_hat.common, seed)])
 
 
-def _from_coordinates(coordinates, count):
-    return Exchangeable(count, float(np.exp(coordinates[0])), from_coordinates(coordinates[1:], 2))
+def _log_eigenvalues(coordinates):
+    return np.concatenate([coordinates[:1], log_eigenvalues(coordinates[1:], 2)])
 
 
-def _without_seeds(coordinates, count, seed):
-    """Q_hat at coordinates, with zero where they are at the seed."""
-    learned = coordinates[:3] > np.log(seed)
-    found = _from_coordinates(coordinates, count)
-    return Exchangeable(count, found.difference * learned[0], found.common * np.outer(learned[1:], learned[1:]))
+def _from_coordinates(coordinates, count, seed=0.0):
+    """Q_hat at coordinates, with zero where an eigenvalue does not exceed `seed`."""
+    difference = from_coordinates(coordinates[:1], 1, seed)
+    return Exchangeable(count, float(difference[0, 0]), from_coordinates(coordinates[1:], 2, seed))

@@ -1,4 +1,4 @@
-"""The overlap Q and its precision Q_hat: Q = Q_hat (I + Q_hat)^-1, and logarithmic coordinates of Q_hat.
+"""The overlap Q and its precision Q_hat: Q = Q_hat (I + Q_hat)^-1, and the matrix logarithm of Q_hat.
 
 The first equation is that of Troiani et al. 2025 (arXiv:2502.00901), for Gaussian weights.
 """
@@ -7,6 +7,8 @@ import numpy as np
 
 # Largest eigenvalue of Q that is integrated.
 LARGEST_OVERLAP = 1.0 - 1e-6
+# Relative rounding error of an eigenvalue of Q_hat at its seed.
+SEED_ROUNDING = 1e-6
 
 
 def clip_spectrum(matrix, low, high):
@@ -29,24 +31,41 @@ def overlap_from_precision(q_hat, largest=LARGEST_OVERLAP):
 
 
 def to_coordinates(q_hat, seed_overlap, largest=LARGEST_OVERLAP):
-    """Logarithms of the diagonal of Q_hat, clipped to [log seed, log 1 / (1 - largest)], and the correlations above the diagonal.
+    """The matrix logarithm of Q_hat: its diagonal, then its entries above the diagonal, array (P (P + 1) / 2,).
 
-    `q_hat` is (P, P), `seed_overlap` the seed, `largest` the largest overlap; the result has P (P + 1) / 2 entries.
-    Growth out of zero, convergence and the approach to exact recovery are all geometric in these coordinates.
+    `q_hat` is (P, P); its eigenvalues are clipped to [`seed_overlap`, 1 / (1 - `largest`)]. Growth out of zero, convergence and
+    the approach to exact recovery are geometric in these coordinates, for every eigenvector of Q_hat. (A seed on the diagonal of
+    Q_hat is not enough: with a correlation of one or minus one between two rows an eigenvalue would stay at zero.)
     """
-    diagonal = np.clip(np.diag(q_hat), seed_overlap, 1.0 / (1.0 - largest))
-    upper = np.triu_indices(len(q_hat), 1)
-    return np.concatenate([np.log(diagonal), (q_hat / np.sqrt(np.outer(diagonal, diagonal)))[upper]])
+    values, vectors = np.linalg.eigh(0.5 * (q_hat + q_hat.T))
+    logarithm = (vectors * np.log(np.clip(values, seed_overlap, 1.0 / (1.0 - largest)))) @ vectors.T
+    return np.concatenate([np.diag(logarithm), logarithm[np.triu_indices(len(q_hat), 1)]])
 
 
-def from_coordinates(coordinates, size):
-    """Inverse of `to_coordinates`, projected on the positive semi-definite matrices.
-
-    `coordinates` has P (P + 1) / 2 entries and `size` is P; the result is Q_hat (P, P).
-    """
-    correlation = np.eye(size)
+def _spectrum(coordinates, size):
+    """Logarithms of the eigenvalues of Q_hat, array (P,), and its eigenvectors (P, P); `size` is P."""
+    logarithm = np.diag(coordinates[:size])
     upper = np.triu_indices(size, 1)
-    correlation[upper] = coordinates[size:]
-    correlation = clip_spectrum(correlation + np.triu(correlation, 1).T, 0.0, np.inf)
-    scale = np.exp(0.5 * coordinates[:size])
-    return correlation * np.outer(scale, scale)
+    logarithm[upper] = coordinates[size:]
+    return np.linalg.eigh(logarithm + np.triu(logarithm, 1).T)
+
+
+def log_eigenvalues(coordinates, size):
+    """Logarithms of the eigenvalues of Q_hat, in ascending order, array (P,); `size` is P."""
+    return _spectrum(coordinates, size)[0]
+
+
+def from_coordinates(coordinates, size, seed_overlap=0.0):
+    """Inverse of `to_coordinates`: Q_hat (P, P), positive; `size` is P.
+
+    Eigenvalues that do not exceed `seed_overlap` are returned as zero.
+    """
+    logs, vectors = _spectrum(coordinates, size)
+    values = np.exp(logs)
+    return (vectors * np.where(values > seed_overlap * (1.0 + SEED_ROUNDING), values, 0.0)) @ vectors.T
+
+
+def unlearned_directions(coordinates, size, seed_overlap):
+    """Eigenvectors of Q_hat whose eigenvalue does not exceed `seed_overlap`, orthonormal columns (P, k); `size` is P."""
+    logs, vectors = _spectrum(coordinates, size)
+    return vectors[:, np.exp(logs) <= seed_overlap * (1.0 + SEED_ROUNDING)]

@@ -2,35 +2,70 @@
 
 import numpy as np
 import xarray as xr
+from scipy.interpolate import BarycentricInterpolator
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at
 
 # Smallest fraction of outputs with a resolved channel at which a threshold is a number; below it `thresholds` warns.
 MOSTLY_RESOLVED = 0.95
+# A layer is known on a branch if its overlap is above this; a direction that is followed has at least twice as much.
+SMALLEST_KNOWN = 5e-4
 # Sampling noise can make a growth factor near zero negative.
 SMALLEST_FACTOR = 1e-3
 
 
 def layer_threshold(cube, layer) -> xr.DataArray:
-    """The threshold at which a layer is learned, (grid..., replica), else NaN: see `_learns`."""
-    return cube.threshold.where(_learns(cube, layer)).min("step")
+    """The threshold at which a layer is learned, (grid..., replica), else NaN: on one branch, see `branch_of_layer`."""
+    return cube.threshold.where(steps_on_branch(cube, layer)).min("step")
 
 
 def layer_threshold_and_error(cube, layer):
-    """Threshold of a layer: mean over replicas and standard error, arrays (grid...).
+    """Threshold of a layer on one branch: mean over replicas and standard error, arrays (grid...).
 
-    The error is the larger one of the spread over replicas and of the error that the nodes of the replicas show
-    (`threshold_error`): few replicas may agree by chance.
+    The branch is that of `branch_of_layer`; replicas on another one do not count. The error is the larger one of the spread over
+    replicas and of the error that the nodes of the replicas show (`threshold_error`), because few replicas may agree by chance,
+    together with the error of few nodes, which they share (`threshold_node_error`). NaN where fewer than half of the replicas
+    are on the branch: those that learn the layer by chance would be the ones with a low threshold.
     """
-    own = cube.threshold_error.where(_learns(cube, layer) & np.isfinite(cube.threshold)).min("step")
-    values = layer_threshold(cube, layer).transpose(..., "replica").values
-    return _mean_with_floor(values, own.transpose(..., "replica").values)
+    steps = steps_on_branch(cube, layer)
+    most = 2 * steps.any("step").sum("replica") >= _computed(cube).sum("replica")
+    return _of_steps(cube, steps & most)
 
 
 def threshold_of_layer(cube, layer, **point):
     """Threshold of a layer at one point of the grid, and its error: see `layer_threshold_and_error`."""
     mean, error = layer_threshold_and_error(at(cube, **point), layer)
+    return float(mean), float(error)
+
+
+def branch_of_layer(cube, layer) -> xr.Dataset:
+    """The branch on which most replicas learn a layer, bool (grid..., layer).
+
+    Parameters
+    ----------
+    cube : Dataset
+        Of `staircase` or `threshold_atlas`.
+    layer : int
+
+    Returns
+    -------
+    Dataset
+        `known`: layers that are known before; `together`: other layers that the noise does not separate from this one, so that
+        the number is no threshold of one layer. Both are false where no replica learns the layer.
+    """
+    chosen, bits = _chosen(cube, layer), _bits(cube)
+    size = cube.sizes["layer"]
+    return xr.Dataset({"known": (chosen & bits) > 0, "together": (chosen & (bits << size)) > 0})
+
+
+def descent_cosine(cube, layer, batch, **point):
+    """|cos| of a layer with its teacher after some batches of gradient descent: mean over replicas and standard error.
+
+    The sign of a layer is free.
+    """
+    cosine = np.abs(at(cube.cosine_by_batch, layer=layer, batch=batch, **point))
+    mean, error = mean_and_error(cosine.values)
     return float(mean), float(error)
 
 
@@ -45,35 +80,74 @@ def _learns(cube, layer):
 
     Layers that the noise does not separate are learned in one step.
     """
-    shares = [cube.direction.sel(layer=row, layer_star=row, drop=True) for row in cube.layer.values]
-    largest = xr.concat(shares, "row").max("row")
-    return cube.direction.sel(layer=layer, layer_star=layer, drop=True) >= 0.5 * largest
+    shares = _diagonal(cube, "direction", "learnt")
+    learns = (shares.sel(layer=layer, drop=True) >= 0.5 * shares.max("layer")) & np.isfinite(cube.threshold)
+    # A sampled channel that the nodes do not resolve gives no number.
+    return learns & (cube.step_resolved >= MOSTLY_RESOLVED)
 
 
-def atlas_threshold(cube, layer):
-    """Threshold of a layer in a cube of `threshold_atlas`: mean over replicas and standard error, arrays (grid...).
+def _known(cube):
+    """Whether a layer is known before a step, (grid..., replica, step, layer): a branch has no overlap elsewhere."""
+    return _diagonal(cube, "overlap_at_threshold", "overlap_before") > SMALLEST_KNOWN
 
-    A step learns a layer if the layer has at least half of the largest share of one. The error is the larger one of the spread
-    over replicas and of the error that the nodes show; NaN where fewer than half of the replicas learn the layer. Steps with
-    fewer than `MOSTLY_RESOLVED` resolved outputs do not count.
-    """
-    value, own = _lowest_resolved(cube, cube.learnt.sel(layer=layer, drop=True) >= 0.5 * cube.learnt.max("layer"))
-    # Those that learn the layer by chance would be the ones with a low threshold.
-    present = np.isfinite(cube.threshold).any("step").transpose(..., "replica").values
-    most = 2 * np.isfinite(value).sum(axis=-1, keepdims=True) >= present.sum(axis=-1, keepdims=True)
-    return _mean_with_floor(np.where(most, value, np.nan), np.where(most, own, np.nan))
+
+def _diagonal(cube, matrix, by_layer):
+    """Diagonal of a matrix over the layers (cube of `staircase`), or the values by layer (of `threshold_atlas`)."""
+    if by_layer in cube:
+        return cube[by_layer]
+    return xr.concat([cube[matrix].sel(layer=row, layer_star=row, drop=True) for row in cube.layer.values], cube.layer)
+
+
+def _bits(cube):
+    return xr.DataArray(2 ** np.arange(cube.sizes["layer"]), {"layer": cube.layer}, "layer")
+
+
+def _branches(cube, layer):
+    """The layers known before a layer is learned, and those learned with it, as a binary number (grid..., replica); -1 if it is not."""
+    bits, size = _bits(cube), cube.sizes["layer"]
+    others = xr.concat([_learns(cube, row) & (row != layer) for row in cube.layer.values], cube.layer)
+    codes = (_known(cube) * bits).sum("layer") + (others * (bits << size)).sum("layer")
+    return codes.where(_first(cube, layer)).max("step").fillna(-1).astype(int)
+
+
+def _first(cube, layer):
+    """The step that first learns a layer, (grid..., replica, step): one of several rows may be learned in parts."""
+    learns = _learns(cube, layer)
+    return learns & (learns.cumsum("step") == 1)
+
+
+def _chosen(cube, layer):
+    """The most frequent of `_branches`, the smallest of equally frequent ones; 0 if there are none: (grid...)."""
+
+    def most_frequent(codes):
+        found, counts = np.unique(codes[codes >= 0], return_counts=True)
+        return found[np.argmax(counts)] if len(found) else 0
+
+    return xr.apply_ufunc(most_frequent, _branches(cube, layer), input_core_dims=[["replica"]], vectorize=True)
+
+
+def steps_on_branch(cube, layer) -> xr.DataArray:
+    """Steps that first learn a layer on the branch of most replicas, (grid..., replica, step)."""
+    return _first(cube, layer) & (_branches(cube, layer) == _chosen(cube, layer))
+
+
+def _computed(cube):
+    """Whether a replica has any threshold, (grid..., replica): at some points a cube has fewer replicas."""
+    return np.isfinite(cube.threshold).any("step")
 
 
 def first_atlas_threshold(cube):
-    """The first threshold, of any layer, as in `atlas_threshold`; NaN where no replica has a resolved one."""
-    return _mean_with_floor(*_lowest_resolved(cube, cube.step == 1))
+    """The first threshold, of any layer, as in `layer_threshold_and_error`; NaN where no replica has a resolved one."""
+    return _of_steps(cube, (cube.step == 1) & (cube.step_resolved >= MOSTLY_RESOLVED))
 
 
-def _lowest_resolved(cube, steps):
-    """The lowest threshold of the `steps` whose outputs are resolved, and its error: arrays (grid..., replica)."""
-    kept = steps & (cube.step_resolved >= MOSTLY_RESOLVED)
-    lowest = (cube[name].where(kept).min("step") for name in ("threshold", "threshold_error"))
-    return tuple(values.transpose(..., "replica").values for values in lowest)
+def _of_steps(cube, steps):
+    """Mean of the threshold of some steps, at most one of each replica, and its error: arrays (grid...)."""
+    names = "threshold", "threshold_error", "threshold_node_error"
+    values, own, shift = (cube[name].where(steps).min("step").transpose(..., "replica").values for name in names)
+    mean, error = _mean_with_floor(values, own)
+    # The mean over replicas of the signed shift: what they share.
+    return mean, np.hypot(error, np.nan_to_num(mean_and_error(shift, axis=-1)[0]))
 
 
 def _mean_with_floor(values, own):
@@ -88,12 +162,14 @@ def _mean_with_floor(values, own):
 def recovery_and_error(cube):
     """Number of samples of exact recovery, n / D: middle of the brackets, mean over replicas and its error, arrays (grid...).
 
-    The error is the standard error together with half of the width of a bracket; NaN where no replica recovers.
+    The error is the standard error together with half of the width of a bracket and the mean error of few nodes; NaN where no
+    replica recovers.
     """
-    below, above = (cube[name].transpose(..., "replica").values for name in ("recovery_below", "recovery_above"))
+    names = "recovery_below", "recovery_above", "recovery_node_error"
+    below, above, few = (cube[name].transpose(..., "replica").values for name in names)
     mean, spread = mean_and_error(0.5 * (below + above), axis=-1)
-    width, _ = mean_and_error(above - below, axis=-1)
-    return mean, np.hypot(np.nan_to_num(spread), 0.5 * width)
+    width, shared = (mean_and_error(values, axis=-1)[0] for values in (above - below, few))
+    return mean, np.sqrt(np.nan_to_num(spread) ** 2 + 0.25 * width**2 + np.nan_to_num(shared) ** 2)
 
 
 def recovery(cube):
@@ -119,33 +195,85 @@ def equal_free_entropy(cube):
     return float(mean), float(error)
 
 
-def growth_at_threshold(cube, layer):
+def growth_at_threshold(cube, layer) -> xr.Dataset:
     """Where a layer begins to grow while the last layer alone is learned, in a cube of `shallow_growth`.
 
-    Between two points of `held`, log alpha and the logarithms of all factors are linear in that of the factor of the layer.
+    log alpha and the logarithms of all factors are polynomials in the logarithm of the factor of the layer, through the two
+    points of `held` around the crossing and one more on each side, as far as this factor grows there.
 
     Returns
     -------
-    alpha : DataArray (grid..., replica)
-        n / D at which the factor of the layer is one; NaN for a replica whose factor does not cross one.
-    factors : DataArray (grid..., replica, layer)
-        Factors of all layers there, on the same nodes.
+    Dataset
+        `alpha` (grid..., replica): n / D at which the factor of the layer is one; NaN for a replica whose factor does not cross
+        one. `factor` (grid..., replica, layer): factors of all layers there, on the same nodes. `alpha_interpolation_error`,
+        `factor_interpolation_error`: distance from the chord between the two points. `alpha_node_error`, `factor_node_error`: error
+        of few nodes, signed, at the crossing (linear between the points around it).
     """
     cube = cube.sortby("held")
     logs = np.log(np.maximum(cube.growth_factor, SMALLEST_FACTOR))
     own = logs.sel(layer=layer, drop=True)
-    crosses = (own <= 0) & (own.shift(held=-1) > 0)
-    first = crosses.argmax("held")
-    places = first, (first + 1).clip(max=cube.sizes["held"] - 1)
+    own_shift = (cube.growth_factor_node_error / cube.growth_factor).sel(layer=layer, drop=True)
 
-    def ends(values):
-        return (values.isel(held=place, drop=True).drop_vars("held", errors="ignore") for place in places)
+    def at_one(values, shift):
+        return xr.apply_ufunc(
+            _where_zero, own, own_shift, values, shift, input_core_dims=[["held"]] * 4, output_core_dims=[[], [], []], vectorize=True
+        )
 
-    below, above = ends(own)
-    part = -below / (above - below).where(crosses.any("held"))
+    # Where the nodes resolve few outputs alpha may be negative.
+    branch = cube.branch_alpha.where(cube.branch_alpha > 0)
+    log_alpha, alpha_change, alpha_shift = at_one(np.log(branch), cube.branch_alpha_node_error / branch)
+    log_factor, change, shift = at_one(logs, cube.growth_factor_node_error / cube.growth_factor)
+    alpha, factor = np.exp(log_alpha), np.exp(log_factor)
+    return xr.Dataset(
+        {
+            "alpha": alpha, "alpha_interpolation_error": alpha * alpha_change, "alpha_node_error": alpha * alpha_shift,
+            "factor": factor, "factor_interpolation_error": factor * change, "factor_node_error": factor * shift,
+        }
+    )  # fmt: skip
 
-    def there(values):
-        low, high = ends(values)
-        return np.exp(low + part * (high - low))
 
-    return there(np.log(cube.branch_alpha)), there(logs)
+def _where_zero(own, own_shift, values, shift):
+    """A function where another one, `own`, first crosses zero upwards; its distance from the chord there; its shift with the nodes.
+
+    All are arrays over one axis; `own_shift` and `shift` are shifts of `own` and of `values`.
+    """
+    first = np.flatnonzero((own[:-1] <= 0) & (own[1:] > 0))
+    if not first.size:
+        return np.nan, np.nan, np.nan
+    low, high = first[0], first[0] + 1
+    before = [low - 1] if low > 0 and own[low - 1] < own[low] else []
+    after = [high + 1] if high + 1 < len(own) and own[high + 1] > own[high] else []
+    chosen = np.array([*before, low, high, *after])
+    best = float(BarycentricInterpolator(own[chosen], values[chosen])(0.0))
+    part = -own[low] / (own[high] - own[low])
+    chord = (1 - part) * values[low] + part * values[high]
+    # Without a further point nothing shows the bend of the curve: it may be anywhere between both ends.
+    rough = chord if len(chosen) > 2 else values[low if part < 0.5 else high]
+    slope = (values[high] - values[low]) / (own[high] - own[low])
+    moved = (1 - part) * (shift[low] - slope * own_shift[low]) + part * (shift[high] - slope * own_shift[high])
+    return best, abs(best - rough), moved
+
+
+def growth_threshold(cube, layer):
+    """alpha at which a layer begins to grow while the last layer alone is learned, and its error: arrays (grid...).
+
+    Mean over replicas of `growth_at_threshold`. The error holds the scatter of the replicas, and what they share: the error of
+    the interpolation and that of few nodes. NaN where a replica does not reach the crossing.
+    """
+    return _mean_with_shared(growth_at_threshold(cube, layer), "alpha")
+
+
+def growth_factors_at_threshold(cube, layer):
+    """Factors of all layers where one begins to grow, and their errors as in `growth_threshold`: arrays (grid..., layer)."""
+    return _mean_with_shared(growth_at_threshold(cube, layer), "factor")
+
+
+def _mean_with_shared(found, name):
+    values, change, shift = (
+        found[f"{name}{part}"].transpose(..., "replica").values for part in ("", "_interpolation_error", "_node_error")
+    )
+    # A mean over the replicas that happen to reach the crossing would be a mean over the low ones.
+    missing = np.isnan(values).any(axis=-1)
+    mean, spread = mean_and_error(values, axis=-1)
+    error = np.sqrt(spread**2 + change.mean(axis=-1) ** 2 + shift.mean(axis=-1) ** 2)
+    return np.where(missing, np.nan, mean), np.where(missing, np.nan, error)

@@ -23,17 +23,21 @@ class Recovery:
     ----------
     below, above : float
         Largest alpha without and smallest alpha with exact recovery that were computed; both are NaN if `highest` has none.
-    resolved : bool
+    converged : bool
         Whether all fixed points on the way converged, or came to Q = I.
+    node_error : float
+        Error of few nodes: distance between the middles of the brackets on half of the nodes and on all. NaN where one of both
+        has no recovery.
     """
 
     below: float
     above: float
-    resolved: bool
+    converged: bool
+    node_error: float
 
 
 def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings, prior: Prior | None = None) -> Recovery:
-    """Bisection in the logarithm of alpha.
+    """Bisection in the logarithm of alpha, on all nodes and on the first half of them.
 
     Parameters
     ----------
@@ -48,19 +52,26 @@ def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings, 
     prior : Prior, optional
         Standard normal weights by default.
     """
-    resolved = True
+    below, above, converged = _bracket(channel, nodes, highest, width, settings, prior)
+    few_below, few_above, _ = _bracket(channel, nodes.head(len(nodes) // 2), highest, width, settings, prior)
+    return Recovery(below, above, converged, 0.5 * abs(below + above - few_below - few_above))
+
+
+def _bracket(channel, nodes, highest, width, settings, prior):
+    """`Recovery.below`, `above` and `converged` on some nodes."""
+    converged = True
 
     def recovered(alpha):
-        nonlocal resolved
+        nonlocal converged
         point = solve(channel, alpha, nodes, START, settings, prior=prior)
         exact = bool(np.all(np.diag(point.value) >= 1.0 - RECOVERED))
-        resolved &= point.converged or exact
+        converged &= point.converged or exact
         return exact
 
     if not recovered(highest):
-        return Recovery(np.nan, np.nan, resolved)
+        return np.nan, np.nan, converged
     below, above = 1e-2 * highest, highest
     while above > (1.0 + width) * below:
         middle = np.sqrt(below * above)
         below, above = (below, middle) if recovered(middle) else (middle, above)
-    return Recovery(float(below), float(above), resolved)
+    return float(below), float(above), converged

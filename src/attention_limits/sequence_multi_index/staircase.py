@@ -26,7 +26,7 @@ from attention_limits.sequence_multi_index.branches import (
     principal,
 )
 from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.crossing import polish, search
+from attention_limits.sequence_multi_index.crossing import Crossing, polish, search
 from attention_limits.sequence_multi_index.overlap_coordinates import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
@@ -47,8 +47,11 @@ class Step:
         Threshold: 0 if learned from any alpha on; NaN if nothing more is learned on this branch up to HIGHEST_LEVEL or before
         the rest of it is recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
     error : float
-        Standard error of the first threshold, the bias of few nodes included (`weak_recovery.FirstThreshold`); NaN for the
-        others, whose error is the spread over independent scramblings and does not cover that bias.
+        Standard error: of the first threshold that of `weak_recovery.FirstThreshold`, which covers the bias of few nodes; of the
+        others half of the difference between the thresholds on the two halves of the nodes. NaN where a half has none nearby.
+    shift : float
+        Mean of the thresholds on both halves minus alpha: the error of few nodes, which independent scramblings share. A sampled
+        channel has a new scrambling of half the resolution on each half. Zero for the first threshold.
     bound : float
         Where the first alpha is NaN: nothing is learned below this alpha. Else NaN.
     direction : array (P, P)
@@ -63,6 +66,7 @@ class Step:
 
     alpha: float
     error: float
+    shift: float
     bound: float
     direction: np.ndarray
     overlap: np.ndarray
@@ -107,10 +111,10 @@ def staircase(
         report(len(steps), step)
 
     if not np.isfinite(first.alpha):
-        add(Step(np.nan, np.nan, first.bound, nothing, zero, True, first.resolved))
+        add(Step(np.nan, np.nan, np.nan, first.bound, nothing, zero, True, first.resolved))
         return steps
     learned, direction = np.zeros((size, 0)), first.direction
-    add(Step(first.alpha, first.error, np.nan, _of_rows(direction, prior), zero, True, first.resolved))
+    add(Step(first.alpha, first.error, 0.0, np.nan, _of_rows(direction, prior), zero, True, first.resolved))
     if not (prior.rotations or prior.symmetry(channel.link) == "rows"):
         return steps
     start, level = np.zeros((0, 0)), 0.0
@@ -122,21 +126,23 @@ def staircase(
         start = _extended(start, learned.shape[1])
         found = _next_threshold(channel, nodes, learned, start, level, tolerance, prior)
         if found is None:
-            add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, 1.0))
+            add(Step(np.nan, np.nan, np.nan, np.nan, nothing, nothing, True, 1.0))
             return steps
-        point, alpha, level = found
+        point = found.point
         overlap = prior.confined(learned, point.precision)
         rest = complement(learned)
         # All outputs share the nodes of a sampled channel that led to this point: other nodes decide which direction grows, if
         # any.
         grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
         if not grows.significant:
-            add(Step(np.nan, np.nan, np.nan, nothing, nothing, True, resolved))
+            add(Step(np.nan, np.nan, np.nan, np.nan, nothing, nothing, True, resolved))
             return steps
         direction = rest @ grows.direction @ rest.T
         shown = _of_rows(direction, prior)
-        add(Step(alpha, np.nan, np.nan, shown, overlap, point.converged, min(resolved, point.resolved)))
-        start = point.precision
+        error, shift = _error_of_nodes(channel, nodes, learned, found, level, tolerance, prior)
+        converged, resolved = point.converged, min(resolved, point.resolved)
+        add(Step(found.alpha, error, shift, np.nan, shown, overlap, converged, resolved))
+        start, level = point.precision, found.level
 
 
 def _of_rows(direction, prior):
@@ -158,28 +164,43 @@ def _recovered(learned, precision, prior):
     return spectrum[-learned.shape[1]] >= LARGEST_OVERLAP - 1e-12
 
 
-def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior):
-    """(point, alpha, level) where the growth crosses one above the level `begin`, or None up to the highest level.
+def _branch(channel, nodes, learned, prior):
+    return lambda level, precision: branch_point(channel, nodes, learned, level, precision, prior=prior)
+
+
+def _accuracy(learned, tolerance):
+    """Accuracy of a level: on a branch of several directions the shape at each level has the accuracy SHAPE_TOLERANCE."""
+    return max(tolerance, SHAPE_TOLERANCE) if learned.shape[1] > 1 else tolerance
+
+
+def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior) -> Crossing | None:
+    """Where the growth crosses one above the level `begin`, or None up to the highest level.
 
     On a branch of one direction a part of the nodes locates the threshold, and all nodes compute it from this guess. If the part
-    finds nothing, or an overlap that jumps, all nodes search the whole branch. On a branch of several directions the iteration
-    of the shape has the accuracy SHAPE_TOLERANCE at each level, so the level cannot be more accurate.
+    finds nothing, or an overlap that jumps, all nodes search the whole branch.
     """
 
     def on(some):
-        return lambda level, precision: branch_point(channel, some, learned, level, precision, prior=prior)
+        return _branch(channel, some, learned, prior)
 
-    highest = HIGHEST_LEVEL * learned.shape[1]
+    highest, tolerance = HIGHEST_LEVEL * learned.shape[1], _accuracy(learned, tolerance)
 
     def recovered(point):
         return _recovered(learned, point.precision, prior)
 
-    if learned.shape[1] > 1:
-        tolerance = max(tolerance, SHAPE_TOLERANCE)
-    elif len(nodes) >= PILOT_DIVISOR * FEWEST_PILOT_NODES:
+    if learned.shape[1] == 1 and len(nodes) >= PILOT_DIVISOR * FEWEST_PILOT_NODES:
         part = search(on(nodes.head(len(nodes) // PILOT_DIVISOR)), start, begin, highest, PILOT_ACCURACY, recovered)
         found = None if part is None or part.jumps else polish(on(nodes), part, begin, highest, tolerance)
         if found is not None and not recovered(found.point):
-            return found.point, found.alpha, found.level
-    found = search(on(nodes), start, begin, highest, tolerance, recovered)
-    return None if found is None else (found.point, found.alpha, found.level)
+            return found
+    return search(on(nodes), start, begin, highest, tolerance, recovered)
+
+
+def _error_of_nodes(channel, nodes, learned, found, begin, tolerance, prior):
+    """`Step.error` and `Step.shift` of a crossing; NaN where one half of the nodes has no crossing nearby."""
+    highest, tolerance = HIGHEST_LEVEL * learned.shape[1], _accuracy(learned, tolerance)
+    alphas = []
+    for part, half in zip(channel.independent(2, finer=0.5), nodes.blocks(2), strict=True):
+        near = polish(_branch(part, half, learned, prior), found, begin, highest, tolerance)
+        alphas.append(np.nan if near is None else near.point.alpha)
+    return 0.5 * abs(alphas[0] - alphas[1]), 0.5 * (alphas[0] + alphas[1]) - found.point.alpha

@@ -6,7 +6,8 @@ With the overlap Q = W_hat W^T / D (P x P) and V = E w w^T - Q, one step is
 
 the expectation over omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h (Troiani et al. 2025, arXiv:2502.00901). The prior of
 the weights w gives E w w^T and f (`priors`); for standard normal weights they are I and Q_hat (I + Q_hat)^-1. By the Nishimori
-identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined.
+identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined. An end point counts as converged if
+the iteration also stays there after a small change (`stability`).
 """
 
 from dataclasses import dataclass, replace
@@ -21,9 +22,12 @@ from attention_limits.sequence_multi_index.overlap_coordinates import (
     LARGEST_OVERLAP,
     clip_spectrum,
     from_coordinates,
+    log_eigenvalues,
     to_coordinates,
+    unlearned_directions,
 )
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
+from attention_limits.sequence_multi_index.stability import growth, lifted
 
 # Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
 # ends: the others follow at a fixed ratio.
@@ -34,6 +38,12 @@ EDGES = (LARGEST_OVERLAP, 1.0 - 1e-8, 1.0 - 1e-10)
 SETTLED = 0.01
 # A fixed point of a channel that resolves a smaller fraction of the outputs does not count as converged.
 LEAST_RESOLVED = 0.5
+# Largest number of times that the iteration goes on from a changed end point, or with a smaller tolerance.
+CONTINUED = 6
+# Largest estimated distance of the end point from the fixed point, in units of the tolerance.
+FARTHEST = 5.0
+# Rounding error of the logarithm of an eigenvalue.
+ROUNDING = 1e-9
 
 
 def symmetrized(symmetry: str, matrix):
@@ -63,7 +73,7 @@ class Settings:
     Attributes
     ----------
     tolerance : float
-        Largest accepted relative change of Q_hat per iteration (of its diagonal; of its correlations, absolute).
+        Largest accepted change of log Q_hat per iteration: a relative change of Q_hat.
     max_iterations : int
         Largest number of evaluations of the map for each edge (`EDGES`), in the warm-up and after it each.
     warm_up : int
@@ -74,8 +84,8 @@ class Settings:
     regularization : float
         epsilon >= 0, see `channel_averages`.
     seed_overlap : float
-        Smallest diagonal of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
-        A diagonal overlap that the map sends below it is zero, and returned as 0.
+        Smallest eigenvalue of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
+        An eigenvalue that the map sends below it is zero, and returned as 0.
     lookahead : int
         Geometric acceleration, see `numerics.fixed_point.iterate`; 0 is the plain iteration.
 
@@ -129,41 +139,110 @@ class _Map:
         coordinates[self.fixed] = self.kept
         return coordinates
 
+    def _free_logs(self, coordinates):
+        """Logarithms of the eigenvalues of Q_hat of the free rows."""
+        return coordinates[self.free] if self.fixed.size else log_eigenvalues(coordinates, self.prior.rows)
+
     def at_edge(self, coordinates, largest):
-        """Whether a free row reaches the largest overlap."""
-        return bool(np.max(coordinates[self.free], initial=-np.inf) >= -np.log(1.0 - largest))
+        """Whether an eigenvalue of the free rows reaches the largest overlap."""
+        return bool(np.max(self._free_logs(coordinates), initial=-np.inf) >= -np.log(1.0 - largest) - ROUNDING)
 
     def recovered(self, coordinates):
         """Whether all free rows are recovered."""
-        return bool(np.min(coordinates[self.free], initial=np.inf) >= -np.log(RECOVERED))
+        return bool(np.min(self._free_logs(coordinates), initial=np.inf) >= -np.log(RECOVERED))
 
-    def to_edge(self, largest, nodes, first) -> FixedPoint:
-        """The fixed point with overlaps up to `largest`, from the coordinates `first`."""
+    def image(self, q_hat, largest, nodes):
+        """alpha E sum_a g_a g_a^T at the overlap of a precision `q_hat`, (P, P); not finite where the channel breaks."""
+        overlap = self.prior.overlap(q_hat, largest)
+        averages = channel_averages(self.channel, overlap, nodes, self.settings.regularization, self.prior)
+        return self.alpha * symmetrized(self.channel.symmetry(self.prior), averages.information)
+
+    def to_edge(self, largest, nodes, first, tested) -> FixedPoint:
+        """The fixed point with overlaps up to `largest`, from the coordinates `first`; its stability is `tested` or not."""
         settings, rows = self.settings, self.prior.rows
         hint = settings.side_information / (1.0 - settings.side_information) * np.eye(rows)
-        symmetry = self.channel.symmetry(self.prior)
 
         def step(coordinates):
-            overlap = self.prior.overlap(from_coordinates(coordinates, rows), largest)
-            if is_frozen(self.channel.link, self.prior, overlap):
+            q_hat = from_coordinates(coordinates, rows)
+            if is_frozen(self.channel.link, self.prior, self.prior.overlap(q_hat, largest)):
                 return to_coordinates(np.eye(rows) / (1.0 - largest), settings.seed_overlap, largest)
-            averages = channel_averages(self.channel, overlap, nodes, settings.regularization, self.prior)
-            if not np.all(np.isfinite(averages.information)):
+            image = self.image(q_hat, largest, nodes)
+            if not np.all(np.isfinite(image)):
                 return np.full_like(coordinates, np.nan)
-            information = symmetrized(symmetry, averages.information)
-            q_hat = clip_spectrum(self.alpha * information, 0.0, np.inf) + hint
-            return self.hold(to_coordinates(q_hat, settings.seed_overlap, largest))
+            return self.hold(
+                to_coordinates(clip_spectrum(image, 0.0, np.inf) + hint, settings.seed_overlap, largest)
+            )
 
         def exact(coordinates):
             return self.at_edge(coordinates, largest) and self.recovered(coordinates)
 
-        return iterate(step, first, settings.tolerance, settings.max_iterations, settings.lookahead, arrived=exact)
+        done, tolerance, before = 0, settings.tolerance, None
+        for _ in range(CONTINUED):
+            left = max(1, settings.max_iterations - done)
+            found = iterate(step, first, tolerance, left, settings.lookahead, arrived=exact)
+            done += found.iterations
+            found = replace(found, iterations=done)
+            if not tested or not found.converged or not np.all(np.isfinite(found.value)) or exact(found.value):
+                return found
+            leaves = self._leaves(step, found, largest, nodes, before)
+            if leaves is None:
+                return found
+            first, tolerance, before = *leaves, found.value
+        return replace(found, converged=False)
 
-    def fixed_point(self, nodes, first) -> FixedPoint:
+    def _leaves(self, step, found, largest, nodes, before):
+        """Where the iteration goes on, and with which tolerance; None where it stays at the end point `found`.
+
+        `before` is the end point that was left before this one, if any.
+        """
+        tolerance, rows = self.settings.tolerance, self.prior.rows
+        unlearned = self._unlearned(found.value)
+        if unlearned.shape[1]:
+            q_hat = from_coordinates(found.value, rows, self.settings.seed_overlap)
+
+            def image(precision):
+                return self.image(precision, largest, nodes)
+
+            up = lifted(self.channel, self.alpha, nodes, q_hat, unlearned, self.prior, image)
+            if up is not None:
+                return self.hold(to_coordinates(up, self.settings.seed_overlap, largest)), tolerance
+        rate, change = growth(step, found.value, self._moving(found.value))
+        if rate > 1.0:
+            # A change that grows at first and then returns does not leave.
+            returned = before is not None and np.max(np.abs(found.value - before)) <= 0.5 * np.max(np.abs(change))
+            return None if returned else (self.hold(found.value + change), tolerance)
+        distance = found.residual * rate / (1.0 - rate) if rate < 1.0 else np.inf
+        if distance > FARTHEST * tolerance:
+            return found.value, max(found.residual * FARTHEST * tolerance / distance, 1e-3 * tolerance)
+        return None
+
+    def _unlearned(self, coordinates):
+        """Directions of the free rows at the seed, orthonormal columns (P, k).
+
+        None where rotations are kept: then there is one number, without noise at zero.
+        """
+        if self.channel.symmetry(self.prior) == "rotations":
+            return np.zeros((self.prior.rows, 0))
+        if not self.fixed.size:
+            return unlearned_directions(coordinates, self.prior.rows, self.settings.seed_overlap)
+        at_seed = [row for row in self.free if coordinates[row] <= np.log(self.settings.seed_overlap) + ROUNDING]
+        return np.eye(self.prior.rows)[:, at_seed]
+
+    def _moving(self, coordinates):
+        """A change of the coordinates without symmetry, in the directions in which the map can move."""
+        change = np.random.default_rng(0).standard_normal(len(coordinates))
+        if self.channel.symmetry(self.prior) == "rotations":
+            change = np.where(np.arange(len(coordinates)) < self.prior.rows, 1.0, 0.0)
+        elif self.channel.symmetry(self.prior) == "rows":
+            change[self.prior.rows :] = 0.0
+        change[self.fixed] = 0.0
+        return change
+
+    def fixed_point(self, nodes, first, tested=True) -> FixedPoint:
         """The fixed point on the given nodes: the edge recedes while a row is at the edge and another row still follows."""
         done, before = 0, None
         for largest in EDGES:
-            found = self.to_edge(largest, nodes, first)
+            found = self.to_edge(largest, nodes, first, tested)
             done += found.iterations
             if not found.converged or not self.at_edge(found.value, largest) or self.recovered(found.value):
                 return replace(found, iterations=done)
@@ -181,7 +260,7 @@ class OverlapFixedPoint(FixedPoint):
     Attributes
     ----------
     precision : array (P, P)
-        Q_hat, side information included; zero in the rows that are not learned.
+        Q_hat, side information included; zero in the directions that are not learned.
     """
 
     precision: np.ndarray
@@ -213,8 +292,9 @@ def solve(
     Returns
     -------
     OverlapFixedPoint
-        value is Q (P, P); residual the last change in the units of the tolerance; iterations without the warm-up. Not converged
-        where a row reaches the last edge and another one still follows it.
+        value is Q (P, P); residual the last change in the units of the tolerance; iterations without the warm-up and the test of stability.
+        Not converged where a row reaches the last edge and another one still follows it, and where the iteration has left its
+        end point CONTINUED times.
 
     Raises
     ------
@@ -236,17 +316,14 @@ def solve(
     step = _Map(channel, prior, alpha, settings, fixed, np.setdiff1d(np.arange(size), fixed), kept)
     first = step.hold(to_coordinates(start / (1.0 - start) * np.eye(size), settings.seed_overlap))
     if settings.warm_up > 1:
-        warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first)
+        warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first, tested=False)
         if not np.all(np.isfinite(warm.value)):
             return _missing(warm, size)
         first = warm.value
     outcome = step.fixed_point(nodes, first)
     if not np.all(np.isfinite(outcome.value)):
         return _missing(outcome, size)
-    precision = from_coordinates(outcome.value, size)
-    unlearned = outcome.value[:size] <= np.log(settings.seed_overlap)
-    precision[unlearned, :] = 0.0
-    precision[:, unlearned] = 0.0
+    precision = from_coordinates(outcome.value, size, settings.seed_overlap)
     overlap = prior.overlap(precision, EDGES[-1])
     return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision)
 

@@ -100,9 +100,10 @@ def _row(number, steps, replicas):
         return row | {
             "text": f"{number}. no further row is learned before the learned rows are recovered, to 1 - Q = 2e-5"
         }
-    # Few replicas may agree by chance. The error estimated from the nodes of each replica, known for the first step, is a floor.
+    # Few replicas may agree by chance: the error that the nodes of each replica show is a floor. They share the error of few nodes.
     own = np.sqrt(np.sum([step.error**2 for step in found])) / len(found)
-    row["error"] = float(np.fmax(spread, own))
+    shift = np.mean([step.shift for step in found])
+    row["error"] = float(np.hypot(np.fmax(spread, own), np.nan_to_num(shift)))
     row["learnt"] = _rows(np.mean([step.direction for step in found], axis=0))
     row["before"] = np.mean([np.diag(step.overlap) for step in found], axis=0).tolist()
     text = f"{number}. alpha = {alpha:.4f}" + (f" ± {row['error']:.4f}" if np.isfinite(row["error"]) else "")

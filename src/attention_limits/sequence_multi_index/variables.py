@@ -163,10 +163,19 @@ VARIABLES = (
     Variable(
         "threshold_error",
         ("step",),
-        "standard error of the first threshold on the nodes of one replica, the bias of few nodes included",
+        "standard error of a threshold on the nodes of one replica",
         "",
-        "samples per dimension; missing for later steps, whose error is the spread over replicas, without that bias",
-        "differences of blocks of the nodes",
+        "samples per dimension; that of the first step covers the bias of few nodes; missing where a half of the nodes has no "
+        "threshold nearby",
+        "first step: differences of blocks of the nodes; others: half of the difference between the two halves of the nodes",
+    ),
+    Variable(
+        "threshold_node_error",
+        ("step",),
+        "error of a threshold from few nodes",
+        "",
+        "samples per dimension, signed: its mean over replicas is the error that they share; zero for the first step",
+        "mean over the two halves of the nodes, a sampled channel at half its resolution, minus the threshold on all",
     ),
     Variable(
         "threshold_bound",
@@ -199,6 +208,22 @@ VARIABLES = (
         "Q_ll",
         f"{_PRIOR}; that of the held layer is the grid value, up to the fluctuations of GAMP at finite D",
         "state evolution with Q_kk fixed for the held layer k; |W_hat_l . W_l| / |W_l|^2 (GAMP)",
+    ),
+    Variable(
+        "layer_overlap_node_error",
+        ("held_layer", "layer"),
+        "error of the overlap of every layer from few nodes, while one is held",
+        "",
+        _PRIOR,
+        "absolute difference between the fixed points on half of the nodes and on all",
+    ),
+    Variable(
+        "held_unique",
+        ("held_layer",),
+        "whether an informed start ends at the same fixed point while a layer is held",
+        "",
+        "true or false",
+        "no overlap differs by more than .01 between the starts at the smallest and at the largest overlap, both converged",
     ),
     Variable(
         "held_residual",

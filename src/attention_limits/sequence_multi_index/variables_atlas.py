@@ -40,12 +40,20 @@ VARIABLES = (
         "max_l 1 - Q_ll <= 1e-3 at the fixed point from the uninformed start",
     ),
     Variable(
-        "recovery_resolved",
+        "recovery_converged",
         (),
         "whether all fixed points of the search converged or were recovered",
         "",
         "true or false",
         "stopping rule of the iteration",
+    ),
+    Variable(
+        "recovery_node_error",
+        (),
+        "error of the alpha of exact recovery from few nodes",
+        "α_r",
+        "samples per dimension, up to the width of the bracket; missing where half of the nodes have no recovery",
+        "distance between the middles of the brackets on half of the nodes and on all",
     ),
 )
 
@@ -66,18 +74,28 @@ VARIABLES += (
 )  # fmt: skip
 
 # Growth of the layers where the last one is learned (shallow_growth).
+_HALVES = (
+    "mean over the two halves of the nodes, a sampled channel at half its resolution, minus the value on all; the sign is kept, "
+    "because the mean over replicas is the error that they share"
+)
+_BLOCKS = "scatter of eight blocks of the nodes, which share the nodes of a sampled channel"
 VARIABLES += (
     Variable(
         "branch_alpha", (), "alpha at which the last layer alone has the held overlap", "α",
         "samples per dimension, n / D", "Q_LL / (1 - Q_LL) = alpha E sum_a g_a^2, all other overlaps zero",
     ),
+    Variable("branch_alpha_error", (), "standard error of this alpha, of one replica", "", "as this alpha", _BLOCKS),
+    Variable("branch_alpha_node_error", (), "error of this alpha from few nodes", "", "as this alpha", _HALVES),
     Variable(
         "growth_factor", ("layer",), "factor by which a small overlap of a layer grows per iteration", "α F_ll",
         "above one the layer is learned; missing for the last layer and for layers there are none of; all layers on the same "
         "nodes", "alpha E sum_ab (E[h_la h_lb | y] - delta_ab)^2 at the overlap of the last layer",
     ),
     Variable(
-        "growth_factor_error", ("layer",), "standard error of the growth factor", "", "as the growth factor",
-        "scatter of eight blocks of the nodes, which share the nodes of a sampled channel",
+        "growth_factor_error", ("layer",), "standard error of the growth factor, of one replica", "", "as the growth factor",
+        _BLOCKS,
+    ),
+    Variable(
+        "growth_factor_node_error", ("layer",), "error of the growth factor from few nodes", "", "as the growth factor", _HALVES,
     ),
 )  # fmt: skip

@@ -161,6 +161,7 @@ class UntiedGrid(Section):
 
     tokens: Axis[Tokens]
     learning_rate: Axis[FeedForwardRate] | None = None
+    dimension: Axis[Dimension] | None = None
 
 
 class TiedGrid(UntiedGrid):

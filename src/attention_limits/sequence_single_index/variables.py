@@ -146,6 +146,11 @@ VARIABLES = (
         "dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m, and the same for positional overlaps, integrated to the threshold",
     ),
     Variable(
+        "noisy_step", (), "mean escape step of SGD, noise at the start and flow", "",
+        "SGD steps; infinite where the flow does not escape, missing where the threshold is within five times start or noise",
+        "flow_step - d E log|1 + s Z| / g, s^2 d m_0^2 = v / 2 g, dx = g x dtau + sqrt(v) dW at the start, x = sqrt(d) m",
+    ),
+    Variable(
         "flow_gain", (), "gain of tied weights in the flow", "", "ratio of escape times; untied weights learn at the base rate",
         "L gamma_t (a - gamma_t (L + 1)) / (gamma_u (a - gamma_u (L + 1))), a = 2 / sqrt(pi): slopes of the drift at m = 0",
     ),

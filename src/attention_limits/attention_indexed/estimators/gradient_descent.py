@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.channel import Softmax
 from attention_limits.attention_indexed.fresh_data import fresh_errors_of_starts
-from attention_limits.attention_indexed.gradient_descent import Descent, average_sizes, averages, descend
+from attention_limits.attention_indexed.gradient_descent import Descent, average_sizes, averages, descend, movement
 from attention_limits.attention_indexed.model import (
     attention,
     attention_matrix,
@@ -15,6 +15,9 @@ from attention_limits.attention_indexed.model import (
 )
 from attention_limits.pipeline.points import collect
 
+# Starts whose estimates moved by less, in units of their error, since a half of the steps or earlier have settled. Errors below
+# the second number are exact recovery: Adam at a constant rate wanders about it.
+_SETTLED, _RECOVERED = 0.01, 1e-4
 _DIMS = {
     "mmse_by_start": ("start",),
     "mmse_average": ("average",),
@@ -44,6 +47,7 @@ def run(spec, streams):
         )
         runs = descend(sequences, outputs, first, point["beta"], descent)
         errors = averages(runs.weights, S, averaged)
+        moved = movement(runs, S)
         plug_in, outputs = fresh_errors_of_starts(
             Softmax(point["tokens"], point["beta"]), S, attention_matrix(np.asarray(runs.weights, float)), averaged,
             solver["fresh_sequences"], streams.generator("fresh", replica, **at),
@@ -57,6 +61,8 @@ def run(spec, streams):
             "mmse_extrapolated_error": errors.extrapolated_error,
             "training_error": runs.training_error,
             "steps_done": runs.steps,
+            "movement": moved,
+            "converged": bool(moved <= _SETTLED or np.max(errors.by_start) <= _RECOVERED),
             "finite": bool(np.all(np.isfinite(errors.by_start))),
             **size.realised(),
         }

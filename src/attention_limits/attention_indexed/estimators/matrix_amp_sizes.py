@@ -3,8 +3,9 @@
 import numpy as np
 
 from attention_limits.attention_indexed.amp_runs import ALONG, amp_point
+from attention_limits.attention_indexed.bounded_solutions import bounded
 from attention_limits.attention_indexed.curves import channels_of, priors_of
-from attention_limits.attention_indexed.state_evolution import error_bound, solve, trajectory
+from attention_limits.attention_indexed.state_evolution import solve, trajectory
 from attention_limits.pipeline.points import collect
 
 
@@ -17,15 +18,14 @@ def run(spec, streams):
         point = {**spec["model"], **at}
         channel, prior, alpha = channel_of(point), prior_of(point), point["alpha"]
 
-        def limit(samples):
-            return solve(channel, prior, samples).mmse
-
+        limit = bounded(channel, lambda samples: solve(channel, prior, samples), [alpha], prior.Q)
         _, _, variables = amp_point(channel, prior, point, int(at["dimension"]), solver, streams, replica, at)
         plain = solver["damping"] == 0
         return {
             **variables,
-            "mmse_limit": limit([alpha])[0],
-            "mmse_limit_bound": error_bound(channel, limit, [alpha], prior.Q)[0],
+            "mmse_limit": limit.mmse[0],
+            "mmse_limit_bound": limit.bound[0],
+            "unique": limit.unique[0],
             "limit_by_iteration": trajectory(channel, prior, alpha, steps) if plain else np.full(steps, np.nan),
         }
 

@@ -19,9 +19,11 @@ def run(spec, streams):
         )  # fmt: skip
         return {
             "posterior_variance": found.variance,
+            "posterior_variance_node_error": found.variance_error,
             "mmse": found.error,
             "autocorrelation": found.autocorrelation,
             "r_hat": found.r_hat,
+            "converged": found.converged,
             **size.realised(),
         }
 

@@ -1,4 +1,4 @@
-"""State evolution: the Bayes-optimal error and the generalisation errors against alpha / rho, down to the limit rho -> 0."""
+"""State evolution: errors of both solutions and generalisation errors against alpha / rho, down to the limit rho -> 0."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def run(spec, streams):
         channel, prior, ratio = channel_of(point), prior_of(point), point["ratio"]
 
         def errors(values):
-            return small_width(channel, values) if ratio == 0 else solve(channel, prior, values * ratio).mmse
+            return small_width(channel, values) if ratio == 0 else solve(channel, prior, values * ratio)
 
         found = curve_errors(channel, prior, errors, rescaled, streams)
         return {**found, "weak_threshold": np.full_like(rescaled, weak_recovery(channel))}

@@ -1,9 +1,7 @@
 """Matrix AMP at infinite dimension against state evolution, for each channel."""
 
-from scipy.special import chdtrc, ndtri, stdtr
-
 from attention_limits.attention_indexed.figures.shared import model
-from attention_limits.attention_indexed.readings import agreement
+from attention_limits.attention_indexed.readings import agreement, normal_number, overall
 from attention_limits.pipeline.readings import value
 from attention_limits.plotting import house_style, new_figure
 
@@ -32,6 +30,8 @@ LABELS = {
     "prediction": "predicted by AMP",
     "difference": "error − prediction",
 }
+# Rows below those of the channels.
+SUMMARY = (r"$\chi^2$ / rows", r"$p$ of $\chi^2$", r"sum / $\sqrt{\mathrm{rows}}$", "$p$ of the sum")
 # Vertical distance of the three symbols of a row.
 STEP = 0.24
 
@@ -49,7 +49,7 @@ def draw(cubes):
                 shift, place + STEP * (number - 1), xerr=error, fmt=marker, color=color, markerfacecolor=face,
                 markersize=4, capsize=2, elinewidth=1, label=None if place else LABELS[kind],
             )  # fmt: skip
-            table.text(number, place, f"{_normal(*found[kind]):+.1f}", ha="center", va="center", fontsize=7.5)
+            table.text(number, place, f"{normal_number(*found[kind]):+.1f}", ha="center", va="center", fontsize=7.5)
         if place % 2:
             for part in (axes, table):
                 part.axhspan(place - 0.5, place + 0.5, color="0.95", linewidth=0, zorder=0)
@@ -58,8 +58,8 @@ def draw(cubes):
     axes.axhline(len(rows) - 0.5, color="0.4", linewidth=0.8)
     axes.set(
         xlabel=r"deviation at $d \to \infty$ from the error of state evolution, per cent",
-        yticks=range(len(rows) + 2), yticklabels=[*(label for label, _ in rows), r"$\chi^2$ / rows", r"$p$ of $\chi^2$"],
-        ylim=(len(rows) + 1.5, -0.5),
+        yticks=range(len(rows) + len(SUMMARY)), yticklabels=[*(label for label, _ in rows), *SUMMARY],
+        ylim=(len(rows) + len(SUMMARY) - 0.5, -0.5),
     )  # fmt: skip
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize=7.5)
     return figure
@@ -68,12 +68,14 @@ def draw(cubes):
 def _rows(cube, text, theory):
     """Label and deviations of each alpha, and of each layer of two; `theory` is the cube of the state evolution of two layers.
 
-    A cube of fewer than three dimensions gives none.
+    A cube of fewer than three dimensions gives none, nor does an alpha at which the state evolution has several solutions.
     """
     if cube.sizes["dimension"] < 3:
         return
     name = f"{text or _name(cube)}, $T = {model(cube, 'tokens')}$"
     for alpha in cube.alpha.values:
+        if "unique" in cube and not (cube.unique.sel(alpha=alpha) == 1).all():
+            continue
         if "layer" not in cube.dims:
             yield rf"{name}, $\alpha = {alpha:g}$", agreement(cube, alpha=alpha)
             continue
@@ -89,16 +91,13 @@ def _name(cube):
     return f"{kind}{model(cube, 'channel')}" + (rf", $\Delta = {noise:g}$" if noise else "")
 
 
-def _normal(deviation, error, freedom):
-    """The standard normal number that is as improbable as deviation / error for Student's t distribution of `freedom` degrees."""
-    return ndtri(stdtr(freedom, deviation / error))
-
-
 def _summary(table, found):
-    """Heads of the columns of normal deviations; below them chi^2 per number of rows and its probability."""
+    """Heads of the columns of normal deviations; below them both tests of all rows."""
     for number, kind in enumerate(LOOKS):
-        total = sum(_normal(*part[kind]) ** 2 for part in found)
-        for below, text in enumerate((f"{total:.1f} / {len(found)}", f"{chdtrc(max(1, len(found)), total):.2g}")):
+        tests = overall([normal_number(*part[kind]) for part in found])
+        (squares, unlikely), (signed, twosided) = tests["squares"], tests["signed"]
+        texts = (f"{squares:.1f} / {len(found)}", f"{unlikely:.2g}", f"{signed:+.1f}", f"{twosided:.2g}")
+        for below, text in enumerate(texts):
             table.text(number, len(found) + below, text, ha="center", va="center", fontsize=7.5)
     table.axhline(len(found) - 0.5, color="0.4", linewidth=0.8)
     table.set(

@@ -45,7 +45,7 @@ def evolution(axes, theory, decay, variable, scale):
     part = theory.sel(weight_decay=decay)
     values, converged = (part[key].transpose("alpha", "replica").values for key in (variable, "converged"))
     values = np.where((converged == 0) & np.any(converged == 1, axis=1, keepdims=True), np.nan, values)
-    curve(axes, scale * part.alpha.values, values, decay_color(decay), decay_label(decay), converged=converged)
+    curve(axes, scale * part.alpha.values, values, decay_color(decay), decay_label(decay), flags=converged)
 
 
 def minima(axes, cube, decay, variable, scale):

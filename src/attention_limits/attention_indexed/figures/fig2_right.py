@@ -1,7 +1,5 @@
 """Bayes-optimal error of softmax attention against matrix AMP and averaged gradient descent, two, three and five tokens."""
 
-import numpy as np
-
 from attention_limits.attention_indexed.figures.published import AVERAGED_DESCENT, DESCENT, SOFTMAX_AMP
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
@@ -16,7 +14,7 @@ from attention_limits.attention_indexed.figures.shared import (
     threshold,
 )
 from attention_limits.attention_indexed.readings import errors_of_mean
-from attention_limits.plotting import house_style, new_figure, points
+from attention_limits.plotting import house_style, new_figure, points, sound_mean
 
 # The number of starts in the mean that the publication shows.
 STARTS = 32
@@ -94,8 +92,9 @@ def _draw_descent(axes, cube, scale):
     )
     for values, color, marker, label in shown:
         replicas = values.transpose("alpha", "replica").values
-        axes.plot(alpha, np.nanmean(replicas, axis=1), color=color, linewidth=0.8, alpha=0.6, zorder=1)
-        points(axes, alpha, replicas, _fitted(cube), color, label, marker)
+        flags = _fitted(cube)
+        axes.plot(alpha, sound_mean(replicas, flags)[0], color=color, linewidth=0.8, alpha=0.6, zorder=1)
+        points(axes, alpha, replicas, flags, color, label, marker)
 
 
 def _draw_outputs(axes, cube, ratio, descent, scale):

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
-from attention_limits.attention_indexed.figures.shared import ESTIMATION, data_sets
+from attention_limits.attention_indexed.figures.shared import ESTIMATION
 from attention_limits.attention_indexed.readings import (
     by_dimension,
     descent_excess,
@@ -13,7 +13,7 @@ from attention_limits.attention_indexed.readings import (
     pooled_errors,
 )
 from attention_limits.pipeline.readings import at
-from attention_limits.plotting import curve, house_style, new_figure
+from attention_limits.plotting import curve, flagged_entry, house_style, new_figure, points
 
 AMP, VARIANCE, MEAN, DESCENT = "#0072B2", "#D55E00", "#CC79A7", "#E69F00"
 CHANNELS = ("linear", "softmax", "hardmax")
@@ -123,8 +123,8 @@ def _draw_posterior(axes, cube, sizes):
     axes.errorbar(
         1.0 / kept, mean, error, fmt="s", color=MEAN, markersize=4, capsize=2, elinewidth=1, label="error of its mean"
     )
-    data_sets(axes, 1.0 / dimension + 0.0012, own, converged, AMP, "AMP, the same data")
-    axes.plot([], [], "o", color=AMP, markerfacecolor="white", markersize=2.5, label="one of them, not converged")
+    points(axes, 1.0 / dimension + 0.0012, own, converged, AMP, "AMP, the same data")
+    flagged_entry(axes)
     here = sizes.sel(alpha=alpha)
     look, label = {"fmt": "^", "color": "#56B4E9"}, f"AMP, other data{_left_out(here)}"
     _law(axes, by_dimension(here, "mmse"), 1.0, look, 0.0, -0.008, label=label)

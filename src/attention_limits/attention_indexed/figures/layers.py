@@ -51,7 +51,7 @@ def _theory(ax, cube):
         for layer, color in LAYER_COLORS.items():
             if layer in errors.layer:
                 values = errors.sel(layer=layer).transpose("alpha", "replica").values
-                curve(ax, errors.alpha.values, values, color, None, converged=flags & sound, **_LOOKS[skip])
+                curve(ax, errors.alpha.values, values, color, None, flags=flags & sound, **_LOOKS[skip])
                 # The lines between the nodes are straight.
                 ax.plot(errors.alpha, np.nanmean(values, axis=1), ".", color=color, markersize=4, zorder=2.3)
 

@@ -3,8 +3,8 @@
 import matplotlib as mpl
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import banded_line, points, realised_alpha
+from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.plotting import banded_line, flagged_entry, points, realised_alpha
 
 # The ratio is a scale, and so are its colours: a value has the same colour in every figure.
 _RATIOS = {
@@ -52,36 +52,22 @@ def threshold(cube, ratio=None):
 
 
 def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o", variable="mmse"):
-    """An error of matrix AMP at `scale` times the realised alpha of the data, as `data_sets` draws it."""
+    """An error of matrix AMP at `scale` times the realised alpha of the data: mean over the data sets that pass their flags."""
     part = _part(cube, "matrix_amp", ratio)
     error = part[variable].transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
     if error.size:
-        converged = part.converged.sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica").values
-        data_sets(axes, scale * realised_alpha(part, error.alpha), error.values, converged, color, label, marker)
-
-
-def data_sets(axes, x, errors, converged, color, label, marker="o"):
-    """A filled marker is the mean over the data sets on which AMP converged, with its standard error.
-
-    A small hollow marker is the error on one data set on which it did not. `errors` and `converged` have the shape (n, replicas).
-    """
-    settled, errors = converged == 1, np.maximum(errors, FLOOR)
-    some = settled.any(axis=1)
-    only, flags = (np.where(settled, array, np.nan)[some] for array in (errors, 1.0))
-    points(axes, x[some], only, flags, color, label, marker)
-    for replica, stuck in zip(errors.T, ~settled.T, strict=True):
-        axes.plot(
-            x[stuck], replica[stuck], marker, color=color, markerfacecolor="white", markersize=2.5, markeredgewidth=0.8,
-            zorder=2.9,
-        )  # fmt: skip
+        flags = (
+            passed(part, variable).sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica").values
+        )
+        x, shown = scale * realised_alpha(part, error.alpha), np.maximum(error.values, FLOOR)
+        points(axes, x, shown, flags, color, label, marker)
 
 
 def amp_key(axes, cube):
     """Entries of the legend for the symbols of `amp`."""
     label = f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
     axes.errorbar([], [], [], fmt="o", color="0.3", markersize=4, label=label)
-    hollow = {"markerfacecolor": "white", "markersize": 2.5, "markeredgewidth": 0.8}
-    axes.plot([], [], "o", color="0.3", label="one data set, not converged", **hollow)
+    flagged_entry(axes)
 
 
 def published_runs(axes, values, label, scale=1.0, **look):

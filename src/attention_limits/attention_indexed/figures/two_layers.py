@@ -47,7 +47,7 @@ def _draw_layers(axes, cube):
         if layer not in cube.layer:
             continue
         values = theory.sel(layer=layer).transpose("alpha", "replica").values
-        curve(axes, theory.alpha.values, values, color, f"layer {layer}, state evolution", converged=flags)
+        curve(axes, theory.alpha.values, values, color, f"layer {layer}, state evolution", flags=flags)
         values = actual.sel(layer=layer).transpose("alpha", "replica").values
         data_sets(axes, sampled, values, converged.values, color, f"layer {layer}, AMP")
         expected = predicted.sel(layer=layer).transpose("alpha", "replica").values

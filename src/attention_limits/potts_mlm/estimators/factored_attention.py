@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
-from attention_limits.potts_mlm.descent import agreeing, stacked
+from attention_limits.potts_mlm.descent import agreeing, stacked, unique
 from attention_limits.potts_mlm.factored_attention import fit, independent_losses, losses
 from attention_limits.potts_mlm.recovery import contact_precision, full_error, site_error
 from attention_limits.potts_mlm.sequences import sites_from_one, training_set
@@ -21,7 +21,7 @@ _PER_START = (
 )
 _DIMS = {
     **dict.fromkeys(_PER_START, ("attention", "start")),
-    **dict.fromkeys(("chosen", "agreeing_starts", "excess_loss", "excess_error"), ("attention",)),
+    **dict.fromkeys(("chosen", "agreeing_starts", "unique", "excess_loss", "excess_error"), ("attention",)),
     "attention_map": ("attention", "site", "site_other"),
     "value_map": ("attention", "color", "color_other"),
 }
@@ -67,6 +67,7 @@ def _all_starts(attention, sequences, data, ridge, solver, rng):
         "converged": converged,
         "chosen": chosen,
         "agreeing_starts": agreeing(objectives, converged),
+        "unique": unique(objectives, converged),
         "attention_map": fits[chosen].attention,
         "value_map": fits[chosen].values,
         **_against_the_truth(fits, tested[chosen], data),

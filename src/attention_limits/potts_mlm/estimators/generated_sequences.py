@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.pipeline.points import collect
 from attention_limits.potts_mlm.contacts import joint_model
+from attention_limits.potts_mlm.descent import unique
 from attention_limits.potts_mlm.families import agreement, connected_correlations, sequence_weights
 from attention_limits.potts_mlm.generation import generate
 from attention_limits.potts_mlm.pair_fits import fit_point
@@ -25,6 +26,8 @@ def run(spec, streams):
         data = spec["data"](replica, **at)
         found, colors = fit_point(spec, streams, data, at, replica, full_fits), data.sizes["color"]
         best = found.starts[found.chosen]
+        descents = [item.descent for item in found.starts]
+        alone = unique([item.objective for item in descents], [item.converged for item in descents])
         rng = streams.generator("generation", replica, **at)
         made = generate(
             *joint_model(best.fields, best.couplings), found.sequences, solver["generated"], solver["sweeps"], rng
@@ -46,6 +49,7 @@ def run(spec, streams):
             **statistics,
             "generated_converged": made.converged,
             "fit_converged": best.descent.converged,
+            "fit_unique": best.descent.converged if found.shape.convex else alone,
         }
 
     coordinates = {"bin": _CENTRES, "bin_other": _CENTRES}

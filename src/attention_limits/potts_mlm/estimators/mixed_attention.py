@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.points import collect
-from attention_limits.potts_mlm.descent import agreeing, stacked
+from attention_limits.potts_mlm.descent import agreeing, stacked, unique
 from attention_limits.potts_mlm.mixed_attention import fit, losses
 from attention_limits.potts_mlm.sequences import training_set
 
@@ -17,7 +17,7 @@ _PER_START = (
 )
 _DIMS = {
     **dict.fromkeys(_PER_START, ("attention", "start")),
-    **dict.fromkeys(("mixed_chosen", "mixed_agreeing_starts"), ("attention",)),
+    **dict.fromkeys(("mixed_chosen", "mixed_agreeing_starts", "mixed_unique"), ("attention",)),
 }
 
 
@@ -56,4 +56,5 @@ def _all_starts(attention, sequences, data, mixing, solver, rng):
         "mixed_converged": converged,
         "mixed_chosen": int(np.argmin(objectives)),
         "mixed_agreeing_starts": agreeing(objectives, converged),
+        "mixed_unique": unique(objectives, converged),
     }

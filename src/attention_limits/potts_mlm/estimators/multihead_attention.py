@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.pipeline.points import collect
 from attention_limits.potts_mlm.alignment import Reading
 from attention_limits.potts_mlm.contacts import contact_scores, joint_model, kept_distances, precision
-from attention_limits.potts_mlm.descent import agreeing
+from attention_limits.potts_mlm.descent import agreeing, unique
 from attention_limits.potts_mlm.families import neighbours, sequence_weights
 from attention_limits.potts_mlm.pair_attention import losses, site_frequencies
 from attention_limits.potts_mlm.pair_fits import fit_point
@@ -46,6 +46,8 @@ def run(spec, streams):
             "pair_converged": converged,
             "pair_chosen": found.chosen,
             "pair_agreeing_starts": agreeing(objectives, converged),
+            # A convex fit has one minimum.
+            "pair_unique": converged[0] if found.shape.convex else unique(objectives, converged),
             "pair_parameters": found.shape.size,
             "independent_test_loss": weighted(independent, weights),
             "effective_samples": found.weights.sum(),

@@ -9,7 +9,7 @@ from attention_limits.pipeline.points import collect, points
 from attention_limits.potts_mlm.epochs import evaluated_epochs
 from attention_limits.potts_mlm.recovery import contact_precision, site_error
 from attention_limits.potts_mlm.sequences import optimal_loss, sites_from_one, training_set, true_couplings
-from attention_limits.potts_mlm.transformer import OPTIMIZERS, Schedule, Shape, train
+from attention_limits.potts_mlm.transformer import OPTIMIZERS, Schedule, Shape, final_attention, train
 
 _EPOCHS = ("optimizer", "epoch")
 _DIMS = {
@@ -19,12 +19,17 @@ _DIMS = {
     "transformer_test_loss": _EPOCHS,
     "transformer_site_error": _EPOCHS,
     "transformer_precision": _EPOCHS,
+    "transformer_all_layers_site_error": _EPOCHS,
+    "transformer_all_layers_precision": _EPOCHS,
     "transformer_map": ("optimizer", "site", "site_other"),
 }
 
 
 def run(spec, streams):
-    """Losses and errors of the attention by epoch, and the attention at the end, averaged over layers (see `variables`).
+    """Losses and errors of the attention by epoch, and the attention at the end, averaged over the final two layers.
+
+    Rende et al. 2024 average over the final two of three layers. With one or two layers these are all layers. The errors of the
+    mean over all layers stand beside them (see `variables`).
 
     Both optimisers, all sample sizes and distances of a replica begin with the same weights. All trainings of a job run side by
     side on its threads.
@@ -47,7 +52,9 @@ def run(spec, streams):
         done = [next(trainings) for _ in OPTIMIZERS]
         J = true_couplings(data)
         # The attention of the mask to itself is no coupling.
-        maps = [item.attention.mean(axis=1) * (1.0 - np.eye(len(J))) for item in done]
+        other = 1.0 - np.eye(len(J))
+        maps = [final_attention(item.attention) * other for item in done]
+        all_layers = [item.attention.mean(axis=1) * other for item in done]
         return {
             "transformer_optimal_loss": optimal_loss(data, tested(data)),
             "transformer_training_loss": [item.training_loss for item in done],
@@ -56,7 +63,11 @@ def run(spec, streams):
             "transformer_converged": [item.gradient_norm <= solver["tolerance"] for item in done],
             "transformer_site_error": [[site_error(one, J) for one in by_epoch] for by_epoch in maps],
             "transformer_precision": [[contact_precision(one, J) for one in by_epoch] for by_epoch in maps],
-            "transformer_map": [item.attention[-1].mean(axis=0) for item in done],
+            "transformer_all_layers_site_error": [[site_error(one, J) for one in by_epoch] for by_epoch in all_layers],
+            "transformer_all_layers_precision": [
+                [contact_precision(one, J) for one in by_epoch] for by_epoch in all_layers
+            ],
+            "transformer_map": [final_attention(item.attention[-1]) for item in done],
         }
 
     epochs = evaluated_epochs(solver["epochs"], solver["evaluations"])

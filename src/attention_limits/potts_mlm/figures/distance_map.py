@@ -1,7 +1,8 @@
 """Error of the couplings and excess loss against the mean Hamming distance of the data."""
 
 from attention_limits.plotting import house_style, new_figure, points
-from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, of_chosen, settled
+from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL
+from attention_limits.potts_mlm.readings import good, of_chosen
 
 _LOOKS = {
     "distance_map_gaussian": ("#0072B2", "o", "Gaussian J"),
@@ -17,7 +18,7 @@ def draw(cubes):
         cube = cubes[name]
         cube = cube.isel(ridge=0, attention=0, samples=-1).transpose("distance", "replica", ...)
         x = cube.hamming.mean(("run", "replica")).values
-        agreed = (cube.sample_converged * settled(cube)).transpose("distance", "replica").values
+        agreed = good(cube).transpose("distance", "replica").values
         site, full = (
             of_chosen(cube, kind).transpose("distance", "replica").values for kind in ("site_error", "full_error")
         )

@@ -8,14 +8,14 @@ from attention_limits.potts_mlm.figures.shared import (
     couplings_name,
     equilibrium_note,
     factored_curves,
+    good_mean,
     learner_rows,
     level,
-    of_chosen,
     sample_axis,
     series,
-    settled,
     transformer_curves,
 )
+from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
 
 
 @house_style
@@ -23,15 +23,16 @@ def draw(cubes):
     """One row per cube and distance; all losses are above the loss of the true conditionals on the same test sequences."""
     figure, grid, rows = learner_rows(cubes)
     for (cube, distance, part, largest), (left, middle, right) in zip(rows, grid, strict=True):
+        agree = in_equilibrium(part)
         _by_epoch(left, part.sel(samples=largest))
         _by_samples(middle, part)
         _by_mixing(right, part)
-        independent = (part.independent_loss.sel(samples=largest) - part.optimal_loss).mean()
+        independent = good_mean(part.independent_loss.sel(samples=largest) - part.optimal_loss, agree)
         for axes in (left, middle, right):
-            level(axes, float(independent), "independent sites", linestyle="-.")
+            level(axes, independent, "independent sites", linestyle="-.")
             axes.set(yscale="log")
         left.set(xlabel=f"epochs (M = {largest})", ylabel="excess test loss per site (nats)")
-        note = f"{couplings_name(cube)}, optimal loss {float(part.optimal_loss.mean()):.3f}"
+        note = f"{couplings_name(cube)}, optimal loss {good_mean(part.optimal_loss, agree):.3f}"
         left.set_title(f"{note}\n{equilibrium_note(cube, distance)}", loc="left")
         sample_axis(middle, part)
         right.set(xlabel=r"weight $a$ of the colour" + _samples_of_mixed(cube))
@@ -45,16 +46,19 @@ def _samples_of_mixed(cube):
 
 
 def _by_epoch(axes, part):
-    level(axes, float((part.pseudo_likelihood_loss - part.optimal_loss).mean()), **FULL_LOOK)
-    factored_curves(axes, part.factored_test_loss - part.factored_optimal_loss, "epoch")
-    transformer_curves(axes, part.transformer_test_loss - part.transformer_optimal_loss, "epoch")
+    agree = in_equilibrium(part)
+    full = part.pseudo_likelihood_loss - part.optimal_loss
+    level(axes, good_mean(full, part.pseudo_likelihood_converged * agree), **FULL_LOOK)
+    factored_curves(axes, part.factored_test_loss - part.factored_optimal_loss, "epoch", agree)
+    transformer_curves(axes, part.transformer_test_loss - part.transformer_optimal_loss, "epoch", agree)
 
 
 def _by_samples(axes, part):
-    factored_curves(axes, of_chosen(part, "test_loss") - part.optimal_loss, "samples", settled(part))
+    agree = in_equilibrium(part)
+    factored_curves(axes, of_chosen(part, "test_loss") - part.optimal_loss, "samples", good(part))
     full = (part.pseudo_likelihood_loss - part.optimal_loss).transpose("samples", "replica")
-    series(axes, full, part.pseudo_likelihood_converged, "samples", **FULL_LOOK)
-    transformer_curves(axes, part.transformer_test_loss - part.transformer_optimal_loss, "samples")
+    series(axes, full, part.pseudo_likelihood_converged * agree, "samples", **FULL_LOOK)
+    transformer_curves(axes, part.transformer_test_loss - part.transformer_optimal_loss, "samples", agree)
 
 
 def _by_mixing(axes, part):
@@ -62,4 +66,4 @@ def _by_mixing(axes, part):
         axes.set_visible(False)
         return
     excess = of_chosen(part, "mixed_test_loss", "mixed_chosen") - part.optimal_loss
-    factored_curves(axes, excess, "mixing", settled(part, "mixed_"))
+    factored_curves(axes, excess, "mixing", good(part, "mixed_"))

@@ -10,11 +10,10 @@ from attention_limits.potts_mlm.figures.shared import (
     factored_curves,
     learner_rows,
     level,
-    of_chosen,
     sample_axis,
-    settled,
     transformer_curves,
 )
+from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
 from attention_limits.potts_mlm.recovery import chance
 
 
@@ -23,17 +22,17 @@ def draw(cubes):
     """One row per cube and distance."""
     figure, grid, rows = learner_rows(cubes)
     for (cube, distance, part, largest), (left, middle, right) in zip(rows, grid, strict=True):
-        most = part.sel(samples=largest)
-        factored_curves(left, most.factored_site_error, "epoch")
-        transformer_curves(left, most.transformer_site_error, "epoch")
-        factored_curves(middle, of_chosen(part, "site_error"), "samples", settled(part))
-        transformer_curves(middle, part.transformer_site_error, "samples")
+        most, agree = part.sel(samples=largest), in_equilibrium(part)
+        factored_curves(left, most.factored_site_error, "epoch", agree)
+        transformer_curves(left, most.transformer_site_error, "epoch", agree)
+        factored_curves(middle, of_chosen(part, "site_error"), "samples", good(part))
+        transformer_curves(middle, part.transformer_site_error, "samples", agree)
         if bool(part.transformer_precision.isnull().all()):
             right.set_visible(False)
         else:
-            factored_curves(right, most.factored_precision, "epoch")
-            transformer_curves(right, most.transformer_precision, "epoch")
-            J = part.couplings.transpose("replica", ...).values
+            factored_curves(right, most.factored_precision, "epoch", agree)
+            transformer_curves(right, most.transformer_precision, "epoch", agree)
+            J = part.couplings.where(agree == 1).dropna("replica", how="all").transpose("replica", ...).values
             level(right, float(np.mean([chance(one) for one in J])), "chance", linestyle="-.")
         left.set(xlabel=f"epochs (M = {largest})", ylabel=r"error of the couplings $\mathrm{err}_J$", ylim=(0, 1.02))
         sample_axis(middle, part)

@@ -1,7 +1,8 @@
 """Losses of factored attention against the number of sequences at small ridges."""
 
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS, equilibrium_note, level, of_chosen, series, settled
+from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS, equilibrium_note, good_mean, level, series
+from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
 
 
 @house_style
@@ -17,12 +18,12 @@ def draw(cubes):
         part = cube.sel(distance=distance)
         for ridge, color in zip(part.ridge.values, RIDGE_COLORS, strict=False):
             one = part.sel(ridge=ridge)
-            fitted = settled(one).transpose("samples", "replica")
+            fitted = good(one).transpose("samples", "replica")
             for axes, name in ((top, "test_loss"), (bottom, "training_loss")):
                 loss = of_chosen(one, name).transpose("samples", "replica")
                 series(axes, loss, fitted, "samples", color, rf"$\lambda = 10^{{{_power(ridge)}}}$")
         for axes in (top, bottom):
-            level(axes, float(part.optimal_loss.mean()), "optimal", linestyle="--")
+            level(axes, good_mean(part.optimal_loss, in_equilibrium(part)), "optimal", linestyle="--")
         top.set(xscale="log", yscale="log")
         top.set_title(equilibrium_note(cube, distance), loc="left")
         bottom.set(xlabel=r"sequences per site $M/L$")

@@ -3,7 +3,8 @@
 import numpy as np
 
 from attention_limits.plotting import house_style, new_figure
-from attention_limits.potts_mlm.figures.shared import equilibrium_note, layers_name, of_chosen
+from attention_limits.potts_mlm.figures.shared import equilibrium_note, layers_name
+from attention_limits.potts_mlm.readings import good, of_chosen
 
 
 @house_style
@@ -45,9 +46,12 @@ def _panels(part):
     """(title, matrix) of the couplings and of every learner at one distance; no matrix where nothing was trained."""
     part = part.isel(ridge=0)
     panels = [("couplings $J$", part.couplings.values)]
-    error, precision = of_chosen(part, "site_error"), of_chosen(part, "site_precision")
+    error, precision, settled = of_chosen(part, "site_error"), of_chosen(part, "site_precision"), good(part)
     for kind in part.attention.values:
-        title = f"factored, {kind}\n" + _quality(error.sel(attention=kind), precision.sel(attention=kind))
+        title = (
+            f"factored, {kind}{'' if float(settled.sel(attention=kind)) == 1 else ': starts disagree'}\n"
+            + _quality(error.sel(attention=kind), precision.sel(attention=kind))
+        )
         # The sign is free too: the values can absorb it.
         attention = part.attention_map.sel(attention=kind).values
         panels.append((title, attention if np.sum(attention * panels[0][1]) >= 0 else -attention))

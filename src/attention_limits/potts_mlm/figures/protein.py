@@ -6,7 +6,8 @@ from matplotlib.colors import LogNorm
 
 from attention_limits.pipeline.readings import specifications
 from attention_limits.plotting import house_style, new_figure, points
-from attention_limits.potts_mlm.figures.shared import level, of_chosen, settled
+from attention_limits.potts_mlm.figures.shared import level
+from attention_limits.potts_mlm.readings import good, of_chosen
 
 
 @house_style
@@ -27,7 +28,7 @@ def draw(cubes):
         part = cube.sel(heads=value)
         curve = part.precision.sel(samples=largest).mean("replica").dropna("rank")
         by_rank.plot(curve["rank"], curve, color=colors[value], label=names[value])
-        fitted = settled(part, "pair_").transpose("samples", "replica").values
+        fitted = good(part, "pair_").transpose("samples", "replica").values
         length = min(cube.sizes["site"], int(cube["rank"].max()))
         for axes, array in (
             (by_samples, part.precision.sel(rank=length)),

@@ -1,8 +1,9 @@
-"""Ridge regression of masked sites of an alignment: replica theory for the measured spectrum beside simulation."""
+"""Ridge regression of masked sites of an alignment: replica theory for the measured spectrum beside simulations."""
 
 import numpy as np
 
-from attention_limits.plotting import house_style, new_figure, points
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.plotting import banded_line, house_style, new_figure, points
 from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS, level
 
 
@@ -20,15 +21,29 @@ def draw(cubes):
                 one = part.sel(ridge=ridge)
                 theory = one[f"spectrum_{kind}_error"].mean("replica")
                 axes.plot(theory.samples, theory, color=color, label=rf"$\lambda = {ridge:g}$")
-                measured = one[f"alignment_{kind}_error"].transpose("samples", "replica").values
-                points(axes, one.samples.values, measured, np.ones(measured.shape), color, None)
+                alignment, gaussian, finite = (
+                    one[f"{name}_{kind}_error"].transpose("samples", "replica").values
+                    for name in ("alignment", "gaussian", "finite_gaussian")
+                )
+                banded_line(
+                    axes, one.samples.values, *mean_and_error(finite, axis=1), color, linestyle="--", linewidth=1.0
+                )
+                points(axes, one.samples.values, gaussian, np.ones(gaussian.shape), color, None, "x")
+                points(axes, one.samples.values, alignment, np.ones(alignment.shape), color, None)
         flat = part.isel(ridge=0, samples=0, replica=0)
         level(column[0], float(flat.masked_variance), "variance of the site", linestyle=":")
-        level(column[0], float(flat.masked_noise), "best linear prediction", linestyle="--")
+        level(column[0], float(flat.masked_noise), "best linear prediction", linestyle="-.")
         column[0].axvline(float(flat.directions), color="0.85", linewidth=0.8, zorder=0)
         column[0].set_title(f"masked site {masked:g}, $p = {float(flat.inputs):g}$ inputs", loc="left")
         column[1].set(xlabel="training sequences $M$", xscale="log")
+    for look, label in (
+        ({"linestyle": "-"}, "replica theory"),
+        ({"marker": "x", "linestyle": "none", "markersize": 4}, "Gaussian sequences"),
+        ({"linestyle": "--", "linewidth": 1.0}, "finite Gaussian population"),
+        ({"marker": "o", "linestyle": "none", "markersize": 4}, "alignment"),
+    ):
+        rows[0][0].plot([], [], color="0.4", label=label, **look)
     rows[0][0].set(ylabel="generalisation error")
     rows[1][0].set(ylabel="training error")
-    rows[0][0].legend()
+    figure.legend(*rows[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure

@@ -36,20 +36,14 @@ def layers_name(layers):
 def learner_rows(cubes):
     """A figure with three columns, its grid of axes, and for each row: cube, distance, the part of the cube there, largest M.
 
-    One row per cube and distance, all distances of one cube after the other. The parts have only instances in equilibrium.
+    One row per cube and distance, all distances of one cube after the other.
     """
     pairs = [(cube, distance) for cube in cubes.values() for distance in cube.distance.values]
     figure, grid = new_figure(len(pairs), 3, 10.5, 2.9 * len(pairs) + 0.8, squeeze=False)
-    parts = [in_equilibrium(cube.sel(distance=distance).isel(ridge=0)) for cube, distance in pairs]
+    parts = [cube.sel(distance=distance).isel(ridge=0) for cube, distance in pairs]
     largest = [int(part.factored_test_loss.dropna("samples", how="all").samples.max()) for part in parts]
     rows = [(*pair, part, most) for pair, part, most in zip(pairs, parts, largest, strict=True)]
     return figure, grid, rows
-
-
-def in_equilibrium(part):
-    """The replicas of a cube whose two runs of the sampler agree; all of them if none agree."""
-    agree = part.sample_converged == 1
-    return part.isel(replica=np.flatnonzero(agree)) if "replica" in agree.dims and agree.any() else part
 
 
 def common_legend(figure, grid):
@@ -60,16 +54,19 @@ def common_legend(figure, grid):
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
 
 
-def factored_curves(axes, array, dim, converged=None):
-    """A curve along `dim` of an `array` over attention, replica and `dim`, for each kind of attention."""
+def factored_curves(axes, array, dim, flags):
+    """A curve along `dim` of an `array` over attention, replica and `dim`, for each kind of attention; `flags` as in `series`."""
     for kind in array.attention.values:
-        fitted = None if converged is None else converged.sel(attention=kind)
+        fitted = flags.sel(attention=kind) if "attention" in flags.dims else flags
         one = array.sel(attention=kind).transpose(dim, "replica")
         series(axes, one, fitted, dim, LEARNER_COLORS["factored", str(kind)], f"factored, {kind}")
 
 
-def transformer_curves(axes, array, dim):
-    """A curve along `dim`, samples or epoch, for each number of layers and optimiser; against samples that of the last epoch."""
+def transformer_curves(axes, array, dim, flags):
+    """A curve along `dim`, samples or epoch, for each number of layers and optimiser; against samples that of the last epoch.
+
+    `flags` as in `series`: a training ends after its epochs, so only the sequences can fail.
+    """
     if bool(array.isnull().all()):
         return
     if dim == "samples":
@@ -78,30 +75,24 @@ def transformer_curves(axes, array, dim):
         for optimizer, (style, name) in OPTIMIZER_LOOKS.items():
             one = array.sel(layers=layers, optimizer=optimizer).transpose(dim, "replica")
             label = f"{layers_name(layers)}, {name}"
-            series(axes, one, None, dim, LEARNER_COLORS["transformer", int(layers)], label, linestyle=style)
+            series(axes, one, flags, dim, LEARNER_COLORS["transformer", int(layers)], label, linestyle=style)
 
 
-def of_chosen(cube, name, chosen="chosen"):
-    """Variable `name` of the start that `chosen` names; missing where nothing was computed."""
-    index = cube[chosen]
-    return cube[name].isel(start=index.fillna(0).astype(int)).where(index.notnull())
+def series(axes, array, flags, dim, color, label, **style):
+    """Mean over replicas of `array` along `dim` as a line with markers and error bars.
 
-
-def settled(cube, prefix=""):
-    """1 where the chosen start has converged and a second start, if there is one, ends at the same objective; 0 elsewhere."""
-    converged = of_chosen(cube, f"{prefix}converged", f"{prefix}chosen")
-    return (converged * (cube[f"{prefix}agreeing_starts"] >= min(2, cube.sizes["start"]))).where(converged.notnull())
-
-
-def series(axes, array, converged, dim, color, label, **style):
-    """Mean over replicas of `array` along `dim` as a line with markers and error bars, hollow where fewer than half converged."""
+    `flags`, the product of all flags of a point, is an array over some of the dimensions of `array`: 1, 0 or missing.
+    """
     array = array.dropna(dim, how="all")
-    converged = (
-        np.ones(array.shape) if converged is None else converged.sel({dim: array[dim]}).transpose(*array.dims).values
-    )
+    flags = flags.broadcast_like(array).sel({dim: array[dim]}).transpose(*array.dims).values
     x = array[dim].values
-    curve(axes, x, array.values, color, label, **style)
-    points(axes, x, array.values, converged, color, None)
+    curve(axes, x, array.values, color, label, converged=flags, **style)
+    points(axes, x, array.values, flags, color, None)
+
+
+def good_mean(array, flags):
+    """Mean of an `array` over the replicas whose `flags` are 1."""
+    return float(array.where(flags == 1).mean())
 
 
 def level(axes, value, label, **style):

@@ -16,7 +16,8 @@ def run(spec, streams):
         prior = prior_of(spec, channel.link)
         found = exact_recovery(channel, nodes, solver["highest"], solver["width"], settings, prior)
         return {
-            "recovery_below": found.below, "recovery_above": found.above, "recovery_resolved": found.resolved,
+            "recovery_below": found.below, "recovery_above": found.above, "recovery_converged": found.converged,
+            "recovery_node_error": found.node_error,
         }  # fmt: skip
 
     return collect(spec, compute, {})

@@ -7,6 +7,11 @@ from attention_limits.sequence_multi_index.at_point import channel_at, rows_from
 from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.state_evolution import Settings, solve
 
+# Informed start, and the largest difference of overlaps at one fixed point.
+INFORMED, DIFFERENT = 0.999, 0.01
+NUMBERS = ("held_residual", "held_converged", "held_unique", "held_resolved")
+BY_LAYER = ("layer_overlap", "layer_overlap_node_error")
+
 
 def run(spec, streams):
     """Fixed points with each layer held in turn (see `variables`); the overlaps are those of the layers themselves."""
@@ -18,23 +23,29 @@ def run(spec, streams):
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
-        overlap, residual, resolved, converged = (
-            np.empty((size, size)),
-            np.empty(size),
-            np.zeros(size),
-            np.zeros(size, bool),
-        )
+        few = nodes.head(len(nodes) // 2)
+        found = {name: np.full((size, size), np.nan) for name in BY_LAYER} | {name: np.zeros(size) for name in NUMBERS}
         for row in range(size):
             held = np.full(size, np.nan)
             held[row] = at["held"]
-            point = solve(channel, at["alpha"], nodes, solver["start"], settings, held=held)
-            overlap[row], residual[row], converged[row] = np.diag(point.value), point.residual, point.converged
-            if np.all(np.isfinite(point.value)):
-                resolved[row] = channel_averages(channel, point.value, nodes).resolved
-        return {
-            "layer_overlap": overlap, "held_residual": residual, "held_converged": converged, "held_resolved": resolved,
-        }  # fmt: skip
 
-    one = ("held_layer",)
-    dims = {"layer_overlap": (*one, "layer"), "held_residual": one, "held_converged": one, "held_resolved": one}
+            def end(start, some, held=held):
+                return solve(channel, at["alpha"], some, start, settings, held=held)
+
+            point, informed, half = end(solver["start"], nodes), end(INFORMED, nodes), end(solver["start"], few)
+            overlap, other = np.diag(point.value), np.diag(informed.value)
+            same = point.converged and informed.converged and np.all(np.abs(overlap - other) <= DIFFERENT)
+            resolved = 0.0
+            if np.all(np.isfinite(point.value)):
+                resolved = channel_averages(channel, point.value, nodes).resolved
+            numbers = point.residual, point.converged, same, resolved
+            for name, value in zip(NUMBERS, numbers, strict=True):
+                found[name][row] = value
+            for name, value in zip(BY_LAYER, (overlap, np.abs(overlap - np.diag(half.value))), strict=True):
+                found[name][row] = value
+        for name in ("held_converged", "held_unique"):
+            found[name] = found[name].astype(bool)
+        return found
+
+    dims = dict.fromkeys(BY_LAYER, ("held_layer", "layer")) | dict.fromkeys(NUMBERS, ("held_layer",))
     return collect(spec, compute, dims, {"layer": rows, "held_layer": rows})

@@ -16,7 +16,7 @@ def run(spec, streams):
     settings = Settings(tolerance=solver["tolerance"], max_iterations=solver["max_iterations"])
 
     def compute(at, replica):
-        channel, nodes = channel_at(spec, streams, at, replica)
+        channel, nodes = channel_at(spec, streams, at, replica, isotropic=True)
         found = compare(channel, at["alpha"], nodes, settings, solver["gap"], prior_of(spec, channel.link))
         return {
             "overlap_by_start": found.overlap,

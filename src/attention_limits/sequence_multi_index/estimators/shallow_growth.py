@@ -9,6 +9,9 @@ from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.at_point import channel_at
 from attention_limits.sequence_multi_index.branch_growth import growth_by_row
 
+ALPHA = ("branch_alpha", "branch_alpha_error", "branch_alpha_node_error")
+FACTOR = ("growth_factor", "growth_factor_error", "growth_factor_node_error")
+
 
 def run(spec, streams):
     """Growth factors of the layers before the last one, and the alpha of the branch (see `variables`)."""
@@ -18,11 +21,11 @@ def run(spec, streams):
         channel, nodes = channel_at(spec, streams, at, replica)
         rows = channel.link.rows
         found = growth_by_row(channel, nodes, rows - 1, at["held"])
-        factor, error = np.full((2, layers), np.nan)
-        factor[: rows - 1], error[: rows - 1] = found.factor, found.error
-        return {
-            "branch_alpha": found.alpha, "growth_factor": factor, "growth_factor_error": error, "resolved": found.resolved,
-        }  # fmt: skip
+        layered = np.full((3, layers), np.nan)
+        layered[:, : rows - 1] = found.factor, found.error, found.shift
+        numbers = found.alpha, found.alpha_error, found.alpha_shift
+        values = dict(zip(ALPHA, numbers, strict=True)) | dict(zip(FACTOR, layered, strict=True))
+        return values | {"resolved": found.resolved}
 
-    layered = dict.fromkeys(("growth_factor", "growth_factor_error"), ("layer",))
-    return collect(spec, compute, layered, {"layer": np.arange(1, layers + 1)})
+    dims = dict.fromkeys(FACTOR, ("layer",))
+    return collect(spec, compute, dims, {"layer": np.arange(1, layers + 1)})

@@ -10,7 +10,8 @@ from attention_limits.sequence_multi_index.staircase import staircase
 
 # The variables of a step, and the attribute of `staircase.Step` that holds each.
 NUMBERS = {
-    "threshold": "alpha", "threshold_error": "error", "threshold_bound": "bound", "step_resolved": "resolved",
+    "threshold": "alpha", "threshold_error": "error", "threshold_node_error": "shift", "threshold_bound": "bound",
+    "step_resolved": "resolved",
 }  # fmt: skip
 MATRICES = {"direction": "direction", "overlap_at_threshold": "overlap"}
 

@@ -3,12 +3,12 @@
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
-from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
 from attention_limits.sequence_multi_index.readings import (
-    atlas_threshold,
+    branch_of_layer,
     first_atlas_threshold,
-    growth_at_threshold,
+    growth_threshold,
+    layer_threshold_and_error,
     recovery_and_error,
 )
 
@@ -66,8 +66,9 @@ def together(means, errors):
 def _layers(axes, cube, key, label, lines=True, labelled=True):
     """Thresholds of all layers against `key`; for layers that are not separated hollow, and moved aside."""
     x, layers = cube[key].values, cube.layer.values
-    means, errors = (np.array(part) for part in zip(*(atlas_threshold(cube, layer) for layer in layers), strict=True))
-    close = together(means, errors)
+    means, errors = (np.array(part) for part in zip(*(layer_threshold_and_error(cube, layer) for layer in layers), strict=True))
+    one_step = np.array([branch_of_layer(cube, layer).together.any("layer").values for layer in layers])
+    close = together(means, errors) | (one_step & np.isfinite(means))
     width = APART * np.ptp(x) if len(x) > 1 else APART
     for k, layer in enumerate(layers):
         color, rank = LAYER_COLORS[layer], close[:k].sum(axis=0) - 0.5 * (close.sum(axis=0) - 1)
@@ -91,9 +92,8 @@ def _depth(axes, cube, deep, order):
     # The atlas holds the first threshold alone of deeper models; next is layer 1.
     order = order.sel(depth=[depth for depth in order.depth.values if depth not in cube.depth])
     if order.sizes["depth"]:
-        alpha = growth_at_threshold(order, 1)[0].transpose("depth", "replica").values
         axes.errorbar(
-            order.depth, *mean_and_error(alpha, axis=-1), color=LAYER_COLORS[1], marker="o", markersize=4, capsize=2,
+            order.depth, *growth_threshold(order, 1), color=LAYER_COLORS[1], marker="o", markersize=4, capsize=2,
             elinewidth=1, linestyle="none",
         )  # fmt: skip
     axes.errorbar(
@@ -107,7 +107,7 @@ def _depth(axes, cube, deep, order):
 def _tokens(axes, cube):
     for depth, marker in zip(cube.depth.values, "^o", strict=False):
         for layer in range(1, int(depth) + 1):
-            mean, error = atlas_threshold(cube.sel(depth=depth), layer)
+            mean, error = layer_threshold_and_error(cube.sel(depth=depth), layer)
             axes.errorbar(
                 cube.tokens, mean, error, color=LAYER_COLORS[layer], marker=marker, markersize=4, capsize=2, linewidth=1,
                 label=f"layer {layer} of {depth:g}",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
 from attention_limits.sequence_multi_index.figures.fig2 import gamp_cosines
 
@@ -21,8 +21,8 @@ def draw(cubes):
     theory = cube.sel(estimator="state_evolution", layer=1, layer_star=1).transpose("alpha", "replica", ...)
     # For a Bayes-optimal estimate the squared cosine is Q.
     cosine = present(np.sqrt(theory.overlap))
-    settled = theory.converged.sel(alpha=cosine.alpha).values
-    curve(axes, cosine.alpha.values, cosine.values, "0.3", "state evolution, uninformed start", converged=settled)
+    settled = passed(theory, "overlap").sel(alpha=cosine.alpha).values
+    curve(axes, cosine.alpha.values, cosine.values, "0.3", "state evolution, uninformed start", flags=settled)
     specs = specifications(cube)
     dimension, online = specs["gaussian_sequences"]["solver"]["dimension"], specs["online_sgd"]["solver"]
     fresh = online["batch"] * online["batches"] / dimension
@@ -45,7 +45,7 @@ def draw(cubes):
 def _gamp(part):
     """Last |cos| and convergence, arrays (alpha, replicas)."""
     cosine = np.stack([gamp_cosines(part.sel(alpha=alpha), 1)[-1] for alpha in part.alpha])
-    return cosine, part.converged.transpose("alpha", "replica").values
+    return cosine, passed(part, "cosine_trajectory").transpose("alpha", "replica").values
 
 
 def _descent(part):

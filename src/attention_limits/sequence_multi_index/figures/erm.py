@@ -69,7 +69,7 @@ def _draw_theory(panels, theory, color, label):
     sure = trusted(theory)
     for axes, of in panels:
         shown = present(of(theory))
-        curve(axes, shown.alpha.values, shown.values, color, label, converged=sure.sel(alpha=shown.alpha).values)
+        curve(axes, shown.alpha.values, shown.values, color, label, flags=sure.sel(alpha=shown.alpha).values)
 
 
 def _draw_points(panels, part, color, label, marker):

@@ -52,7 +52,7 @@ def _draw_branch(axes, cube, variable, color, label):
     theory, fits = cube.sel(estimator="erm_state_evolution"), cube.sel(estimator="erm_minimisation")
     sure = trusted(theory)
     shown = present(_single(theory[variable]))
-    curve(axes, shown.alpha.values, abs(shown).values, color, label, converged=sure.sel(alpha=shown.alpha).values)
+    curve(axes, shown.alpha.values, abs(shown).values, color, label, flags=sure.sel(alpha=shown.alpha).values)
     simulated = present(_single(fits[variable]))
     reached = fits.converged.sel(alpha=simulated.alpha).values
     points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)

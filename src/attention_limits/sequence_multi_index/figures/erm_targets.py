@@ -28,7 +28,7 @@ def draw(cubes):
         for column, (axes, variable) in enumerate(zip(panels, PANELS, strict=True), start=1):
             shown = present(_only(theory[variable]))
             alpha = shown.alpha.values
-            curve(axes, alpha, abs(shown).values, color, label, converged=sure.sel(alpha=shown.alpha).values)
+            curve(axes, alpha, abs(shown).values, color, label, flags=sure.sel(alpha=shown.alpha).values)
             if variable != "susceptibility":
                 simulated = present(_only(fits[variable]))
                 reached = fits.converged.sel(alpha=simulated.alpha).values

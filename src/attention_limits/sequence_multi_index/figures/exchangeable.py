@@ -1,9 +1,7 @@
 """Learning curves of many attention layers to first order in 1 / c, from their reduced state evolution."""
 
+from attention_limits.pipeline.readings import passed
 from attention_limits.plotting import SERIES_COLORS, curve, house_style, new_figure, present
-
-# Smallest fraction of outputs whose posterior the nodes resolve, for a filled point.
-RESOLVED = 0.9
 
 
 @house_style
@@ -15,10 +13,9 @@ def draw(cubes):
         for axes, name in ((left, "last_overlap"), (right, "shallow_overlap")):
             here = cube.sel(depth=depth)
             overlap = present(here[name].transpose("alpha", "replica"))
-            sure = (here.converged == 1) & (here.resolved >= RESOLVED)
-            sure = sure.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+            sure = passed(here, name).sel(alpha=overlap.alpha).transpose("alpha", "replica").values
             color = SERIES_COLORS[k % len(SERIES_COLORS)]
-            curve(axes, overlap.alpha.values, overlap.values, color, f"$L = {depth:g}$", converged=sure)
+            curve(axes, overlap.alpha.values, overlap.values, color, f"$L = {depth:g}$", flags=sure)
     left.axvline(1 / 6, color="0.5", linestyle=":", linewidth=1)
     left.plot([], [], ":", color="0.5", label="1/6")
     left.set(ylabel="overlap with the teacher", ylim=(-0.03, 1.05), title="last layer")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import (
     ERROR_COLORS,
     LAYER_COLORS,
@@ -14,6 +14,7 @@ from attention_limits.plotting import (
     present,
     realised_alpha,
     shade_phases,
+    sound_mean,
 )
 from attention_limits.sequence_multi_index.figures.published import FIG1_ERRORS, FIG1_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
@@ -57,16 +58,17 @@ def _draw_overlaps(axes, cube, dimension):
     for layer in (2, 1):
         color, name, row = LAYER_COLORS[layer], f"$Q_{{{layer}{layer}}}$", {"layer": layer, "layer_star": layer}
         overlap = present(theory.overlap.sel(row))
-        reached = theory.converged.sel(alpha=overlap.alpha).values
-        curve(axes, overlap.alpha.values, overlap.values, color, f"{name}, state evolution", converged=reached)
+        reached = passed(theory, "overlap").sel(alpha=overlap.alpha).values
+        curve(axes, overlap.alpha.values, overlap.values, color, f"{name}, state evolution", flags=reached)
         # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
         relative = present(gamp.overlap.sel(row) / gamp.teacher_norm.sel(row))
-        converged = gamp.converged.sel(alpha=relative.alpha).values
+        converged = passed(gamp, "overlap").sel(alpha=relative.alpha).values
         alpha = realised_alpha(gamp, relative.alpha)
         points(axes, alpha, relative.values, converged, color, f"{name}, GAMP $D={dimension}$")
-        mean = present(informed.overlap.sel(row)).mean("replica")
+        above = present(informed.overlap.sel(row))
+        mean, *_ = sound_mean(above.values, passed(informed, "overlap").sel(alpha=above.alpha).values)
         axes.plot(
-            mean.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
+            above.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
             alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
         )  # fmt: skip
 
@@ -78,10 +80,10 @@ def _draw_aided(axes, cube):
     for layer in (2, 1):
         color, row = LAYER_COLORS[layer], {"layer": layer, "layer_star": layer}
         overlap = present(theory.overlap.sel(row))
-        reached = theory.converged.sel(alpha=overlap.alpha).values
-        curve(axes, overlap.alpha.values, overlap.values, color, None, converged=reached)
+        reached = passed(theory, "overlap").sel(alpha=overlap.alpha).values
+        curve(axes, overlap.alpha.values, overlap.values, color, None, flags=reached)
         relative = present(gamp.overlap.sel(row) / gamp.teacher_norm.sel(row))
-        converged = gamp.converged.sel(alpha=relative.alpha).values
+        converged = passed(gamp, "overlap").sel(alpha=relative.alpha).values
         points(axes, realised_alpha(gamp, relative.alpha), relative.values, converged, color, None)
     axes.annotate(rf"with side information, $\lambda = {given:g}$", (0.98, 0.08), xycoords="axes fraction", ha="right")
 
@@ -92,8 +94,9 @@ def _draw_errors(axes, cube):
     for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
         error = present(theory[f"error_{name}"])
         floor = np.maximum(error.values, 1e-5)
-        curve(axes, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution")
+        flags = passed(theory, f"error_{name}").sel(alpha=error.alpha).values
+        curve(axes, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution", flags=flags)
     simulated = present(gamp.error_plug_in)
-    converged = gamp.converged.sel(alpha=simulated.alpha).values
+    converged = passed(gamp, "error_plug_in").sel(alpha=simulated.alpha).values
     alpha = realised_alpha(gamp, simulated.alpha)
     points(axes, alpha, simulated.values, converged, ERROR_COLORS["plug_in"], "plug-in error, GAMP")

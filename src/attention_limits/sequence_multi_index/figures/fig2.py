@@ -4,7 +4,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present
+from attention_limits.plotting import LAYER_COLORS, PUBLISHED, curve, house_style, new_figure, present
+from attention_limits.sequence_multi_index.figures.published import FIG2_DESCENT
 
 _STYLES = {
     "gamp": ("-", "GAMP"),
@@ -69,19 +70,42 @@ def _gamp_panel(axes, cube):
 def _descent_panel(axes, cube):
     cube = cube.isel(alpha=0)
     for estimator in ("online_sgd", "batch_reuse_sgd"):
-        _draw_descent(axes, cube.sel(estimator=estimator), cube.batch.values, estimator)
-    axes.set(xlabel="batches drawn", xlim=(0, cube.batch.values[-1]))
+        part = present(cube.sel(estimator=estimator), "batch").isel(batch=slice(1, None))
+        _draw_descent(axes, part, part.batch.values, estimator)
+    for layer, column in ((1, 1), (2, 3)):
+        axes.errorbar(
+            FIG2_DESCENT[:, 0], FIG2_DESCENT[:, column], FIG2_DESCENT[:, column + 1],
+            **{**PUBLISHED, "color": LAYER_COLORS[layer]}, elinewidth=0.8, capsize=2,
+        )  # fmt: skip
+    axes.set(xlabel="batches drawn", xscale="log", xlim=(cube.batch.values[1], cube.batch.values[-1]))
+    batches = _batches_of_a_pass(cube)
+    _second_axis(axes, "passes through the data (epochs)", batches)
     axes.set_title(rf"gradient descent, $\alpha = {float(cube.alpha):g}$, $D = {_dimension_of_data(cube)}$")
+
+
+def _batches_of_a_pass(cube):
+    """Whole batches in one pass of gradient descent through its data."""
+    sequences = _dimension_of_data(cube) * float(cube.realised_alpha.sel(estimator="batch_reuse_sgd").mean())
+    return sequences // _settings(cube, "batch_reuse_sgd")["batch"]
+
+
+def _second_axis(axes, label, ratio):
+    """The same axis in other units at the top: `ratio` of the lower ones are one of these."""
+    top = axes.secondary_xaxis("top", functions=(lambda x: x / ratio, lambda x: x * ratio))
+    top.set_xlabel(label, fontsize=8)
+    top.tick_params(labelsize=7)
 
 
 def _common_panel(axes, cube, alpha):
     descent, dimension = _settings(cube, "batch_reuse_sgd"), _dimension_of_data(cube)
     # Every sequence of a batch is used once for each step on it; one GAMP iteration uses all sequences once.
     sequences = dimension * float(cube.realised_alpha.sel(estimator="batch_reuse_sgd").mean())
-    passes = cube.batch.values * descent["batch"] * descent["reuse"] / sequences
-    _draw_descent(axes, cube.isel(batch=slice(1, None)), passes[1:], "batch_reuse_sgd")
+    each = descent["batch"] * descent["reuse"] / sequences
+    uses = cube.batch.values * each
+    _draw_descent(axes, cube.isel(batch=slice(1, None)), uses[1:], "batch_reuse_sgd")
     _draw_gamp(axes, cube)
-    axes.set(xlabel="passes over the data", xscale="log", xlim=(1, passes[-1]))
+    axes.set(xlabel="uses of each sequence", xscale="log", xlim=(1, uses[-1]))
+    _second_axis(axes, "batches drawn by gradient descent", each)
     axes.set_title(rf"same data, $\alpha = {alpha:g}$, $D = {dimension}$")
 
 
@@ -122,4 +146,5 @@ def _draw(axes, x, cosine, layer, estimator):
 def _legend(figure):
     layers = [Line2D([], [], color=LAYER_COLORS[layer], label=f"layer {layer}") for layer in (1, 2)]
     ways = [Line2D([], [], color="0.3", linestyle=style, label=label) for style, label in _STYLES.values()]
-    figure.legend(handles=layers + ways, loc="outside lower center", ncols=len(layers + ways))
+    published = Line2D([], [], **{**PUBLISHED, "color": "0.3"}, label="published")
+    figure.legend(handles=[*layers, *ways, published], loc="outside lower center", ncols=4)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import (
     ERROR_COLORS,
     LAYER_COLORS,
@@ -31,11 +31,11 @@ def draw(cubes):
         color = LAYER_COLORS[layer]
         name = f"$Q_{{{layer}{layer}}}$"
         overlap = present(theory.overlap.sel(layer=layer, layer_star=layer))
-        reached = theory.converged.sel(alpha=overlap.alpha)
-        curve(axes, overlap.alpha.values, overlap.values, color, f"{name}, state evolution", converged=reached.values)
+        reached = passed(theory, "overlap").sel(alpha=overlap.alpha)
+        curve(axes, overlap.alpha.values, overlap.values, color, f"{name}, state evolution", flags=reached.values)
         norm = cube.teacher_norm.sel(layer=layer, layer_star=layer)
         relative = present(gamp.overlap.sel(layer=layer, layer_star=layer) / norm)
-        converged = gamp.converged.sel(alpha=relative.alpha)
+        converged = passed(gamp, "overlap").sel(alpha=relative.alpha)
         points(
             axes,
             realised_alpha(gamp, relative.alpha),
@@ -73,8 +73,9 @@ def _draw_errors(axes, theory, gamp):
     """Both errors of the state evolution as lines, the plug-in error of GAMP as points."""
     for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
         error = present(theory[f"error_{name}"])
-        curve(axes, error.alpha, np.maximum(error.values, 1e-5), ERROR_COLORS[name], f"{label} error, state evolution")
+        floor, flags = np.maximum(error.values, 1e-5), passed(theory, f"error_{name}").sel(alpha=error.alpha).values
+        curve(axes, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution", flags=flags)
     simulated = present(gamp.error_plug_in)
-    converged = gamp.converged.sel(alpha=simulated.alpha).values
+    converged = passed(gamp, "error_plug_in").sel(alpha=simulated.alpha).values
     alpha = realised_alpha(gamp, simulated.alpha)
     points(axes, alpha, simulated.values, converged, ERROR_COLORS["plug_in"], "plug-in error, GAMP")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present
 
 
@@ -21,10 +21,10 @@ def draw(cubes):
             for name in ("held_overlap", "held_gamp")
         )
         overlap = present(theory.layer_overlap.sel(layer=free), "held")
-        converged = theory.held_converged.sel(held=overlap.held).values
-        curve(axes, 1.0 - overlap.held.values, overlap.values, color, label, converged=converged)
+        converged = passed(theory, "layer_overlap").sel(held=overlap.held).values
+        curve(axes, 1.0 - overlap.held.values, overlap.values, color, label, flags=converged)
         overlap = present(gamp.layer_overlap.sel(layer=free), "held")
-        converged = gamp.held_converged.sel(held=overlap.held).values
+        converged = passed(gamp, "layer_overlap").sel(held=overlap.held).values
         points(axes, 1.0 - overlap.held.values, overlap.values, converged, color, None)
     axes.plot([], [], "o", color="0.3", markersize=4, label=f"GAMP, $D = {dimension}$")
     skip = specifications(cube)["held_overlap"]["model"]["skip"]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.plotting import LAYER_COLORS, house_style, new_figure, present
+from attention_limits.pipeline.readings import passed
+from attention_limits.plotting import LAYER_COLORS, house_style, new_figure, points, present
 
 
 @house_style
@@ -14,16 +14,9 @@ def draw(cubes):
     figure, axes = new_figure(1, 1, 4.6, 3.2)
     for layer, shift in ((1, -0.006), (2, 0.006)):
         difference = present((informed.overlap - uninformed.overlap).sel(layer=layer, layer_star=layer))
-        settled = (informed.converged == 1) & (uninformed.converged == 1)
-        settled = settled.sel(alpha=difference.alpha)
-        mean, error = mean_and_error(difference.values, axis=1)
-        every = settled.all("replica").values
-        for chosen, face in ((every, LAYER_COLORS[layer]), (~every, "white")):
-            axes.errorbar(
-                difference.alpha.values[chosen] + shift, mean[chosen], error[chosen], color=LAYER_COLORS[layer],
-                markerfacecolor=face, marker="o", markersize=4, capsize=2, linestyle="none",
-                label=f"layer {layer}" if face != "white" else None,
-            )  # fmt: skip
+        settled = passed(informed, "overlap") * passed(uninformed, "overlap")
+        x, flags = difference.alpha.values + shift, settled.sel(alpha=difference.alpha).values
+        points(axes, x, difference.values, flags, LAYER_COLORS[layer], f"layer {layer}")
     axes.axhline(0, color="0.5", linewidth=0.8, zorder=0)
     largest = np.nanmax(np.abs(axes.get_ylim()))
     axes.set(

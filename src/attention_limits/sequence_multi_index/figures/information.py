@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, SERIES_COLORS, curve, house_style, new_figure, present
+from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.plotting import LAYER_COLORS, SERIES_COLORS, curve, house_style, new_figure, present, sound_mean
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
@@ -20,30 +20,35 @@ def draw(cubes):
 
 def _entropy(axes, cube):
     """Uninformed start as a line, informed start as diamonds. Minus infinity is exact recovery: the curve ends there."""
-    line, diamonds = (
-        present(part.entropy.where(np.isfinite(part.entropy)))
-        for part in (cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed"))
+    (line, flags), (diamonds, informed) = (
+        _finite(cube.sel(estimator=name)) for name in ("state_evolution", "state_evolution_informed")
     )
-    curve(axes, line.alpha, line.values, SERIES_COLORS[0], "uninformed start")
-    axes.plot(
-        diamonds.alpha, diamonds.mean("replica"), "D", color=SERIES_COLORS[1], markerfacecolor="none",
-        label="informed start",
-    )  # fmt: skip
+    curve(axes, line.alpha, line.values, SERIES_COLORS[0], "uninformed start", flags=flags)
+    mean, *_ = sound_mean(diamonds.values, informed)
+    axes.plot(diamonds.alpha, mean, "D", color=SERIES_COLORS[1], markerfacecolor="none", label="informed start")
     axes.set(ylabel=r"entropy $h(Y|X)/D$ (nats)", title="two layers, no noise")
     axes.legend()
+
+
+def _finite(part):
+    """The finite entropies of an estimator, and their flags (alpha, replica)."""
+    entropy = present(part.entropy.where(np.isfinite(part.entropy)))
+    return entropy, passed(part, "entropy").sel(alpha=entropy.alpha).values
 
 
 def _information(axes, cube):
     """Mutual information on the left axis, overlap on the right one, and the threshold."""
     information = present(cube.mutual_information)
-    curve(axes, information.alpha, information.values, "#000000", "$I(W; Y|X)/D$")
+    flags = passed(cube, "mutual_information").sel(alpha=information.alpha).values
+    curve(axes, information.alpha, information.values, "#000000", "$I(W; Y|X)/D$", flags=flags)
     first = float(information.isel(alpha=1).mean() / information.alpha[1])
     axes.plot(information.alpha, first * information.alpha, ":", color="0.5", label="independent outputs")
     second = axes.twinx()
     second.spines["right"].set_visible(True)
     overlap = present(cube.overlap.sel(layer=1, layer_star=1))
     # A line from point to point would begin at a point of the grid, not at the threshold.
-    curve(second, overlap.alpha, overlap.values, LAYER_COLORS[1], None, "--", marker="o", markersize=3)
+    flags = passed(cube, "overlap").sel(alpha=overlap.alpha).values
+    curve(second, overlap.alpha, overlap.values, LAYER_COLORS[1], None, "--", flags=flags, marker="o", markersize=3)
     axes.plot([], [], "--o", color=LAYER_COLORS[1], markersize=3, label="overlap $Q$ (right axis)")
     value, error = (float(part.item()) for part in layer_threshold_and_error(cube, 1))
     axes.axvline(value, color="0.3", linestyle="-.", linewidth=1, label="threshold")

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
-from attention_limits.sequence_multi_index.readings import growth_at_threshold
+from attention_limits.sequence_multi_index.readings import growth_factors_at_threshold, growth_threshold
 
 # Replicas of a depth are thin lines, their means a thick one.
 THIN = {"linewidth": 0.5, "alpha": 0.4}
@@ -12,7 +11,7 @@ THIN = {"linewidth": 0.5, "alpha": 0.4}
 
 @house_style
 def draw(cubes):
-    """Growth against alpha for each depth of the cube layer_order, and at the threshold of layer 1 from layer_order_skip."""
+    """Growth against alpha for each depth of layer_order; at the threshold of layer 1 from layer_order_skip and _rescaled."""
     figure, axes = new_figure(2, 2, 7.2, 5.6)
     *depths, skip = axes.flat
     cube = cubes["layer_order"]
@@ -22,40 +21,42 @@ def draw(cubes):
         panel.legend(loc="upper left")
     for panel in axes[:, 0]:
         panel.set_ylabel("growth of a small overlap per iteration")
-    _skip(skip, cubes["layer_order_skip"])
+    _skip(skip, cubes["layer_order_skip"], cubes["layer_order_rescaled"])
     return figure
 
 
 def _growth(axes, cube):
-    """Factors of the layers, and those at the alpha where layer 1 begins to grow."""
-    alpha, factors = growth_at_threshold(cube, 1)
-    place, place_error = mean_and_error(alpha.values)
-    for layer in cube.layer.values:
+    """Factors of the layers, and those at the alpha where layer 1 begins to grow while the last layer alone is known."""
+    place, place_error = growth_threshold(cube, 1)
+    heights, errors = growth_factors_at_threshold(cube, 1)
+    for number, layer in enumerate(cube.layer.values):
         factor = cube.growth_factor.sel(layer=layer).transpose("held", "replica")
         if not np.any(np.isfinite(factor)):
             continue
         x, color = cube.branch_alpha.transpose("held", "replica"), LAYER_COLORS[layer]
         axes.plot(x.values, factor.values, color=color, **THIN)
         axes.plot(x.mean("replica"), factor.mean("replica"), color=color, label=f"layer {layer}")
-        height, error = mean_and_error(factors.sel(layer=layer).values)
         axes.errorbar(
-            place, height, error if layer > 1 else None, place_error, color=color, marker="o", markersize=4, capsize=2,
-            linestyle="none",
+            place, heights[number], errors[number] if layer > 1 else None, place_error, color=color, marker="o",
+            markersize=4, capsize=2, linestyle="none",
         )  # fmt: skip
     axes.axhline(1.0, color="0.5", linestyle=":", linewidth=1)
     axes.set(ylim=(0, 1.6))
 
 
-def _skip(axes, cube):
-    """Factor of layer 2 of three layers where layer 1 begins to grow."""
-    _, factors = growth_at_threshold(cube, 1)
-    mean, error = mean_and_error(factors.sel(layer=2).transpose("skip", "replica").values, axis=-1)
-    axes.set(xscale="log", xlim=(0.9 * float(cube.skip.min()), 1.1 * float(cube.skip.max())))
-    axes.errorbar(cube.skip, mean, error, color=LAYER_COLORS[2], marker="o", markersize=4, capsize=2)
+def _skip(axes, deep, rescaled):
+    """Factor of layer 2 of three layers where layer 1 begins to grow, for the layers and for rescaled ones."""
+    depth = 3
+    for cube, c, label, look in (
+        (deep, deep.skip.values, "layers", {"marker": "o", "linestyle": "-"}),
+        (rescaled, depth / rescaled.ratio.values, "layers rescaled by $1/c$", {"marker": "s", "linestyle": "--"}),
+    ):
+        mean, error = (values[..., 1] for values in growth_factors_at_threshold(cube, 1))
+        axes.errorbar(c, mean, error, color=LAYER_COLORS[2], markersize=4, capsize=2, label=label, **look)
     axes.axhline(1.0, color="0.5", linestyle=":", linewidth=1)
-    axes.set(
-        xlabel="skip strength $c$ ($L = 3$)", ylabel="growth of layer 2 at the\nthreshold of layer 1", ylim=(0, None),
-    )  # fmt: skip
-    axes.set_xticks(cube.skip.values)
+    axes.set(xscale="log", xlim=(0.85 * float(deep.skip.min()), 1.2 * float(deep.skip.max())), ylim=(0, None))
+    axes.set(xlabel="skip strength $c$ ($L = 3$)", ylabel="growth of layer 2 at the\nthreshold of layer 1")
+    axes.set_xticks(deep.skip.values)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
+    axes.legend(loc="lower right")

@@ -1,9 +1,7 @@
 """Binary perceptron: overlap from both starts of state evolution, and the two published thresholds."""
 
-import numpy as np
-
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.plotting import curve, house_style, new_figure, present
+from attention_limits.pipeline.readings import passed
+from attention_limits.plotting import curve, house_style, new_figure, points, present
 from attention_limits.sequence_multi_index.figures.published import BINARY_PERCEPTRON
 from attention_limits.sequence_multi_index.readings import equal_free_entropy, recovery
 
@@ -18,7 +16,8 @@ def draw(cubes):
     _overlaps(top, cube)
     entropy = present(cube.free_entropy_by_start).transpose("alpha", "replica", "init")
     gain = entropy.sel(init="informed") - entropy.sel(init="uninformed")
-    bottom.errorbar(gain.alpha, *mean_and_error(gain.values, axis=1), fmt="o-", color="0.3", markersize=4, capsize=2)
+    flags = passed(cube, "free_entropy_by_start").sel(alpha=gain.alpha).min("init").transpose("alpha", "replica").values
+    curve(bottom, gain.alpha.values, gain.values, "0.3", None, flags=flags, marker="o", markersize=4)
     bottom.axhline(0, color="0.6", linewidth=0.8)
     thresholds = {
         "optimal": (equal_free_entropy(cube), "C2", "perfect recovery is optimal"),
@@ -38,8 +37,8 @@ def draw(cubes):
 
 def _overlaps(axes, cube):
     overlap = present(cube.overlap.sel(**_PAIR).transpose("alpha", "replica"))
-    settled = cube.converged.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-    curve(axes, overlap.alpha.values, overlap.values, "C0", "uninformed start", converged=settled)
+    settled = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+    curve(axes, overlap.alpha.values, overlap.values, "C0", "uninformed start", flags=settled)
     informed = present(cube.overlap_by_start.sel(init="informed", **_PAIR)).transpose("alpha", "replica")
-    mean, error = mean_and_error(np.asarray(informed), axis=1)
-    axes.errorbar(informed.alpha, mean, error, fmt="o", color="C3", markersize=4, capsize=2, label="informed start")
+    flags = passed(cube, "overlap_by_start").sel(init="informed", alpha=informed.alpha).transpose("alpha", "replica")
+    points(axes, informed.alpha.values, informed.values, flags.values, "C3", "informed start")

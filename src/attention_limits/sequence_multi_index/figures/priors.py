@@ -44,7 +44,7 @@ def _learning_curve(axes, cube):
         pair = {"layer": layer, "layer_star": layer, "drop": True}
         overlap = present(theory.overlap.sel(**pair).transpose("alpha", "replica"))
         converged = theory.converged.sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-        curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[layer], f"layer {layer}", converged=converged)
+        curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[layer], f"layer {layer}", flags=converged)
         found = present((gamp.overlap.sel(**pair) / gamp.teacher_norm.sel(**pair)).transpose("alpha", "replica"))
         settled = gamp.converged.sel(alpha=found.alpha).transpose("alpha", "replica").values
         label = "GAMP" if layer == 2 else None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import (
     LAYER_COLORS,
     SERIES_COLORS,
@@ -13,7 +13,7 @@ from attention_limits.plotting import (
     present,
     realised_alpha,
 )
-from attention_limits.sequence_multi_index.readings import atlas_threshold
+from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
 @house_style
@@ -35,7 +35,7 @@ def draw_thresholds(axes, cube, ranks, place):
 
     Returns the number of tokens and the colour of each curve.
     """
-    mean, error = atlas_threshold(cube.transpose("rank", "tokens", ...), 1)
+    mean, error = layer_threshold_and_error(cube.transpose("rank", "tokens", ...), 1)
     found, shown = cube["rank"].values, list(zip(cube.tokens.values, SERIES_COLORS, strict=False))
     for k, (tokens, color) in enumerate(shown):
         axes.errorbar(
@@ -61,11 +61,11 @@ def _learning_curve(axes, cube):
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     dimension = specifications(cube)["gamp"]["solver"]["dimension"]
     overlap = present(sum(theory.overlap.sel(layer=row, layer_star=row, drop=True) for row in (1, 2)) / 2.0)
-    converged = theory.converged.sel(alpha=overlap.alpha).values
-    curve(axes, overlap.alpha, overlap.values, LAYER_COLORS[1], "state evolution", converged=converged)
+    converged = passed(theory, "overlap").sel(alpha=overlap.alpha).values
+    curve(axes, overlap.alpha, overlap.values, LAYER_COLORS[1], "state evolution", flags=converged)
     rows = [{"layer": row, "layer_star": row, "drop": True} for row in (1, 2)]
     relative = present(sum(gamp.overlap.sel(**row) / gamp.teacher_norm.sel(**row) for row in rows) / 2.0)
-    converged = gamp.converged.sel(alpha=relative.alpha).values
+    converged = passed(gamp, "overlap").sel(alpha=relative.alpha).values
     alpha = realised_alpha(gamp, relative.alpha)
     points(axes, alpha, relative.values, converged, LAYER_COLORS[1], f"GAMP $D = {dimension}$")
     axes.axvline(first_threshold(2, 2), color="0.5", linestyle=":", linewidth=1)

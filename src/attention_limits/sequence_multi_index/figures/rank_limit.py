@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import SERIES_COLORS, curve, house_style, new_figure, present
 from attention_limits.sequence_multi_index.figures.rank import draw_thresholds, small_width_threshold
 
@@ -53,5 +53,5 @@ def _learning_curve(axes, cube, color):
     rank = specifications(cube)["state_evolution"]["model"].get("rank") or 1
     rows = [part.overlap.sel(layer=row, layer_star=row, drop=True) for row in part.layer.values]
     overlap = present(sum(rows) / rank)
-    converged = part.converged.sel(alpha=overlap.alpha).values
-    curve(axes, overlap.alpha.values / rank, overlap.values, color, f"rank {rank:g}", converged=converged)
+    converged = passed(part, "overlap").sel(alpha=overlap.alpha).values
+    curve(axes, overlap.alpha.values / rank, overlap.values, color, f"rank {rank:g}", flags=converged)

@@ -1,7 +1,7 @@
 """Weak-recovery thresholds of two-layer attention against the inverse temperature and the length of the sequence."""
 
 from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
-from attention_limits.sequence_multi_index.readings import atlas_threshold, layer_threshold_and_error
+from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
 @house_style
@@ -9,13 +9,9 @@ def draw(cubes):
     """Thresholds from the cubes beta_thresholds and atlas_tokens."""
     figure, (left, right) = new_figure(1, 2, 6.6, 3.2, sharey=True)
     tokens = cubes["atlas_tokens"].sel(depth=2)
-    panels = (
-        (left, cubes["beta_thresholds"], "beta", layer_threshold_and_error),
-        (right, tokens, "tokens", atlas_threshold),
-    )
-    for axes, cube, key, reading in panels:
+    for axes, cube, key in ((left, cubes["beta_thresholds"], "beta"), (right, tokens, "tokens")):
         for layer in (1, 2):
-            mean, error = reading(cube, layer)
+            mean, error = layer_threshold_and_error(cube, layer)
             axes.errorbar(
                 cube[key], mean, error, color=LAYER_COLORS[layer], marker="o", markersize=3.5, capsize=2,
                 label=rf"$\alpha_{layer}$: layer {layer} becomes learnable",

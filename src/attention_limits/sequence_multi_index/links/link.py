@@ -27,7 +27,7 @@ SMALLEST_EIGENVALUE = 1e-3
 # Ways to compute the posterior, see `channel`.
 TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
 TWO_TOKEN_SAMPLING, ROTATION = "importance sampling over two tokens", "quadrature over rotations"
-HALF_LINE = "cut normal law"
+HALF_LINE, SECTORS = "cut normal law", "cut normal law of two fields"
 # For V = v I alone, see `Link.isotropic_method`: the integral over the sphere of directions, or its closed form for one token.
 SPHERE, LENGTH = "quadrature over a sphere", "von Mises-Fisher law"
 

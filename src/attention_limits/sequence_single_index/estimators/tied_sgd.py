@@ -5,10 +5,11 @@ import numpy as np
 from attention_limits.sequence_single_index.flow import feed_forward_bound, feed_forward_escape, gain
 from attention_limits.sequence_single_index.reduced_sgd import overlapped_start, tied, warn_unstable
 from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
+from attention_limits.sequence_single_index.start_noise import noisy_escape_step
 
 
 def run(spec, streams):
-    """Escape steps, overlaps, and the escape step and gain that the flow predicts (see `variables`)."""
+    """Escape steps, overlaps, the escape step and gain of the flow, and the mean escape step with noise (see `variables`)."""
 
     def rate(point):
         return point["learning_rate"] * int(point["tokens"]) ** point["learning_rate_exponent"]
@@ -23,8 +24,12 @@ def run(spec, streams):
 
     def flow(point):
         tokens, dimension = int(point["tokens"]), point["dimension"]
-        tau = feed_forward_escape(tokens, rate(point), overlapped_start(dimension), threshold(point))
-        return {"flow_gain": gain(tokens, rate(point), point["learning_rate"]), "flow_step": tau * dimension}
+        start, end = overlapped_start(dimension), threshold(point)
+        return {
+            "flow_gain": gain(tokens, rate(point), point["learning_rate"]),
+            "flow_step": feed_forward_escape(tokens, rate(point), start, end) * dimension,
+            "noisy_step": noisy_escape_step(tokens, rate(point), dimension, start, end),
+        }
 
     observables = {"overlap": lambda s: np.abs(s[..., 0])}
     return sgd_dataset(spec, streams, simulate, threshold, observables, flow)

@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.sequence_single_index.flow import feed_forward_bound, feed_forward_escape
 from attention_limits.sequence_single_index.reduced_sgd import overlapped_start, untied, warn_unstable
 from attention_limits.sequence_single_index.sgd_runs import sgd_dataset
+from attention_limits.sequence_single_index.start_noise import noisy_escape_step
 
 
 def _overlap(state):
@@ -14,7 +15,7 @@ def _overlap(state):
 
 
 def run(spec, streams):
-    """Escape steps, overlaps, and the escape step that the flow predicts (see `variables`)."""
+    """Escape steps, overlaps, the escape step of the flow, and the mean escape step with noise (see `variables`)."""
 
     def threshold(point):
         return point.get("threshold", 2.0 / np.sqrt(point["dimension"]))
@@ -22,8 +23,10 @@ def run(spec, streams):
     def flow(point):
         tokens, dimension = int(point["tokens"]), point["dimension"]
         start = overlapped_start(dimension)
-        tau = feed_forward_escape(tokens, point["learning_rate"], start, threshold(point), untied=True)
-        return {"flow_step": tau * dimension}
+        where = tokens, point["learning_rate"]
+        tau = feed_forward_escape(*where, start, threshold(point), untied=True)
+        mean = noisy_escape_step(*where, dimension, start, threshold(point), untied=True)
+        return {"flow_step": tau * dimension, "noisy_step": mean}
 
     def simulate(point, schedule, generators):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])

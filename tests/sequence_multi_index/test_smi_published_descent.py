@@ -1,0 +1,63 @@
+"""Gradient descent of Figure 2 of Troiani et al. 2025 (arXiv:2502.00901): the passes through the data, and the public curve.
+
+The notebook of the authors loops over all batches in each of 1700 passes; its file C1_random.npy holds 64 600 numbers per run, one
+per batch: 1700 passes of 38 batches, the last of half the size.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+
+from attention_limits.sequence_multi_index.figures.published import FIG2_DESCENT
+from attention_limits.sequence_multi_index.gaussian_sequences import sample_count
+from attention_limits.sequence_multi_index.gradient_descent import Block, Descent, descend, drawn_batches
+from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.readings import descent_cosine
+
+EXPERIMENTS = Path(__file__).parents[2] / "config/sequence_multi_index/experiments"
+
+
+@pytest.mark.parametrize("name", ["fig2_sgd", "fig2_common"])
+def test_experiment_takes_all_passes_of_the_paper(name):
+    spec = yaml.safe_load((EXPERIMENTS / f"{name}.yaml").read_text(encoding="utf-8"))
+    solver = spec["estimators"]["batch_reuse_sgd"]["solver"]
+    dimension = spec["data"]["gaussian_sequences"]["solver"]["dimension"]
+    assert solver["batches"] == 1700 * (sample_count(15.0, dimension) // solver["batch"])
+    assert FIG2_DESCENT[-1, 0] == solver["batches"]
+
+
+def test_cosine_after_batches_has_no_sign():
+    values = [[[0.1], [0.5]], [[0.1], [-0.7]]]
+    cube = xr.Dataset(
+        {"cosine_by_batch": (("replica", "batch", "layer"), values)}, {"batch": [0, 10], "layer": [1]}
+    )
+    assert descent_cosine(cube, 1, 10) == pytest.approx((0.6, 0.1))
+
+
+@pytest.mark.slow
+def test_gradient_descent_follows_the_public_curve():
+    """After 100 and 1700 batches, four data sets at D = 500: the mean |cos| of a layer against the published eight runs.
+
+    Student's limits with three degrees of freedom for a false-alarm rate of 1e-3 per comparison, four comparisons.
+    """
+    link, dimension, batch, replicas = DeepAttention(1.0), 500, 200, 4
+    found = []
+    for seed in range(replicas):
+        generator = np.random.default_rng([seed, 7])
+        teacher, start = generator.standard_normal((2, 2, dimension))
+        sequences = generator.standard_normal((7500, 2, dimension), dtype=np.float32)
+        fields = np.einsum("pd,nad->npa", teacher, sequences, optimize=True) / np.sqrt(dimension)
+        outputs = link.forward(fields).astype(np.float32)
+        order = drawn_batches(7500, batch, 1700, generator)[None]
+        blocks = [Block(sequences[None], outputs[None], part) for part in (order[:, :100], order[:, 100:])]
+        path = descend(link, blocks, 0.9 * start[None, None], teacher[None], Descent(15.0, 0.07 / dimension, 3))
+        found.append(np.abs(path.cosine[0, 0, 1:]))
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(replicas)
+    rows = FIG2_DESCENT[np.isin(FIG2_DESCENT[:, 0], [100, 1700])]
+    published, known = rows[:, [1, 3]], rows[:, [2, 4]]
+    # Student's t of three degrees of freedom exceeds 12.9 with probability 1e-3. Another teacher moves |cos| near one by .002.
+    assert np.all(np.abs(mean - published) <= 12.9 * np.hypot(error, known) + 0.002)
+    assert mean[1, 1] > 0.99 > 0.8 > mean[1, 0] > 0.2
