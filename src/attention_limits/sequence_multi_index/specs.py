@@ -6,7 +6,14 @@ import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
-from attention_limits.sequence_multi_index import cross_checks, specs_atlas, specs_erm, specs_erm_fits, specs_training
+from attention_limits.sequence_multi_index import (
+    cross_checks,
+    specs_atlas,
+    specs_erm,
+    specs_erm_fits,
+    specs_published,
+    specs_training,
+)
 from attention_limits.sequence_multi_index.cross_checks import OfDataSets, OfNodes
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, EXCHANGEABLE, POSTERIOR
 from attention_limits.sequence_multi_index.specs_keys import (
@@ -289,6 +296,7 @@ ESTIMATORS = {
     "phase_comparison": PhaseComparison,
     "gamp": Gamp,
     "held_gamp": HeldGamp,
+    "published_map": specs_published.PublishedMap,
     **specs_atlas.ESTIMATORS,
     **specs_training.ESTIMATORS,
     **specs_erm.ESTIMATORS,

@@ -3,6 +3,7 @@
 from attention_limits.pipeline.registry import Coordinate, Variable
 from attention_limits.sequence_multi_index import variables_atlas as atlas
 from attention_limits.sequence_multi_index import variables_erm as erm
+from attention_limits.sequence_multi_index import variables_published as published
 from attention_limits.sequence_multi_index import variables_training as training
 
 SOURCE = (
@@ -355,5 +356,5 @@ VARIABLES += (
 )
 
 COORDINATES += atlas.COORDINATES + training.COORDINATES + erm.COORDINATES
-VARIABLES += atlas.VARIABLES + training.VARIABLES + erm.VARIABLES
-SOURCES, OWN = erm.SOURCES, erm.OWN
+VARIABLES += atlas.VARIABLES + training.VARIABLES + erm.VARIABLES + published.VARIABLES
+SOURCES, OWN = erm.SOURCES, erm.OWN | published.OWN
