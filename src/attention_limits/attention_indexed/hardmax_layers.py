@@ -28,8 +28,8 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 # Nodes of each of two estimates; an output is resolved if this many effective nodes carry it in both.
 NODES, FEWEST = 128, 20.0
-# The error of the nodes of a posterior is common to all outputs that share them: those of at least so many nodes of an average, in
-# at most so many groups.
+# The error of the nodes of a posterior is common to all outputs that share them: those of at least so many nodes of an average,
+# in at most so many groups.
 SHARED, GROUPS = 16, 64
 # Outputs at a time.
 _CHUNK = 512
