@@ -6,6 +6,44 @@ import xarray as xr
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import at
 
+# Smallest fraction of resolved outputs, or proximal operators, of a point that counts.
+MOSTLY_RESOLVED = 0.95
+_FLAGS = ("converged", "unique", "replica_symmetric")
+
+
+def trusted(part) -> xr.DataArray:
+    """Whether the points of an estimator pass each of its flags, (grid..., replica): 0, 1, and NaN where it has no point.
+
+    The flags are `converged`, `unique`, `replica_symmetric`, and `resolved` of at least MOSTLY_RESOLVED.
+    """
+    passed = [part[name] == 1 for name in _FLAGS if name in part]
+    if "resolved" in part:
+        passed.append(part.resolved >= MOSTLY_RESOLVED)
+    known = [part[name].notnull() for name in (*_FLAGS, "resolved") if name in part]
+    # A cube of several estimators has the flags of all of them.
+    found = xr.ones_like(part.converged, dtype=float)
+    for good, there in zip(passed, known, strict=True):
+        found = found.where(good | ~there, 0.0)
+    return found.where(part.converged.notnull())
+
+
+def mean_of_trusted(part, variable):
+    """Mean over the trusted replicas and its error, arrays (alpha,) at the alphas of the `variable` (alpha, replica) of a `part`.
+
+    The error is the larger one of the standard error over replicas and of the errors that the nodes of the replicas show
+    (`<variable>_node_error`): few replicas may agree by chance. NaN where no replica is trusted.
+    """
+    values = part[variable].dropna("alpha", how="all")
+    flags = trusted(part).sel(alpha=values.alpha) == 1
+    shown, own = (
+        array.sel(alpha=values.alpha).where(flags).transpose("alpha", "replica").values
+        for array in (values, part[f"{variable}_node_error"])
+    )
+    mean, spread = mean_and_error(shown, axis=1)
+    count = np.sum(np.isfinite(shown), axis=1)
+    least = np.sqrt(np.nansum(own**2, axis=1)) / np.maximum(count, 1)
+    return mean, np.where(count > 0, np.fmax(spread, least), np.nan)
+
 
 def curve_at(cube, x, variable="mmse", along="alpha", **point):
     """A curve without randomness at x, by linear interpolation of its logarithm against log x, and the error 0.

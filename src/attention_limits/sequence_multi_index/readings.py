@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import at
+from attention_limits.pipeline.readings import at, value
 
 # Smallest fraction of outputs with a resolved channel at which a threshold is a number; below it `thresholds` warns.
 MOSTLY_RESOLVED = 0.95
@@ -35,9 +35,22 @@ def threshold_of_layer(cube, layer, **point):
 
 
 def trusted(theory) -> xr.DataArray:
-    """Whether points of the state evolution `theory` have converged and keep replica symmetry; NaN where it has no point."""
+    """Whether points of the state evolution `theory` of empirical risk minimisation pass all flags; NaN where it has no point.
+
+    They have converged, keep replica symmetry, and found the minima of their proximal operators.
+    """
+    sure = (theory.converged == 1) & (theory.replica_symmetric == 1) & (theory.resolved >= MOSTLY_RESOLVED)
     # A replica that only a simulation has is missing, not doubtful.
-    return ((theory.converged == 1) & (theory.replica_symmetric == 1)).where(theory.converged.notnull())
+    return sure.where(theory.converged.notnull())
+
+
+def trusted_value(cube, variable, **point):
+    """`value` of a variable of the state evolution of empirical risk minimisation, over the replicas that are `trusted`.
+
+    NaN where no replica is.
+    """
+    part = cube.sel(estimator="erm_state_evolution")
+    return value(xr.Dataset({variable: part[variable].where(trusted(part) == 1)}), variable, **point)
 
 
 def _learns(cube, layer):

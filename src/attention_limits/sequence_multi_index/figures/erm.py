@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
-from attention_limits.sequence_multi_index.readings import trusted
+from attention_limits.sequence_multi_index.readings import MOSTLY_RESOLVED, trusted
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-BEST, BAYES = "#000000", "#7f7f7f"
+BEST, BAYES, BAYES_LABEL = "#000000", "#7f7f7f", "posterior mean, uninformed start"
 METHODS = {"erm_minimisation": ("L-BFGS", "o"), "erm_gamp": ("GAMP", "^")}
 
 
@@ -82,8 +81,7 @@ def _draw_points(panels, part, color, label, marker):
 
 def _draw_bayes(panels, theory):
     (left, _), *right = panels
-    error = present(theory.error_bayes)
-    left.plot(error.alpha, mean_and_error(error.values, axis=1)[0], color=BAYES, linestyle="-.")
-    for place, (axes, _) in enumerate(right):
-        overlap = present(theory.overlap.isel(layer=place, layer_star=place)).mean("replica")
-        axes.plot(overlap.alpha, np.sqrt(overlap), color=BAYES, linestyle="-.", label="Bayes-optimal")
+    flags = ((theory.converged == 1) & (theory.resolved >= MOSTLY_RESOLVED)).where(theory.converged.notnull())
+    cosines = [np.sqrt(theory.overlap.isel(layer=place, layer_star=place)) for place in range(len(right))]
+    for (axes, _), shown in zip(((left, None), *right), map(present, (theory.error_bayes, *cosines)), strict=True):
+        curve(axes, shown.alpha.values, shown.values, BAYES, BAYES_LABEL, "-.", flags.sel(alpha=shown.alpha).values)

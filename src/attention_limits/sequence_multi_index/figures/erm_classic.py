@@ -3,6 +3,7 @@
 import numpy as np
 
 from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.sequence_multi_index.readings import trusted
 
 COLORS = {"logistic": "#0072B2", "hinge": "#D55E00", "square": "#009E73"}
 STYLES = (":", "-", "--", "-.")
@@ -19,7 +20,7 @@ def draw(cubes):
             theory = here.sel(estimator="erm_state_evolution") if "estimator" in here.dims else here
             for axes, values in zip(panels, _curves(theory, 1.0), strict=True):
                 shown = present(values)
-                reached = theory.converged.sel(alpha=shown.alpha).values
+                reached = trusted(theory).sel(alpha=shown.alpha).values
                 curve(axes, shown.alpha.values, shown.values, color, f"{loss}, $\\lambda={ridge:g}$", style, reached)
             if "estimator" in here.dims:
                 _draw_points(
