@@ -27,8 +27,8 @@ def evolution(folder, model, alpha, replicas=1, **solver):
 
 
 def test_near_a_jump_both_branches_are_stored_and_no_point_counts(tmp_path):
-    """Width 0.01 at c = 0, beta = 10, alpha = 0.0322: independent values are (.853, .295) from V = 1 and (.219, .166) from V =
-    .01, both stable. A scrambling of 128 nodes may lose a branch; one of its quarters then has both, or another one."""
+    """Width 0.01 at c = 0, beta = 10, alpha = 0.0322: V = (.884, .292) from V = 1 and (.257, .170) from V = .001 with 1024
+    nodes, both stable. A scrambling of 128 nodes may lose a branch; one of its quarters then has both, or another one."""
     found = evolution(tmp_path, JUMP, [0.0322], replicas=4, nodes=128).isel(alpha=0)
     assert not np.any(trusted(found) == 1)
     assert np.all(np.isnan(mean_of_trusted(found.expand_dims("alpha").sel(layer=1), "mmse_by_layer")[0]))
