@@ -85,7 +85,7 @@ class TwoLayers:
             raise ValueError(f"need skip >= 0 and beta > 0, both finite, got {self.skip} and {self.beta}")
 
     def part(self, number):
-        """The model itself: its posterior needs no nodes, which would differ between parts of the nodes of an average."""
+        """The model itself, for the part of any `number` of the nodes of an average: its posterior needs no nodes."""
         return self
 
     def mixing(self, first):

@@ -117,9 +117,9 @@ class Comparison:
 def compare(
     model: Model, ratio: float, alpha: float, nodes, informed_start=1e-3, tolerance=1e-4, max_iterations=200
 ) -> Comparison:
-    """Fixed points from V = 1 and from V = `informed_start`, on all `nodes` and on PARTS parts; arguments as for `solve`.
+    """Fixed points from V = 1 and from V = `informed_start`, on all `nodes` and on PARTS parts of them.
 
-    The map is monotone: from V = 1 the errors fall to the largest fixed point, so that one of exact recovery is the only one.
+    The `model`, `ratio`, `alpha`, `tolerance` and `max_iterations` are those of `solve`. The map is monotone: from V = 1 the errors fall to the largest fixed point, so that one of exact recovery is the only one.
     """
 
     def both(part, some):

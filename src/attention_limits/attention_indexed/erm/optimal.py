@@ -38,7 +38,10 @@ def best_softmax(
 
 
 def at_decay(task: Task, alpha: float, decay: float, nodes: Nodes, tolerance: float, max_iterations: int) -> dict:
-    """The variables of `learned` of a softmax of the `task` at one `alpha` and `decay`; zero is the limit of vanishing decay."""
+    """The variables of `learned` of a softmax of the `task` at one `alpha` and `decay`; zero is the limit of vanishing decay.
+
+    `nodes`, `tolerance` and `max_iterations` of the fixed point are as in `softmax.solve`.
+    """
     if decay == 0:
         return limit_points(task, np.array([alpha]), nodes)[0]
     return softmax_points(task, np.array([alpha]), decay, nodes, tolerance, max_iterations)[0]
