@@ -119,7 +119,8 @@ def compare(
 ) -> Comparison:
     """Fixed points from V = 1 and from V = `informed_start`, on all `nodes` and on PARTS parts of them.
 
-    The `model`, `ratio`, `alpha`, `tolerance` and `max_iterations` are those of `solve`. The map is monotone: from V = 1 the errors fall to the largest fixed point, so that one of exact recovery is the only one.
+    The `model`, `ratio`, `alpha`, `tolerance` and `max_iterations` are those of `solve`. The map is monotone: from V = 1
+    the errors fall to the largest fixed point, so that one of exact recovery is the only one.
     """
 
     def both(part, some):
