@@ -19,7 +19,6 @@ from attention_limits.attention_indexed.hardmax_layers import HardmaxLayers
 from attention_limits.attention_indexed.sampled_layers import SampledLayers
 from attention_limits.attention_indexed.two_layers import TwoLayers
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
-from attention_limits.numerics.statistics import node_error
 
 # A smaller V counts as exact recovery.
 RECOVERED = 1e-7
@@ -101,8 +100,8 @@ class Comparison:
     Attributes
     ----------
     uninformed, informed : FixedPoint
-    node_error : array (2,)
-        Error of V of the uninformed start from the finite number of nodes, by `node_error`.
+    parts : array (PARTS, 2)
+        V of the uninformed start on each part of the nodes.
     unique : bool
         Whether both starts end at one fixed point, on all nodes and on each part of them: with fewer nodes there would be no
         other answer. False where a start did not converge on all nodes.
@@ -110,7 +109,7 @@ class Comparison:
 
     uninformed: FixedPoint
     informed: FixedPoint
-    node_error: np.ndarray
+    parts: np.ndarray
     unique: bool
 
 
@@ -131,9 +130,10 @@ def compare(
 
     whole = both(model, nodes)
     parts = [both(model.part(k), some) for k, some in enumerate(nodes.blocks(PARTS))]
-    error = node_error(whole[0].value, [part[0].value for part in parts])
     meets = all(_same(*(point.value for point in pair)) for pair in (whole, *parts))
-    return Comparison(*whole, error, meets and all(point.converged for point in whole))
+    return Comparison(
+        *whole, np.array([part[0].value for part in parts]), meets and all(point.converged for point in whole)
+    )
 
 
 def _same(first, second):

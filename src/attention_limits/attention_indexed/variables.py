@@ -248,6 +248,13 @@ VARIABLES += (
         "(s^2 / 4 + b^2)^(1/2), s the standard deviation over the four quarters of the nodes, b the difference of their mean to "
         "the value of all nodes",
     ),
+    *(
+        Variable(
+            f"error_{name}_node_error", (), f"error of error_{name} from the finite number of nodes", "",
+            "as the generalisation error; missing where it is", "as mmse_by_layer_node_error",
+        )
+        for name in ("bayes", "plug_in")
+    ),
     Variable(
         "mmse_informed", ("layer",), "error of the estimate of each layer from the informed start", "", _ERROR,
         f"{_TWO_LAYERS}, from the errors `informed_start`",

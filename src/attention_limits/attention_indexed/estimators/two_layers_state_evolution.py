@@ -5,9 +5,16 @@ All points of a replica share its nodes: a curve is smooth, and its replicas spr
 
 import numpy as np
 
-from attention_limits.attention_indexed.two_layers_evolution import RECOVERED, compare, model_of, recovery_threshold
-from attention_limits.attention_indexed.two_layers_generalization import output_errors
+from attention_limits.attention_indexed.two_layers_evolution import (
+    PARTS,
+    RECOVERED,
+    compare,
+    model_of,
+    recovery_threshold,
+)
+from attention_limits.attention_indexed.two_layers_generalization import NODES, output_errors
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.statistics import node_error
 from attention_limits.pipeline.points import collect
 
 _DIMS = dict.fromkeys(("mmse_by_layer", "mmse_by_layer_node_error", "mmse_informed"), ("layer",))
@@ -27,10 +34,12 @@ def run(spec, streams):
             solver["max_iterations"],
         )  # fmt: skip
         uninformed, informed = found.uninformed, found.informed
-        bayes, plug_in = output_errors(model, uninformed.value, streams.generator("outputs", replica))
+        outputs = output_errors(model, uninformed.value, streams.generator("outputs", replica))
+        generator, count = streams.generator("outputs of parts", replica), NODES // PARTS
+        errors = node_error(outputs, [output_errors(model, V, generator, count) for V in found.parts])
         return {
             "mmse_by_layer": uninformed.value,
-            "mmse_by_layer_node_error": found.node_error,
+            "mmse_by_layer_node_error": node_error(uninformed.value, found.parts),
             "mmse_informed": informed.value,
             "residual": uninformed.residual,
             "iterations": uninformed.iterations,
@@ -38,8 +47,10 @@ def run(spec, streams):
             "converged_informed": informed.converged,
             "unique": found.unique,
             "recovery_threshold": recovery_threshold(model, point["ratio"]),
-            "error_bayes": bayes,
-            "error_plug_in": plug_in,
+            "error_bayes": outputs[0],
+            "error_plug_in": outputs[1],
+            "error_bayes_node_error": errors[0],
+            "error_plug_in_node_error": errors[1],
             "resolved": model.averages(np.maximum(uninformed.value, RECOVERED), nodes).resolved,
         }
 
