@@ -37,6 +37,19 @@ def assert_mean(values, expected=0.0, allowance=0.0, error=0.0, false_alarm=FALS
     assert np.all(deviation <= limit), f"deviation {deviation}, limit {limit}, mean {values.mean(axis=0)}"
 
 
+def errors_cover(values, errors, others, other_errors, false_alarm=1e-3):
+    """Assert that two sets of replicas differ by about the errors that they state, and not by far less.
+
+    The mean square of the deviations of `values` from the mean of `others`, in units of the root mean square of their stated
+    errors (of the mean, for the others), has an F distribution of n and 3 n degrees for n replicas whose errors come from four
+    parts each. An upper bound at `false_alarm`; below 1e-4 an error would say nothing.
+    """
+    values, errors, others, other_errors = (np.asarray(x, dtype=float) for x in (values, errors, others, other_errors))
+    stated = np.mean(errors**2) + np.mean(other_errors**2) / len(others)
+    ratio = np.mean((values - others.mean()) ** 2) / stated
+    assert 1e-4 < ratio < stats.f.isf(false_alarm, len(values), 3 * len(values)), ratio
+
+
 # Central differences of eighth order, truncation errors step^8 f^(9) / 630 and step^8 f^(10) / 3150.
 OFFSETS = np.arange(-4, 5)
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from slow_attention_indexed_erm import least_objective, shrunk, spectrum
 from specifications import section
 
+from agreement import errors_cover
 from attention_limits.attention_indexed.erm.training import draw_data
 from attention_limits.attention_indexed.model import Sizes
+from attention_limits.pipeline.readings import passed
 from attention_limits.pipeline.streams import Streams
 
 pytestmark = pytest.mark.slow
@@ -111,3 +113,37 @@ def test_erm_gamp_is_a_minimum_or_flagged(output, alpha, noise, decay):
     found = computed("erm_gamp", model, {"alpha": alpha}, solver=SMALL)
     if found.converged.all():
         assert found.objective.item() == pytest.approx(least(channel, beta, alpha, noise, decay), rel=1e-3)
+
+
+@pytest.mark.parametrize(("decay", "alpha"), [(0.001, 0.05), (0.01, 0.14), (0.1, 0.2)])
+def test_erm_state_evolution_states_the_error_of_its_nodes(decay, alpha):
+    """Six scramblings of 128 nodes against six of 512 with four times the iterations; false-alarm rate 1e-3 per variable."""
+    model = {"channel": "softmax", "tokens": 2, "ratio": 0.5, "weight_decay": decay}
+    runs = [
+        computed("erm_state_evolution", model, {"alpha": alpha}, solver={"nodes": n, "max_iterations": k}, replicas=6)
+        for n, k in ((128, 100), (512, 400))
+    ]
+    few, many = (run.isel(alpha=0, replica=(passed(run.isel(alpha=0), "mse", unique=True) == 1).values) for run in runs)
+    assert few.replica.size >= 4
+    assert many.replica.size >= 4
+    for name in ("mse", "test_loss"):
+        errors_cover(few[name], few[f"{name}_node_error"], many[name], many[f"{name}_node_error"])
+
+
+def test_erm_optimal_decay_states_the_error_of_its_nodes():
+    """As above, at the best decay of each scrambling: the mse is stationary there."""
+    model, solver = {"channel": "softmax", "tokens": 2, "ratio": 0.5}, {"accuracy": 0.3}
+    few, many = (
+        computed("erm_optimal_decay", model, {"alpha": 0.05}, solver={**solver, "nodes": n}, replicas=4).isel(alpha=0)
+        for n in (64, 256)
+    )
+    assert np.all(passed(few, "mse", unique=True) == 1)
+    errors_cover(few.mse, few.mse_node_error, many.mse, many.mse_node_error)
+
+
+def test_linear_scores_have_no_nodes():
+    found = computed(
+        "erm_state_evolution", {"channel": "linear", "tokens": 2, "ratio": 0.5, "weight_decay": 0.1}, {"alpha": 0.2}
+    )
+    assert found.mse_node_error.item() == found.test_loss_node_error.item() == 0.0
+    assert np.all(passed(found, "mse", unique=True) == 1)

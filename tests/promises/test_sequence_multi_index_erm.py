@@ -11,6 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from specifications import Refused, compute, document, node, whole_range
 
+from agreement import errors_cover
+from attention_limits.pipeline.readings import passed
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.nodes import make_nodes
@@ -232,3 +234,48 @@ def test_erm_minimisation_refuses_the_hinge():
     found = compute(FAMILY, written)
     assert isinstance(found, Refused)
     assert "allowed: differentiable losses" in found.problems[0]
+
+
+def evolutions(model, grid, nodes, replicas, estimator="erm_state_evolution", **solver):
+    """The dataset (replica) of several scramblings of one point."""
+    found = compute(FAMILY, document(estimator, model, grid, {"nodes": nodes, **solver}, replicas=replicas))[estimator]
+    return found.isel(dict.fromkeys(grid, 0))
+
+
+ONE_LAYER = {"link": "deep_attention", "depth": 1, "tokens": 2}
+
+
+@pytest.mark.parametrize(("ridge", "alpha"), [(0.1, 1.5), (0.5, 2.0)])
+def test_erm_state_evolution_states_the_error_of_its_nodes(ridge, alpha):
+    """Six scramblings of 256 nodes against six of 1024 with four times the iterations; false-alarm rate 1e-3 per variable."""
+    grid = {"alpha": alpha, "ridge": ridge}
+    runs = [evolutions(ONE_LAYER, grid, n, 6, max_iterations=k) for n, k in ((256, 150), (1024, 600))]
+    few, many = (run.isel(replica=(passed(run, "test_loss") == 1).values).squeeze() for run in runs)
+    assert few.replica.size >= 4
+    assert many.replica.size >= 4
+    for name in ("overlap", "test_loss"):
+        errors_cover(few[name], few[f"{name}_node_error"], many[name], many[f"{name}_node_error"])
+
+
+def test_erm_optimal_ridge_states_the_error_of_its_nodes():
+    """As above, at the best ridge of each scrambling."""
+    few, many = (
+        evolutions(ONE_LAYER, {"alpha": 2.0}, n, 4, "erm_optimal_ridge", accuracy=0.5).squeeze() for n in (256, 1024)
+    )
+    errors_cover(few.test_loss, few.test_loss_node_error, many.test_loss, many.test_loss_node_error)
+
+
+def test_erm_without_random_nodes_has_no_error_of_them():
+    for model in (PERCEPTRON | {"loss": "logistic"}, REGRESSION | {"noise": 0.5}):
+        found = point("erm_state_evolution", model, {"alpha": 2.0, "ridge": 0.1})
+        assert found.overlap_node_error.item() == found.test_loss_node_error.item() == 0.0
+
+
+def test_two_layers_with_a_jumping_proximal_operator_are_flagged():
+    """lambda = 0.1, alpha = 3: all scramblings converge, with cosines of layer 1 that differ by tenths; none may count."""
+    found = evolutions(ONE_LAYER | {"depth": 2, "skip": 1.0}, {"alpha": 3.0, "ridge": 0.1}, 1024, 3)
+    assert np.all(found.converged == 1)
+    cosine = found.overlap[:, 0, 0] / np.sqrt(found.student_norm[:, 0, 0])
+    assert float(cosine.max() - cosine.min()) > 0.1
+    assert not np.any(passed(found, "test_loss") == 1)
+    assert np.all(found.overlap_node_error[:, 0, 0] > 0.02)

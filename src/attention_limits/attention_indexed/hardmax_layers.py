@@ -16,7 +16,7 @@ The output is a bounded function of the scores for any skip strength c >= 0; not
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, ndtr, owens_t
@@ -28,6 +28,9 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 # Nodes of each of two estimates; an output is resolved if this many effective nodes carry it in both.
 NODES, FEWEST = 128, 20.0
+# The error of the nodes of a posterior is common to all outputs that share them: those of at least so many nodes of an average,
+# in at most so many groups.
+SHARED, GROUPS = 16, 64
 # Outputs at a time.
 _CHUNK = 512
 # Means further out than this many standard deviations are moved to this distance: their outputs have probabilities below 1e-88.
@@ -65,11 +68,14 @@ class HardmaxLayers:
     equations = None
     # The prior means of all contrasts: the average sums over the four outputs.
     node_dimension = 4
-    widening = 1.0
 
     def __post_init__(self):
         if not (0 <= self.skip < math.inf and 0 < self.beta < math.inf):
             raise ValueError(f"need skip >= 0 and beta > 0, both finite, got {self.skip} and {self.beta}")
+
+    def part(self, number):
+        """The model with other nodes of its posterior, for the part of this `number` of the nodes of an average."""
+        return replace(self, seed=self.seed + 1 + number)
 
     def mixing(self, first):
         """B (..., 2, 2) of the scores of layer 1, `first` (..., 2, 2)."""
@@ -130,7 +136,7 @@ class HardmaxLayers:
         """
         V, n = np.asarray(V, float), len(signs)
         Z, effective, mean, squares = (np.empty((2, n, *shape)) for shape in ((), (), (2, 2), (2,)))
-        for side, x in enumerate(_nodes(self.seed)):
+        for side, x in enumerate(_nodes(self.seed, 0)):
             for start in range(0, n, _CHUNK):
                 part = slice(start, start + _CHUNK)
                 found = _moments(x, signs[part], *self._forms(means[part], V, x))
@@ -167,15 +173,17 @@ class HardmaxLayers:
         """
         V = np.asarray(V, float)
         means = nodes.points.reshape(len(nodes), 2, 2) * np.sqrt(1.0 - V)[:, None]
-        forms = [(x, *self._forms(means, V, x)) for x in _nodes(self.seed)]
-        information, resolved = np.zeros(2), 0.0
-        for output in _OUTPUTS:
-            signs = np.broadcast_to(output, (len(nodes), 2))
-            first, second = (_moments(x, signs, *both) for x, *both in forms)
-            weights = nodes.weights * 0.5 * (first[0] + second[0])
-            information += 2.0 * np.mean(weights[:, None] * np.sum(first[1] * second[1], axis=2), axis=0)
-            resolved += float(np.mean(weights * (np.minimum(first[3], second[3]) >= FEWEST)))
-        return Averages(information, min(1.0, resolved))
+        information, resolved, count = np.zeros(2), 0.0, max(SHARED, len(nodes) // GROUPS)
+        for start in range(0, len(nodes), count):
+            part = slice(start, start + count)
+            forms = [(x, *self._forms(means[part], V, x)) for x in _nodes(self.seed, start // count)]
+            for output in _OUTPUTS:
+                signs = np.broadcast_to(output, (len(means[part]), 2))
+                first, second = (_moments(x, signs, *both) for x, *both in forms)
+                weights = nodes.weights[part] * 0.5 * (first[0] + second[0])
+                information += 2.0 * np.sum(weights[:, None] * np.sum(first[1] * second[1], axis=2), axis=0)
+                resolved += float(np.sum(weights * (np.minimum(first[3], second[3]) >= FEWEST)))
+        return Averages(information / len(nodes), min(1.0, resolved / len(nodes)))
 
 
 def _moments(x, signs, forms, ratios):
@@ -213,8 +221,8 @@ def _normal_slopes(kappa, r):
     return P, density * np.stack([ndtr(to_a), ndtr(to_b)], axis=-1)
 
 
-@functools.cache
-def _nodes(seed):
+@functools.lru_cache(maxsize=8 * GROUPS)
+def _nodes(seed, scrambling):
     """Nodes (S, 2) of each estimate."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng((seed, scrambling))
     return [gaussian_nodes(2, NODES, generator, widening=1.0).points for _ in range(2)]

@@ -5,12 +5,32 @@ import xarray as xr
 from scipy.special import chdtrc, ndtr, ndtri, stdtr
 
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import at
+from attention_limits.pipeline.readings import at, passed
 
 # Numbers of mean zero that the teacher of a data set has: they explain a part of the scatter of its error.
 CONTROLS = ("trace_excess", "square_excess")
 # Degrees of freedom that each of them needs: fewer data sets do not determine its coefficient.
 _EACH = 5
+
+
+def mean_of_passed(part, variable):
+    """Mean over the replicas that pass all flags and its error, arrays (alpha,).
+
+    The alphas are those of the `variable` (alpha, replica) of a `part`.
+
+    The error is the larger one of the standard error over replicas and of the errors that the nodes of the replicas show
+    (`<variable>_node_error`): few replicas may agree by chance. NaN where no replica passes.
+    """
+    values = part[variable].dropna("alpha", how="all")
+    flags = passed(part, variable, unique=True).sel(alpha=values.alpha) == 1
+    shown, own = (
+        array.sel(alpha=values.alpha).where(flags).transpose("alpha", "replica").values
+        for array in (values, part[f"{variable}_node_error"])
+    )
+    mean, spread = mean_and_error(shown, axis=1)
+    count = np.sum(np.isfinite(shown), axis=1)
+    least = np.sqrt(np.nansum(own**2, axis=1)) / np.maximum(count, 1)
+    return mean, np.where(count > 0, np.fmax(spread, least), np.nan)
 
 
 def curve_at(cube, x, variable="mmse", along="alpha", **point):

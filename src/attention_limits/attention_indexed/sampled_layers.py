@@ -12,7 +12,7 @@ E tr G_1 G_2 does not vanish, and the state evolution of `two_layers` does not h
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,10 +22,13 @@ from attention_limits.attention_indexed.layer_fields_kernels import Network
 from attention_limits.attention_indexed.layer_posterior_kernels import posteriors
 from attention_limits.attention_indexed.model import attention, log_attention
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.statistics import combine_unbiased
+from attention_limits.numerics.statistics import with_controls
 
 # An output is resolved if this many effective nodes carry it in both estimates.
 FEWEST = 20.0
+# The error of the nodes of a posterior is common to all outputs that share them: at least so many outputs of an average, in at
+# most so many groups.
+SHARED, GROUPS = 16, 64
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,6 @@ class SampledLayers:
     layers: int = 2
     seed: int = 0
 
-    # The average has 20 or more dimensions, where widened nodes would have weights with too much scatter.
-    widening = 1.0
-
     def __post_init__(self):
         if not (self.tokens >= 2 and self.layers >= 2 and 1 <= self.skip < math.inf and 0 < self.beta < math.inf):
             raise ValueError(
@@ -81,6 +81,10 @@ class SampledLayers:
     def node_dimension(self) -> int:
         """Prior means and deviations of all contrasts."""
         return 2 * self.layers * self.size
+
+    def part(self, number):
+        """The model with other nodes of its posterior, for the part of this `number` of the nodes of an average."""
+        return replace(self, seed=self.seed + 1 + number)
 
     def log_output(self, *fields):
         """log y (n, T, T) of the raw scores (n, T, T) of each layer, `fields`; y itself may round to zero."""
@@ -135,7 +139,10 @@ class SampledLayers:
 
     def estimates(self, a, means, V):
         """The two estimates that `layer_posterior_kernels.posteriors` returns, for a, `means` and V as in `posterior`."""
-        pilot, nodes = _nodes(self.tokens, self.layers, self.seed)
+        return self._estimates(a, means, V, 0)
+
+    def _estimates(self, a, means, V, scrambling):
+        pilot, nodes = _nodes(self.tokens, self.layers, self.seed, scrambling)
         network = Network(layer_contrasts.basis(self.tokens), self.layers, float(self.skip), float(self.beta))
         arrays = (np.ascontiguousarray(array, float) for array in (a, means, V))
         return posteriors(*arrays, network, pilot, nodes)
@@ -143,22 +150,31 @@ class SampledLayers:
     def averages(self, V, nodes) -> Averages:
         """Averages over outputs at variances V (L,), on Gaussian nodes of dimension `node_dimension`.
 
-        |z_l|^2 and the product of z_l with the true deviations have the same expectation (Nishimori); the two are combined.
+        |z_l|^2, the product of z_l with the true deviations and D - spread_l have the same expectation (Nishimori). The third
+        scatters least; the others are its control variates.
         """
         V = np.asarray(V, float)
         points = nodes.points.reshape(len(nodes), 2, self.layers, self.size)
         means, truth = points[:, 0] * np.sqrt(1.0 - V)[:, None], points[:, 1]
         fields = layer_contrasts.matrices(means + truth * np.sqrt(V)[:, None], self.tokens)
-        _, z, _, effective = self.estimates(self.observed(*np.moveaxis(fields, 1, 0)), means, V)
+        a = self.observed(*np.moveaxis(fields, 1, 0))
+        count = max(SHARED, len(a) // GROUPS)
+        found = [
+            self._estimates(a[start : start + count], means[start : start + count], V, start // count)
+            for start in range(0, len(a), count)
+        ]
+        _, z, moments, effective = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
         weights = nodes.weights[:, None]
         squares, overlaps = np.sum(z[0] * z[1], axis=2), np.sum(z.mean(axis=0) * truth, axis=2)
-        combined = combine_unbiased(weights * squares, weights * overlaps)
+        known = self.size - moments.mean(axis=0) + squares
+        combined = with_controls(*(weights * estimate for estimate in (known, squares, overlaps)))
         return Averages(2.0 * combined.mean(axis=0), float(np.mean(np.all(effective >= FEWEST, axis=0))))
 
 
-@functools.cache
-def _nodes(tokens, layers, seed):
+@functools.lru_cache(maxsize=8 * GROUPS)
+def _nodes(tokens, layers, seed, scrambling):
     """Nodes (S, F) for the proposals and (2, S, F) for the two estimates, S = 2^(2 T + L): more for more dimensions."""
-    generator, dimension = np.random.default_rng(seed), (layers - 1) * (tokens * (tokens + 1) // 2 - 1)
+    generator = np.random.default_rng((seed, scrambling))
+    dimension = (layers - 1) * (tokens * (tokens + 1) // 2 - 1)
     sets = [gaussian_nodes(dimension, 2 ** (2 * tokens + layers), generator, widening=1.0).points for _ in range(3)]
     return sets[0], np.stack(sets[1:])

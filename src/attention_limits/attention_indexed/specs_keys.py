@@ -123,5 +123,6 @@ TrainingTolerance = Annotated[float, Field(ge=0, le=1, description=
     "A run ends at the first record at which every start has at most this squared training error per sequence.")]
 Nodes = Annotated[Literal[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384], Field(description=
     "Sobol nodes of the average over the scores.")]
-StartError = Annotated[float, Field(gt=0, le=1, description="Initial error of both layers; 1 is the uninformed start.")]
+InformedStart = Annotated[float, Field(ge=1e-6, le=0.5, description=
+    "Initial error of both layers at the informed start. The other start is the uninformed one, of error 1.")]
 # fmt: on

@@ -10,13 +10,13 @@ from attention_limits.attention_indexed.specs_keys import (
     AmpLayerTokens,
     Beta,
     Dimension,
+    InformedStart,
     LastOutput,
     LayerTokens,
     Nodes,
     Ratio,
     SampledAlpha,
     Skip,
-    StartError,
     Tied,
 )
 from attention_limits.attention_indexed.specs_solvers import FreshAmpSolver
@@ -52,13 +52,13 @@ class TwoLayersSamples(TwoLayersGrid):
 
 
 class TwoLayersStateEvolution(Specification):
-    """State evolution computes the Bayes-optimal errors of both layers."""
+    """State evolution computes the errors of both layers from the uninformed and from the informed start."""
 
     class Solver(Section):
         """Numerical parameters of the average over the scores and of the iteration."""
 
         nodes: Nodes = 1024
-        start: StartError = 1.0
+        informed_start: InformedStart = 1e-3
         tolerance: Annotated[float, Field(gt=0, le=1, description="Relative change of the errors at convergence.")] = (
             1e-4
         )

@@ -28,7 +28,7 @@ import numpy as np
 from attention_limits.attention_indexed.layer_averages import Averages
 from attention_limits.attention_indexed.model import attention, log_attention
 from attention_limits.attention_indexed.two_layers_kernels import posterior
-from attention_limits.numerics.statistics import combine_unbiased
+from attention_limits.numerics.statistics import with_controls
 
 # Standard deviations of the sum and of the difference of (h_11 - h_12, h_22 - h_12), at unit variance off the diagonal.
 SPREADS = np.sqrt([8.0, 4.0])
@@ -77,13 +77,16 @@ class TwoLayers:
     equations = 2
     # Prior means and deviations of two sums and two differences.
     node_dimension = 8
-    widening = 1.15
     contrasts = staticmethod(contrasts)
     slopes = staticmethod(slopes)
 
     def __post_init__(self):
         if not (0 <= self.skip < math.inf and 0 < self.beta < math.inf):
             raise ValueError(f"need skip >= 0 and beta > 0, both finite, got {self.skip} and {self.beta}")
+
+    def part(self, number):
+        """The model itself, for the part of any `number` of the nodes of an average: its posterior needs no nodes."""
+        return self
 
     def mixing(self, first):
         """B (n, 2, 2) of the scores of layer 1, `first` (n, 2, 2)."""
@@ -133,16 +136,18 @@ class TwoLayers:
     def averages(self, V, nodes) -> Averages:
         """Averages over outputs at variances V (2,), on Gaussian nodes of dimension `node_dimension`.
 
-        |z_l|^2 and the product of z_l with the true deviations have the same expectation (Nishimori); the two are combined.
+        |z_l|^2, the product of z_l with the true deviations and 2 - spread_l have the same expectation (Nishimori). The third
+        scatters least, and not at all where the posterior is normal; the others are its control variates.
         """
         V = np.asarray(V, float)
         points = nodes.points.reshape(len(nodes), 2, 2, 2)
         means = points[:, 0] * SPREADS * np.sqrt(1.0 - V)[:, None]
         truth = points[:, 1]
         a = _forward(self, means + truth * SPREADS * np.sqrt(V)[:, None])
-        _, z, _, resolved = self.posterior(a, means, V)
+        _, z, spread, resolved = self.posterior(a, means, V)
         weights = nodes.weights[:, None]
-        combined = combine_unbiased(weights * np.sum(z**2, axis=2), weights * np.sum(z * truth, axis=2))
+        estimates = (2.0 - spread, np.sum(z**2, axis=2), np.sum(z * truth, axis=2))
+        combined = with_controls(*(weights * estimate for estimate in estimates))
         return Averages(2.0 * combined.mean(axis=0), float(resolved.mean()))
 
 

@@ -4,9 +4,13 @@
 
 with k_l from the `averages` of `two_layers.TwoLayers`, `sampled_layers.SampledLayers` or `hardmax_layers.HardmaxLayers`.
 Derived in docs/attention_indexed_two_layers.md.
+
+The map can have two stable fixed points. Message passing follows the one of the uninformed start. The fixed point of the informed
+start, next to V = 0, is another one where a jump is near, and then neither is called Bayes-optimal: `compare`.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +22,10 @@ from attention_limits.numerics.fixed_point import FixedPoint, iterate
 
 # A smaller V counts as exact recovery.
 RECOVERED = 1e-7
+# Parts of the nodes whose fixed points show the error of the nodes.
+PARTS = 4
+# Largest difference of the errors of one fixed point from two starts: relative, and absolute for errors near zero.
+SAME, ZERO = 0.1, 1e-4
 
 Model = TwoLayers | SampledLayers | HardmaxLayers
 
@@ -83,3 +91,51 @@ def solve(
         arrived=lambda x: bool(np.all(x < math.log(RECOVERED))),
     )
     return FixedPoint(np.exp(point.value), point.residual, point.iterations, point.converged)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Fixed points of both starts on all nodes, and of their parts.
+
+    Attributes
+    ----------
+    uninformed, informed : FixedPoint
+    parts : array (PARTS, 2)
+        V of the uninformed start on each part of the nodes.
+    unique : bool
+        Whether both starts end at one fixed point, on all nodes and on each part of them: with fewer nodes there would be no
+        other answer. False where a start did not converge on all nodes.
+    """
+
+    uninformed: FixedPoint
+    informed: FixedPoint
+    parts: np.ndarray
+    unique: bool
+
+
+def compare(
+    model: Model, ratio: float, alpha: float, nodes, informed_start=1e-3, tolerance=1e-4, max_iterations=200
+) -> Comparison:
+    """Fixed points from V = 1 and from V = `informed_start`, on all `nodes` and on PARTS parts of them.
+
+    The `model`, `ratio`, `alpha`, `tolerance` and `max_iterations` are those of `solve`. The map is monotone: from V = 1
+    the errors fall to the largest fixed point, so that one of exact recovery is the only one.
+    """
+
+    def both(part, some):
+        first = solve(part, ratio, alpha, some, (1.0, 1.0), tolerance, max_iterations)
+        if np.all(first.value < RECOVERED):
+            return first, first
+        return first, solve(part, ratio, alpha, some, np.full(2, informed_start), tolerance, max_iterations)
+
+    whole = both(model, nodes)
+    parts = [both(model.part(k), some) for k, some in enumerate(nodes.blocks(PARTS))]
+    meets = all(_same(*(point.value for point in pair)) for pair in (whole, *parts))
+    return Comparison(
+        *whole, np.array([part[0].value for part in parts]), meets and all(point.converged for point in whole)
+    )
+
+
+def _same(first, second):
+    """Whether two errors V (2,) are one fixed point, within the accuracy of an iteration."""
+    return bool(np.all(np.abs(first - second) <= np.maximum(SAME * np.maximum(first, second), ZERO)))

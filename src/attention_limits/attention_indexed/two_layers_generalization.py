@@ -26,16 +26,16 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 NODES, _ROWS, _DRAWS = 4096, 512, 8
 
 
-def output_errors(model: Model, V, generator) -> tuple[float, float]:
+def output_errors(model: Model, V, generator, count=NODES) -> tuple[float, float]:
     """Bayes and plug-in error at errors V (2,) of the layers, each summed over the T^2 entries of the output.
 
-    The mean over the nodes of one scrambling, from the numpy.random.Generator `generator`. NaN where fewer than 20 effective
-    nodes carry it.
+    The mean over the `count` nodes of one scrambling, from the numpy.random.Generator `generator`. NaN where fewer than 20
+    effective nodes carry it.
     """
     tokens = model.tokens
     # Two independent symmetric matrices for each layer, each from a matrix of standard normal numbers.
-    points = gaussian_nodes(4 * tokens**2, NODES, generator, widening=1.0).points
-    fields = SYMMETRIC.scores(points.reshape(NODES, 2, 2, tokens, tokens), 1.0)
+    points = gaussian_nodes(4 * tokens**2, count, generator, widening=1.0).points
+    fields = SYMMETRIC.scores(points.reshape(count, 2, 2, tokens, tokens), 1.0)
     draws, plug_in = [], []
     for layer, variance in enumerate(V):
         s, t = fields[:, 0, layer], fields[:, 1, layer]

@@ -312,6 +312,31 @@ VARIABLES += (
         "mmse_by_layer", ("layer",), "error of the estimate of each layer", "mmse_l", _ERROR,
         f"theory: {_TWO_LAYERS}; AMP: last iteration, or the one of the smallest residual where it did not converge",
     ),
+    Variable(
+        "mmse_by_layer_node_error", ("layer",), "error of mmse_by_layer from the finite number of nodes", "", _ERROR,
+        "(s^2 / 4 + b^2)^(1/2), s the standard deviation over the four quarters of the nodes, b the difference of their mean to "
+        "the value of all nodes",
+    ),
+    *(
+        Variable(
+            f"error_{name}_node_error", (), f"error of error_{name} from the finite number of nodes", "",
+            "as the generalisation error; missing where it is", "as mmse_by_layer_node_error",
+        )
+        for name in ("bayes", "plug_in")
+    ),
+    Variable(
+        "mmse_informed", ("layer",), "error of the estimate of each layer from the informed start", "", _ERROR,
+        f"{_TWO_LAYERS}, from the errors `informed_start`",
+    ),
+    Variable(
+        "converged_informed", (), "whether the iteration from the informed start converged", "", "true or false",
+        "stopping rule of the iteration",
+    ),
+    Variable(
+        "unique", (), "whether both starts end at one fixed point", "",
+        "true or false; false: a jump is near, and neither value is known to be Bayes-optimal",
+        "mmse_by_layer and mmse_informed agree to 10 % or 1e-4, on all nodes and on each quarter of them",
+    ),
     Variable("predicted_by_layer", ("layer",), "error that AMP predicts for each layer", "V_l", _ERROR, _TWO_LAYERS),
     Variable(
         "resolved", (), "fraction of posterior integrals that met their accuracy check", "",

@@ -9,6 +9,10 @@ from attention_limits.pipeline.registry import Coordinate, Variable
 _PER_DIMENSION = "per dimension d; those of the teacher are 1 + rho"
 _OUTPUT = "summed over the T^2 entries of the output"
 _THEORY = "state evolution of weight decay, `erm.learned`"
+_NODES = (
+    "(s^2 / 4 + b^2)^(1/2), s the standard deviation over the four quarters of the nodes, b the difference of their mean to the "
+    "value of all nodes"
+)
 _FLAG, _STOP = "true or false", "stopping rule of the iteration"
 _PROXIMAL = "u = argmin_u ||y - f(u)||_F^2 + ||u - omega||_F^2 / (4 V)"
 
@@ -21,6 +25,14 @@ COORDINATES = (
 VARIABLES = (
     Variable(
         "mse", (), "error of the learned S", "mse", "||S - S*||_F^2 / d: 1 + rho for S = 0, 0 exact", "Q - 2 m + q",
+    ),
+    Variable(
+        "mse_node_error", (), "error of the mse of the learned S from the finite number of nodes", "",
+        "as the mse; 0 without nodes", _NODES,
+    ),
+    Variable(
+        "test_loss_node_error", (), "error of the test loss from the finite number of nodes", "",
+        "as the test loss; 0 without nodes", _NODES,
     ),
     Variable(
         "mse_bayes", (), "Bayes-optimal error at the same alpha and noise", "mmse", "as the error of the learned S",
@@ -58,6 +70,9 @@ VARIABLES = (
         "replicon", (), "replicon", "", "below 1: replica symmetry is locally stable",
         "(2 alpha E ||dDelta/domega||^2 / Theta^2) int int (((x - eps)_+ - (x' - eps)_+) / (x - x'))^2 mu mu, "
         f"Delta = u - omega, {_PROXIMAL}",
+    ),
+    Variable(
+        "replica_symmetric", (), "whether the replica-symmetric solution is trusted", "", _FLAG, "replicon < 1",
     ),
     Variable(
         "spectrum_value", ("bulk", "place"), "eigenvalue of the learned S", "λ", "tr S^2 / d = q; missing bulks have none",
@@ -101,8 +116,11 @@ _OF_THEORY = (
     ),
     Variable("iterations", (), "iterations done", "", "count; 0 without an iteration, as for linear scores", _STOP),
     Variable(
-        "converged", (), "whether the residual reached the tolerance and all proximal operators converged", "",
-        f"{_FLAG}; true for linear scores", _STOP,
+        "converged", (), "whether the residual reached the tolerance", "", f"{_FLAG}; true for linear scores", _STOP,
+    ),
+    Variable(
+        "resolved", (), "fraction of proximal operators whose minimum was found", "", "0 to 1; 1 for linear scores",
+        "Newton's method ended at the fixed point",
     ),
     Variable(
         "recovery_threshold", (), "samples at which the Bayes-optimal error becomes zero", "α_rec",

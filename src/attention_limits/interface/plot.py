@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.layout import linked
 from attention_limits.pipeline.readings import passed
 from attention_limits.plotting import LAYER_COLORS, curve, flagged_entry, house_style, new_figure, points
 
@@ -81,7 +80,7 @@ def plot(
     if problems:
         raise SpecError(problems)
     array = array.squeeze([name for name in map(str, array.dims) if name not in drawn], drop=True)
-    flags = passed(linked(cube), array.name)
+    flags = passed(cube, array.name)
     alone = [name for name in flags.dims if name not in array.dims]
     flags = flags.squeeze(alone, drop=True).broadcast_like(array)
     panels = array[panel].values.tolist() if panel else [None]

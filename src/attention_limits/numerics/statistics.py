@@ -1,4 +1,4 @@
-"""Combining unbiased estimates, the standard error of a mean, and replicas that have no common mean."""
+"""Combining unbiased estimates; errors of a mean and of a finite number of nodes; replicas that have no common mean."""
 
 import numpy as np
 
@@ -28,6 +28,47 @@ def combine_unbiased(first, second):
     covariance = np.mean(b * (b - a), axis=0)
     weight = np.clip(np.divide(covariance, spread, out=np.full_like(spread, 0.5), where=spread > 0), 0.0, 1.0)
     return weight * first + (1.0 - weight) * second
+
+
+def with_controls(values, *others):
+    """Unbiased estimates `values` of an expectation minus the part of their scatter that other estimates of it explain.
+
+    The differences of the estimates have the expectation zero: they are control variates, whose coefficients are those of a
+    least-squares fit, separately for each entry of the trailing axes. The fit has a bias of order 1/n of the standard deviation.
+
+    Parameters
+    ----------
+    values : array (n, ...)
+        One value per sample.
+    others : arrays (n, ...)
+
+    Returns
+    -------
+    array (n, ...)
+    """
+    result = np.array(values, dtype=float)
+    for entry in np.ndindex(result.shape[1:]):
+        own = result[(slice(None), *entry)]
+        controls = np.stack([own - other[(slice(None), *entry)] for other in others], axis=1)
+        own -= controls @ np.linalg.lstsq(controls - controls.mean(axis=0), own - own.mean(), rcond=None)[0]
+    return result
+
+
+def node_error(whole, parts):
+    """Standard error of a number computed on a finite set of nodes, from the same number on equal parts of the nodes.
+
+    (s^2 / n + b^2)^(1/2): s is the standard deviation over the n parts, so that s / n^(1/2) is the error of independent nodes; b,
+    the difference of the mean over the parts to the whole, shows that the number is not linear in averages over the nodes. The
+    error is too large where the nodes are better than independent ones (Sobol nodes), and NaN where a part has no number.
+
+    Parameters
+    ----------
+    whole : array (...)
+    parts : array (n, ...)
+        n >= 2.
+    """
+    parts = np.asarray(parts, dtype=float)
+    return np.hypot(parts.std(axis=0, ddof=1) / np.sqrt(len(parts)), parts.mean(axis=0) - whole)
 
 
 def mean_and_error(values, axis=0):

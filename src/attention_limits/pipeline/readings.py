@@ -11,17 +11,19 @@ from attention_limits.pipeline.layout import is_flag
 RESOLVED = 0.95
 
 
-def passed(cube, name):
+def passed(cube, name, unique=False):
     """Whether a variable passes its flags: 1 where all of them hold, 0 where one fails, along the dimensions of the flags.
 
-    The flags are those of `judges` that the attribute `ancillary_variables` names; a missing one holds. A `resolved` fraction
-    below RESOLVED fails. A fixed point that is not the only one, and a run that ends before it escapes, are results.
+    The flags are those of `judges` of its estimator that have no other dimensions; a missing one holds. A `resolved` fraction
+    below RESOLVED fails. A fixed point that is not the only one is a result, as a run that ends before it escapes.
 
     Parameters
     ----------
     cube : xarray.Dataset
     name : str
         A variable of the cube.
+    unique : bool
+        Whether a fixed point that is not the only one fails: for curves that are called Bayes-optimal.
 
     Returns
     -------
@@ -29,8 +31,9 @@ def passed(cube, name):
         Without dimensions where the variable has no flag.
     """
     array, found = cube[name], xr.DataArray(1.0)
-    for other in array.attrs.get("ancillary_variables", "").split():
-        if judges(other) and other in cube:
+    for other in map(str, cube.data_vars):
+        own = set(cube[other].dims) - {"estimator"} <= set(array.dims)
+        if own and other != name and (judges(other) or (unique and "unique" in other)):
             flag = _of_estimator(cube[other].astype(float), array)
             found = found * (flag >= least(other)).where(flag.notnull(), 1.0)
     return found

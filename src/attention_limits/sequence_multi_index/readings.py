@@ -5,10 +5,8 @@ import xarray as xr
 from scipy.interpolate import BarycentricInterpolator
 
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import at
+from attention_limits.pipeline.readings import RESOLVED, at
 
-# Smallest fraction of outputs with a resolved channel at which a threshold is a number; below it `thresholds` warns.
-MOSTLY_RESOLVED = 0.95
 # A layer is known on a branch if its overlap is above this; a direction that is followed has at least twice as much.
 SMALLEST_KNOWN = 5e-4
 # Sampling noise can make a growth factor near zero negative.
@@ -80,12 +78,6 @@ def jump_and_error(cube):
     return np.where(every, mean, np.nan), np.where(every, error, np.nan)
 
 
-def trusted(theory) -> xr.DataArray:
-    """Whether points of the state evolution `theory` have converged and keep replica symmetry; NaN where it has no point."""
-    # A replica that only a simulation has is missing, not doubtful.
-    return ((theory.converged == 1) & (theory.replica_symmetric == 1)).where(theory.converged.notnull())
-
-
 def _learns(cube, layer):
     """Whether a step learns a layer, (grid..., replica, step): its share is at least half of the largest share of a layer.
 
@@ -94,7 +86,7 @@ def _learns(cube, layer):
     shares = _diagonal(cube, "direction", "learnt")
     learns = (shares.sel(layer=layer, drop=True) >= 0.5 * shares.max("layer")) & np.isfinite(cube.threshold)
     # A sampled channel that the nodes do not resolve gives no number.
-    return learns & (cube.step_resolved >= MOSTLY_RESOLVED)
+    return learns & (cube.step_resolved >= RESOLVED)
 
 
 def _known(cube):
@@ -149,7 +141,7 @@ def _computed(cube):
 
 def first_atlas_threshold(cube):
     """The first threshold, of any layer, as in `layer_threshold_and_error`; NaN where no replica has a resolved one."""
-    return _of_steps(cube, (cube.step == 1) & (cube.step_resolved >= MOSTLY_RESOLVED))
+    return _of_steps(cube, (cube.step == 1) & (cube.step_resolved >= RESOLVED))
 
 
 def _of_steps(cube, steps):

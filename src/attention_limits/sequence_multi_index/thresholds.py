@@ -12,6 +12,7 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.readings import RESOLVED
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.channel_averages import node_dimension
@@ -19,9 +20,6 @@ from attention_limits.sequence_multi_index.link_reports import sound_link
 from attention_limits.sequence_multi_index.priors import load_prior
 from attention_limits.sequence_multi_index.specs_thresholds import Thresholds
 from attention_limits.sequence_multi_index.staircase import staircase
-
-# Outputs with a resolved channel below this fraction are worth a warning.
-MOSTLY = 0.95
 
 
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
@@ -67,7 +65,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     count = max(len(steps) for steps in runs)
     rows = [_row(k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)]
     notes = {"method": f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes"}
-    if (resolved := min(row["resolved"] for row in rows)) < MOSTLY:
+    if (resolved := min(row["resolved"] for row in rows)) < RESOLVED:
         notes["warning"] = f"the channel met its check on only {resolved:.0%} of the outputs; raise resolution"
     return rows, notes
 

@@ -8,6 +8,10 @@ from attention_limits.pipeline.registry import Coordinate, Variable
 
 _PRIOR = "in units of the prior variance of a weight of the target"
 _SOURCE = "replica-symmetric state evolution of empirical risk minimisation, `erm.state_evolution`"
+_NODES = (
+    "(s^2 / 4 + b^2)^(1/2), s the standard deviation over the four quarters of the nodes, b the difference of their mean to the "
+    "value of all nodes"
+)
 _FLAG, _STOP, _PAIR = "true or false", "stopping rule of the iteration", ("layer", "layer_star")
 
 COORDINATES = (
@@ -50,6 +54,14 @@ VARIABLES = (
         "free_energy", (), "replica-symmetric free energy", "f", "per dimension; at a fixed point it is the objective",
         _SOURCE,
     ),
+    Variable(
+        "overlap_node_error", _PAIR, "error of the overlap from the finite number of nodes", "",
+        "as the overlap; 0 without random nodes", _NODES,
+    ),
+    Variable(
+        "test_loss_node_error", (), "error of the test loss from the finite number of nodes", "",
+        "as the test loss; 0 without random nodes", _NODES,
+    ),
     Variable("test_loss", (), "mean loss of a fresh sample", "ε_ℓ", "without the ridge", "E l(y, h)"),
     Variable(
         "misclassification", (), "fraction of wrong classes on fresh samples", "ε",
@@ -77,6 +89,10 @@ VARIABLES = (
         "samples per dimension, n / D; missing: not between the ends of the search, or a solution does not converge",
         "energy: equal free energies of the semantic branch and the other one; constant: the test loss of the semantic branch "
         "equals that of the best constant output",
+    ),
+    Variable(
+        "transition_node_error", ("criterion",), "error of a transition from the finite number of nodes", "",
+        "as the transition; missing where a quarter of the nodes has no transition", _NODES,
     ),
     Variable(
         "constant_loss", (), "mean loss of the best constant output", "ε_const", "in units of test_loss", "1/2 E |y - E y|^2",
@@ -118,6 +134,10 @@ _OF_THEORY = (
     ),
     Variable("iterations", (), "iterations done", "", "count", _STOP),
     Variable("converged", (), "whether the residual reached the tolerance", "", _FLAG, _STOP),
+    Variable(
+        "resolved", (), "fraction of proximal operators whose minimum was found", "", "0 to 1",
+        "Newton's method ended at the fixed point",
+    ),
 )  # fmt: skip
 _OF_WEIGHTS = (_overlap("W W*^T / D"), _ERROR)
 

@@ -21,9 +21,10 @@ from attention_limits.attention_indexed.channel import Linear, Softmax
 from attention_limits.attention_indexed.erm import linear, softmax
 from attention_limits.attention_indexed.erm.spectral import Law
 from attention_limits.attention_indexed.erm.thresholds import least_decay_of_nothing
+from attention_limits.numerics.statistics import node_error
 
-# Points of the density of each bulk.
-PLACES = 101
+# Points of the density of each bulk; parts of the nodes whose fixed points show the error of the nodes.
+PLACES, PARTS = 101, 4
 
 
 @dataclass(frozen=True)
@@ -116,11 +117,32 @@ def _linear_point(task, equations, at):
     return {
         **_common(task, alpha, at.decay, overlaps, training, free),
         "test_loss": K * (at.error + task.score_noise),
-        "replicon": squared / equations,
+        **_flags(squared / equations, 1.0),
         "residual": 0.0,
         "iterations": 0,
         "converged": True,
     }
+
+
+def _flags(replicon, resolved):
+    return {"replicon": replicon, "replica_symmetric": bool(replicon < 1), "resolved": resolved}
+
+
+def with_node_errors(rows: list[dict], parts: list[list[dict]]) -> list[dict]:
+    """The variables `rows` at each alpha with the errors of `mse` and `test_loss` from the finite number of nodes.
+
+    `parts` holds the variables on each of equal parts of the nodes (`node_error`); without parts, for averages in closed form,
+    the errors are zero.
+    """
+    together = zip(*parts, strict=True) if parts else [()] * len(rows)
+    return [
+        row
+        | {
+            f"{name}_node_error": float(node_error(row[name], [part[name] for part in some])) if some else 0.0
+            for name in ("mse", "test_loss")
+        }
+        for row, some in zip(rows, together, strict=True)
+    ]
 
 
 def _mixing(task, overlaps):
@@ -173,7 +195,7 @@ def _softmax_point(task, problem, nodes, start, tolerance, max_iterations):
     if zero is not None:
         nothing = Overlaps(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0 + task.ratio)
         common = _common(task, problem.alpha, problem.decay, nothing, zero, problem.alpha * zero)
-        return {**common, "test_loss": zero, "replicon": 0.0, "residual": 0.0, "iterations": 0, "converged": True}
+        return {**common, "test_loss": zero, **_flags(0.0, 1.0), "residual": 0.0, "iterations": 0, "converged": True}
     at = softmax.solve(problem, nodes, start, tolerance, max_iterations)
     delta, threshold, scale = np.sqrt(at.q_hat) / at.m_hat, 2.0 * problem.decay / at.m_hat, at.m_hat / at.sigma_hat
     law = Law(task.ratio, [delta])
@@ -186,7 +208,10 @@ def _softmax_point(task, problem, nodes, start, tolerance, max_iterations):
     return {
         **_common(task, problem.alpha, problem.decay, overlaps, at.loss, free),
         "test_loss": softmax.loss_of_fresh_outputs(problem, nodes, at.q, at.m),
-        "replicon": 2.0 * problem.alpha * at.squares / theta**2 * law.squared_response(threshold) if theta else np.nan,
+        **_flags(
+            2.0 * problem.alpha * at.squares / theta**2 * law.squared_response(threshold) if theta else np.nan,
+            at.resolved,
+        ),
         "residual": at.residual,
         "iterations": at.iterations,
         "converged": at.converged,

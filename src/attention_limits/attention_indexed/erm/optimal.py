@@ -37,18 +37,27 @@ def best_softmax(
     return [_best_at(task, value, nodes, key, ends, accuracy, tolerance, max_iterations) for value in alpha]
 
 
+def at_decay(task: Task, alpha: float, decay: float, nodes: Nodes, tolerance: float, max_iterations: int) -> dict:
+    """The variables of `learned` of a softmax of the `task` at one `alpha` and `decay`; zero is the limit of vanishing decay.
+
+    `nodes`, `tolerance` and `max_iterations` of the fixed point are as in `softmax.solve`.
+    """
+    if decay == 0:
+        return limit_points(task, np.array([alpha]), nodes)[0]
+    return softmax_points(task, np.array([alpha]), decay, nodes, tolerance, max_iterations)[0]
+
+
 def _best_at(task, alpha, nodes, key, ends, accuracy, tolerance, max_iterations):
     tried: dict[float, dict] = {}
 
     def value(log_decay):
         decay = float(np.exp(log_decay))
-        (row,) = softmax_points(task, np.array([alpha]), decay, nodes, tolerance, max_iterations)
-        tried[decay] = row
+        row = tried[decay] = at_decay(task, alpha, decay, nodes, tolerance, max_iterations)
         return row[key] if row["converged"] else _UNKNOWN
 
     minimize_scalar(value, bounds=np.log(ends), method="bounded", options={"xatol": accuracy})
     if task.score_noise == 0:
-        (tried[0.0],) = limit_points(task, np.array([alpha]), nodes)
+        tried[0.0] = at_decay(task, alpha, 0.0, nodes, tolerance, max_iterations)
     sure = {decay: row for decay, row in tried.items() if row["converged"]} or tried
     best_decay = min(sure, key=lambda decay: sure[decay][key])
     return {**sure[best_decay], "best_decay": best_decay}

@@ -77,6 +77,11 @@ class Nodes:
     second: np.ndarray
     basis: np.ndarray
 
+    def parts(self, count: int) -> list["Nodes"]:
+        """`count` parts of equal size, each with the negatives of its nodes."""
+        pairs = zip(*(np.split(half, count) for z in (self.first, self.second) for half in np.split(z, 2)), strict=True)
+        return [Nodes(np.concatenate(part[:2]), np.concatenate(part[2:]), self.basis) for part in pairs]
+
 
 def score_nodes(tokens: int, count: int, generator) -> Nodes:
     """`count` scrambled Sobol nodes from the numpy.random.Generator `generator`, and their negatives, of T = `tokens` tokens."""
@@ -100,6 +105,8 @@ class Fixed:
         E ||d Delta / d omega||^2.
     wells : float
         Fraction of the nodes at which the two starts of the proximal operator ended in different minima.
+    resolved : float
+        Fraction of the nodes at which Newton's method found the proximal operator.
     residual : float
         Largest change of a variable of the iteration in its last step.
     iterations : int
@@ -116,6 +123,7 @@ class Fixed:
     penalty: float
     squares: float
     wells: float
+    resolved: float
     residual: float
     iterations: int
     converged: bool
@@ -189,8 +197,8 @@ def solve(problem: Problem, nodes: Nodes, start: LinearSolution, tolerance: floa
     last = _averages(problem, nodes, q, m, V)
     return Fixed(
         q, m, V, last.q_hat, last.m_hat, last.sigma_hat, float(last.results[kernels.LOSS]), last.penalty,
-        float(last.results[kernels.SQUARES]), float(last.results[kernels.WELLS]), found.residual, iterations,
-        bool(found.converged and last.results[kernels.FAILED] == 0.0),
+        float(last.results[kernels.SQUARES]), float(last.results[kernels.WELLS]), 1.0 - float(last.results[kernels.FAILED]),
+        found.residual, iterations, found.converged,
     )  # fmt: skip
 
 

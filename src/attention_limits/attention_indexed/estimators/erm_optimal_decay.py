@@ -1,7 +1,8 @@
 """State evolution of weight decay at the best strength; one replica is one scrambling of the nodes of a softmax."""
 
 from attention_limits.attention_indexed.erm.curves import collect_points
-from attention_limits.attention_indexed.erm.optimal import best_linear, best_softmax
+from attention_limits.attention_indexed.erm.learned import PARTS, with_node_errors
+from attention_limits.attention_indexed.erm.optimal import at_decay, best_linear, best_softmax
 from attention_limits.attention_indexed.erm.softmax import score_nodes
 
 
@@ -12,11 +13,17 @@ def run(spec, streams):
 
     def points_of(task, point, alpha, replica):
         if task.beta is None:
-            return best_linear(task, alpha)
+            return with_node_errors(best_linear(task, alpha), [])
         nodes = score_nodes(task.tokens, solver["nodes"], streams.generator("nodes", replica))
-        return best_softmax(
-            task, alpha, nodes, key, (solver["least"], solver["largest"]), solver["accuracy"], solver["tolerance"],
-            solver["max_iterations"],
-        )  # fmt: skip
+        limits = solver["tolerance"], solver["max_iterations"]
+        rows = best_softmax(task, alpha, nodes, key, (solver["least"], solver["largest"]), solver["accuracy"], *limits)
+
+        def points_on(some):
+            """The variables at the decays that are best on all nodes."""
+            return [
+                at_decay(task, value, row["best_decay"], some, *limits) for value, row in zip(alpha, rows, strict=True)
+            ]
+
+        return with_node_errors(rows, [points_on(part) for part in nodes.parts(PARTS)])
 
     return collect_points(spec, streams, points_of)

@@ -3,7 +3,13 @@
 import numpy as np
 
 from attention_limits.attention_indexed.erm.curves import collect_points
-from attention_limits.attention_indexed.erm.learned import limit_points, linear_points, softmax_points
+from attention_limits.attention_indexed.erm.learned import (
+    PARTS,
+    limit_points,
+    linear_points,
+    softmax_points,
+    with_node_errors,
+)
 from attention_limits.attention_indexed.erm.softmax import score_nodes
 
 
@@ -14,10 +20,14 @@ def run(spec, streams):
     def points_of(task, point, alpha, replica):
         decay = point["weight_decay"]
         if task.beta is None:
-            return linear_points(task, alpha, np.full_like(alpha, decay))
+            return with_node_errors(linear_points(task, alpha, np.full_like(alpha, decay)), [])
+
+        def points_on(nodes):
+            if decay == 0:
+                return limit_points(task, alpha, nodes)
+            return softmax_points(task, alpha, decay, nodes, solver["tolerance"], solver["max_iterations"])
+
         nodes = score_nodes(task.tokens, solver["nodes"], streams.generator("nodes", replica))
-        if decay == 0:
-            return limit_points(task, alpha, nodes)
-        return softmax_points(task, alpha, decay, nodes, solver["tolerance"], solver["max_iterations"])
+        return with_node_errors(points_on(nodes), [points_on(part) for part in nodes.parts(PARTS)])
 
     return collect_points(spec, streams, points_of)

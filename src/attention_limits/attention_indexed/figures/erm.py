@@ -4,16 +4,17 @@ import matplotlib as mpl
 import numpy as np
 
 from attention_limits.attention_indexed.figures.erm_shared import (
-    BEST,
     METHODS,
     equations,
     evolution,
     minima,
     of,
 )
+from attention_limits.attention_indexed.figures.erm_shared import best as at_best
 from attention_limits.attention_indexed.figures.shared import mark_thresholds, model
 from attention_limits.attention_indexed.readings import errors_of_mean
-from attention_limits.plotting import curve, house_style, new_figure, points
+from attention_limits.pipeline.readings import passed
+from attention_limits.plotting import house_style, new_figure, points
 
 # Starts in the mean of gradient descent, and errors below which the axis ends.
 STARTS, FLOOR = 32, 1e-2
@@ -49,9 +50,8 @@ def _draw_learning(axes, cube, best):
     for name, (label, marker) in METHODS.items():
         if name in cube.estimator:
             axes.plot([], [], marker, color="0.3", markersize=4, label=f"{label}, $d = {len(cube.eigenvalue)}$")
-    shown = optimal.dropna("alpha", how="all", subset=["mse"])
-    curve(axes, K * shown.alpha.values, shown.mse.transpose("alpha", "replica").values, BEST, r"best $\lambda$", "--")
-    bayes = (theory if theory.alpha.size > shown.alpha.size else shown).mse_bayes.isel(replica=0)
+    at_best(axes, optimal, "mse", K)
+    bayes = (theory if theory.alpha.size > optimal.alpha.size else optimal).mse_bayes.isel(replica=0)
     bayes = bayes if "weight_decay" not in bayes.dims else bayes.isel(weight_decay=0)
     axes.plot(K * bayes.alpha, bayes, color="black", label="Bayes-optimal")
     thresholds = theory.isel(weight_decay=0, replica=0, alpha=0)
@@ -76,27 +76,27 @@ def _draw_descent(axes, cube):
         points(axes, K * cube.alpha.values, values.transpose("alpha", "replica").values, finite, color, label, marker)
 
 
+def _ratio(part):
+    """Error over the Bayes-optimal one, where this is above the rounding."""
+    return (part.mse / part.mse_bayes).where(part.mse_bayes > 1e-6)
+
+
 def _draw_ratio(axes, linear, softmax):
     """Error of the best decay over the Bayes-optimal one, where both are above the rounding."""
     noises = linear.score_noise.values
     for noise, place in zip(noises, np.linspace(0.0, 0.85, len(noises)), strict=True):
         part = linear.sel(score_noise=noise).isel(replica=0)
-        ratio = (part.mse / part.mse_bayes).where(part.mse_bayes > 1e-6)
+        ratio = _ratio(part).where(passed(part, "mse", unique=True) == 1)
         axes.plot(
             equations(linear) * part.alpha,
             ratio,
             color=mpl.colormaps["plasma"](place),
             label=rf"linear, $\tau = {noise:g}$",
         )
-    part = softmax.mean("replica")
-    axes.plot(
-        equations(softmax) * part.alpha,
-        (part.mse / part.mse_bayes).where(part.mse_bayes > 1e-6),
-        "s",
-        color="0.3",
-        markersize=4,
-        label="softmax, no noise",
+    ratio, flags = (
+        array.transpose("alpha", "replica").values for array in (_ratio(softmax), passed(softmax, "mse", unique=True))
     )
+    points(axes, equations(softmax) * softmax.alpha.values, ratio, flags, "0.3", "softmax, no noise", "s")
     axes.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
     axes.set(
         title=r"best $\lambda$ against Bayes", xscale="log", ylabel="error / Bayes-optimal error", ylim=(0.95, 1.8)

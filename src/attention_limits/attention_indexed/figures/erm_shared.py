@@ -4,6 +4,7 @@ import matplotlib as mpl
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.pipeline.readings import passed
 from attention_limits.plotting import curve, points, present, realised_alpha
 
 BEST = "#CC79A7"
@@ -38,14 +39,21 @@ def equations(cube):
 
 
 def evolution(axes, theory, decay, variable, scale):
-    """Draw state evolution against `scale` times alpha: the mean over the replicas that converged, or over all if none did.
-
-    A square marks each point at which a replica did not converge.
-    """
+    """Draw state evolution against `scale` times alpha, with the flags of its points."""
     part = theory.sel(weight_decay=decay)
-    values, converged = (part[key].transpose("alpha", "replica").values for key in (variable, "converged"))
-    values = np.where((converged == 0) & np.any(converged == 1, axis=1, keepdims=True), np.nan, values)
-    curve(axes, scale * part.alpha.values, values, decay_color(decay), decay_label(decay), flags=converged)
+    _draw(axes, part, variable, scale, decay_color(decay), decay_label(decay), "-")
+
+
+def best(axes, optimal, variable, scale):
+    """Draw a variable at the best decay against `scale` times alpha, with the flags of its points."""
+    shown = optimal.dropna("alpha", how="all", subset=[variable])
+    _draw(axes, shown, variable, scale, BEST, r"best $\lambda$", "--")
+
+
+def _draw(axes, part, variable, scale, color, label, style):
+    sound = passed(part, variable, unique=True)
+    values, flags = (array.transpose("alpha", "replica").values for array in (part[variable], sound))
+    curve(axes, scale * part.alpha.values, values, color, label, style, flags)
 
 
 def minima(axes, cube, decay, variable, scale):

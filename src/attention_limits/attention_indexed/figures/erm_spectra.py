@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.erm_shared import decay_label, equations, of
 from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.pipeline.readings import passed
 from attention_limits.plotting import house_style, new_figure
 
 # Cube, weight decay and alphas of the panels of a row.
@@ -39,7 +40,8 @@ def _nearest(axis, value):
 def _draw_panel(axes, cube, alpha, title):
     found = of(cube, "erm_minimisation")
     alpha = _nearest(found.alpha, alpha)
-    values = found.eigenvalues.sel(alpha=alpha).values.ravel()
+    found = found.sel(alpha=alpha)
+    values = found.eigenvalues.where(found.converged == 1).values.ravel()
     values = values[np.isfinite(values)]
     ratio = model(cube, "ratio")
     edge = (1.0 + np.sqrt(ratio)) ** 2 / np.sqrt(ratio)
@@ -55,7 +57,9 @@ def _draw_panel(axes, cube, alpha, title):
         label="minimum, all data sets",
     )
     theory = of(cube, "erm_state_evolution")
-    theory = theory.sel(alpha=_nearest(theory.alpha, alpha)).isel(replica=0)
+    theory = theory.sel(alpha=_nearest(theory.alpha, alpha))
+    # The density of one scrambling: the first one that passes the flags.
+    theory = theory.isel(replica=int(passed(theory, "mse", unique=True).transpose("replica").values.argmax()))
     for bulk in theory.bulk.values:
         part = theory.sel(bulk=bulk)
         label = "state evolution" if bulk == theory.bulk.values[0] else None

@@ -3,7 +3,9 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import model
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present
+from attention_limits.attention_indexed.readings import mean_of_passed
+from attention_limits.pipeline.readings import passed
+from attention_limits.plotting import LAYER_COLORS, curve, flagged_entry, house_style, new_figure, present
 
 _PANELS = {
     "two_layers_skip": "softmax, T = 2",
@@ -46,14 +48,14 @@ def _theory(ax, cube):
     for skip in cube.skip.values if "skip" in cube.dims else [model(cube, "skip")]:
         here = cube.sel(skip=skip) if "skip" in cube.dims else cube
         errors = present(here.mmse_by_layer)
-        flags = here.converged.sel(alpha=errors.alpha).transpose("alpha", "replica").values == 1
-        sound = here.resolved.sel(alpha=errors.alpha).transpose("alpha", "replica").values >= 0.95
+        flags = passed(here, "mmse_by_layer", unique=True).sel(alpha=errors.alpha).transpose("alpha", "replica").values
         for layer, color in LAYER_COLORS.items():
             if layer in errors.layer:
                 values = errors.sel(layer=layer).transpose("alpha", "replica").values
-                curve(ax, errors.alpha.values, values, color, None, flags=flags & sound, **_LOOKS[skip])
-                # The lines between the nodes are straight.
-                ax.plot(errors.alpha, np.nanmean(values, axis=1), ".", color=color, markersize=4, zorder=2.3)
+                curve(ax, errors.alpha.values, values, color, None, flags=flags, **_LOOKS[skip])
+                # The lines between the points of the grid are straight.
+                mean, error = mean_of_passed(here.sel(layer=layer), "mmse_by_layer")
+                ax.errorbar(errors.alpha, mean, error, fmt=".", color=color, markersize=4, elinewidth=0.8, zorder=2.3)
 
 
 def _key(axes):
@@ -62,6 +64,6 @@ def _key(axes):
         axes.plot([], [], "-", color=LAYER_COLORS[layer], label=f"layer {layer}")
     for skip, look in _LOOKS.items():
         axes.plot([], [], color="0.3", label=f"skip strength c = {skip:g}", **look)
-    axes.plot([], [], ".", color="0.3", markersize=4, label="computed points")
-    axes.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=5, label="not converged or not resolved")
+    axes.errorbar([], [], [], fmt=".", color="0.3", markersize=4, elinewidth=0.8, label="computed points")
+    flagged_entry(axes)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

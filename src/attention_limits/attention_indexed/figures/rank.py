@@ -1,15 +1,15 @@
 """Rank of the attention matrix that weight decay learns."""
 
 from attention_limits.attention_indexed.figures.erm_shared import (
-    BEST,
     METHODS,
+    best,
     equations,
     evolution,
     minima,
     of,
 )
 from attention_limits.attention_indexed.figures.shared import model
-from attention_limits.plotting import curve, house_style, new_figure
+from attention_limits.plotting import house_style, new_figure
 
 _TITLES = {"erm_softmax": "softmax, no noise", "erm_linear": r"linear scores, $\tau = 0.1$"}
 
@@ -24,10 +24,9 @@ def draw(cubes):
         for decay in cube.weight_decay.values:
             evolution(axes, theory, decay, "learned_rank", K)
             minima(axes, cube, decay, "learned_rank", K)
-        best = of(cubes[f"{name}_best"], "erm_optimal_decay")
-        best = best.sel(score_noise=model(cube, "score_noise")) if "score_noise" in best.dims else best
-        rank = best.learned_rank.transpose("alpha", "replica").values
-        curve(axes, K * best.alpha.values, rank, BEST, r"best $\lambda$", "--")
+        optimal = of(cubes[f"{name}_best"], "erm_optimal_decay")
+        optimal = optimal.sel(score_noise=model(cube, "score_noise")) if "score_noise" in optimal.dims else optimal
+        best(axes, optimal, "learned_rank", K)
         for estimator, (label, marker) in METHODS.items():
             if estimator in cube.estimator:
                 axes.plot([], [], marker, color="0.3", markersize=4, label=f"{label}, $d = {len(cube.eigenvalue)}$")

@@ -2,9 +2,19 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import GENERALISATION, data_sets, output_key
+from attention_limits.attention_indexed.figures.shared import FLOOR, GENERALISATION, output_key
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, present, realised_alpha
+from attention_limits.pipeline.readings import passed
+from attention_limits.plotting import (
+    LAYER_COLORS,
+    curve,
+    flagged_entry,
+    house_style,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+)
 
 # Shift of the predicted errors to the right, so that they do not hide the actual ones.
 SHIFT = 0.004
@@ -36,12 +46,13 @@ def draw(cubes):
 
 def _draw_layers(axes, cube):
     """Errors of both layers."""
-    theory = present(cube.sel(estimator="two_layers_state_evolution").mmse_by_layer)
-    flags = _settled(cube, theory.alpha)
+    evolution = cube.sel(estimator="two_layers_state_evolution")
+    theory = present(evolution.mmse_by_layer)
+    flags = _flags(evolution, theory)
     messages = cube.sel(estimator="two_layers_amp")
     actual = present(messages.mmse_by_layer).dropna("replica", how="all")
     predicted = messages.predicted_by_layer.sel(alpha=actual.alpha)
-    converged = messages.converged.sel(alpha=actual.alpha, replica=actual.replica).transpose("alpha", "replica")
+    sound = _flags(messages, actual)
     sampled = realised_alpha(messages, actual.alpha)
     for layer, color in LAYER_COLORS.items():
         if layer not in cube.layer:
@@ -49,17 +60,16 @@ def _draw_layers(axes, cube):
         values = theory.sel(layer=layer).transpose("alpha", "replica").values
         curve(axes, theory.alpha.values, values, color, f"layer {layer}, state evolution", flags=flags)
         values = actual.sel(layer=layer).transpose("alpha", "replica").values
-        data_sets(axes, sampled, values, converged.values, color, f"layer {layer}, AMP")
+        points(axes, sampled, np.maximum(values, FLOOR), sound, color, f"layer {layer}, AMP")
         expected = predicted.sel(layer=layer).transpose("alpha", "replica").values
-        expected = np.where(converged.values == 1, expected, np.nan)
+        expected = np.where(sound == 1, expected, np.nan)
         mean, error = mean_and_error(expected, axis=1)
         axes.errorbar(
             sampled + SHIFT, mean, error, fmt="_", color=color, markersize=8, elinewidth=0.8, zorder=2.8,
             label=f"layer {layer}, predicted by AMP",
         )  # fmt: skip
     axes.set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$")
-    axes.plot([], [], "o", color="0.3", markerfacecolor="white", markersize=2.5, label="one data set, not converged")
-    axes.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=5, label="theory, not converged")
+    flagged_entry(axes)
 
 
 def _draw_output(axes, cube):
@@ -68,15 +78,19 @@ def _draw_output(axes, cube):
     for variable, style in (("error_bayes", "-"), ("error_plug_in", "--")):
         errors = present(theory[variable])
         values = errors.transpose("alpha", "replica").values
-        curve(axes, errors.alpha.values, values, OUTPUT, None, style, _settled(cube, errors.alpha))
+        curve(axes, errors.alpha.values, values, OUTPUT, None, style, _flags(theory, errors))
     measured = present(messages.error_bayes).dropna("replica", how="all").transpose("alpha", "replica")
-    converged = messages.converged.sel(alpha=measured.alpha, replica=measured.replica).transpose("alpha", "replica")
-    data_sets(axes, realised_alpha(messages, measured.alpha), measured.values, converged.values, OUTPUT, None)
+    sound = _flags(messages, measured)
+    points(axes, realised_alpha(messages, measured.alpha), np.maximum(measured.values, FLOOR), sound, OUTPUT, None)
     output_key(axes)
     axes.set(ylabel=GENERALISATION)
 
 
-def _settled(cube, alpha):
-    """Whether the state evolution converged, (alpha, replica)."""
-    flags = cube.converged.sel(estimator="two_layers_state_evolution", alpha=alpha)
-    return flags.transpose("alpha", "replica").values
+def _flags(part, shown):
+    """Whether the points of an estimator pass all of its flags, (alpha, replica), at the points of an array of it."""
+    return (
+        passed(part, "error_bayes", unique=True)
+        .sel(alpha=shown.alpha, replica=shown.replica)
+        .transpose("alpha", "replica")
+        .values
+    )

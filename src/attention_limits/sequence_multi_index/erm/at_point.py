@@ -29,6 +29,7 @@ ERROR_NODES = 16384
 # Dimensions of every variable in addition to grid and replica.
 DIMS = {
     "overlap": ("layer", "layer_star"),
+    "overlap_node_error": ("layer", "layer_star"),
     "student_norm": ("layer", "layer_other"),
     "target_norm": ("layer_star", "layer_star_other"),
     "susceptibility": ("layer", "layer_other"),
@@ -108,7 +109,7 @@ def of_solution(task: Task, solution: Solution) -> dict:
         "objective": solution.objective,
         "free_energy": solution.free_energy, **solution.errors, "replicon": solution.replicon, "jump_index": solution.jump,
         "replica_symmetric": solution.replica_symmetric, "residual": solution.residual,
-        "iterations": solution.iterations, "converged": solution.converged,
+        "iterations": solution.iterations, "converged": solution.converged, "resolved": solution.ended,
     }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ variables (one row and one token of student and target) have a product rule, exa
 models have scrambled Sobol nodes. The rules are derived in this module.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -42,6 +42,8 @@ class Nodes:
     sigma : float
     field_covariance : array (P*, P*)
         sigma^2 R.
+    random : bool
+        Whether they are Sobol nodes, not those of a rule without error.
     """
 
     target: np.ndarray
@@ -53,6 +55,13 @@ class Nodes:
     positions: np.ndarray
     sigma: float
     field_covariance: np.ndarray
+    random: bool
+
+    def parts(self, count) -> list["Nodes"]:
+        """`count` parts of equal size of random nodes, each of which is balanced in itself."""
+        names = ("target", "student", "outputs", "clean", "anchors", "weights")
+        split = zip(*(np.split(getattr(self, name), count) for name in names), strict=True)
+        return [replace(self, **dict(zip(names, part, strict=True))) for part in split]
 
     def mean(self, values):
         """Weighted mean over the nodes of `values` (N, ...)."""
@@ -115,7 +124,8 @@ def make_nodes(
     rows, tokens, noises = target.rows, target.tokens, target.noise_dimension
     fields = rows * tokens
     variables = fields + loss.fields + noises
-    if loss.name == "square" and loss.convex and _bare(target).student == student.student:
+    exact = loss.name == "square" and loss.convex and _bare(target).student == student.student
+    if exact:
         points = np.sqrt(variables) * np.concatenate([np.eye(variables), -np.eye(variables)])
         weights = np.ones(len(points))
     elif variables == 2:
@@ -130,7 +140,7 @@ def make_nodes(
     return Nodes(
         own, points[:, fields : fields + loss.fields].reshape(size, loss.rows, tokens), outputs, clean,
         anchors_of(target, student, own), weights, np.zeros((tokens, 0)) if positions is None else np.array(positions, float),
-        float(sigma), sigma**2 * R,
+        float(sigma), sigma**2 * R, not exact and variables != 2,
     )  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.erm.at_point import DIMS, coordinates, of_solution, task_at
+from attention_limits.sequence_multi_index.erm.node_errors import node_errors
 from attention_limits.sequence_multi_index.erm.optimal_ridge import optimal_ridge
+from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
 
 
 def run(spec, streams):
@@ -16,6 +18,13 @@ def run(spec, streams):
             task.loss, at["alpha"], nodes, solver["least"], solver["largest"], solver["accuracy"], solver["branch"],
             solver["start_overlap"], solver["tolerance"], solver["max_iterations"],
         )  # fmt: skip
-        return {"best_ridge": best, **of_solution(task, solution)}
+        problem = Problem(task.loss, at["alpha"], best, solver["branch"])
+
+        def solve_on(some):
+            start = informed(problem, some, solver["start_overlap"])
+            return solve(problem, some, start, solver["tolerance"], solver["max_iterations"])
+
+        errors = node_errors(nodes, task.sigma, solution, solve_on)
+        return {"best_ridge": best, **of_solution(task, solution), **errors}
 
     return collect(spec, compute, DIMS, coordinates(spec))

@@ -2,6 +2,7 @@
 
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.erm.at_point import DIMS, coordinates, of_solution, ridge_at, task_at
+from attention_limits.sequence_multi_index.erm.node_errors import node_errors
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
 
 
@@ -13,7 +14,12 @@ def run(spec, streams):
         task = task_at(spec, at)
         nodes = task.nodes(solver["nodes"], streams.generator("nodes", replica))
         problem = Problem(task.loss, at["alpha"], ridge_at(spec, at), solver["branch"])
-        start = informed(problem, nodes, solver["start_overlap"], solver["start_position"])
-        return of_solution(task, solve(problem, nodes, start, solver["tolerance"], solver["max_iterations"]))
+
+        def solve_on(some):
+            start = informed(problem, some, solver["start_overlap"], solver["start_position"])
+            return solve(problem, some, start, solver["tolerance"], solver["max_iterations"])
+
+        found = solve_on(nodes)
+        return {**of_solution(task, found), **node_errors(nodes, task.sigma, found, solve_on)}
 
     return collect(spec, compute, DIMS, coordinates(spec))

@@ -1,10 +1,14 @@
 """Transitions to the semantic solution; one replica is one scrambling of the nodes."""
 
+import numpy as np
+
+from attention_limits.numerics.statistics import node_error
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.erm.at_point import ridge_at, task_at
+from attention_limits.sequence_multi_index.erm.node_errors import PARTS
 from attention_limits.sequence_multi_index.erm.transition import CRITERIA, constant_loss, transitions
 
-_DIMS = {"transition": ("criterion",), "transition_jump_index": ("criterion",)}
+_DIMS = dict.fromkeys(("transition", "transition_node_error", "transition_jump_index"), ("criterion",))
 
 
 def run(spec, streams):
@@ -14,12 +18,22 @@ def run(spec, streams):
     def compute(at, replica):
         task = task_at(spec, at)
         nodes = task.nodes(solver["nodes"], streams.generator("nodes", replica))
-        found = transitions(
-            task.loss, ridge_at(spec, at), nodes, solver["smallest"], solver["largest"], solver["accuracy"], solver["tolerance"],
-            solver["max_iterations"], solver["against"],
-        )  # fmt: skip
+
+        def found_on(some):
+            return transitions(
+                task.loss, ridge_at(spec, at), some, solver["smallest"], solver["largest"], solver["accuracy"],
+                solver["tolerance"], solver["max_iterations"], solver["against"],
+            )  # fmt: skip
+
+        found = found_on(nodes)
+        whole = np.array([found[criterion].alpha for criterion in CRITERIA])
+        error = np.zeros_like(whole)
+        if nodes.random:
+            parts = [found_on(part) for part in nodes.parts(PARTS)]
+            error = node_error(whole, [[part[criterion].alpha for criterion in CRITERIA] for part in parts])
         return {
-            "transition": [found[criterion].alpha for criterion in CRITERIA],
+            "transition": whole,
+            "transition_node_error": error,
             "transition_jump_index": [found[criterion].jump for criterion in CRITERIA],
             "constant_loss": constant_loss(task.loss, nodes),
         }

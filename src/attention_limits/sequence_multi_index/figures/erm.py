@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.readings import passed
 from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
-from attention_limits.sequence_multi_index.readings import trusted
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-BEST, BAYES = "#000000", "#7f7f7f"
+BEST, BAYES, BAYES_LABEL = "#000000", "#7f7f7f", "posterior mean, uninformed start"
 METHODS = {"erm_minimisation": ("L-BFGS", "o"), "erm_gamp": ("GAMP", "^")}
 
 
@@ -65,25 +64,24 @@ def _cosine_with_drawn_target(layer):
 
 
 def _draw_theory(panels, theory, color, label):
-    """State evolution as lines, with an open square where it has not converged or replica symmetry is doubtful."""
-    sure = trusted(theory)
+    """State evolution as lines."""
+    flags = passed(theory, "overlap")
     for axes, of in panels:
         shown = present(of(theory))
-        curve(axes, shown.alpha.values, shown.values, color, label, flags=sure.sel(alpha=shown.alpha).values)
+        curve(axes, shown.alpha.values, shown.values, color, label, flags=flags.sel(alpha=shown.alpha).values)
 
 
 def _draw_points(panels, part, color, label, marker):
     for axes, of in panels:
         shown = present(of(part))
         if shown.size:
-            reached = part.converged.sel(alpha=shown.alpha).values
+            reached = passed(part, "overlap").sel(alpha=shown.alpha).values
             points(axes, realised_alpha(part, shown.alpha), shown.values, reached, color, label, marker)
 
 
 def _draw_bayes(panels, theory):
     (left, _), *right = panels
-    error = present(theory.error_bayes)
-    left.plot(error.alpha, mean_and_error(error.values, axis=1)[0], color=BAYES, linestyle="-.")
-    for place, (axes, _) in enumerate(right):
-        overlap = present(theory.overlap.isel(layer=place, layer_star=place)).mean("replica")
-        axes.plot(overlap.alpha, np.sqrt(overlap), color=BAYES, linestyle="-.", label="Bayes-optimal")
+    flags = passed(theory, "overlap")
+    cosines = [np.sqrt(theory.overlap.isel(layer=place, layer_star=place)) for place in range(len(right))]
+    for (axes, _), shown in zip(((left, None), *right), map(present, (theory.error_bayes, *cosines)), strict=True):
+        curve(axes, shown.alpha.values, shown.values, BAYES, BAYES_LABEL, "-.", flags.sel(alpha=shown.alpha).values)

@@ -43,7 +43,7 @@ def draw(cubes):
 def _draw_students(axes, cube):
     """Half discs at every point: area and mean squared cosine with target (left) and positions (right) are proportional."""
     for side, color, squares in (("left", TARGET, _with_target(cube)), ("right", POSITIONS, _with_positions(cube))):
-        mean = squares.mean("replica")
+        mean = squares.where(cube.converged == 1).mean("replica")
         for alpha in cube.alpha.values:
             for omega in cube.omega.values:
                 value = float(mean.sel(alpha=alpha, omega=omega))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.pipeline.readings import passed
 from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
 
 COLORS = {"logistic": "#0072B2", "hinge": "#D55E00", "square": "#009E73"}
@@ -19,7 +20,7 @@ def draw(cubes):
             theory = here.sel(estimator="erm_state_evolution") if "estimator" in here.dims else here
             for axes, values in zip(panels, _curves(theory, 1.0), strict=True):
                 shown = present(values)
-                reached = theory.converged.sel(alpha=shown.alpha).values
+                reached = passed(theory, "overlap").sel(alpha=shown.alpha).values
                 curve(axes, shown.alpha.values, shown.values, color, f"{loss}, $\\lambda={ridge:g}$", style, reached)
             if "estimator" in here.dims:
                 _draw_points(
@@ -46,5 +47,5 @@ def _draw_points(panels, part, color, label):
     ):
         shown = present(values)
         if shown.size:
-            reached = part.converged.sel(alpha=shown.alpha).values
+            reached = passed(part, "overlap").sel(alpha=shown.alpha).values
             points(axes, realised_alpha(part, shown.alpha), shown.values, reached, color, label)

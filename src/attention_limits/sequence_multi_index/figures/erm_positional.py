@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import at, specifications
+from attention_limits.pipeline.readings import at, passed, specifications
 from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
 from attention_limits.sequence_multi_index.figures import published
-from attention_limits.sequence_multi_index.readings import trusted
 
 COLORS = {"semantic": "#0072B2", "positional": "#D55E00"}
 CONSTANT = "#7f7f7f"
@@ -48,13 +46,13 @@ def draw(cubes):
 
 
 def _draw_branch(axes, cube, variable, color, label):
-    """State evolution as a line, open squares where it is doubtful or has not converged, and L-BFGS as points."""
+    """State evolution as a line, and L-BFGS as points."""
     theory, fits = cube.sel(estimator="erm_state_evolution"), cube.sel(estimator="erm_minimisation")
-    sure = trusted(theory)
+    sure = passed(theory, variable)
     shown = present(_single(theory[variable]))
     curve(axes, shown.alpha.values, abs(shown).values, color, label, flags=sure.sel(alpha=shown.alpha).values)
     simulated = present(_single(fits[variable]))
-    reached = fits.converged.sel(alpha=simulated.alpha).values
+    reached = passed(fits, variable).sel(alpha=simulated.alpha).values
     points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)
 
 
@@ -67,14 +65,9 @@ def _draw_transitions(axes, cube):
     """Transitions against omega, hollow where replica symmetry is doubtful, and the published ones."""
     for criterion, (color, label, theirs, marker) in CRITERIA.items():
         here = cube.sel(criterion=criterion)
-        mean, error = mean_and_error(here.transition.transpose("omega", "replica").values, axis=1)
-        trusted = here.transition_jump_index.mean("replica").values <= MAX_JUMP
-        axes.plot(cube.omega, mean, color=color, linewidth=0.8)
-        for chosen, face in ((trusted, color), (~trusted, "white")):
-            axes.errorbar(
-                cube.omega.values[chosen], mean[chosen], error[chosen], color=color, markerfacecolor=face, linestyle="none",
-                marker="o", markersize=4, capsize=2, label=label if face == color else None,
-            )  # fmt: skip
+        values = here.transition.transpose("omega", "replica").values
+        jumps = here.transition_jump_index.transpose("omega", "replica").values
+        points(axes, cube.omega.values, values, np.where(np.isfinite(values), jumps <= MAX_JUMP, np.nan), color, label)
         axes.plot(theirs[:, 0], theirs[:, 1], **(PUBLISHED | {"marker": marker}))
     axes.set(xlabel=r"weight $\omega$ of the positional part", ylabel=r"samples per dimension $\alpha$", ylim=(0, None))
     axes.legend(loc="upper left")

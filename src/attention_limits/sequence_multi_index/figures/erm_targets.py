@@ -1,9 +1,8 @@
 """Semantic solution of empirical risk minimisation for both positional targets of Cui et al. 2024."""
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.readings import passed, specifications
 from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
 from attention_limits.sequence_multi_index.figures import published
-from attention_limits.sequence_multi_index.readings import trusted
 
 # Colour and published curve of each cube.
 TARGETS = {
@@ -24,14 +23,14 @@ def draw(cubes):
     figure, panels = new_figure(1, 3, 9.6, 3.6)
     for name, (color, curves) in TARGETS.items():
         theory, fits = (cubes[name].sel(estimator=f"erm_{method}") for method in ("state_evolution", "minimisation"))
-        label, sure = _target(cubes[name]), trusted(theory)
+        label, sure = _target(cubes[name]), passed(theory, "overlap")
         for column, (axes, variable) in enumerate(zip(panels, PANELS, strict=True), start=1):
             shown = present(_only(theory[variable]))
             alpha = shown.alpha.values
             curve(axes, alpha, abs(shown).values, color, label, flags=sure.sel(alpha=shown.alpha).values)
             if variable != "susceptibility":
                 simulated = present(_only(fits[variable]))
-                reached = fits.converged.sel(alpha=simulated.alpha).values
+                reached = passed(fits, "overlap").sel(alpha=simulated.alpha).values
                 points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)
             axes.plot(curves[:, 0], curves[:, column], **PUBLISHED)
     for axes, label in zip(panels, PANELS.values(), strict=True):
