@@ -91,3 +91,4 @@ def test_the_ratio_to_the_flow_tends_to_one_like_one_over_log_d():
     assert products[1] == pytest.approx(products[0], rel=0.15)
     assert np.isnan(noisy_escape_step(2, 0.01, 1000, overlapped_start(1000), 0.12))
     assert np.isinf(noisy_escape_step(2, 0.5, 1000, overlapped_start(1000), 0.5))
+    assert noisy_escape_step(2, 100.0, 5, overlapped_start(5), 0.01) == 0.0

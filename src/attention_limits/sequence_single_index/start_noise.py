@@ -60,18 +60,21 @@ def first_passage(spread, ratio, components):
 def noisy_escape_step(tokens, learning_rate, dimension, start, threshold, untied=False):
     """Mean step at which SGD of the tied student, or of the `untied` one, first exceeds the `threshold` from the overlap `start`.
 
-    `tokens` is L, `learning_rate` gamma, `dimension` d. Infinite where the flow does not escape. Where the threshold is less than
-    BEYOND times the start or the noise sqrt(v / 2 g d), the noise is not confined to the start: up to the threshold LINEAR the
-    process is that of `first_passage`, beyond it the step is NaN.
+    `tokens` is L, `learning_rate` gamma, `dimension` d. Zero from a start beyond the threshold, infinite where the flow does not
+    escape. Where the threshold is less than BEYOND times the start or the noise sqrt(v / 2 g d), the noise is not confined to the
+    start: up to the threshold LINEAR the process is that of `first_passage`, beyond it the step is NaN.
     """
     tau = feed_forward_escape(tokens, learning_rate, start, threshold, untied)
-    if not np.isfinite(tau):
-        return np.inf
+    if tau == 0.0 or not np.isfinite(tau):
+        return tau
     growth = learning_rate * (FEED_FORWARD_SLOPE - learning_rate * (tokens + 1.0))
+    # At the bound of the learning rate a small start may shrink where the flow of a larger one grows.
+    if growth <= 0.0:
+        return np.nan
     noise = np.sqrt(0.5 * start_noise(tokens, learning_rate) / (growth * dimension))
     components = tokens if untied else 1
     if threshold >= BEYOND * max(start, noise):
         return dimension * (tau - components * mean_log(noise / start, components) / growth)
     if threshold > LINEAR:
         return np.nan
-    return dimension * components * first_passage(noise / start, max(threshold / start, 1.0), components) / growth
+    return dimension * components * first_passage(noise / start, threshold / start, components) / growth
