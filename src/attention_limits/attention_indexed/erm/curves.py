@@ -26,6 +26,7 @@ class NoisyScores:
     per_sample: int
     noise: float
     ties = None
+    closed_form = True
 
     @property
     def equations(self) -> int | None:
