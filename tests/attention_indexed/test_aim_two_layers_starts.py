@@ -36,7 +36,7 @@ def test_near_a_jump_both_branches_are_stored_and_no_point_counts(tmp_path):
     found = evolution(tmp_path, JUMP, [0.0322], replicas=4, nodes=128).isel(alpha=0)
     assert not np.any(passed(found, "mmse_by_layer", unique=True) == 1)
     assert np.all(np.isnan(mean_of_passed(found.expand_dims("alpha").sel(layer=1), "mmse_by_layer")[0]))
-    both = (found.mmse_by_layer.sel(layer=1) > 0.8) & (found.mmse_informed.sel(layer=1) < 0.35)
+    both = (found.mmse_by_layer.sel(layer=1) > 0.8) & (found.mmse_informed_by_layer.sel(layer=1) < 0.35)
     assert np.any(both & (found.converged == 1) & (found.converged_informed == 1))
 
 
@@ -52,7 +52,7 @@ def test_one_fixed_point_is_called_unique(tmp_path):
     """Width one half: two layers have one fixed point far from recovery, and above it, where both errors vanish."""
     found = evolution(tmp_path, {"ratio": 0.5, "skip": 1.0}, [0.0, 0.2, 0.42], replicas=2, nodes=128)
     assert np.all(passed(found, "mmse_by_layer", unique=True) == 1)
-    np.testing.assert_allclose(found.mmse_informed, found.mmse_by_layer, rtol=0.02, atol=1e-6)
+    np.testing.assert_allclose(found.mmse_informed_by_layer, found.mmse_by_layer, rtol=0.02, atol=1e-6)
     assert np.all(found.mmse_by_layer.sel(alpha=0.42) < 1e-6)
     assert np.all(found.mmse_by_layer_node_error.sel(alpha=0.0) == 0)
 

@@ -93,7 +93,7 @@ def test_starts_that_have_settled_stay_with_four_times_the_steps(ratio, share, r
     }
     found = computed("gradient_descent", model, grid, solver=solver, replicas=2)
     longer = computed("gradient_descent", model, grid, solver={**solver, "steps": 6000}, replicas=2)
-    settled = (found.converged == 1).values.ravel()
+    settled = (found.settled == 1).values.ravel()
     if rate == 0.1 and share > 1.5:
         assert settled.any()
     for name in ("mmse_extrapolated", "mmse_average"):
@@ -101,4 +101,4 @@ def test_starts_that_have_settled_stay_with_four_times_the_steps(ratio, share, r
         allowed = 0.06 * np.abs(one) + 1e-3
         assert np.all((np.abs(four - one) <= allowed) | ~settled[:, None])
     short = computed("gradient_descent", model, grid, solver={**solver, "steps": 20}, replicas=2)
-    assert not np.any(short.converged)
+    assert not np.any(short.settled)

@@ -155,8 +155,8 @@ VARIABLES += (
     Variable(
         "converged",
         (),
-        "whether the iteration has settled: AMP, the residual reached the tolerance, or the recovery became exact; gradient "
-        "descent, a movement of at most .01; chains, R-hat of at most 1.05 and 100 autocorrelation times",
+        "whether the iteration ended: AMP, the residual reached the tolerance, or the recovery became exact; chains, R-hat of at "
+        "most 1.05 and 100 autocorrelation times",
         "",
         "true or false",
         _AMP,
@@ -299,6 +299,11 @@ VARIABLES += (
         "root mean square over the starts in units of the root of their mean error",
         "||S_k(t) - S_k(t')||_F / ||S_k(t) - S||_F, t' the largest power of two up to t / 2",
     ),
+    Variable(
+        "settled", (), "whether more steps would change the estimates little", "",
+        "true or false; the errors are those after the steps of the specification in both cases",
+        "movement <= .01, or an error of at most 1e-4 at every start",
+    ),
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),
 )  # fmt: skip
 
@@ -325,17 +330,12 @@ VARIABLES += (
         for name in ("bayes", "plug_in")
     ),
     Variable(
-        "mmse_informed", ("layer",), "error of the estimate of each layer from the informed start", "", _ERROR,
+        "mmse_informed_by_layer", ("layer",), "error of the estimate of each layer from the informed start", "", _ERROR,
         f"{_TWO_LAYERS}, from the errors `informed_start`",
     ),
     Variable(
         "converged_informed", (), "whether the iteration from the informed start converged", "", "true or false",
         "stopping rule of the iteration",
-    ),
-    Variable(
-        "unique", (), "whether both starts end at one fixed point", "",
-        "true or false; false: a jump is near, and neither value is known to be Bayes-optimal",
-        "mmse_by_layer and mmse_informed agree to 10 % or 1e-4, on all nodes and on each quarter of them",
     ),
     Variable("predicted_by_layer", ("layer",), "error that AMP predicts for each layer", "V_l", _ERROR, _TWO_LAYERS),
     Variable(
@@ -348,4 +348,13 @@ VARIABLES += (
 
 COORDINATES += erm.COORDINATES
 VARIABLES += erm.VARIABLES
-SOURCES, OWN = erm.SOURCES, erm.OWN
+SOURCES = erm.SOURCES
+OWN = erm.OWN | {
+    "two_layers_state_evolution": (
+        Variable(
+            "unique", (), "whether both starts end at one fixed point", "",
+            "true or false; false: a jump is near, and neither value is known to be Bayes-optimal",
+            "mmse_by_layer and mmse_informed_by_layer agree to 10 % or 1e-4, on all nodes and on each quarter of them",
+        ),
+    ),
+}  # fmt: skip

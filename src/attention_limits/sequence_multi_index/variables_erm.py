@@ -55,10 +55,6 @@ VARIABLES = (
         _SOURCE,
     ),
     Variable(
-        "overlap_node_error", _PAIR, "error of the overlap from the finite number of nodes", "",
-        "as the overlap; 0 without random nodes", _NODES,
-    ),
-    Variable(
         "test_loss_node_error", (), "error of the test loss from the finite number of nodes", "",
         "as the test loss; 0 without random nodes", _NODES,
     ),
@@ -128,6 +124,10 @@ _GRADIENT = Variable(
 )  # fmt: skip
 _OF_THEORY = (
     _overlap("m / sigma^2, m = sigma^4 Lambda^-1 m_hat R, Lambda = lambda I + sigma^2 V_hat"), _ERROR,
+    Variable(
+        "overlap_node_error", _PAIR, "error of the overlap from the finite number of nodes", "",
+        "as the overlap; 0 without random nodes", _NODES,
+    ),
     Variable(
         "residual", (), "last change per iteration", "",
         "largest change of m / sigma^2, mu, log V, and of the root of the part of q that m and mu leave, divided by sigma", _STOP,

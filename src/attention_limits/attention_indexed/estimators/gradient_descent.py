@@ -62,7 +62,7 @@ def run(spec, streams):
             "training_error": runs.training_error,
             "steps_done": runs.steps,
             "movement": moved,
-            "converged": bool(moved <= _SETTLED or np.max(errors.by_start) <= _RECOVERED),
+            "settled": bool(moved <= _SETTLED or np.max(errors.by_start) <= _RECOVERED),
             "finite": bool(np.all(np.isfinite(errors.by_start))),
             **size.realised(),
         }

@@ -17,7 +17,7 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import node_error
 from attention_limits.pipeline.points import collect
 
-_DIMS = dict.fromkeys(("mmse_by_layer", "mmse_by_layer_node_error", "mmse_informed"), ("layer",))
+_DIMS = dict.fromkeys(("mmse_by_layer", "mmse_by_layer_node_error", "mmse_informed_by_layer"), ("layer",))
 
 
 def run(spec, streams):
@@ -40,7 +40,7 @@ def run(spec, streams):
         return {
             "mmse_by_layer": uninformed.value,
             "mmse_by_layer_node_error": node_error(uninformed.value, found.parts),
-            "mmse_informed": informed.value,
+            "mmse_informed_by_layer": informed.value,
             "residual": uninformed.residual,
             "iterations": uninformed.iterations,
             "converged": uninformed.converged,
