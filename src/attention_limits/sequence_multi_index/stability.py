@@ -21,6 +21,9 @@ EVALUATIONS, ACCURACY, SMALL_RATE = 8, 0.05, 0.5
 CHANGE = 0.05
 # Eigenvalues of Q_hat to which unlearned directions are lifted: the noise of few nodes hides an instability at the first values.
 LIFTS = (0.01, 0.1, 0.3)
+# With a larger linear response an unlearned direction that the map does not raise is no end point: the noise of the nodes hides
+# that it grows.
+UNSTABLE = 1.2
 
 
 def growth(step: Callable, value, change):
@@ -61,7 +64,7 @@ def growth(step: Callable, value, change):
 
 
 def lifted(channel: Channel, alpha, nodes, q_hat, unlearned, prior: Prior, image: Callable):
-    """Q_hat with unlearned directions lifted to a value from which they grow, or None where they do not.
+    """Q_hat with unlearned directions lifted to a value from which they grow, or None; and their linear response.
 
     They grow if their linear response exceeds one, and if the map raises them from one of LIFTS. The second condition alone would
     pass the gap of a discontinuous transition.
@@ -90,10 +93,10 @@ def lifted(channel: Channel, alpha, nodes, q_hat, unlearned, prior: Prior, image
     basis = symmetric_basis(rest.shape[1], prior.symmetry(channel.link) == "rows")
     matrix = alpha * response(excess_moments(moments, V, prior.root @ rest), nodes.weights, basis)
     if not np.all(np.isfinite(matrix)):
-        return None
+        return None, np.nan
     values, vectors = np.linalg.eigh(matrix)
     if values[-1] <= 1.0:
-        return None
+        return None, values[-1]
     direction = np.einsum("j,jpq->pq", vectors[:, -1], basis)
     spectrum, frame = np.linalg.eigh(direction * np.sign(np.trace(direction)))
     direction = (frame * (np.maximum(spectrum, 0.0) / spectrum[-1])) @ frame.T
@@ -102,5 +105,5 @@ def lifted(channel: Channel, alpha, nodes, q_hat, unlearned, prior: Prior, image
         up = q_hat + size * rows @ direction @ rows.T
         found = rest.T @ prior.root.T @ image(up) @ prior.root @ rest
         if np.sum(found * direction) > size * np.sum(direction**2):
-            return up
-    return None
+            return up, values[-1]
+    return None, values[-1]

@@ -27,7 +27,7 @@ from attention_limits.sequence_multi_index.overlap_coordinates import (
     unlearned_directions,
 )
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.stability import growth, lifted
+from attention_limits.sequence_multi_index.stability import UNSTABLE, growth, lifted
 
 # Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
 # ends: the others follow at a fixed ratio.
@@ -192,11 +192,15 @@ class _Map:
             if leaves is None:
                 return found
             first, tolerance = leaves
+            if first is None:
+                return replace(found, converged=False)
             stable, before = found if tolerance < settings.tolerance else None, found.value
         return replace(found, converged=False) if stable is None else stable
 
     def _leaves(self, step, found, largest, nodes, before):
         """Where the iteration goes on, and with which tolerance; None where it stays at the end point `found`.
+
+        The place is None where the end point is unstable, but the nodes show no way from it.
 
         `before` is the end point that was left before this one, if any.
         """
@@ -208,7 +212,9 @@ class _Map:
             def image(precision):
                 return self.image(precision, largest, nodes)
 
-            up = lifted(self.channel, self.alpha, nodes, q_hat, unlearned, self.prior, image)
+            up, response = lifted(self.channel, self.alpha, nodes, q_hat, unlearned, self.prior, image)
+            if up is None and response > UNSTABLE:
+                return None, tolerance
             if up is not None:
                 return self.hold(to_coordinates(up, self.settings.seed_overlap, largest)), tolerance
         rate, change = growth(step, found.value, self._moving(found.value))

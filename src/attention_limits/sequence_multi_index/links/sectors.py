@@ -39,7 +39,12 @@ class Sectors:
 def sectors_of(link: Link) -> Sectors | None:
     """The sectors of a link, or None if it has not two fields, or if its output is not one of a few, without noise, that depend
     on the direction of the fields alone."""
-    if link.rows * link.tokens != 2 or link.noise_dimension or not hasattr(link, "log_likelihood"):
+    if (
+        type(link).forward is Link.forward
+        or link.rows * link.tokens != 2
+        or link.noise_dimension
+        or not hasattr(link, "log_likelihood")
+    ):
         return None
     # No common boundary lies at a fraction of the turn that is not simple.
     angles = TURN * (np.arange(ANGLES) + 1.0 / np.pi) / ANGLES
