@@ -34,7 +34,7 @@ from attention_limits.sequence_multi_index.overlap_coordinates import (
     to_coordinates,
 )
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import LEAST_RESOLVED, RECOVERED, Settings
+from attention_limits.sequence_multi_index.state_evolution import RECOVERED, Settings
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,7 @@ class ExchangeableFixedPoint(FixedPoint):
     Attributes
     ----------
     resolved : float
-        Fraction of outputs whose effective sample size reached `channel.SMALLEST_SAMPLE`, at the fixed point. Below
-        `state_evolution.LEAST_RESOLVED` the fixed point does not count as converged.
+        Fraction of outputs whose effective sample size reached `channel.SMALLEST_SAMPLE`, at the fixed point.
     """
 
     resolved: float
@@ -112,7 +111,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
     at_edge = _log_eigenvalues(found.value).max() >= -np.log(1.0 - LARGEST_OVERLAP)
     precision = _from_coordinates(found.value, moment.count, seed)
     value = np.array(_overlap(precision, moment).entries)
-    converged = found.converged and resolved >= LEAST_RESOLVED and (not at_edge or exact(found.value))
+    converged = found.converged and (not at_edge or exact(found.value))
     return ExchangeableFixedPoint(value, found.residual, found.iterations, converged, resolved)
 
 

@@ -36,8 +36,6 @@ RECOVERED = 1e-3
 # recovered, the edge recedes; the fixed point is right once it moves by no more than the last number.
 EDGES = (LARGEST_OVERLAP, 1.0 - 1e-8, 1.0 - 1e-10)
 SETTLED = 0.01
-# A fixed point of a channel that resolves a smaller fraction of the outputs does not count as converged.
-LEAST_RESOLVED = 0.5
 # Largest number of times that the iteration goes on from a changed end point, or with a smaller tolerance.
 CONTINUED = 6
 # Largest estimated distance of the end point from the fixed point, in units of the tolerance.

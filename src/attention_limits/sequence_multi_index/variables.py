@@ -118,7 +118,7 @@ VARIABLES = (
         "whether the iteration ended: the residual reached the tolerance, or recovery became exact",
         "",
         "true or false; says nothing about the error of few nodes",
-        "stopping rule of the iteration; state evolution: also resolved >= 0.5, and small changes of the end point do not grow",
+        "stopping rule of the iteration; state evolution: also, small changes of the end point do not grow",
     ),
     Variable(
         "resolved",

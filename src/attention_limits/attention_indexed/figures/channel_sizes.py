@@ -41,7 +41,7 @@ def draw(cubes):
     """From the cubes of `CUBES` and two_layers: deviations of the limits from state evolution, in per cent and as those of a
     normal number."""
     rows = [row for name, text in CUBES.items() for row in _rows(cubes[name], text, cubes["two_layers"])]
-    figure, (axes, table) = new_figure(1, 2, 10.4, 0.34 * len(rows) + 2.2, sharey=True, width_ratios=(3, 1))
+    figure, (axes, table) = new_figure(1, 2, 10.8, 0.34 * len(rows) + 2.2, sharey=True, width_ratios=(5, 2))
     for place, (_, found) in enumerate(rows):
         for number, (kind, (color, marker, face)) in enumerate(LOOKS.items()):
             shift, error = (100.0 * part for part in found[kind][:2])

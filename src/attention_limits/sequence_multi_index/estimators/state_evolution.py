@@ -12,12 +12,7 @@ from attention_limits.sequence_multi_index.channel_averages import channel_avera
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.information import mean_log_volume, mutual_information, output_entropy
-from attention_limits.sequence_multi_index.state_evolution import (
-    LEAST_RESOLVED,
-    Settings,
-    few_nodes_error,
-    solve,
-)
+from attention_limits.sequence_multi_index.state_evolution import Settings, few_nodes_error, solve
 
 # Without a warm-up the fixed point on this share of the nodes, one over the number, gives the error of few nodes.
 FEW = 4
@@ -63,7 +58,6 @@ def run(spec, streams):
             "error_plug_in": plug_in_error(link, prior.second_moment, Q, Q, error_nodes),
             "error_bayes": bayes_error(link, Q, error_nodes, prior),
             "resolved": averages.resolved,
-            "converged": point.converged and averages.resolved >= LEAST_RESOLVED,
         }
 
     dims = dict.fromkeys(("overlap", "overlap_node_error"), ("layer", "layer_star"))
