@@ -72,6 +72,17 @@ def test_moments_are_derivatives_of_the_probability(link):
     np.testing.assert_allclose(square * np.outer(deviations, deviations), hessian, atol=1e-5)
 
 
+@pytest.mark.parametrize("link", LINKS, ids=lambda link: type(link).__name__)
+def test_fields_of_mean_zero_have_the_limit_of_small_means(link):
+    """The mean zero has no direction. log Z is smooth: a mean of 1e-7 changes no moment by more than 1e-6."""
+    channel, V = channel_of(link), 0.5 * np.eye(link.rows)
+    observed = np.stack([np.asarray(y) for y in channel.outputs])
+    shape = (len(observed), link.rows, link.tokens)
+    zero, small = (channel.posterior(observed, np.full(shape, size), V) for size in (0.0, 1e-7))
+    for name in ("log_z", "mean", "covariance"):
+        np.testing.assert_allclose(getattr(zero, name), getattr(small, name), atol=1e-6)
+
+
 @pytest.mark.parametrize("link", OTHERS, ids=lambda link: type(link).__name__)
 def test_other_links_have_no_sectors(link):
     assert sectors_of(link) is None

@@ -66,7 +66,10 @@ def sector_moments(sectors: Sectors, observed, omega, V):
 def _all_sectors(sectors, m, lower):
     """Z (n, k), E[x 1] (n, k, 2) and E[x x^T 1] (n, k, 2, 2) of every sector, standard normal fields around m (n, 2)."""
     begin, end = (_rays(angles, lower) for angles in (sectors.begin, sectors.end))
-    z = _between(_angle(begin, m), _angle(end, m), np.hypot(m[:, :1], m[:, 1:]))
+    length = np.hypot(m[:, :1], m[:, 1:])
+    # Without a mean the angles count from any direction.
+    towards = np.where(length > 0, m, [1.0, 0.0])
+    z = _between(_angle(begin, towards), _angle(end, towards), length)
     first = np.zeros((*z.shape, 2))
     second = z[..., None, None] * np.eye(2)
     for e, side in ((begin, -1.0), (end, 1.0)):

@@ -27,7 +27,7 @@ from attention_limits.sequence_multi_index.overlap_coordinates import (
     unlearned_directions,
 )
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.stability import UNSTABLE, growth, lifted
+from attention_limits.sequence_multi_index.stability import ACCURACY, UNSTABLE, growth, lifted
 
 # Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
 # ends: the others follow at a fixed ratio.
@@ -216,11 +216,12 @@ class _Map:
             if up is not None:
                 return self.hold(to_coordinates(up, self.settings.seed_overlap, largest)), tolerance
         rate, change = growth(step, found.value, self._moving(found.value))
-        if rate > 1.0:
+        # The steps of a sampled map give the rate an error: near one it does not tell growth from a slow return.
+        if rate > 1.0 + ACCURACY:
             # A change that grows at first and then returns does not leave.
             returned = before is not None and np.max(np.abs(found.value - before)) <= 0.5 * np.max(np.abs(change))
             return None if returned else (self.hold(found.value + change), tolerance)
-        distance = found.residual * rate / (1.0 - rate) if rate < 1.0 else np.inf
+        distance = found.residual * rate / (1.0 - rate) if rate < 1.0 else 0.0
         if distance > FARTHEST * tolerance:
             return found.value, max(found.residual * FARTHEST * tolerance / distance, 1e-3 * tolerance)
         return None
