@@ -62,7 +62,7 @@ def _single(array):
 
 
 def _draw_transitions(axes, cube):
-    """Transitions against omega, hollow where replica symmetry is doubtful, and the published ones."""
+    """Transitions against omega, and the published ones."""
     for criterion, (color, label, theirs, marker) in CRITERIA.items():
         here = cube.sel(criterion=criterion)
         values = here.transition.transpose("omega", "replica").values
