@@ -5,8 +5,8 @@ from matplotlib import colormaps
 from matplotlib.colors import LogNorm
 
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import house_style, new_figure, points
-from attention_limits.potts_mlm.figures.shared import level
+from attention_limits.plotting import house_style, new_figure
+from attention_limits.potts_mlm.figures.shared import level, series
 from attention_limits.potts_mlm.readings import of_chosen
 
 
@@ -29,15 +29,13 @@ def draw(cubes):
         curve = part.precision.sel(samples=largest).mean("replica").dropna("rank")
         by_rank.plot(curve["rank"], curve, color=colors[value], label=names[value])
         # The points are those of the spectral start: whether it converged is their only flag.
-        fitted = of_chosen(part, "pair_converged", "pair_chosen").transpose("samples", "replica").values
+        fitted = of_chosen(part, "pair_converged", "pair_chosen")
         length = min(cube.sizes["site"], int(cube["rank"].max()))
         for axes, array in (
             (by_samples, part.precision.sel(rank=length)),
             (losses, of_chosen(part, "pair_test_loss", "pair_chosen")),
         ):
-            array = array.transpose("samples", "replica")
-            axes.plot(array.samples, array.mean("replica"), color=colors[value], linewidth=1.0)
-            points(axes, array.samples.values, array.values, fitted, colors[value], None)
+            series(axes, array.transpose("samples", "replica"), fitted, "samples", colors[value], None, linewidth=1.0)
     chance = _chance(cube, structure)
     for axes in (by_rank, by_samples):
         level(axes, chance, "chance", linestyle=":")

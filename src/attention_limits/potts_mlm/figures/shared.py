@@ -86,7 +86,7 @@ def series(axes, array, flags, dim, color, label, **style):
     array = array.dropna(dim, how="all")
     flags = flags.broadcast_like(array).sel({dim: array[dim]}).transpose(*array.dims).values
     x = array[dim].values
-    curve(axes, x, array.values, color, label, converged=flags, **style)
+    curve(axes, x, array.values, color, label, flags=flags, **style)
     points(axes, x, array.values, flags, color, None)
 
 
