@@ -217,9 +217,10 @@ def audit_table(rows):
 
 def pages(project, data, read):
     """The text of every page that shows results, by its path below the root. `read` gives the present text of a path."""
-    # The entry of today says whether its number is a published one.
+    # The numbers are those of the run, the words those of today's entry.
     known = {
-        (entry.quantity, entry.published): {"kind": entry.kind} for entry in load_published(ROOT, project.experiments)
+        (entry.quantity, entry.published): {key: getattr(entry, key) for key in ("kind", "reason", "evidence", "source")}
+        for entry in load_published(ROOT, project.experiments)
     }
     rows = [
         row | known[row["quantity"], row["published"]]
