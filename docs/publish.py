@@ -219,7 +219,9 @@ def pages(project, data, read):
     """The text of every page that shows results, by its path below the root. `read` gives the present text of a path."""
     # The numbers are those of the run, the words those of today's entry.
     known = {
-        (entry.quantity, entry.published): {key: getattr(entry, key) for key in ("kind", "reason", "evidence", "source")}
+        (entry.quantity, entry.published): {
+            key: getattr(entry, key) for key in ("kind", "reason", "evidence", "source")
+        }
         for entry in load_published(ROOT, project.experiments)
     }
     rows = [

@@ -8,6 +8,9 @@ from attention_limits.pipeline.specification import Axis, Section, Specification
 from attention_limits.sequence_multi_index.cross_checks import OfNodes
 from attention_limits.sequence_multi_index.specs_keys import Damping, Nodes, Regularization, Resolution, SomeAlpha
 
+# Rounding of a grid.
+SAME_ALPHA = 1e-9
+
 
 class PublishedModel(Section):
     """The models of the public program: softmax attention of rank one, two or three layers, two tokens, beta = 1."""
@@ -62,7 +65,7 @@ class PublishedMap(OfNodes, Specification):
                 return
         given = [row[0] for row in rows]
         for alpha in estimator.grid["alpha"]:
-            if sum(start_is_at(value, alpha) for value in given) != 1:
+            if sum(abs(value - alpha) <= SAME_ALPHA for value in given) != 1:
                 yield (
                     ("solver", "start"),
                     f"rows at alpha = {given}: allowed: exactly one row at each alpha, also {alpha:g}",
@@ -72,8 +75,3 @@ class PublishedMap(OfNodes, Specification):
     def work(cls, estimator):
         """The average over the nodes, at each iteration."""
         return {"nodes": 1, "iterations": 1}
-
-
-def start_is_at(given: float, alpha: float) -> bool:
-    """Whether a row of the start belongs to a value of the grid, up to the rounding of a grid."""
-    return abs(given - alpha) <= 1e-9

@@ -11,7 +11,6 @@ from attention_limits.sequence_multi_index.at_point import channel_at, rows_from
 from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.generalization import ERROR_NODES, bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.published_map import published_path
-from attention_limits.sequence_multi_index.specs_published import start_is_at
 
 
 def run(spec, streams):
@@ -22,7 +21,8 @@ def run(spec, streams):
     def compute(at, replica):
         channel, _ = channel_at(spec, streams, at, replica)
         nodes = gaussian_nodes(node_dimension(channel.link), solver["nodes"], streams.generator("nodes", replica), 1.0)
-        start = next(np.array(row[1:]) for row in solver["start"] if start_is_at(row[0], at["alpha"]))
+        # The specification has one row for each alpha.
+        start = np.array(min(solver["start"], key=lambda row: abs(row[0] - at["alpha"]))[1:])
         path = published_path(
             channel, at["alpha"], start, nodes, streams.generator("uniform points", replica, **at), steps,
             solver["damping"], solver["regularization"], solver["channel"] == "exact",
