@@ -1,15 +1,18 @@
 """Phases: known transitions of phase retrieval; and a layer that is held where it would be anyway changes nothing."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_multi_index import phases
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.phases import EASY, HARD, IMPOSSIBLE, compare
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution import OverlapFixedPoint, Settings, solve
 
 pytestmark = pytest.mark.slow
 
@@ -56,3 +59,22 @@ def test_overlaps_are_held_only_where_they_are_diagonal():
     nodes = gaussian_nodes(node_dimension(link), 16, np.random.default_rng(3))
     with pytest.raises(ValueError, match="diagonal"):
         solve(Channel(link, 0.5, np.random.default_rng(4)), 1.0, nodes, 1e-3, held=[0.5, np.nan])
+
+
+@pytest.mark.parametrize(("error", "known"), [(0.02, True), (0.05, False)])
+def test_a_difference_within_the_error_of_few_nodes_is_no_hard_phase(monkeypatch, error, known):
+    """The starts end at .3 and .4; on a quarter of the nodes the uninformed one ends at .3 + error sqrt(3)."""
+    link = load_link({"link": "phase_retrieval"}, ".")
+    nodes = gaussian_nodes(node_dimension(link), 64, np.random.default_rng(1))
+    monkeypatch.setattr(phases, "channel_averages", lambda *given, **more: SimpleNamespace(log_z=0.0, resolved=1.0))
+
+    def solved(channel, alpha, nodes, start, settings, prior):
+        value = 0.4 if start > 0.5 else 0.3 + error * np.sqrt(3.0) * (len(nodes) == 16)
+        overlap = np.array([[value]])
+        return OverlapFixedPoint(overlap, 0.0, 1, True, overlap / (1.0 - overlap), np.zeros((1, 1)))
+
+    monkeypatch.setattr(phases, "solve", solved)
+    monkeypatch.setattr(phases, "free_entropy", lambda overlap, *given, **more: float(overlap[0, 0]))
+    found = compare(Channel(link, 1.0, np.random.default_rng(2)), 1.05, nodes, SETTINGS)
+    assert found.node_error.ravel() == pytest.approx([error, 0.0])
+    assert found.phase == HARD if known else np.isnan(found.phase)

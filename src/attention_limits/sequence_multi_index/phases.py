@@ -21,6 +21,8 @@ UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
 ZERO_OVERLAP_SHARE = 0.1
 # The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
 FEW = 4
+# Fixed points that differ by less than this number of errors of few nodes may be one on more nodes.
+DIFFERENT = 3.0
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class Comparison:
     resolved : float
         Smallest fraction of outputs whose channel met its check.
     phase : float
-        IMPOSSIBLE, HARD or EASY; NaN if one of the fixed points did not converge, or if they differ and in both of them a row
-        is recovered exactly.
+        IMPOSSIBLE, HARD or EASY; NaN if one of the fixed points did not converge, and where they differ also if in both of them
+        a row is recovered exactly, or if the difference is within DIFFERENT errors of few nodes.
     """
 
     overlap: np.ndarray
@@ -90,12 +92,13 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
         return np.sqrt(np.sum((a - b) ** 2) / size)
 
     uninformed, informed = overlaps
+    apart = distance(uninformed, informed)
     if not all(converged):
         phase = np.nan
-    elif distance(uninformed, informed) > gap and np.all(np.isinf(entropies)):
-        # Both diverge, and which of them diverges faster is not computed.
+    elif apart > gap and (np.all(np.isinf(entropies)) or apart <= DIFFERENT * distance(np.hypot(*errors), 0.0)):
+        # Both diverge, and which of them diverges faster is not computed; or few nodes do not tell one fixed point from two.
         phase = np.nan
-    elif distance(uninformed, informed) > gap and entropies[1] > entropies[0]:
+    elif apart > gap and entropies[1] > entropies[0]:
         phase = HARD
     else:
         phase = EASY if distance(uninformed, prior.uninformed(0.0)) > ZERO_OVERLAP_SHARE * gap else IMPOSSIBLE

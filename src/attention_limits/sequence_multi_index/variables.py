@@ -326,7 +326,8 @@ VARIABLES = (
         (),
         "phase of learning",
         "",
-        "0 impossible, 1 hard, 2 easy; missing where a fixed point did not converge, or where both diverge and differ",
+        "0 impossible, 1 hard, 2 easy; missing where a fixed point did not converge, and where both differ, if both diverge or "
+        "the difference is within three errors of few nodes",
         "free entropies of the fixed points from the uninformed and the informed start",
     ),
 )

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
+from attention_limits.pipeline.readings import passed
 from attention_limits.plotting import house_style, new_figure
 
 LINKS = {
@@ -13,8 +14,6 @@ LINKS = {
     "phases_product": "$y = h_1 h_2$",
 }
 NAMES = ("impossible", "hard", "easy, partial recovery", "easy, exact recovery")
-# Smallest fraction of outputs with a resolved channel at which a phase counts as known.
-MOSTLY = 0.9
 COLORS = ("#bdbdbd", "#E69F00", "#a6d4f2", "#0072B2")
 UNKNOWN = {"facecolor": "white", "edgecolor": "0.7", "hatch": "////", "linewidth": 0}
 
@@ -45,5 +44,5 @@ def _phase(cube):
     phase = cube.phase.transpose("alpha", "replica")
     exact = np.isposinf(cube.free_entropy_by_start.sel(init="uninformed").transpose("alpha", "replica"))
     partial, full = map(NAMES.index, ("easy, partial recovery", "easy, exact recovery"))
-    resolved = cube.resolved.transpose("alpha", "replica") >= MOSTLY
-    return phase.where((phase != partial) | ~exact, full).where(resolved).values
+    known = passed(cube, "phase").transpose("alpha", "replica") == 1
+    return phase.where((phase != partial) | ~exact, full).where(known).values
