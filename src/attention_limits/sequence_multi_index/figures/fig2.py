@@ -111,10 +111,10 @@ def _common_panel(axes, cube, alpha):
 
 
 def _draw_gamp(axes, cube):
-    """The curves, with an open square where a run has ended without having settled."""
+    """The curves, with an open square where a run has ended without having settled; it is in no mean."""
     for layer in (2, 1):
         cosine = gamp_cosines(cube, layer)
-        _draw(axes, cube.iteration.values, cosine, layer, "gamp")
+        _draw(axes, cube.iteration.values, cosine, layer, "gamp", cube.converged.values == 1)
         for column, converged in zip(cosine.T, cube.converged.values, strict=True):
             finite = np.flatnonzero(np.isfinite(column))
             if not converged and finite.size:
@@ -137,11 +137,11 @@ def _draw_descent(axes, cube, x, estimator):
         _draw(axes, x, cosine, layer, estimator)
 
 
-def _draw(axes, x, cosine, layer, estimator):
-    """Every seed as a thin line, under the mean with its standard error."""
+def _draw(axes, x, cosine, layer, estimator, settled=True):
+    """Every seed as a thin line, under the mean of those that `settled` with its standard error."""
     color, linestyle = LAYER_COLORS[layer], _STYLES[estimator][0]
     axes.plot(x, cosine, color=color, linewidth=0.5, alpha=0.35, linestyle=linestyle, zorder=1)
-    curve(axes, x, cosine, color, None, linestyle)
+    curve(axes, x, np.where(settled, cosine, np.nan), color, None, linestyle)
 
 
 def _legend(figure):
