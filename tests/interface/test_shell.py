@@ -33,7 +33,7 @@ def test_a_question_in_one_line(tmp_path, capsys):
     assert main(["export", str(cube), "--csv", "--parquet"]) == 0
     assert cube.with_suffix(".csv").read_text() == table.read_text()
     assert pd.read_parquet(cube.with_suffix(".parquet")).mmse.tolist() == written.mmse.tolist()
-    assert al.open(cube).mmse.attrs["ancillary_variables"] == "mmse_error"
+    assert al.open(cube).mmse.attrs["ancillary_variables"] == "mmse_error unique"
     capsys.readouterr()
     assert main(["export", str(cube), "--aggregate"]) == 0
     assert "mmse_error" in capsys.readouterr().out

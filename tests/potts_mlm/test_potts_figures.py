@@ -17,7 +17,7 @@ def test_a_series_passes_its_flags_to_lines_and_points(monkeypatch):
     shared.series(None, array, flags, "samples", "k", "fit")
     (line, look), (dots, _) = seen
     expected = [[1.0, 0.0], [1.0, 0.0]]
-    np.testing.assert_array_equal(look["converged"], expected)
+    np.testing.assert_array_equal(look["flags"], expected)
     np.testing.assert_array_equal(dots[3], expected)
     for arguments in (line, dots):
         np.testing.assert_array_equal(arguments[1], [10, 30])

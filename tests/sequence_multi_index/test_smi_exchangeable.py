@@ -135,14 +135,14 @@ def test_overlaps_of_free_signs_are_diagonal():
     assert found.converged
 
 
-def test_a_fixed_point_of_unresolved_outputs_is_not_converged(monkeypatch):
-    """One sample per output resolves nothing: the iteration ends as before, and the point is marked."""
+def test_a_fixed_point_of_unresolved_outputs_is_flagged(monkeypatch):
+    """One sample per output resolves nothing: the iteration ends as before, and the flag of the outputs marks the point."""
     link = CommitteeDepth(4, 1.0)
     (nodes,) = node_sets(link, 64, 1, seed=2)
     monkeypatch.setattr(exchangeable, "SMALLEST_SAMPLE", np.inf)
     found = exchangeable.solve(channel_of(link, 0.35), 0.5, nodes, 1e-3, SETTINGS)
     assert found.resolved == 0.0
-    assert not found.converged
+    assert found.converged
 
 
 @pytest.mark.parametrize(

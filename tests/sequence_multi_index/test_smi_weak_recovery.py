@@ -1,5 +1,7 @@
 """Thresholds of weak recovery as a search along a branch, with the branch itself given."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from smi_tools import channel_of
@@ -32,7 +34,8 @@ def steps(monkeypatch):
         monkeypatch.setattr(module, "instability_at", grows)
         at_zero = FirstThreshold(first, 0.01, 0.5, LAST, 1.0)
         monkeypatch.setattr(module, "first_threshold", lambda channel, nodes, prior: at_zero)
-        return staircase(channel_of(DeepAttention(1.0)), (), None, tolerance)
+        nodes = SimpleNamespace(blocks=lambda count: [()] * count)
+        return staircase(channel_of(DeepAttention(1.0)), nodes, None, tolerance)
 
     return found
 

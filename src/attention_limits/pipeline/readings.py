@@ -6,9 +6,7 @@ import xarray as xr
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.layout import is_flag
-
-# Smallest fraction of outputs that a quadrature resolves at a sound point.
-RESOLVED = 0.95
+from attention_limits.pipeline.registry import RESOLVED
 
 
 def passed(cube, name, unique=False):

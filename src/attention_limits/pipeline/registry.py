@@ -3,6 +3,9 @@
 import importlib
 from dataclasses import dataclass
 
+# Smallest fraction of outputs that a quadrature resolves at a sound point: the limit of the flags `resolved`.
+RESOLVED = 0.95
+
 
 @dataclass(frozen=True)
 class Coordinate:

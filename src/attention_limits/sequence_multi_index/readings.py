@@ -5,7 +5,8 @@ import xarray as xr
 from scipy.interpolate import BarycentricInterpolator
 
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import RESOLVED, at
+from attention_limits.pipeline.readings import at
+from attention_limits.pipeline.registry import RESOLVED
 
 # A layer is known on a branch if its overlap is above this; a direction that is followed has at least twice as much.
 SMALLEST_KNOWN = 5e-4

@@ -12,7 +12,7 @@ import numpy as np
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.readings import RESOLVED
+from attention_limits.pipeline.registry import RESOLVED
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.channel_averages import node_dimension
