@@ -1,7 +1,5 @@
 """Thresholds of weak recovery as a search along a branch, with the branch itself given."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from smi_tools import channel_of
@@ -14,6 +12,13 @@ from attention_limits.sequence_multi_index.staircase import staircase
 from attention_limits.sequence_multi_index.weak_recovery import FirstThreshold
 
 FIRST, LAST = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
+
+
+class NoNodes(tuple):
+    """Nodes that the given branch does not need."""
+
+    def blocks(self, count):
+        return [self] * count
 
 
 @pytest.fixture
@@ -34,8 +39,7 @@ def steps(monkeypatch):
         monkeypatch.setattr(module, "instability_at", grows)
         at_zero = FirstThreshold(first, 0.01, 0.5, LAST, 1.0)
         monkeypatch.setattr(module, "first_threshold", lambda channel, nodes, prior: at_zero)
-        nodes = SimpleNamespace(blocks=lambda count: [()] * count)
-        return staircase(channel_of(DeepAttention(1.0)), nodes, None, tolerance)
+        return staircase(channel_of(DeepAttention(1.0)), NoNodes(), None, tolerance)
 
     return found
 
