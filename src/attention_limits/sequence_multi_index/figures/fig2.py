@@ -3,8 +3,9 @@
 import numpy as np
 from matplotlib.lines import Line2D
 
+from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, PUBLISHED, curve, house_style, new_figure, present
+from attention_limits.plotting import LAYER_COLORS, PUBLISHED, banded_line, curve, house_style, new_figure, present
 from attention_limits.sequence_multi_index.figures.published import FIG2_DESCENT
 
 _STYLES = {
@@ -141,7 +142,9 @@ def _draw(axes, x, cosine, layer, estimator, settled=True):
     """Every seed as a thin line, under the mean of those that `settled` with its standard error."""
     color, linestyle = LAYER_COLORS[layer], _STYLES[estimator][0]
     axes.plot(x, cosine, color=color, linewidth=0.5, alpha=0.35, linestyle=linestyle, zorder=1)
-    curve(axes, x, np.where(settled, cosine, np.nan), color, None, linestyle)
+    # Runs pass the steps of the cosine at different times: their mean is drawn beside each of them, also where they lie apart.
+    mean, error = mean_and_error(np.where(settled, cosine, np.nan), axis=1)
+    banded_line(axes, x, mean, error, color, linestyle=linestyle)
 
 
 def _legend(figure):
