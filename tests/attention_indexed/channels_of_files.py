@@ -73,7 +73,7 @@ class Size(OutputChannel):
 
 @dataclass(frozen=True)
 class SampledSize(Size):
-    """The same output without a posterior of its own: it needs output noise, and is sampled."""
+    """The same output without the method `posterior`: it needs output noise, and is sampled."""
 
     posterior = None
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.numerics.statistics import combine_unbiased, lies_on_two_sides, mean_and_error
+from attention_limits.numerics.statistics import combine_unbiased, lies_on_two_sides, mean_and_error, mean_with_floor
 
 
 def pairs(seed, correlation, spread, n=400):
@@ -91,3 +91,13 @@ def test_two_sides_of_a_jump(replicas):
     values[4, 1:] = np.nan
     assert lies_on_two_sides(values).tolist() == [False, False, True, False, False]
     assert not lies_on_two_sides(np.full((3, replicas), np.nan)).any()
+
+
+def test_a_mean_has_at_least_the_error_that_its_replicas_show():
+    """Three equal values of error .3; values that scatter by more; a value without an error, and none at all."""
+    nan = np.nan
+    values = [[1.0, 1.0, 1.0], [0.0, 3.0, nan], [2.0, 2.0, nan], [nan, nan, nan]]
+    own = [[0.3, 0.3, 0.3], [0.3, 0.3, 0.3], [0.4, nan, 0.3], [0.3, 0.3, 0.3]]
+    mean, error = mean_with_floor(values, own)
+    np.testing.assert_allclose(mean, [1.0, 1.5, 2.0, nan])
+    np.testing.assert_allclose(error, [0.3 / np.sqrt(3), 1.5, 0.4, nan])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index import phases
+from attention_limits.sequence_multi_index import phases, state_evolution
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.channel_averages import node_dimension
 from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
@@ -73,7 +73,8 @@ def test_a_difference_within_the_error_of_few_nodes_is_no_hard_phase(monkeypatch
         overlap = np.array([[value]])
         return OverlapFixedPoint(overlap, 0.0, 1, True, overlap / (1.0 - overlap), np.zeros((1, 1)))
 
-    monkeypatch.setattr(phases, "solve", solved)
+    for module in (phases, state_evolution):
+        monkeypatch.setattr(module, "solve", solved)
     monkeypatch.setattr(phases, "free_entropy", lambda overlap, *given, **more: float(overlap[0, 0]))
     found = compare(Channel(link, 1.0, np.random.default_rng(2)), 1.05, nodes, SETTINGS)
     assert found.node_error.ravel() == pytest.approx([error, 0.0])

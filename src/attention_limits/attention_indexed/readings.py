@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import chdtrc, ndtr, ndtri, stdtr
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.statistics import mean_and_error, mean_with_floor
 from attention_limits.pipeline.readings import at, passed
 
 # Numbers of mean zero that the teacher of a data set has: they explain a part of the scatter of its error.
@@ -27,10 +27,7 @@ def mean_of_passed(part, variable):
         array.sel(alpha=values.alpha).where(flags).transpose("alpha", "replica").values
         for array in (values, part[f"{variable}_node_error"])
     )
-    mean, spread = mean_and_error(shown, axis=1)
-    count = np.sum(np.isfinite(shown), axis=1)
-    least = np.sqrt(np.nansum(own**2, axis=1)) / np.maximum(count, 1)
-    return mean, np.where(count > 0, np.fmax(spread, least), np.nan)
+    return mean_with_floor(shown, own)
 
 
 def curve_at(cube, x, variable="mmse", along="alpha", **point):
@@ -50,7 +47,7 @@ def curve_at(cube, x, variable="mmse", along="alpha", **point):
         begin, end = (float(at(cube[name], **point).max()) for name in ("informed_begin", "uninformed_end"))
         several = several or (begin <= beside[1] and beside[0] <= end)
     if several:
-        raise KeyError(f"{along} = {x} is where the state evolution has several solutions, or beside it")
+        raise KeyError(f"{along} = {x} is at or beside a point where the state evolution has several solutions")
     return float(np.exp(np.interp(np.log(x), np.log(places), np.log(curve.values)))), 0.0
 
 

@@ -272,7 +272,7 @@ def _tabulated(groups, bias, resolved, noisy):
     `noisy`: the output has Gaussian noise, so the law at small V is weaker than K / V.
     """
     mean = groups.mean(axis=1)
-    # Outputs that tell nothing without data have J = 0 in every group.
+    # Outputs without information at V = Q have J = 0 in every group.
     nothing = np.all(groups == 0, axis=1)
     with np.errstate(all="ignore"):
         relative = np.where(nothing, 0.0, (_two_errors(groups) + bias) / mean)

@@ -19,11 +19,10 @@ from attention_limits.attention_indexed.hardmax_layers import HardmaxLayers
 from attention_limits.attention_indexed.sampled_layers import SampledLayers
 from attention_limits.attention_indexed.two_layers import TwoLayers
 from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.numerics.statistics import PARTS
 
 # A smaller V counts as exact recovery.
 RECOVERED = 1e-7
-# Parts of the nodes whose fixed points show the error of the nodes.
-PARTS = 4
 # Largest difference of the errors of one fixed point from two starts: relative, and absolute for errors near zero.
 SAME, ZERO = 0.1, 1e-4
 

@@ -105,7 +105,7 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
         variables[str(variable)] = {
             **{key: array.attrs[key] for key in _ATTRIBUTES if array.attrs.get(key)},
             "dims": list(map(str, array.dims)), "shape": list(values.shape), "kept": kept, "labels": labels, "offset": size,
-            "flags": {other: least(other) for other in linked_to if judges(other) and set(cube[other].dims) <= set(array.dims)},
+            "flags": {other: least(other) for other in linked_to if judges(other)},
             "error": next((other for other in linked_to if not is_flag(other)), None),
         }  # fmt: skip
         numbers.append(values.ravel())

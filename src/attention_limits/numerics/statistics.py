@@ -2,6 +2,8 @@
 
 import numpy as np
 
+# Equal parts of the nodes that `node_error` compares.
+PARTS = 4
 # Replicas lie on two sides of a jump where the largest gap between them exceeds this share of the range of the curve, and this
 # number of standard deviations.
 JUMP_SHARE, JUMP_DEVIATIONS = 0.25, 6.0
@@ -93,6 +95,27 @@ def mean_and_error(values, axis=0):
         squares = np.where(present, values - np.expand_dims(mean, axis), 0.0) ** 2
         error = np.sqrt(squares.sum(axis=axis) / (count - 1) / count)
     return mean, np.where(count > 1, error, np.nan)
+
+
+def mean_with_floor(values, own):
+    """Mean over the last axis and its standard error, at least that of the errors `own` of the values.
+
+    Few replicas may agree by chance: the errors that each of them shows are a floor. Missing values and errors are NaN.
+
+    Parameters
+    ----------
+    values, own : arrays (..., replicas)
+
+    Returns
+    -------
+    mean, error : arrays (...)
+    """
+    values, own = (np.asarray(array, dtype=float) for array in (values, own))
+    mean, spread = mean_and_error(values, axis=-1)
+    known = np.isfinite(own) & np.isfinite(values)
+    count = known.sum(axis=-1)
+    least = np.sqrt(np.sum(np.where(known, own, 0.0) ** 2, axis=-1)) / np.maximum(count, 1)
+    return mean, np.fmax(spread, np.where(count > 0, least, np.nan))
 
 
 def lies_on_two_sides(replicas):

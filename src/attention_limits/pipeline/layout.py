@@ -87,12 +87,12 @@ def _belongs(dataset, other, name):
     """Whether `other` is the error of the variable `name`, or a flag of the estimator that computes it."""
     ours, theirs = dataset[name], dataset[other]
     of_error = is_flag(name) or _measured(name) in dataset.data_vars
-    if other == name or of_error or not set(theirs.dims) - {"estimator"} <= set(ours.dims):
+    if other == name or of_error or not set(theirs.dims) <= set(ours.dims):
         return False
     if _measured(other) == name:
-        return set(theirs.dims) <= set(ours.dims)
-    apart = "estimator" in theirs.dims or ours.attrs.get("estimator") == theirs.attrs.get("estimator")
-    return is_flag(other) and (apart or "estimator" in ours.dims)
+        return True
+    shared = ours.attrs.get("estimator") == theirs.attrs.get("estimator") or "estimator" in ours.dims
+    return is_flag(other) and shared
 
 
 def _measured(name):

@@ -141,7 +141,7 @@ class Channel:
 
     def __init__(self, link: Link, resolution: float, generator: np.random.Generator, isotropic: bool = False):
         require(link, {POSTERIOR})
-        self.link, self.resolution = link, float(resolution)
+        self.link = link
         self.isotropic = isotropic and bool(link.isotropic_method)
         self.method = link.isotropic_method if self.isotropic else link.posterior_methods[0]
         self._sectors = sectors_of(link) if self.method == SAMPLING else None
@@ -149,6 +149,11 @@ class Channel:
         self.outputs = None if self._sectors is None else self._sectors.outputs
         self.invariant = invariant_rows(link)
         self.sampled = self.method in _SAMPLERS
+        self._draw(resolution, generator)
+
+    def _draw(self, resolution, generator):
+        """Set the resolution, and draw the nodes of a sampled method."""
+        self.resolution = float(resolution)
         *halves, self._others = generator.spawn(3)
         self.nodes = tuple(self._sampling_nodes(child) for child in halves) if self.sampled else ()
 
@@ -185,7 +190,11 @@ class Channel:
         if not self.sampled:
             return [self] * count
         children = copy.deepcopy(self._others).spawn(count)
-        return [Channel(self.link, finer * self.resolution, child) for child in children]
+        # What the link says is read once.
+        found = [copy.copy(self) for _ in children]
+        for one, child in zip(found, children, strict=True):
+            one._draw(finer * self.resolution, child)
+        return found
 
     def posterior(self, observed, omega, V) -> Posterior:
         """Posterior moments of the local fields.

@@ -13,14 +13,12 @@ from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.channel_averages import channel_averages
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution import Settings, few_nodes_error, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, error_of_few_nodes, solve
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2
 UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
 # An overlap below this share of the gap counts as zero. Unlearned overlaps are exactly zero, so one below the gap may be learned.
 ZERO_OVERLAP_SHARE = 0.1
-# The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
-FEW = 4
 # Fixed points that differ by less than this number of errors of few nodes may be one on more nodes.
 DIFFERENT = 3.0
 
@@ -74,9 +72,8 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
     overlaps, entropies, errors, converged, resolved = [], [], [], [], []
     for start in (UNINFORMED_START, INFORMED_START):
         point = solve(channel, alpha, nodes, start, settings, prior=prior)
-        few = solve(channel, alpha, nodes.head(max(1, len(nodes) // FEW)), start, settings, prior=prior)
         overlaps.append(point.value)
-        errors.append(few_nodes_error(few.value, point.value, FEW))
+        errors.append(error_of_few_nodes(channel, alpha, nodes, start, settings, point.value, prior))
         converged.append(point.converged)
         if not np.all(np.isfinite(point.value)):
             entropies.append(np.nan), resolved.append(0.0)
@@ -96,7 +93,7 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
     if not all(converged):
         phase = np.nan
     elif apart > gap and (np.all(np.isinf(entropies)) or apart <= DIFFERENT * distance(np.hypot(*errors), 0.0)):
-        # Both diverge, and which of them diverges faster is not computed; or few nodes do not tell one fixed point from two.
+        # Both diverge, and which one diverges faster is not computed; or few nodes do not separate one fixed point from two.
         phase = np.nan
     elif apart > gap and entropies[1] > entropies[0]:
         phase = HARD

@@ -26,7 +26,7 @@ from attention_limits.sequence_multi_index.published_layers_kernels import mean_
 
 # Added to (u_1 - u_2)^2.
 ROOT_CONSTANT = 1e-6
-# Largest number of regions of the cubature, of which the public program has no limit: typical outputs take 5000.
+# Largest number of regions of the cubature; the public program has no limit. Typical outputs take 5000.
 MOST_REGIONS = 200_000
 # Three layers: uniform points, and the least denominator.
 POINTS, LEAST_DENOMINATOR = 10_000, 1e-5

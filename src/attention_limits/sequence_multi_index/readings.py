@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from scipy.interpolate import BarycentricInterpolator
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.statistics import mean_and_error, mean_with_floor
 from attention_limits.pipeline.readings import at
 from attention_limits.pipeline.registry import RESOLVED
 
@@ -71,7 +71,7 @@ def descent_cosine(cube, layer, batch, **point):
 def jump_and_error(cube):
     """Alpha of the jump of a cube of `staircase`: mean over replicas and standard error, arrays (grid...).
 
-    NaN unless the branch turns back in every replica: few nodes do not tell a jump from a steep rise.
+    NaN unless the branch turns back in every replica: few nodes do not separate a jump from a steep rise.
     """
     values = cube.jump.transpose(..., "replica").values
     mean, error = mean_and_error(values, axis=-1)
@@ -149,18 +149,9 @@ def _of_steps(cube, steps):
     """Mean of the threshold of some steps, at most one of each replica, and its error: arrays (grid...)."""
     names = "threshold", "threshold_error", "threshold_node_error"
     values, own, shift = (cube[name].where(steps).min("step").transpose(..., "replica").values for name in names)
-    mean, error = _mean_with_floor(values, own)
+    mean, error = mean_with_floor(values, own)
     # The mean over replicas of the signed shift: what they share.
     return mean, np.hypot(error, np.nan_to_num(mean_and_error(shift, axis=-1)[0]))
-
-
-def _mean_with_floor(values, own):
-    """Mean over the last axis and its standard error, at least that of the errors `own` of the values."""
-    mean, spread = mean_and_error(values, axis=-1)
-    known = np.isfinite(own) & np.isfinite(values)
-    count = known.sum(axis=-1)
-    least = np.sqrt(np.where(known, own, 0.0) ** 2 @ np.ones(own.shape[-1])) / np.maximum(count, 1)
-    return mean, np.fmax(spread, np.where(count > 0, least, np.nan))
 
 
 def recovery_and_error(cube):

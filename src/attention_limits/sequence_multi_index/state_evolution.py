@@ -40,6 +40,8 @@ SETTLED = 0.01
 CONTINUED = 6
 # Largest estimated distance of the end point from the fixed point, in units of the tolerance.
 FARTHEST = 5.0
+# The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
+FEW = 4
 # Rounding error of the logarithm of an eigenvalue.
 ROUNDING = 1e-9
 
@@ -216,7 +218,7 @@ class _Map:
             if up is not None:
                 return self.hold(to_coordinates(up, self.settings.seed_overlap, largest)), tolerance
         rate, change = growth(step, found.value, self._moving(found.value))
-        # The steps of a sampled map give the rate an error: near one it does not tell growth from a slow return.
+        # The steps of a sampled map give the rate an error: near one it does not separate growth from a slow return.
         if rate > 1.0 + ACCURACY:
             # A change that grows at first and then returns does not leave.
             returned = before is not None and np.max(np.abs(found.value - before)) <= 0.5 * np.max(np.abs(change))
@@ -340,11 +342,20 @@ def solve(
         return _missing(outcome, size)
     precision = from_coordinates(outcome.value, size, settings.seed_overlap)
     overlap = prior.overlap(precision, EDGES[-1])
-    error = np.full((size, size), np.nan) if few is None else few_nodes_error(few, overlap, settings.warm_up)
+    error = np.full((size, size), np.nan) if few is None else _few_nodes_error(few, overlap, settings.warm_up)
     return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision, error)
 
 
-def few_nodes_error(few, overlap, share):
+def error_of_few_nodes(channel: Channel, alpha, nodes, start, settings: Settings, overlap, prior: Prior):
+    """Standard error of the `overlap` (P, P) on all nodes, from the fixed point on the first 1 / FEW of them.
+
+    `channel`, `alpha`, `nodes`, `start`, `settings` and `prior` are those of `solve`.
+    """
+    few = solve(channel, alpha, nodes.head(max(1, len(nodes) // FEW)), start, settings, prior=prior)
+    return _few_nodes_error(few.value, overlap, FEW)
+
+
+def _few_nodes_error(few, overlap, share):
     """Standard error of an overlap (P, P) on n nodes, from the one on `few` = n / `share` of them, as for independent nodes."""
     return np.abs(few - overlap) / np.sqrt(share - 1.0)
 

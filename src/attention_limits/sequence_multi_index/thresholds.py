@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.statistics import mean_with_floor
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.registry import RESOLVED
 from attention_limits.pipeline.streams import Streams
@@ -84,7 +84,8 @@ def _report(replica, replicas):
 
 def _row(number, steps, replicas):
     """One threshold: value with error, rows that become learnable, overlaps of the rows learned before."""
-    alpha, spread = mean_and_error([step.alpha for step in steps])
+    # The error that the nodes of each replica show is a floor.
+    alpha, error = mean_with_floor([step.alpha for step in steps], [step.error for step in steps])
     found = [step for step in steps if np.isfinite(step.alpha)]
     row = {
         "threshold": f"weak recovery {number}", "value": float(alpha), "error": np.nan, "normalisation": "n / D",
@@ -98,10 +99,8 @@ def _row(number, steps, replicas):
         return row | {
             "text": f"{number}. no further row is learned before the learned rows are recovered, to 1 - Q = 2e-5"
         }
-    # Few replicas may agree by chance: the error that their nodes show is a floor. They share the error of few nodes.
-    own = np.sqrt(np.sum([step.error**2 for step in found])) / len(found)
-    shift = np.mean([step.shift for step in found])
-    row["error"] = float(np.hypot(np.fmax(spread, own), np.nan_to_num(shift)))
+    # All replicas share the error of few nodes.
+    row["error"] = float(np.hypot(error, np.nan_to_num(np.mean([step.shift for step in found]))))
     row["learnt"] = _rows(np.mean([step.direction for step in found], axis=0))
     row["before"] = np.mean([np.diag(step.overlap) for step in found], axis=0).tolist()
     text = f"{number}. alpha = {alpha:.4f}" + (f" ± {row['error']:.4f}" if np.isfinite(row["error"]) else "")

@@ -12,7 +12,7 @@ from attention_limits.sequence_multi_index.branches import branch_point
 from attention_limits.sequence_multi_index.channel import Channel
 from attention_limits.sequence_multi_index.priors import Prior, as_prior
 
-# Levels of the search, and the relative fall of alpha behind a maximum. Few nodes do not tell a smaller fall from a steep rise.
+# Levels of the search, and the relative fall of alpha behind a maximum: few nodes do not separate less from a steep rise.
 LEVELS, FALL = np.geomspace(0.1, 6.0, 30), 0.01
 
 

@@ -23,8 +23,8 @@ from attention_limits.attention_indexed.erm.spectral import Law
 from attention_limits.attention_indexed.erm.thresholds import least_decay_of_nothing
 from attention_limits.numerics.statistics import node_error
 
-# Points of the density of each bulk; parts of the nodes whose fixed points show the error of the nodes.
-PLACES, PARTS = 101, 4
+# Points of the density of each bulk.
+PLACES = 101
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """State evolution of weight decay at the best strength; one replica is one scrambling of the nodes of a softmax."""
 
 from attention_limits.attention_indexed.erm.curves import collect_points
-from attention_limits.attention_indexed.erm.learned import PARTS, with_node_errors
+from attention_limits.attention_indexed.erm.learned import with_node_errors
 from attention_limits.attention_indexed.erm.optimal import at_decay, best_linear, best_softmax
 from attention_limits.attention_indexed.erm.softmax import score_nodes
+from attention_limits.numerics.statistics import PARTS
 
 
 def run(spec, streams):

@@ -4,13 +4,13 @@ import numpy as np
 
 from attention_limits.attention_indexed.erm.curves import collect_points
 from attention_limits.attention_indexed.erm.learned import (
-    PARTS,
     limit_points,
     linear_points,
     softmax_points,
     with_node_errors,
 )
 from attention_limits.attention_indexed.erm.softmax import score_nodes
+from attention_limits.numerics.statistics import PARTS
 
 
 def run(spec, streams):

@@ -6,7 +6,6 @@ All points of a replica share its nodes: a curve is smooth, and its replicas spr
 import numpy as np
 
 from attention_limits.attention_indexed.two_layers_evolution import (
-    PARTS,
     RECOVERED,
     compare,
     model_of,
@@ -14,7 +13,7 @@ from attention_limits.attention_indexed.two_layers_evolution import (
 )
 from attention_limits.attention_indexed.two_layers_generalization import NODES, output_errors
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.statistics import node_error
+from attention_limits.numerics.statistics import PARTS, node_error
 from attention_limits.pipeline.points import collect
 
 _DIMS = dict.fromkeys(("mmse_by_layer", "mmse_by_layer_node_error", "mmse_informed_by_layer"), ("layer",))

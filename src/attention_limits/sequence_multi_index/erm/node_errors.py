@@ -4,12 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attention_limits.numerics.statistics import node_error
+from attention_limits.numerics.statistics import PARTS, node_error
 from attention_limits.sequence_multi_index.erm.nodes import Nodes
 from attention_limits.sequence_multi_index.erm.state_evolution import Solution
-
-# Parts of the nodes whose fixed points are compared.
-PARTS = 4
 
 
 def node_errors(nodes: Nodes, sigma: float, whole: Solution, solve_on: Callable[[Nodes], Solution]) -> dict:

@@ -58,7 +58,7 @@ class Nodes:
     random: bool
 
     def parts(self, count) -> list["Nodes"]:
-        """`count` parts of equal size of random nodes, each of which is balanced in itself."""
+        """`count` parts of equal size of random nodes; each part is balanced."""
         names = ("target", "student", "outputs", "clean", "anchors", "weights")
         split = zip(*(np.split(getattr(self, name), count) for name in names), strict=True)
         return [replace(self, **dict(zip(names, part, strict=True))) for part in split]

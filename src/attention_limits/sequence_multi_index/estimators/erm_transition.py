@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import node_error
+from attention_limits.numerics.statistics import PARTS, node_error
 from attention_limits.pipeline.points import collect
 from attention_limits.sequence_multi_index.erm.at_point import ridge_at, task_at
-from attention_limits.sequence_multi_index.erm.node_errors import PARTS
 from attention_limits.sequence_multi_index.erm.transition import CRITERIA, constant_loss, transitions
 
 _DIMS = dict.fromkeys(("transition", "transition_node_error", "transition_jump_index"), ("criterion",))

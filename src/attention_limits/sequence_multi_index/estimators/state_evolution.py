@@ -12,10 +12,8 @@ from attention_limits.sequence_multi_index.channel_averages import channel_avera
 from attention_limits.sequence_multi_index.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.information import mean_log_volume, mutual_information, output_entropy
-from attention_limits.sequence_multi_index.state_evolution import Settings, few_nodes_error, solve
+from attention_limits.sequence_multi_index.state_evolution import Settings, error_of_few_nodes, solve
 
-# Without a warm-up the fixed point on this share of the nodes, one over the number, gives the error of few nodes.
-FEW = 4
 # The errors need no channel: this many times the nodes cost little.
 MORE_ERROR_NODES = 16
 
@@ -34,10 +32,7 @@ def run(spec, streams):
         point = solve(channel, at["alpha"], nodes, solver["start"], settings, prior=prior)
         error = point.node_error
         if settings.warm_up == 1:
-            few = solve(
-                channel, at["alpha"], nodes.head(max(1, len(nodes) // FEW)), solver["start"], settings, prior=prior
-            )
-            error = few_nodes_error(few.value, point.value, FEW)
+            error = error_of_few_nodes(channel, at["alpha"], nodes, solver["start"], settings, point.value, prior)
         found = {
             "overlap": point.value, "overlap_node_error": error,
             "free_entropy": np.nan, "entropy": np.nan, "mutual_information": np.nan,
