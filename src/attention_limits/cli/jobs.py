@@ -7,9 +7,10 @@ from pathlib import Path
 from attention_limits.pipeline.errors import CubeError, SpecError
 from attention_limits.pipeline.estimator import Experiment
 from attention_limits.pipeline.experiment import at_scales
+from attention_limits.pipeline.figures import figure_module
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import RESULTS, Run
-from attention_limits.pipeline.provenance import PACKAGE, has_module
+from attention_limits.pipeline.provenance import has_module
 
 
 def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | None, run: Run) -> None:
@@ -71,7 +72,7 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
     family, _, name = figure.rpartition("/")
-    module = f"{PACKAGE}.{family}.figures.{name}"
+    module = figure_module(family, name)
     if not has_module(module):
         raise SpecError([f"FIGURE: no module {module}"])
 

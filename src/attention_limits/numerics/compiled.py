@@ -30,7 +30,7 @@ _KEPT = 30 * 24 * 3600
 
 def code_files() -> list[Path]:
     """Source files of all kernels and of `numerics`, sorted: compiled functions contain code of these files alone."""
-    return sorted({*PACKAGE.glob("numerics/*.py"), *PACKAGE.rglob("*_kernels.py")})
+    return sorted({*PACKAGE.glob("numerics/**/*.py"), *PACKAGE.rglob("*_kernels.py")})
 
 
 def code_digest() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attention_limits.pipeline.files import digest
 from attention_limits.pipeline.grid import Chunk, cut
-from attention_limits.pipeline.provenance import PACKAGE, code_digest, imported_modules
+from attention_limits.pipeline.provenance import PACKAGE, code_digest, imported_modules, module_in
 from attention_limits.pipeline.registry import registry_module
 from attention_limits.pipeline.specification import Specification
 
@@ -122,7 +122,7 @@ class Estimator:
 
 def estimator_module(family: str, name: str) -> str:
     """The module of an estimator or of data."""
-    return f"{PACKAGE}.{family}.estimators.{name}"
+    return module_in(f"{PACKAGE}.{family}.estimators", name)
 
 
 @dataclass(frozen=True)

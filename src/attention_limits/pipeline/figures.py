@@ -10,7 +10,7 @@ from pydantic import Field
 from attention_limits.pipeline.estimator import Experiment
 from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.files import digest
-from attention_limits.pipeline.provenance import PACKAGE, SOURCE, code_digest, has_module
+from attention_limits.pipeline.provenance import PACKAGE, SOURCE, code_digest, has_module, module_in
 from attention_limits.pipeline.specification import Name, Section, located, validated
 from attention_limits.pipeline.yaml_reader import read_yaml
 
@@ -51,6 +51,11 @@ class Figure:
         return digest([code_digest(self.module), {name: cube.digest(seed) for name, cube in self.cubes.items()}])
 
 
+def figure_module(family: str, name: str) -> str:
+    """The module that draws a figure."""
+    return module_in(f"{PACKAGE}.{family}.figures", name)
+
+
 def load_figures(
     source: Path, family: str, experiments: Mapping[str, Experiment], left_out: set[str]
 ) -> tuple[dict[str, Figure], list[str]]:
@@ -69,8 +74,9 @@ def load_figures(
         cubes = {cube: experiments[cube] for cube in entry.cubes if cube in experiments}
         for key in entry.same_model:
             found += [f"{source}: {name}.same_model: {text}" for text in _differing(key, cubes.values())]
-        module = f"{PACKAGE}.{family}.figures.{entry.module or name}"
-        caption = SOURCE / family / "figures" / f"{name}.rst"
+        module = figure_module(family, entry.module or name)
+        # The caption stands beside the module.
+        caption = SOURCE.joinpath(*module.split(".")[1:-1], f"{name}.rst")
         if not has_module(module):
             found.append(f"{source}: {name}: no module {module}")
         if not caption.is_file():

@@ -26,6 +26,16 @@ def has_module(module: str) -> bool:
     return _file(module) is not None
 
 
+def module_in(folder: str, name: str) -> str:
+    """The module `name` of the package `folder`, in it or in one of its subpackages; directly in it if there is no file.
+
+    Names are unique in a folder; tests compare.
+    """
+    here = SOURCE.joinpath(*folder.split(".")[1:])
+    found = sorted(here.rglob(f"{name}.py"))
+    return ".".join((folder, *found[0].relative_to(here).with_suffix("").parts)) if found else f"{folder}.{name}"
+
+
 @functools.cache
 def closure(module: str) -> tuple[str, ...]:
     """The modules of this package that importing `module` may execute, itself included, sorted.
