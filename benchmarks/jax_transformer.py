@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from attention_limits.potts_mlm.transformer import positions
+from attention_limits.potts_mlm.transformer.transformer import positions
 
 
 def parameters(theta, shape):

@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.optimize import minimize
 
-from attention_limits.potts_mlm import transformer
-from attention_limits.potts_mlm.descent import MEMORY, START
-from attention_limits.potts_mlm.factored_attention import fit, objective
-from attention_limits.potts_mlm.gibbs import Ladder
-from attention_limits.potts_mlm.pair_attention import objective as pair_objective
-from attention_limits.potts_mlm.pair_model import Ridge, Shape
-from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
-from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
-from attention_limits.potts_mlm.transformer import Shape as Encoder
-from attention_limits.potts_mlm.transformer import initial
+from attention_limits.potts_mlm.attention.factored import fit, objective
+from attention_limits.potts_mlm.attention.pair import objective as pair_objective
+from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
+from attention_limits.potts_mlm.descent.lbfgs import MEMORY, START
+from attention_limits.potts_mlm.potts.gibbs import Ladder
+from attention_limits.potts_mlm.potts.model import Potts, color_couplings, site_couplings
+from attention_limits.potts_mlm.replica.theory import Spectrum, closed_form, saddle_point
+from attention_limits.potts_mlm.transformer import transformer
+from attention_limits.potts_mlm.transformer.transformer import Shape as Encoder
+from attention_limits.potts_mlm.transformer.transformer import initial
 from naive_potts_mlm import adabmdca_sweep, incremental_sweeps, naive_objective
 from table import Row, Spread, clocked, growth
 

@@ -14,10 +14,10 @@ from attention_limits.attention_indexed.two_layers_kernels import SUMS, _sums_of
 from attention_limits.attention_indexed.two_layers_lattice_kernels import Output, empty_lattice, fill
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.double_lanes import WIDTH
-from attention_limits.potts_mlm import transformer
-from attention_limits.potts_mlm.factored_attention import objective
-from attention_limits.potts_mlm.gibbs import Ladder
-from attention_limits.potts_mlm.transformer import Shape, initial
+from attention_limits.potts_mlm.attention.factored import objective
+from attention_limits.potts_mlm.potts.gibbs import Ladder
+from attention_limits.potts_mlm.transformer import transformer
+from attention_limits.potts_mlm.transformer.transformer import Shape, initial
 from attention_limits.sequence_single_index import sequence_functions
 from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating, simulate
 from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention, matched_hermite

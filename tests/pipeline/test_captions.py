@@ -43,7 +43,7 @@ def test_the_captions(family):
 
 def test_every_caption_belongs_to_a_figure():
     project = repository()
-    captions = set((REPOSITORY / "src" / "attention_limits").glob("*/figures/*.rst"))
+    captions = set((REPOSITORY / "src" / "attention_limits").glob("*/figures/**/*.rst"))
     drawn = {figure.caption for figure in project.figures.values()}
     needed = {path for item in project.left_out for path in captions if item.family in path.parts}
     assert captions - drawn <= needed

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from attention_limits.numerics import compiled
+from attention_limits.pipeline.estimator import estimator_module
 from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE, closure, imported_modules
 from attention_limits.sequence_multi_index.erm import state_evolution
@@ -15,7 +16,7 @@ from toy import REPOSITORY
 
 FAMILIES = sorted(path.parent.name for path in (REPOSITORY / "config").glob("*/experiments"))
 # Modules of a family that a figure may execute beside the other figures and the readings: closed formulas without a solver.
-FORMULAS = {f"{PACKAGE}.potts_mlm.recovery"}
+FORMULAS = {f"{PACKAGE}.potts_mlm.potts.recovery"}
 # The estimators that train with automatic differentiation.
 TRAINING = {"sequence_multi_index": {"batch_reuse_sgd", "online_sgd"}}
 
@@ -43,8 +44,9 @@ def test_kernels_import_numpy_numba_math_numerics_and_kernels():
 def test_figures_execute_no_solver(family):
     """Their imports lead to figures, readings, the plotting, the pipeline and `numerics`, and to nothing that compiles."""
     drawn, compiling = f"{PACKAGE}.{family}.figures", compiled.__name__
-    for path in (SOURCE / family / "figures").glob("*.py"):
-        for name in closure(f"{drawn}.{path.stem}".removesuffix(".__init__")):
+    for path in (SOURCE / family / "figures").rglob("*.py"):
+        module = ".".join((PACKAGE, *path.relative_to(SOURCE).with_suffix("").parts))
+        for name in closure(module.removesuffix(".__init__")):
             shared = name in (PACKAGE, f"{PACKAGE}.plotting") or name.split(".")[1] in ("pipeline", "numerics")
             own = name in (f"{PACKAGE}.{family}", f"{PACKAGE}.{family}.readings") or name.startswith(drawn)
             assert shared or own or name in FORMULAS, (path, name)
@@ -61,7 +63,7 @@ def test_only_training_reaches_jax(family):
     known = load_family(family)
     reaching = set()
     for name in (*known.data, *known.estimators):
-        modules = closure(f"{PACKAGE}.{family}.estimators.{name}")
+        modules = closure(estimator_module(family, name))
         files = [SOURCE.joinpath(*module.split(".")[1:]).with_suffix(".py") for module in modules]
         texts = [path.read_text(encoding="utf-8") for path in files if path.is_file()]
         if any(re.search(r"^\s*(import|from) (jax|optax)\b", text, re.MULTILINE) for text in texts):

@@ -24,9 +24,15 @@ def inside(folder, names):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_code_of_a_cube_beside_its_chunks(family):
     found = modules("attention_limits.pipeline.layout", f"attention_limits.{family}.variables")
-    shared = {name for name in found if not name.startswith(f"{family}/variables")}
+    shared = {name for name in found if not name.startswith((f"{family}/variables", f"{family}/schema/"))}
     assert shared == inside("pipeline", OF_CUBES)
     assert f"{family}/variables.py" in found
+    # An edit of a key rewrites no cube.
+    assert all(
+        name.startswith((f"{family}/schema/variables", f"{family}/schema/__init__"))
+        for name in found
+        if name.startswith(f"{family}/schema/")
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -38,7 +44,7 @@ def test_the_code_of_a_chunk(family):
             assert others <= inside("pipeline", OF_CHUNKS), estimator.module
             # An edit of a description or of a caption computes nothing.
             own = {name.removeprefix(f"{family}/") for name in found if name.startswith(f"{family}/")}
-            assert not {name for name in own if name.startswith(("specs", "variables", "figures/", "readings"))}
+            assert not {name for name in own if name.startswith(("specs", "schema/", "variables", "figures/", "readings"))}
 
 
 def test_the_code_of_a_figure():

@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src" / "attention_limits"
 FAMILIES = sorted(path.parent.name for path in PACKAGE.glob("*/variables.py"))
 # Pydantic fields describe themselves, and the rest is called by the workflow alone.
-OTHERS = ("specs", "cross_checks", "variables", "readings", "estimators", "figures")
+OTHERS = ("specs", "schema", "cross_checks", "variables", "readings", "estimators", "figures")
 MODULES = [
     path
     for name in (*FAMILIES, "numerics", "interface")

@@ -8,7 +8,7 @@ import yaml
 from attention_limits.pipeline.chunks import run_chunk
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
+from attention_limits.potts_mlm.potts.model import Potts, color_couplings, site_couplings
 
 SMALL = {
     "title": "Small", "description": "A small model.",

@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 from potts_tools import random_model
 
-from attention_limits.potts_mlm.potts import Potts, color_couplings, read_matrix, site_couplings
+from attention_limits.potts_mlm.potts.model import Potts, color_couplings, read_matrix, site_couplings
 
 J = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, -2.0], [0.5, -2.0, 0.0]])
 U = np.array([[1.0, 0.2], [0.2, -1.0]])

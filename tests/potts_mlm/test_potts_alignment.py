@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.potts_mlm.alignment import ALPHABETS, Reading, held_out, read_alignment
-from attention_limits.potts_mlm.alignment_text import read_rows
+from attention_limits.potts_mlm.proteins.alignment import ALPHABETS, Reading, held_out, read_alignment
+from attention_limits.potts_mlm.proteins.formats import read_rows
 
 DNA = Reading("dna")
 

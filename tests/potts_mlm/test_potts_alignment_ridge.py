@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from attention_limits.potts_mlm.alignment_ridge import draw_distinct, errors, largest_training_set, population
-from attention_limits.potts_mlm.gaussian_population import GaussianSequences
-from attention_limits.potts_mlm.replica import saddle_point
+from attention_limits.potts_mlm.proteins.gaussian_population import GaussianSequences
+from attention_limits.potts_mlm.proteins.ridge import draw_distinct, errors, largest_training_set, population
+from attention_limits.potts_mlm.replica.theory import saddle_point
 
 
 def coupled(count, sites, colors, seed):

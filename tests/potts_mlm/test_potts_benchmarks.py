@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention_limits.potts_mlm.factored_attention import objective
-from attention_limits.potts_mlm.gibbs import BLOCKS, Ladder, hamming_distance
-from attention_limits.potts_mlm.pair_attention import objective as pair_objective
-from attention_limits.potts_mlm.pair_model import Ridge, Shape
-from attention_limits.potts_mlm.potts import Potts
+from attention_limits.potts_mlm.attention.factored import objective
+from attention_limits.potts_mlm.attention.pair import objective as pair_objective
+from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
+from attention_limits.potts_mlm.potts.gibbs import BLOCKS, Ladder, hamming_distance
+from attention_limits.potts_mlm.potts.model import Potts
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention_limits.potts_mlm.contacts import contact_scores, joint_model, precision, read_distances, zero_sum
+from attention_limits.potts_mlm.potts.contacts import contact_scores, joint_model, precision, read_distances, zero_sum
 
 
 def random_pairs(sites, colors, seed):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention_limits.potts_mlm.descent import Descent, agreeing, descend, line_search
+from attention_limits.potts_mlm.descent.lbfgs import Descent, agreeing, descend, line_search
 
 
 def quadratic(size, condition):

@@ -30,9 +30,9 @@ def test_learners_see_the_samples_of_their_point(tmp_path):
 
 def test_the_map_of_a_transformer_is_that_of_its_final_two_layers(tmp_path, monkeypatch):
     """A training whose last two of three layers attend to one pair, and the first to another."""
-    from attention_limits.potts_mlm.estimators import transformer
-    from attention_limits.potts_mlm.recovery import site_error
-    from attention_limits.potts_mlm.transformer import Training
+    from attention_limits.potts_mlm.estimators.learners import transformer
+    from attention_limits.potts_mlm.potts.recovery import site_error
+    from attention_limits.potts_mlm.transformer.transformer import Training
 
     looks = np.zeros((2, 3, 4, 4))
     looks[:, 1:, 0, 1] = [2.0, 3.0]

@@ -8,17 +8,10 @@ from potts_tools import random_weights
 from scipy.optimize import approx_fprime
 
 from agreement import assert_mean
-from attention_limits.potts_mlm.factored_attention import (
-    FLAT,
-    curvature,
-    fit,
-    independent_losses,
-    losses,
-    objective,
-)
-from attention_limits.potts_mlm.gibbs import Ladder, compare
-from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
-from attention_limits.potts_mlm.recovery import full_error, site_error
+from attention_limits.potts_mlm.attention.factored import FLAT, curvature, fit, independent_losses, losses, objective
+from attention_limits.potts_mlm.potts.gibbs import Ladder, compare
+from attention_limits.potts_mlm.potts.model import Potts, color_couplings, site_couplings
+from attention_limits.potts_mlm.potts.recovery import full_error, site_error
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from attention_limits.potts_mlm.contacts import joint_model
-from attention_limits.potts_mlm.families import agreement, connected_correlations, neighbours, sequence_weights
-from attention_limits.potts_mlm.generation import energies, generate
+from attention_limits.potts_mlm.potts.contacts import joint_model
+from attention_limits.potts_mlm.proteins.generation import energies, generate
+from attention_limits.potts_mlm.proteins.statistics import (
+    agreement,
+    connected_correlations,
+    neighbours,
+    sequence_weights,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from potts_tools import random_model
 from scipy import stats
 
 from agreement import FALSE_ALARM
-from attention_limits.potts_mlm import gibbs_kernels
-from attention_limits.potts_mlm.gibbs import Ladder, color_counts, compare, cross_distance, hamming_distance
+from attention_limits.potts_mlm.potts import gibbs_kernels
+from attention_limits.potts_mlm.potts.gibbs import Ladder, color_counts, compare, cross_distance, hamming_distance
 
 pytestmark = pytest.mark.slow
 
@@ -118,7 +118,7 @@ def test_a_ladder_increases_from_zero_or_above(betas):
 
 def test_sampling_does_not_depend_on_the_batches(monkeypatch):
     def sampled(batch):
-        monkeypatch.setattr("attention_limits.potts_mlm.gibbs.BATCH", batch)
+        monkeypatch.setattr("attention_limits.potts_mlm.potts.gibbs.BATCH", batch)
         return Ladder(random_model(3, 2, seed=18), [0.1, 0.4], np.random.default_rng(3)).sample(12, 3)[0]
 
     np.testing.assert_array_equal(sampled(4).states, sampled(50).states)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from potts_tools import random_weights
 
-from attention_limits.potts_mlm import mixed_attention
-from attention_limits.potts_mlm.factored_attention import losses
+from attention_limits.potts_mlm.attention import mixed
+from attention_limits.potts_mlm.attention.factored import losses
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ def test_mixed_attention_at_zero_is_factored(softmax):
     # Directions of the shared space are max(C, L) = 5; the mask is the row after them.
     scores = np.zeros((6, 5))
     scores[:5] = attention + np.diag(np.arange(5.0))
-    found = mixed_attention.losses(scores, values, sequences, 0.0, softmax)
+    found = mixed.losses(scores, values, sequences, 0.0, softmax)
     matrix = scores[:5].copy()
     if softmax:
         matrix = np.exp(matrix) / np.exp(matrix).sum(axis=1, keepdims=True)
@@ -31,9 +31,9 @@ def test_mixed_attention_at_one_does_not_know_the_positions(softmax):
     _, values, sequences = random_weights(5, 4, 7)
     scores = np.random.default_rng(8).standard_normal((6, 5))
     order = [3, 0, 4, 1, 2]
-    found = mixed_attention.losses(scores, values, sequences, 1.0, softmax)
+    found = mixed.losses(scores, values, sequences, 1.0, softmax)
     np.testing.assert_allclose(
-        mixed_attention.losses(scores, values, sequences[:, order], 1.0, softmax), found[:, order], atol=1e-10
+        mixed.losses(scores, values, sequences[:, order], 1.0, softmax), found[:, order], atol=1e-10
     )
 
 
@@ -47,5 +47,5 @@ def test_mixed_attention_does_not_see_the_masked_colour(mixing, softmax):
     for color in range(4):
         recolored = sequences.copy()
         recolored[:, 2] = color
-        total = total + np.exp(-mixed_attention.losses(scores, values, recolored, mixing, softmax)[:, 2])
+        total = total + np.exp(-mixed.losses(scores, values, recolored, mixing, softmax)[:, 2])
     np.testing.assert_allclose(total, 1.0, atol=1e-10)

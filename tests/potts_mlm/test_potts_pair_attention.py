@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from attention_limits.potts_mlm import factored_attention
-from attention_limits.potts_mlm.pair_attention import fit, losses, objective, site_frequencies
-from attention_limits.potts_mlm.pair_model import Ridge, Shape, composed
+from attention_limits.potts_mlm.attention import factored
+from attention_limits.potts_mlm.attention.pair import fit, losses, objective, site_frequencies
+from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape, composed
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,7 @@ def test_one_head_without_fields_is_factored_attention():
     fields[:] = 0.0
     attention[0, range(5), range(5)] = 0.0
     value, gradient = objective(flat, shape, sequences, np.ones(40), Ridge(weights=0.1))
-    expected, slope = factored_attention.objective(flat[20:], sequences, 4, "raw", 0.1)
+    expected, slope = factored.objective(flat[20:], sequences, 4, "raw", 0.1)
     assert value == pytest.approx(expected, rel=1e-13)
     np.testing.assert_allclose(gradient[20:], slope, atol=1e-14)
 
@@ -134,10 +134,10 @@ def test_fields_mend_attention_on_conserved_sites():
     """Without fields one head is worse than independent sites; with fields it is better. Paired over 1000 test sequences: the
     differences must exceed four standard errors, a false-alarm rate of 3e-5 each."""
     training, test = conserved(9)
-    independent = factored_attention.independent_losses(training, test, 5).mean(axis=1)
+    independent = factored.independent_losses(training, test, 5).mean(axis=1)
     rng = np.random.default_rng(1)
-    old = min((factored_attention.fit(training, 5, rng, ridge=1e-4) for _ in range(2)), key=lambda item: item.objective)
-    without = factored_attention.losses(old.attention, old.values, test).mean(axis=1)
+    old = min((factored.fit(training, 5, rng, ridge=1e-4) for _ in range(2)), key=lambda item: item.objective)
+    without = factored.losses(old.attention, old.values, test).mean(axis=1)
     ridge = Ridge(1e-3, 1e-3)
     new = min(
         (fit(training, np.ones(500), Shape(10, 5, 1), ridge, child) for child in rng.spawn(2)),

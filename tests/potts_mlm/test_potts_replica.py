@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.potts_mlm.replica import (
-    Spectrum,
-    closed_form,
-    optimal_ridge,
-    resolvent,
-    saddle_point,
-)
+from attention_limits.potts_mlm.replica.theory import Spectrum, closed_form, optimal_ridge, resolvent, saddle_point
 
 NAMES = ("generalization", "training", "overlap", "norm", "variance")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from agreement import assert_mean
-from attention_limits.potts_mlm.replica import Spectrum, closed_form, saddle_point
-from attention_limits.potts_mlm.ridge import draw_instance, draw_sequences, errors
+from attention_limits.potts_mlm.replica.simulation import draw_instance, draw_sequences, errors
+from attention_limits.potts_mlm.replica.theory import Spectrum, closed_form, saddle_point
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ import pytest
 
 from attention_limits.numerics.lane_products import product
 from attention_limits.numerics.lanes import WIDTH
-from attention_limits.potts_mlm import factored_attention, mixed_attention, pair_attention
-from attention_limits.potts_mlm.pair_model import Ridge, Shape
+from attention_limits.potts_mlm.attention import factored, mixed, pair
+from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
 
 # Sums of some hundred terms of order one, each with a rounding error of 6e-8.
 ROUNDING = {"rtol": 3e-6, "atol": 3e-6}
@@ -41,7 +41,7 @@ def test_factored_attention(count, attention, sites, colors):
     if attention == "raw":
         flat[: sites**2 : sites + 1] = 0.0
     double, single = (
-        factored_attention.objective(flat, sequences, colors, attention, 0.1, single=single) for single in (False, True)
+        factored.objective(flat, sequences, colors, attention, 0.1, single=single) for single in (False, True)
     )
     np.testing.assert_allclose(single[0], double[0], **ROUNDING)
     np.testing.assert_allclose(single[1], double[1], **ROUNDING)
@@ -57,8 +57,7 @@ def test_mixed_attention(mixing, softmax, sites, colors, count):
     width = max(sites, colors)
     flat = rng.standard_normal((width + 1) * width + colors**2)
     double, single = (
-        mixed_attention.objective(flat, sequences, colors, mixing, softmax, 0.1, single=single)
-        for single in (False, True)
+        mixed.objective(flat, sequences, colors, mixing, softmax, 0.1, single=single) for single in (False, True)
     )
     np.testing.assert_allclose(single[0], double[0], **ROUNDING)
     np.testing.assert_allclose(single[1], double[1], **ROUNDING)
@@ -82,8 +81,6 @@ def test_attention_with_heads(shape):
     if shape.full:
         shape.split(flat)[1][range(shape.sites), range(shape.sites)] = 0.0
     ridge = Ridge(0.1, 0.2, 0.3)
-    double, single = (
-        pair_attention.objective(flat, shape, sequences, weights, ridge, single=single) for single in (False, True)
-    )
+    double, single = (pair.objective(flat, shape, sequences, weights, ridge, single=single) for single in (False, True))
     np.testing.assert_allclose(single[0], double[0], **ROUNDING)
     np.testing.assert_allclose(single[1], double[1], **ROUNDING)

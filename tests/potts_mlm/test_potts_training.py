@@ -8,10 +8,10 @@ from potts_tools import SMALL, computed, edited, random_model, write
 
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.potts_mlm.contacts import contact_map
-from attention_limits.potts_mlm.factored_attention import fit, losses
-from attention_limits.potts_mlm.factored_training import train
-from attention_limits.potts_mlm.recovery import chance, contact_precision
+from attention_limits.potts_mlm.attention.factored import fit, losses
+from attention_limits.potts_mlm.attention.factored_training import train
+from attention_limits.potts_mlm.potts.contacts import contact_map
+from attention_limits.potts_mlm.potts.recovery import chance, contact_precision
 
 pytestmark = pytest.mark.slow
 

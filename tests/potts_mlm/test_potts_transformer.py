@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from attention_limits.potts_mlm.factored_attention import independent_losses, losses
-from attention_limits.potts_mlm.potts import Potts, color_couplings, site_couplings
-from attention_limits.potts_mlm.transformer import (
+from attention_limits.potts_mlm.attention.factored import independent_losses, losses
+from attention_limits.potts_mlm.potts.model import Potts, color_couplings, site_couplings
+from attention_limits.potts_mlm.transformer.transformer import (
     Schedule,
     Shape,
     evaluate,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attention_limits.potts_mlm.transformer import Shape, evaluate, gradient, initial
+from attention_limits.potts_mlm.transformer.transformer import Shape, evaluate, gradient, initial
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from potts_tools import random_model
 
-from attention_limits.potts_mlm.potts import Potts, site_couplings
-from attention_limits.potts_mlm.tuning import Search, UnreachableError, spaced, tune
+from attention_limits.potts_mlm.potts.model import Potts, site_couplings
+from attention_limits.potts_mlm.potts.tuning import Search, UnreachableError, spaced, tune
 
 pytestmark = pytest.mark.slow
 

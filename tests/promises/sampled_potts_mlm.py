@@ -46,8 +46,8 @@ def training_and_test(found, samples):
     """The training sequences of the learners of `sampled`, and the test sequences."""
     from attention_limits.pipeline.experiment import load_experiment
     from attention_limits.pipeline.streams import Streams
-    from attention_limits.potts_mlm.estimators import potts_samples
-    from attention_limits.potts_mlm.sequences import training_set
+    from attention_limits.potts_mlm.attention.training_sets import training_set
+    from attention_limits.potts_mlm.estimators.samples import potts_samples
 
     path = project() / "config" / FAMILY / "experiments" / "promise.yaml"
     part = next(iter(load_experiment(path).estimators.values())).reads

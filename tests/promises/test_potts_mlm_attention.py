@@ -8,9 +8,9 @@ from sampled_potts_mlm import FAMILY, POTTS, one, sampled, training
 from slow_potts_mlm import mixed_losses, plain_fit
 from specifications import node, whole_range
 
-from attention_limits.potts_mlm import mixed_attention
-from attention_limits.potts_mlm.descent import AGREEMENT
-from attention_limits.potts_mlm.factored_attention import fit, losses
+from attention_limits.potts_mlm.attention import mixed as mixed_attention
+from attention_limits.potts_mlm.attention.factored import fit, losses
+from attention_limits.potts_mlm.descent.lbfgs import AGREEMENT
 
 pytestmark = pytest.mark.slow
 
@@ -156,7 +156,7 @@ def test_mixed_attention_converged_is_honest(mixing, softmax):
 @given(layers=st.sampled_from([1, 2, 3]), width=st.sampled_from([2, 3, 8]))
 def test_transformer_is_that_of_plain_arrays(layers, width):
     """Losses against a forward pass in plain arrays; gradient against central differences."""
-    from attention_limits.potts_mlm.transformer import Shape, evaluate, gradient, initial
+    from attention_limits.potts_mlm.transformer.transformer import Shape, evaluate, gradient, initial
 
     rng, step = np.random.default_rng(3), 1e-4
     sequences = rng.integers(0, 3, (10, 4))

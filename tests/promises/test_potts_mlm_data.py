@@ -132,7 +132,7 @@ def compute_data(written):
     """The dataset of an alignment, as an estimator reads it, or the refusal."""
     from attention_limits.pipeline.experiment import load_experiment
     from attention_limits.pipeline.streams import Streams
-    from attention_limits.potts_mlm.estimators import alignment
+    from attention_limits.potts_mlm.estimators.proteins import alignment
 
     path = project() / "config" / FAMILY / "experiments" / "promise.yaml"
     refused = compute(FAMILY, written)

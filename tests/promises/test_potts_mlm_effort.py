@@ -5,7 +5,7 @@ import pytest
 from sampled_potts_mlm import POTTS, one, sampled
 from test_potts_mlm_proteins import random_rows, written
 
-from attention_limits.potts_mlm.descent import AGREEMENT
+from attention_limits.potts_mlm.descent.lbfgs import AGREEMENT
 
 pytestmark = pytest.mark.slow
 

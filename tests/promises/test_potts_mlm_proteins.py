@@ -100,7 +100,7 @@ def test_multihead_attention_ends_at_the_optimum_of_full_pseudo_likelihood():
     cube = found["multihead_attention"].isel(samples=0, replica=0)
     data = alignment_data()
     from attention_limits.pipeline.streams import Streams
-    from attention_limits.potts_mlm.sequences import training_set
+    from attention_limits.potts_mlm.attention.training_sets import training_set
 
     sequences = training_set(Streams(0, FAMILY, "promise"), data, 0, {}, 40).astype(int)
     weights = weights_of(sequences.tolist(), 0.9)
@@ -124,7 +124,7 @@ def alignment_data():
     """The sequences that the estimators of the last experiment read."""
     from attention_limits.pipeline.experiment import load_experiment
     from attention_limits.pipeline.streams import Streams
-    from attention_limits.potts_mlm.estimators import alignment
+    from attention_limits.potts_mlm.estimators.proteins import alignment
 
     path = project() / "config" / FAMILY / "experiments" / "promise.yaml"
     part = next(iter(load_experiment(path).estimators.values())).reads
@@ -144,7 +144,7 @@ def test_generated_sequences_have_the_statistics_of_the_fitted_model():
     cube = found["generated_sequences"].isel(samples=0, heads=0, replica=0)
     data = alignment_data()
     from attention_limits.pipeline.streams import Streams
-    from attention_limits.potts_mlm.sequences import training_set
+    from attention_limits.potts_mlm.attention.training_sets import training_set
 
     sequences = training_set(Streams(0, FAMILY, "promise"), data, 0, {}, 40).astype(int)
     weights = weights_of(sequences.tolist(), 0.9)

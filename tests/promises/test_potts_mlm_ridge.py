@@ -108,7 +108,7 @@ def test_ridge_simulation_is_dense_linear_algebra(gamma, ridge, alpha, sites):
 def _drawn(gamma, alpha, sites, count):
     """The precision matrix and sequences of the streams, with the covariance by its inverse."""
     from attention_limits.pipeline.streams import Streams
-    from attention_limits.potts_mlm.ridge import draw_instance, draw_sequences
+    from attention_limits.potts_mlm.replica.simulation import draw_instance, draw_sequences
 
     streams = Streams(0, FAMILY, "promise")
     noise = streams.generator("matrix", 0, gamma=gamma).standard_normal((sites, sites))

@@ -19,9 +19,9 @@ from attention_limits.interface.extras import extras
 from attention_limits.interface.table import grid_keys
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.figures import caption_file, figure_module
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.layout import is_flag, linked
-from attention_limits.pipeline.provenance import SOURCE
 from attention_limits.pipeline.readings import judges, least
 from attention_limits.pipeline.specification import validated
 from attention_limits.pipeline.yaml_reader import read_yaml
@@ -138,7 +138,7 @@ def _figures(project: Path, family: str, name: str) -> list[dict]:
     file = project / "config" / family / "figures.yaml"
     found = []
     for figure, entry in read_yaml(file).items() if file.is_file() else ():
-        caption = SOURCE / family / "figures" / f"{figure}.rst"
+        caption = caption_file(figure_module(family, entry.get("module", figure)), figure)
         if name in entry["cubes"] and caption.is_file():
             found.append({"title": entry["title"], "caption": caption.read_text(encoding="utf-8")})
     return found

@@ -56,6 +56,11 @@ def figure_module(family: str, name: str) -> str:
     return module_in(f"{PACKAGE}.{family}.figures", name)
 
 
+def caption_file(module: str, name: str) -> Path:
+    """The caption of the figure `name`: it stands beside the module that draws it."""
+    return SOURCE.joinpath(*module.split(".")[1:-1], f"{name}.rst")
+
+
 def load_figures(
     source: Path, family: str, experiments: Mapping[str, Experiment], left_out: set[str]
 ) -> tuple[dict[str, Figure], list[str]]:
@@ -75,8 +80,7 @@ def load_figures(
         for key in entry.same_model:
             found += [f"{source}: {name}.same_model: {text}" for text in _differing(key, cubes.values())]
         module = figure_module(family, entry.module or name)
-        # The caption stands beside the module.
-        caption = SOURCE.joinpath(*module.split(".")[1:-1], f"{name}.rst")
+        caption = caption_file(module, name)
         if not has_module(module):
             found.append(f"{source}: {name}: no module {module}")
         if not caption.is_file():

@@ -1,7 +1,7 @@
 """Variables of the Potts and masked-language-modelling family."""
 
 from attention_limits.pipeline.registry import Coordinate, Variable
-from attention_limits.potts_mlm import variables_proteins, variables_training
+from attention_limits.potts_mlm.schema import variables_proteins, variables_training
 
 SOURCE = (
     "Rende, Gerace, Laio, Goldt 2024, Mapping of attention mechanisms to a generalized Potts model, Phys. Rev. Research 6, "

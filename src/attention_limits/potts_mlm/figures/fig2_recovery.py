@@ -13,8 +13,8 @@ from attention_limits.potts_mlm.figures.shared import (
     sample_axis,
     transformer_curves,
 )
+from attention_limits.potts_mlm.potts.recovery import chance
 from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
-from attention_limits.potts_mlm.recovery import chance
 
 
 @house_style

@@ -1,0 +1,72 @@
+"""Fits of attention with fields and heads to an alignment, and the contacts that they find; one replica is one split."""
+
+import numpy as np
+
+from attention_limits.pipeline.points import collect
+from attention_limits.potts_mlm.attention.pair import losses, site_frequencies
+from attention_limits.potts_mlm.attention.training_sets import sites_from_one
+from attention_limits.potts_mlm.descent.lbfgs import agreeing, confirmed
+from attention_limits.potts_mlm.potts.contacts import contact_scores, joint_model, kept_distances, precision
+from attention_limits.potts_mlm.proteins.alignment import Reading
+from attention_limits.potts_mlm.proteins.fits import fit_point
+from attention_limits.potts_mlm.proteins.statistics import neighbours, sequence_weights
+
+_PER_START = ("objective", "training_loss", "test_loss", "gradient_norm", "iterations", "converged")
+_DIMS = {
+    **dict.fromkeys((f"pair_{name}" for name in _PER_START), ("start",)),
+    "contact_score": ("site", "site_other"),
+    "precision": ("rank",),
+}
+
+
+def run(spec, streams):
+    """Losses of every start; contact scores and precision of the start with the smallest objective (see `variables`)."""
+    model, solver = spec["model"], spec["solver"]
+    gap = Reading(spec["reads"]["model"]["alphabet"]).gap
+    full_fits = {}
+
+    def compute(at, replica):
+        data = spec["data"](replica, **at)
+        found = fit_point(spec, streams, data, at, replica, full_fits)
+        test = data.test_states.values
+        weights = unseen_weights(test, data.training_states.values, solver["identity"])
+        descents = [item.descent for item in found.starts]
+        objectives, converged = [item.objective for item in descents], [item.converged for item in descents]
+        best = found.starts[found.chosen]
+        scores = contact_scores(joint_model(best.fields, best.couplings)[1], gap)
+        columns, distances = data.column.values, kept_distances(spec, data)
+        frequency = site_frequencies(found.sequences, found.weights, data.sizes["color"], solver["pseudo_count"])
+        independent = -np.log(frequency[np.arange(test.shape[1]), test])
+        return {
+            "pair_objective": objectives,
+            "pair_training_loss": [item.loss for item in found.starts],
+            "pair_test_loss": [weighted(losses(item.fields, item.couplings, test), weights) for item in found.starts],
+            "pair_gradient_norm": [item.gradient_norm for item in descents],
+            "pair_iterations": [item.iterations for item in descents],
+            "pair_converged": converged,
+            "pair_chosen": found.chosen,
+            "pair_agreeing_starts": agreeing(objectives, converged),
+            # A convex fit has one minimum.
+            "pair_confirmed": converged[0] if found.shape.convex else confirmed(objectives, converged),
+            "pair_parameters": found.shape.size,
+            "independent_test_loss": weighted(independent, weights),
+            "effective_samples": found.weights.sum(),
+            "effective_test_samples": weights.sum(),
+            "contact_score": scores,
+            "precision": precision(
+                scores, distances, columns, contact=model["contact"], separation=model["separation"], ranks=solver["ranks"]
+            ),
+        }  # fmt: skip
+
+    return sites_from_one(collect(spec, compute, _DIMS, {"rank": np.arange(1, solver["ranks"] + 1)}))
+
+
+def unseen_weights(test, training, identity: float) -> np.ndarray:
+    """0 for a test sequence that any training sequence resembles, else 1 / (number of similar test sequences): array (n,)."""
+    alone = neighbours(test, training, identity) == 0
+    return alone * sequence_weights(test, identity)
+
+
+def weighted(losses, weights) -> float:
+    """The weighted mean of losses (n, L) per site; NaN without weight."""
+    return float(weights @ losses.mean(axis=1) / weights.sum()) if weights.any() else np.nan

@@ -1,0 +1,136 @@
+"""Multiple-sequence alignments as colours of sites: alphabets, gaps, filters, and the split into training and test sequences."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from attention_limits.potts_mlm.proteins.formats import read_rows
+
+ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
+# Letters that an alphabet reads as another one.
+SAME = {"rna": {"T": "U"}, "dna": {"U": "T"}}
+GAP = "-"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Rules by which an alignment is read; see `proteins.Alignment` for the keys of the same names.
+
+    Attributes
+    ----------
+    alphabet : str
+        Letters in the order of the colours, `-` among them, or a name of ALPHABETS.
+    format : str
+        As in `formats.read_rows`.
+    other_letters : "gap" or "drop"
+        A letter outside of the alphabet counts as a gap, or its sequence is dropped.
+    max_column_gaps, max_sequence_gaps : float
+        Largest fraction of gaps of a column over all sequences, then of a sequence over the columns that are left.
+    """
+
+    alphabet: str = "protein"
+    format: str = "auto"
+    other_letters: str = "gap"
+    max_column_gaps: float = 1.0
+    max_sequence_gaps: float = 1.0
+
+    @property
+    def letters(self) -> str:
+        """The letters, in the order of the colours."""
+        return ALPHABETS.get(self.alphabet, self.alphabet)
+
+    @property
+    def gap(self) -> int:
+        """The colour of a gap."""
+        return self.letters.index(GAP)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Aligned sequences that passed the filters, and the number of all that did not.
+
+    Attributes
+    ----------
+    names : tuple of str
+    states : int8 array (n, L)
+        Positions of the letters in the alphabet.
+    columns : array (L,)
+        Numbers of the kept columns among the match columns of the file, from 1.
+    columns_read, sequences_read : int
+        Match columns and sequences of the file.
+    sequences_dropped_letters, sequences_dropped_gaps : int
+        Sequences with other letters, and with too many gaps.
+    other_letters, insertions : int
+        Letters outside of the alphabet in the match columns of the file, and letters outside of all match columns.
+    """
+
+    names: tuple[str, ...]
+    states: np.ndarray
+    columns: np.ndarray
+    columns_read: int
+    sequences_read: int
+    sequences_dropped_letters: int
+    sequences_dropped_gaps: int
+    other_letters: int
+    insertions: int
+
+
+def read_alignment(path: Path, reading: Reading) -> Alignment:
+    """Read the file `path` by the rules `reading`.
+
+    RNA reads T as U, DNA reads U as T. `other_letters` decides on every other letter outside of the alphabet (X, B, Z, J, O, U, *
+    in proteins).
+
+    Raises ValueError as `formats.read_rows`; for a character that is not a letter, `*`, `-` or `.`, with line and column;
+    and when fewer than two columns or two sequences pass the filters.
+    """
+    rows, letters, gap = read_rows(path, reading.format), reading.letters, reading.gap
+    # Beyond the colours: a letter outside of the alphabet.
+    unknown = len(letters)
+    code = {letter: index for index, letter in enumerate(letters)}
+    code |= {letter: code[same] for letter, same in SAME.get(reading.alphabet, {}).items()}
+    states = np.array([_coded(path, row, code, unknown) for row in rows], dtype=np.int8)
+    is_other = states == unknown
+    dropped = is_other.any(axis=1) & (reading.other_letters == "drop")
+    gaps = (is_other | (states == gap))[~dropped]
+    column = np.flatnonzero(gaps.sum(axis=0) <= reading.max_column_gaps * len(gaps))
+    if len(column) < 2:
+        raise ValueError(
+            f"{path}: {len(column)} of {gaps.shape[1]} columns have at most {reading.max_column_gaps:g} gaps "
+            "(solver.max_column_gaps); at least 2 are needed"
+        )
+    sparse = gaps[:, column].mean(axis=1) > reading.max_sequence_gaps
+    kept = np.flatnonzero(~dropped)[~sparse]
+    if len(kept) < 2:
+        raise ValueError(
+            f"{path}: {len(kept)} of {len(rows)} sequences are left; {int(dropped.sum())} have other letters, "
+            f"{int(sparse.sum())} more than {reading.max_sequence_gaps:g} gaps (solver.max_sequence_gaps); at least 2 are needed"
+        )
+    states[is_other] = gap
+    return Alignment(
+        names=tuple(rows[k].name for k in kept),
+        states=np.ascontiguousarray(states[np.ix_(kept, column)]),
+        columns=column + 1,
+        columns_read=gaps.shape[1],
+        sequences_read=len(rows),
+        sequences_dropped_letters=int(dropped.sum()),
+        sequences_dropped_gaps=int(sparse.sum()),
+        other_letters=int(is_other.sum()),
+        insertions=sum(row.insertions for row in rows),
+    )
+
+
+def held_out(count: int, fraction: float) -> int:
+    """Number of test sequences among `count` >= 2: the `fraction` of them, but at least one on either side."""
+    return min(max(1, round(fraction * count)), count - 1)
+
+
+def _coded(path, row, code, unknown):
+    states = [code.get(letter, unknown) for letter in row.letters]
+    for k, (state, letter) in enumerate(zip(states, row.letters, strict=True)):
+        if state == unknown and not (letter.isalpha() or letter == "*"):
+            raise ValueError(
+                f"{path}: line {row.lines[k]}, column {row.columns[k]}: {letter!r} is no letter; allowed: letters, '*', '-', '.'"
+            )
+    return states

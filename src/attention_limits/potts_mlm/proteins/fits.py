@@ -1,0 +1,90 @@
+"""Fits at one point of an experiment on an alignment, shared by the estimators that need one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.potts_mlm.attention.pair import PairFit, fit
+from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
+from attention_limits.potts_mlm.attention.training_sets import training_set
+from attention_limits.potts_mlm.proteins.statistics import sequence_weights
+
+# The tolerance of a full model in units of that of heads: the gradient of a head sums over many couplings.
+FULL = 0.1
+
+
+@dataclass(frozen=True)
+class Fits:
+    """All starts at one point.
+
+    Attributes
+    ----------
+    sequences : int8 array (M, L)
+    weights : array (M,)
+    shape : Shape
+    starts : list of PairFit
+        A convex fit stands for all its starts. The first start of free raw heads is the spectral one, the others are random.
+    chosen : int
+        The start with the smallest objective.
+    """
+
+    sequences: np.ndarray
+    weights: np.ndarray
+    shape: Shape
+    starts: list[PairFit]
+    chosen: int
+
+
+def shape_of(sites: int, colors: int, heads: int, solver: dict) -> Shape:
+    """The model of `sites` L, `colors` C and a number of `heads` under the keys of a `solver`.
+
+    From C^2 free heads on, and without a ridge on the heads, J itself is the parameter.
+    """
+    rank, attention = solver.get("rank"), solver["attention"]
+    full = heads >= colors**2 and rank is None and attention == "raw" and solver["weight_ridge"] == 0.0
+    return Shape(sites, colors, heads, rank, attention, full)
+
+
+def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
+    """All fits of a point `at` of an experiment, to the training sequences of a `replica` of `data` with their weights.
+
+    `spec` and `streams` are those of the estimator; its solver holds the keys of `proteins.Fitting`. `full_fits` keeps the
+    fit of the full model to each set of sequences, {(samples, replica): PairFit}: points with different heads share it.
+    """
+    solver = spec["solver"]
+    sequences = training_set(streams, data, replica, at, int(at["samples"]))
+    weights = sequence_weights(sequences, solver["identity"])
+    shape = shape_of(sequences.shape[1], data.sizes["color"], int(at["heads"]), solver)
+    ridge = Ridge(solver["field_ridge"], solver["coupling_ridge"], solver["weight_ridge"])
+    rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver["starts"])
+    options = {key: solver[key] for key in ("pseudo_count", "max_iterations")}
+
+    def full_fit():
+        key = (at["samples"], replica)
+        if key not in full_fits:
+            full = Shape(shape.sites, shape.colors, 0, full=True)
+            full_fits[key] = fit(
+                sequences,
+                weights,
+                full,
+                ridge,
+                streams.generator("start", replica),
+                tolerance=FULL * solver["tolerance"],
+                **options,
+            )
+        return full_fits[key]
+
+    if shape.full:
+        found = [full_fit()]
+    else:
+        # Singular values have no meaning for products of factors and for softmax attention.
+        free = shape.rank is None and shape.attention == "raw" and not shape.convex
+        found = [
+            fit(
+                sequences, weights, shape, ridge, rng, full=full_fit() if free and start == 0 else None,
+                tolerance=solver["tolerance"], **options,
+            )
+            for start, rng in enumerate(rngs)
+        ]  # fmt: skip
+    starts = found * solver["starts"] if shape.convex else found
+    return Fits(sequences, weights, shape, starts, int(np.argmin([item.descent.objective for item in starts])))

@@ -1,0 +1,100 @@
+"""Checks of a specification on alignments beyond single keys: files, columns, sequences, sizes that fit."""
+
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+
+from attention_limits.pipeline.specification import Problem
+
+
+def alphabet(value: str) -> str:
+    """A name of an alphabet, or `-` and capitals that differ. Raises ValueError for another text."""
+    names = ("protein", "rna", "dna")
+    if value in names:
+        return value
+    if (
+        "-" in value
+        and len(value) > 2
+        and len(set(value)) == len(value)
+        and all(c.isupper() or c == "-" for c in value)
+    ):
+        return value
+    raise ValueError(f"{value!r}: allowed: {', '.join(names)}, or a text of '-' for the gap and capitals that differ")
+
+
+def alignment(data) -> Iterable[Problem]:
+    """An alignment that cannot be read, or that its filters leave empty."""
+    path = data.project / data.model["alignment"]
+    try:
+        _sizes(data)
+    except OSError as error:
+        yield ("model", "alignment"), f"{path}: cannot be read: {error.strerror}"
+    except ValueError as error:
+        yield ("model", "alignment"), str(error)
+
+
+def alignment_counts(data) -> dict[str, int]:
+    """Number of training and test sequences of an alignment; empty when it cannot be read, which `alignment` reports."""
+    from attention_limits.potts_mlm.proteins.alignment import held_out
+
+    try:
+        count = _sizes(data)[0]
+    except (OSError, ValueError):
+        return {}
+    test = held_out(count, data.solver["test_fraction"])
+    return {"training": count - test, "test": test}
+
+
+def distances(estimator) -> Iterable[Problem]:
+    """A file of distances that cannot be read, or that numbers columns that the alignment lacks."""
+    if "distances" not in estimator.model:
+        return
+    from attention_limits.potts_mlm.potts.contacts import read_distances
+
+    path = estimator.project / estimator.model["distances"]
+    try:
+        read_distances(path, _sizes(estimator.reads)[2])
+    except OSError as error:
+        # Another check reports an alignment that cannot be read.
+        if error.filename == str(path):
+            yield ("model", "distances"), f"{path}: cannot be read: {error.strerror}"
+    except ValueError as error:
+        if str(error).startswith(f"{path}:"):
+            yield ("model", "distances"), str(error)
+
+
+def distance_files(estimator) -> list[Path]:
+    """The file of distances, if there is one."""
+    return [estimator.project / estimator.model["distances"]] if "distances" in estimator.model else []
+
+
+def alignment_ridge(estimator) -> Iterable[Problem]:
+    """Masked sites beyond the kept columns, and more training sequences than the alignment has.
+
+    The weights of the sequences may allow fewer; only the job computes them.
+    """
+    try:
+        sequences, sites, _ = _sizes(estimator.reads)
+    except (OSError, ValueError):
+        return
+    for key, most, what in (("masked", sites, "columns"), ("samples", sequences, "sequences")):
+        asked = max(estimator.grid[key])
+        if asked > most:
+            yield ("grid", key), f"{asked:g}: allowed: ≤ {most}, the kept {what} of data.{estimator.reads.name}"
+
+
+def _sizes(data) -> tuple[int, int, int]:
+    """Kept sequences, kept columns and match columns of an alignment. Raises OSError or ValueError when it cannot be read."""
+    path = data.project / data.model["alignment"]
+    status = path.stat()
+    rules = {key: value for key, value in data.solver.items() if key != "test_fraction"}
+    return _read(path, data.model["alphabet"], tuple(rules.items()), status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=16)
+def _read(path: Path, letters: str, rules: tuple, *stamp: int) -> tuple[int, int, int]:
+    # The check of every scale and every learner calls this; the stamp (time and size) reveals an edited file.
+    from attention_limits.potts_mlm.proteins.alignment import Reading, read_alignment
+
+    found = read_alignment(path, Reading(letters, **dict(rules)))
+    return *found.states.shape, found.columns_read
