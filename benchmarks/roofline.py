@@ -18,9 +18,14 @@ from attention_limits.potts_mlm.attention.factored import objective
 from attention_limits.potts_mlm.potts.gibbs import Ladder
 from attention_limits.potts_mlm.transformer import transformer
 from attention_limits.potts_mlm.transformer.transformer import Shape, initial
-from attention_limits.sequence_single_index import sequence_functions
-from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating, simulate
-from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention, matched_hermite
+from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
+from attention_limits.sequence_single_index.sgd.fixed_students import (
+    AttentionProblem,
+    Schedule,
+    attention,
+    matched_hermite,
+)
 from limits import DOUBLE, SINGLE, best, peaks, roof
 from potts_mlm import model
 
@@ -155,7 +160,7 @@ def hermite_sgd(limits, repeats, steps=200_000, order=3, tokens=2):
 
 def link_sgd(limits, repeats, steps=200_000):
     """The step of `reduced_sgd` in the program for any student, which takes derivatives by dual numbers, one run at a time."""
-    attends = sequence_functions.positional_semantic(1.0, 0.64), sequence_functions.full_attention
+    attends = scalar.positional_semantic(1.0, 0.64), scalar.full_attention
     problem, generator = LinkProblem(*attends, 2, "frobenius", alternating(2)), _generators()[0]
     start = np.full(problem.components.shape[1] + 1, 0.1)
     return roof(

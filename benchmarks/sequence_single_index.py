@@ -10,20 +10,20 @@ from scipy.optimize import minimize
 
 from attention_limits.numerics.double_lanes import WIDTH
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index import sequence_functions
-from attention_limits.sequence_single_index.attention_tables import LossGrid, attention_loss, attention_tables
-from attention_limits.sequence_single_index.full_sgd import orthonormal_directions
-from attention_limits.sequence_single_index.geometry import fixed_attention
-from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating, simulate
-from attention_limits.sequence_single_index.links import full_attention, positional_semantic
-from attention_limits.sequence_single_index.phase_diagram import phase_grid
-from attention_limits.sequence_single_index.reduced_sgd import (
+from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.links.geometry import fixed_attention
+from attention_limits.sequence_single_index.links.link import full_attention, positional_semantic
+from attention_limits.sequence_single_index.positional_semantic.loss import LossGrid, attention_loss, attention_tables
+from attention_limits.sequence_single_index.positional_semantic.phase_diagram import phase_grid
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
+from attention_limits.sequence_single_index.sgd.fixed_students import (
     AttentionProblem,
     Schedule,
     attention,
     matched_hermite,
     tied,
 )
+from attention_limits.sequence_single_index.sgd.full_sgd import orthonormal_directions
 from table import Row, Spread, clocked, growth
 
 A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
@@ -108,8 +108,8 @@ def sgd_row(repeats, quick):
 
 def link_rows(repeats):
     """Seconds per SGD step of two tokens, alternately for the updates of one student and for those of any student."""
-    attends = sequence_functions.positional_semantic(A, OMEGA), sequence_functions.full_attention
-    cubic = sequence_functions.hermite_sum(3, (12**-0.5, 12**-0.5), 0.0)
+    attends = scalar.positional_semantic(A, OMEGA), scalar.full_attention
+    cubic = scalar.hermite_sum(3, (12**-0.5, 12**-0.5), 0.0)
     schedule = Schedule(1_000_000, threshold=2.0)
     problem = AttentionProblem(A, OMEGA, "frobenius")
     cases = {

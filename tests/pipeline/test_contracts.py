@@ -49,7 +49,9 @@ def test_figures_execute_no_solver(family):
         for name in closure(module.removesuffix(".__init__")):
             shared = name in (PACKAGE, f"{PACKAGE}.plotting") or name.split(".")[1] in ("pipeline", "numerics")
             own = name in (f"{PACKAGE}.{family}", f"{PACKAGE}.{family}.readings") or name.startswith(drawn)
-            assert shared or own or name in FORMULAS, (path, name)
+            # The front page of a room holds no code.
+            page = (SOURCE.joinpath(*name.split(".")[1:]) / "__init__.py").is_file()
+            assert shared or own or page or name in FORMULAS, (path, name)
             assert name != compiling, path
 
 

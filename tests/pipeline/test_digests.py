@@ -44,7 +44,9 @@ def test_the_code_of_a_chunk(family):
             assert others <= inside("pipeline", OF_CHUNKS), estimator.module
             # An edit of a description or of a caption computes nothing.
             own = {name.removeprefix(f"{family}/") for name in found if name.startswith(f"{family}/")}
-            assert not {name for name in own if name.startswith(("specs", "schema/", "variables", "figures/", "readings"))}
+            assert not {
+                name for name in own if name.startswith(("specs", "schema/", "variables", "figures/", "readings"))
+            }
 
 
 def test_the_code_of_a_figure():

@@ -146,7 +146,11 @@ def test_link_sgd_refuses_before_any_job(change, words):
 
 def test_link_sgd_has_the_flow_beside_it():
     """The matched student of order 2: escape step and path of the closed drift."""
-    from attention_limits.sequence_single_index.flow import escape_time, hermite_drift, integrate
+    from attention_limits.sequence_single_index.large_dimension.fixed_students_flow import (
+        escape_time,
+        hermite_drift,
+        integrate,
+    )
 
     # 1 / sqrt(L k!), the normalised sum.
     weight = 0.5

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from specifications import compute, document, node, section, whole_range
 
-from attention_limits.sequence_single_index import attention_exit, expansion, expansion_rules, phase_diagram
-from attention_limits.sequence_single_index.information_exponent import target_exponent
-from attention_limits.sequence_single_index.links import Link
+from attention_limits.sequence_single_index.links.link import Link
+from attention_limits.sequence_single_index.population_loss import expansion, quadrature
+from attention_limits.sequence_single_index.population_loss.information_exponent import target_exponent
+from attention_limits.sequence_single_index.positional_semantic import exit, phase_diagram
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def test_information_exponent_is_decided_only_where_more_nodes_agree(name, token
     """Exponents where it is decided, norms within both errors everywhere."""
     link = Link(tokens, TARGETS[name])
     found = target_exponent(link, 4)
-    with patch.multiple(expansion_rules, **MORE_IN_RULES), patch.multiple(expansion, **MORE_IN_NETS):
+    with patch.multiple(quadrature, **MORE_IN_RULES), patch.multiple(expansion, **MORE_IN_NETS):
         more = target_exponent(link, 4)
     assert np.all(np.abs(found.coefficients - more.coefficients) <= found.errors + more.errors)
     assert not found.decided or (more.decided, more.order) == (True, found.order)
@@ -91,7 +92,7 @@ def test_linear_theory_of_four_times_the_nodes_agrees(a, omega, loss, dimension,
 
     found = probability(4096)
     radii, angles = (np.arange(10) + 1.0) / 10.0, (np.arange(10) + 0.5) * np.pi / 20.0
-    with patch.multiple(attention_exit, _STEP=0.025, _STEPS=800, _RADII=radii, _ANGLES=angles):
+    with patch.multiple(exit, _STEP=0.025, _STEPS=800, _RADII=radii, _ANGLES=angles):
         more = probability(16384)
     assert np.all(np.isfinite(found) & np.isfinite(more))
     assert abs(found.mean() - more.mean()) <= 6.0 * np.hypot(found.std(ddof=1), more.std(ddof=1)) / np.sqrt(8)

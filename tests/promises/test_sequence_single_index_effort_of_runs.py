@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from specifications import compute, document, project
 
-from attention_limits.sequence_single_index import escape_diffusion, link_flow
-from attention_limits.sequence_single_index.estimators import escape_diffusion as of_diffusion
+from attention_limits.sequence_single_index.estimators.sgd import escape_diffusion as of_diffusion
+from attention_limits.sequence_single_index.large_dimension import any_student_flow, escape_diffusion
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def test_diffusion_of_four_times_the_mesh_and_nodes_agrees(dimension):
     found, chebyshev = escape(), 4 * escape_diffusion._NODES
     with (
         patch.object(of_diffusion, "MESH", 4 * of_diffusion.MESH),
-        patch.multiple(link_flow, AXIS=4 * link_flow.AXIS),
+        patch.multiple(any_student_flow, AXIS=4 * any_student_flow.AXIS),
         patch.multiple(escape_diffusion, _NODES=chebyshev),
     ):
         more = escape()
@@ -77,7 +77,7 @@ def test_flow_of_four_times_the_nodes_agrees():
         return compute(FAMILY, document("link_sgd", model, {"dimension": 200}, {"steps": 1}))["link_sgd"]
 
     found = flow()
-    with patch.multiple(link_flow, AXIS=4 * link_flow.AXIS):
+    with patch.multiple(any_student_flow, AXIS=4 * any_student_flow.AXIS):
         more = flow()
     gap = np.abs(found.flow_step - more.flow_step)
     assert np.isfinite(found.flow_step).all()

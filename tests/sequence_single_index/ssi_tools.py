@@ -6,10 +6,10 @@ from numpy.polynomial import chebyshev, polynomial
 
 from attention_limits.numerics.double_lanes import WIDTH
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index.attention_tables import attention_tables
-from attention_limits.sequence_single_index.geometry import fixed_attention, mean_attention
-from attention_limits.sequence_single_index.links import softmax_attention
-from attention_limits.sequence_single_index.reduced_sgd import Schedule
+from attention_limits.sequence_single_index.links.geometry import fixed_attention, mean_attention
+from attention_limits.sequence_single_index.links.link import softmax_attention
+from attention_limits.sequence_single_index.positional_semantic.loss import attention_tables
+from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 CUBE = "def cube(z):\n    return z[:, 0] ** 3 - 3 * z[:, 0]\n"
 

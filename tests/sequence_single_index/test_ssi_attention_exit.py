@@ -6,9 +6,10 @@ from scipy import stats
 from ssi_tools import attention_derivatives, attention_nodes, rngs
 
 from agreement import assert_mean
-from attention_limits.sequence_single_index import attention_exit, attention_flow, reduced_sgd
-from attention_limits.sequence_single_index import attention_kernels as kernels
-from attention_limits.sequence_single_index.reduced_sgd import Schedule
+from attention_limits.sequence_single_index.positional_semantic import exit, flow
+from attention_limits.sequence_single_index.sgd import attention_kernels as kernels
+from attention_limits.sequence_single_index.sgd import fixed_students
+from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow
 
@@ -17,10 +18,10 @@ def semantic_theory(omega, loss, rate, d, threshold=0.5, a=1.0, seeds=4):
     """P(semantic) of the exit and the flow, and its standard error over scramblings."""
     found = []
     for seed in range(seeds):
-        problem = reduced_sgd.AttentionProblem(a, omega, loss)
-        theory = attention_flow.linear_theory(problem, attention_nodes(seed))
-        field = attention_exit.flow_field(theory, problem, rate, threshold, attention_nodes(seed, 2**12))
-        found.append(attention_exit.semantic_probability(theory, field, rate, d, threshold))
+        problem = fixed_students.AttentionProblem(a, omega, loss)
+        theory = flow.linear_theory(problem, attention_nodes(seed))
+        field = exit.flow_field(theory, problem, rate, threshold, attention_nodes(seed, 2**12))
+        found.append(exit.semantic_probability(theory, field, rate, d, threshold))
     return np.mean(found), np.std(found, ddof=1) / np.sqrt(seeds)
 
 
@@ -38,8 +39,8 @@ def test_what_is_learned_is_the_exit_continued_by_the_flow(omega, loss, rate, d,
     At omega = .54 and .56 the linearised theory fails this test.
     """
     expected, error = semantic_theory(omega, loss, rate, d)
-    schedule, problem = Schedule(10**8, threshold=0.5), reduced_sgd.AttentionProblem(1.0, omega, loss)
-    ends = reduced_sgd.attention(problem, d, rate, (0, 0), schedule, rngs(runs))
+    schedule, problem = Schedule(10**8, threshold=0.5), fixed_students.AttentionProblem(1.0, omega, loss)
+    ends = fixed_students.attention(problem, d, rate, (0, 0), schedule, rngs(runs))
     wins = sum(abs(run.state[1]) > abs(run.state[0]) for run in ends)
     closest = np.clip(wins / runs, expected - 4 * error, min(1.0, expected + 4 * error))
     assert stats.binomtest(wins, runs, closest).pvalue > 1e-4
@@ -50,25 +51,25 @@ def test_what_is_learned_is_the_exit_continued_by_the_flow(omega, loss, rate, d,
 @pytest.mark.parametrize("batch", [1, 4])
 def test_mean_escape_step_is_that_of_runs(batch):
     """64 seeded runs at d = 400: within 4 standard errors and 5 %, the size of the noise that the theory leaves out."""
-    problem, rate, d, threshold = reduced_sgd.AttentionProblem(1.0, 0.6, "frobenius"), 0.1, 400, 0.5
-    theory = attention_flow.linear_theory(problem, attention_nodes(0), batch)
-    field = attention_exit.flow_field(theory, problem, rate, threshold, attention_nodes(0, 2**12), batch)
-    expected = attention_exit.mean_escape_step(theory, field, rate, d, threshold)
+    problem, rate, d, threshold = fixed_students.AttentionProblem(1.0, 0.6, "frobenius"), 0.1, 400, 0.5
+    theory = flow.linear_theory(problem, attention_nodes(0), batch)
+    field = exit.flow_field(theory, problem, rate, threshold, attention_nodes(0, 2**12), batch)
+    expected = exit.mean_escape_step(theory, field, rate, d, threshold)
     schedule = Schedule(10**8, threshold)
-    steps = [run.escape_step for run in reduced_sgd.attention(problem, d, rate, (0, 0), schedule, rngs(64), batch)]
+    steps = [run.escape_step for run in fixed_students.attention(problem, d, rate, (0, 0), schedule, rngs(64), batch)]
     assert abs(np.mean(steps) - expected) < 4 * np.std(steps, ddof=1) / 8 + 0.05 * expected
     # The Gaussian process alone escapes earlier: the loss flattens away from the start.
     assert theory.escape_step(rate, d, threshold) < 0.9 * expected
-    assert np.isnan(attention_exit.mean_escape_step(theory, field, rate, 5, threshold))
+    assert np.isnan(exit.mean_escape_step(theory, field, rate, 5, threshold))
 
 
 def test_flow_field_is_the_flow():
     """The least-squares field, over eight scramblings, at points that it was not fitted to: tables and noise; allowance 1 %."""
-    problem = reduced_sgd.AttentionProblem(1.0, 0.6, "half_square")
+    problem = fixed_students.AttentionProblem(1.0, 0.6, "half_square")
     fields = []
     for seed in range(8):
-        theory = attention_flow.linear_theory(problem, attention_nodes(seed))
-        fields.append(attention_exit.flow_field(theory, problem, 0.05, 0.5, attention_nodes(seed, 2**12)))
+        theory = flow.linear_theory(problem, attention_nodes(seed))
+        fields.append(exit.flow_field(theory, problem, 0.05, 0.5, attention_nodes(seed, 2**12)))
     nodes = attention_nodes(9)
     for e, m in ((0.1, 0.2), (0.4, 0.3), (0.65, 0.2)):
         gradient, _ = attention_derivatives(1.0, 0.6, e, m)
@@ -79,8 +80,8 @@ def test_flow_field_is_the_flow():
 
 
 def test_theory_is_missing_where_noise_decides():
-    problem = reduced_sgd.AttentionProblem(1.0, 0.62, "frobenius")
-    theory = attention_flow.linear_theory(problem, attention_nodes(0, 2**12))
-    field = attention_exit.flow_field(theory, problem, 1.0, 0.5, attention_nodes(0, 256))
-    assert np.isnan(attention_exit.semantic_probability(theory, field, 1.0, 100, 0.5))
+    problem = fixed_students.AttentionProblem(1.0, 0.62, "frobenius")
+    theory = flow.linear_theory(problem, attention_nodes(0, 2**12))
+    field = exit.flow_field(theory, problem, 1.0, 0.5, attention_nodes(0, 256))
+    assert np.isnan(exit.semantic_probability(theory, field, 1.0, 100, 0.5))
     assert theory.escape_step(1.0, 5, 1e-6) == 1.0

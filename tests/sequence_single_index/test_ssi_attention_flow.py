@@ -6,9 +6,9 @@ from ssi_tools import attention_derivatives, attention_nodes, one_step, rngs
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index import attention_flow
-from attention_limits.sequence_single_index import attention_kernels as kernels
-from attention_limits.sequence_single_index.reduced_sgd import AttentionProblem, Schedule, attention
+from attention_limits.sequence_single_index.positional_semantic import flow
+from attention_limits.sequence_single_index.sgd import attention_kernels as kernels
+from attention_limits.sequence_single_index.sgd.fixed_students import AttentionProblem, Schedule, attention
 
 
 @pytest.mark.parametrize(("loss", "batch"), [("frobenius", 1), ("half_square", 1), ("frobenius", 4)])
@@ -17,7 +17,7 @@ def test_attention_drift_is_the_mean_step(loss, batch):
     e, m, rate, d = 0.3, 0.4, 0.5, 100_000
     steps = one_step(lambda s, g: attention(problem, d, rate, (e, m), s, g, batch), [e, m], d, 10_000)
     nodes = attention_nodes(0, 2**13)
-    assert_mean(steps, attention_flow.attention_drift((e, m), problem, rate, nodes, batch), allowance=1e-3)
+    assert_mean(steps, flow.attention_drift((e, m), problem, rate, nodes, batch), allowance=1e-3)
 
 
 def test_attention_gradient_is_that_of_the_population_loss():
@@ -36,7 +36,7 @@ def test_attention_gradient_is_that_of_the_population_loss():
 def test_linear_theory_has_the_curvatures_of_the_population_loss():
     """Stein's lemma against the tables; false alarm 1e-4."""
     problem = AttentionProblem(1.0, 0.6, "half_square")
-    found = [attention_flow.linear_theory(problem, attention_nodes(seed, 2**12)).curvature for seed in range(8)]
+    found = [flow.linear_theory(problem, attention_nodes(seed, 2**12)).curvature for seed in range(8)]
     assert_mean(np.array(found), np.diag(attention_derivatives(1.0, 0.6, 0.0, 0.0)[1]))
 
 
@@ -47,7 +47,7 @@ def test_linear_theory_predicts_the_spread_of_short_runs():
     """
     steps, d, rate = 20_000, 1000, 0.05
     problem = AttentionProblem(1.0, 0.6, "frobenius")
-    theory = attention_flow.linear_theory(problem, attention_nodes(0))
+    theory = flow.linear_theory(problem, attention_nodes(0))
     schedule = Schedule(steps, threshold=2.0)
     ends = [run.state for run in attention(problem, d, rate, (0, 0), schedule, rngs(400))]
     expected = theory.variance(rate, d, steps)
@@ -55,6 +55,6 @@ def test_linear_theory_predicts_the_spread_of_short_runs():
 
 
 def test_variance_is_smooth_through_zero_growth():
-    theory = attention_flow.LinearTheory(np.array([0.0, -1e-9]), np.array([0.4, 0.4]), 0.0)
+    theory = flow.LinearTheory(np.array([0.0, -1e-9]), np.array([0.4, 0.4]), 0.0)
     np.testing.assert_allclose(theory.variance(0.05, 1000, 1e5), (0.05 / 1000) ** 2 * 0.4 * 1e5, rtol=1e-6)
     assert theory.semantic_probability(0.05, 1000, 1e5) == pytest.approx(0.5, abs=1e-6)

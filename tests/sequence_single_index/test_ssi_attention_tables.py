@@ -6,20 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ssi_tools import attention_derivatives
 
-from attention_limits.sequence_single_index.attention_tables import (
-    LossGrid,
-    attention_loss,
-    attention_tables,
-    line_constants,
-)
-from attention_limits.sequence_single_index.geometry import mean_attention
-from attention_limits.sequence_single_index.links import (
+from attention_limits.sequence_single_index.links.geometry import mean_attention
+from attention_limits.sequence_single_index.links.link import (
     full_attention,
     hermite_sum,
     positional_semantic,
     trace_attention,
 )
-from attention_limits.sequence_single_index.population_loss import PopulationLoss
+from attention_limits.sequence_single_index.population_loss.series import PopulationLoss
+from attention_limits.sequence_single_index.positional_semantic.loss import (
+    LossGrid,
+    attention_loss,
+    attention_tables,
+    line_constants,
+)
 
 # Points of the quarter disk.
 OVERLAPS = st.tuples(st.floats(0, 1), st.floats(0, 0.5 * np.pi)).map(

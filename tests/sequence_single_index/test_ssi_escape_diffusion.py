@@ -7,11 +7,11 @@ import pytest
 from ssi_tools import rng
 
 from agreement import assert_mean
-from attention_limits.sequence_single_index.escape_diffusion import escape_times
-from attention_limits.sequence_single_index.link_flow import LinkFlow, flow_nodes
-from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating, simulate
-from attention_limits.sequence_single_index.reduced_sgd import Schedule
-from attention_limits.sequence_single_index.sequence_functions import hermite_sum
+from attention_limits.sequence_single_index.large_dimension.any_student_flow import LinkFlow, flow_nodes
+from attention_limits.sequence_single_index.large_dimension.escape_diffusion import escape_times
+from attention_limits.sequence_single_index.links.scalar import hermite_sum
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
+from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from ssi_tools import write_experiment
 
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.streams import Streams
-from attention_limits.sequence_single_index.estimators import information_exponent
+from attention_limits.sequence_single_index.estimators.theory import information_exponent
 
 
 def exponents(folder, model, order):

@@ -6,9 +6,9 @@ from scipy import stats
 from ssi_tools import box, he
 
 from agreement import assert_mean
-from attention_limits.sequence_single_index.expansion import expand
-from attention_limits.sequence_single_index.expansion_rules import grid_expansion, sobol_expansion
-from attention_limits.sequence_single_index.links import Link, relu_sum, trace_attention
+from attention_limits.sequence_single_index.links.link import Link, relu_sum, trace_attention
+from attention_limits.sequence_single_index.population_loss.expansion import expand
+from attention_limits.sequence_single_index.population_loss.quadrature import grid_expansion, sobol_expansion
 
 pytestmark = pytest.mark.slow
 

@@ -7,11 +7,14 @@ import pytest
 from ssi_tools import write_experiment
 
 from attention_limits.__main__ import main
-from attention_limits.sequence_single_index.checking import problems_of
-from attention_limits.sequence_single_index.escape_law import escape_law
-from attention_limits.sequence_single_index.flow import escape_time
-from attention_limits.sequence_single_index.information_exponent import InformationExponent, target_exponent
-from attention_limits.sequence_single_index.links import Link, named_link
+from attention_limits.sequence_single_index.large_dimension.fixed_students_flow import escape_time
+from attention_limits.sequence_single_index.links.checks import problems_of
+from attention_limits.sequence_single_index.links.link import Link, named_link
+from attention_limits.sequence_single_index.population_loss.escape_law import escape_law
+from attention_limits.sequence_single_index.population_loss.information_exponent import (
+    InformationExponent,
+    target_exponent,
+)
 
 FUNCTIONS = """\
 import numpy as np

@@ -7,14 +7,20 @@ import pytest
 from scipy import stats
 from ssi_tools import box, he
 
-from attention_limits.sequence_single_index.information_exponent import (
+from attention_limits.sequence_single_index.links.link import (
+    Link,
+    full_attention,
+    hermite_sum,
+    relu_sum,
+    trace_attention,
+)
+from attention_limits.sequence_single_index.population_loss.information_exponent import (
     loss_forms,
     positional_exponent,
     sequence_exponent,
     target_exponent,
 )
-from attention_limits.sequence_single_index.links import Link, full_attention, hermite_sum, relu_sum, trace_attention
-from attention_limits.sequence_single_index.population_loss import PopulationLoss
+from attention_limits.sequence_single_index.population_loss.series import PopulationLoss
 
 pytestmark = pytest.mark.slow
 

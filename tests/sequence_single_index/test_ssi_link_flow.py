@@ -8,18 +8,23 @@ from ssi_tools import attention_derivatives, rng
 
 from agreement import assert_mean
 from attention_limits.numerics.hermite import gauss_hermite
-from attention_limits.sequence_single_index import flow, link_sgd, sequence_functions
-from attention_limits.sequence_single_index.link_flow import LinkFlow, flow_nodes, flows, with_error
-from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating
-from attention_limits.sequence_single_index.reduced_sgd import Schedule
+from attention_limits.sequence_single_index.large_dimension import fixed_students_flow
+from attention_limits.sequence_single_index.large_dimension.any_student_flow import (
+    LinkFlow,
+    flow_nodes,
+    flows,
+    with_error,
+)
+from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.sgd import any_student
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating
+from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow
 
-CUBE = sequence_functions.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
+CUBE = scalar.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
 HERMITE = LinkProblem(CUBE, CUBE, 2)
-ATTENTION = LinkProblem(
-    sequence_functions.positional_semantic(1.0, 0.6), sequence_functions.full_attention, 2, gram=alternating(2)
-)
+ATTENTION = LinkProblem(scalar.positional_semantic(1.0, 0.6), scalar.full_attention, 2, gram=alternating(2))
 
 
 def gate(z):
@@ -40,8 +45,8 @@ def test_drift_of_polynomials_is_exact():
     """
     found = LinkFlow(HERMITE, 0.3, flow_nodes(HERMITE))
     for m in (0.0, 0.2, -0.7, 0.99):
-        assert found.drift([m])[0] == pytest.approx(flow.hermite_drift(m, 3, 0.3, 2), abs=1e-6)
-    tau = flow.escape_time(lambda m: flow.hermite_drift(m, 3, 0.003, 2), 0.1, 0.5)
+        assert found.drift([m])[0] == pytest.approx(fixed_students_flow.hermite_drift(m, 3, 0.3, 2), abs=1e-6)
+    tau = fixed_students_flow.escape_time(lambda m: fixed_students_flow.hermite_drift(m, 3, 0.003, 2), 0.1, 0.5)
     slow = LinkFlow(HERMITE, 0.003, flow_nodes(HERMITE))
     assert slow.escape_time([0.1], 0.25) == pytest.approx(tau, rel=1e-3)
     path = slow.path([0.1], [0.5 * tau, tau])
@@ -62,7 +67,7 @@ def test_drift_at_small_overlaps_is_that_of_the_information_exponent():
     """
     x, weights = gauss_hermite(200)
     amplitude = -weights @ (np.tanh(x) * (x**3 - 3 * x)) / math.sqrt(6)
-    problem = LinkProblem(sequence_functions.hermite_sum(3, (-1 / math.sqrt(12),) * 2, 0.0), mean_tanh, 2)
+    problem = LinkProblem(scalar.hermite_sum(3, (-1 / math.sqrt(12),) * 2, 0.0), mean_tanh, 2)
     found = LinkFlow(problem, 1e-12, flow_nodes(problem, count=24))
     for m in (1e-3, 0.1, 0.5):
         assert found.drift([m])[0] / 1e-12 == pytest.approx(3 * amplitude * m**2 * (1 - m**2), rel=0.01)
@@ -85,13 +90,15 @@ def test_drift_and_diffusion_are_those_of_single_steps():
     d, rate, x = 10**6, 0.5, np.array([0.3, -0.2, 0.4])
     found = LinkFlow(GATE, rate, flow_nodes(GATE))
     schedule = Schedule(1, threshold=2.0)
-    steps = d * np.array([link_sgd.simulate(GATE, d, rate, x, schedule, rng(seed)).state - x for seed in range(20_000)])
+    steps = d * np.array(
+        [any_student.simulate(GATE, d, rate, x, schedule, rng(seed)).state - x for seed in range(20_000)]
+    )
     assert_mean(steps, found.drift(x), allowance=1e-3)
     centred = steps - found.drift(x)
     expected = found.diffusion(x)
     assert_mean(centred[:, :, None] * centred[:, None, :], expected, allowance=1e-3 * np.max(expected))
     pairs = LinkFlow(GATE, rate, found.nodes, batch=2)
-    steps = np.array([link_sgd.simulate(GATE, d, rate, x, schedule, rng(seed), 2).state - x for seed in range(5000)])
+    steps = np.array([any_student.simulate(GATE, d, rate, x, schedule, rng(seed), 2).state - x for seed in range(5000)])
     assert_mean(d * steps, pairs.drift(x), allowance=1e-3)
     centred = d * steps - pairs.drift(x)
     assert_mean(centred[:, :, None] * centred[:, None, :], pairs.diffusion(x), allowance=1e-3 * np.max(expected))
@@ -114,7 +121,7 @@ def test_runs_at_large_dimension_follow_the_flow():
     d, rate = 300_000, 0.5
     found = LinkFlow(GATE, rate, flow_nodes(GATE))
     schedule = Schedule(2 * d, threshold=2.0)
-    ends = np.array([link_sgd.simulate(GATE, d, rate, [0, 0, 0.4], schedule, rng(seed)).state for seed in range(10)])
+    ends = np.array([any_student.simulate(GATE, d, rate, [0, 0, 0.4], schedule, rng(seed)).state for seed in range(10)])
     expected = found.path([0.0, 0.0, 0.4], [2.0])[0]
     spread = ends.std(axis=0, ddof=1) / np.sqrt(10)
     assert np.max(spread) < 0.01
@@ -123,10 +130,10 @@ def test_runs_at_large_dimension_follow_the_flow():
 
 
 def test_more_than_two_tokens_have_sobol_nodes():
-    problem = LinkProblem(sequence_functions.hermite_sum(2, (0.5,) * 3, 0.0), sequence_functions.relu_sum, 3, "square")
+    problem = LinkProblem(scalar.hermite_sum(2, (0.5,) * 3, 0.0), scalar.relu_sum, 3, "square")
     # Weights 1/2 in place of 1/sqrt(2): the target, and the part of the drift with it, are smaller by sqrt(2); at order gamma.
     gentle, small = with_error(flows(problem, 1e-6, rng(0).spawn(4)), lambda each: each.drift([0.3]) / 1e-6)
-    assert abs(gentle[0] - flow.FEED_FORWARD_SLOPE / np.sqrt(2) * 0.3 * (1 - 0.09)) < 6 * small[0] + 1e-4
+    assert abs(gentle[0] - fixed_students_flow.FEED_FORWARD_SLOPE / np.sqrt(2) * 0.3 * (1 - 0.09)) < 6 * small[0] + 1e-4
     assert small[0] < 0.02
     with pytest.raises(ValueError, match="Sobol"):
         flow_nodes(problem)

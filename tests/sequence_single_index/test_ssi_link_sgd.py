@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from ssi_tools import lane_update, rng
 
-from attention_limits.sequence_single_index import attention_kernels, full_sgd, link_sgd, sequence_functions
-from attention_limits.sequence_single_index import links as batch_links
-from attention_limits.sequence_single_index import sgd_kernels as kernels
-from attention_limits.sequence_single_index.geometry import fixed_attention
-from attention_limits.sequence_single_index.link_sgd import LinkProblem, alternating
-from attention_limits.sequence_single_index.reduced_sgd import Schedule
+from attention_limits.sequence_single_index.links import link as batch_links
+from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.links.geometry import fixed_attention
+from attention_limits.sequence_single_index.sgd import any_student, attention_kernels, full_sgd
+from attention_limits.sequence_single_index.sgd import fixed_students_kernels as kernels
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating
+from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +136,7 @@ class Full:
 def parameters(problem):
     L, rank = problem.components.shape
     head = [RATE / D, *problem.components.ravel()]
-    at = link_sgd.kernels.offsets(L, problem.outputs, rank, problem.untied)
+    at = any_student.kernels.offsets(L, problem.outputs, rank, problem.untied)
     return np.concatenate([head, np.zeros(at.size - at.z)])
 
 
@@ -145,7 +146,7 @@ def test_same_tokens_give_the_same_path(case):
     problem, batch, *written = CASES[case]
     with jax.enable_x64(True):
         full = Full(problem, rng(1), *written)
-        update, state = link_sgd.compiled(problem)[0], full.state()
+        update, state = any_student.compiled(problem)[0], full.state()
         numbers, generator, moved = parameters(problem), rng(2), 0.0
         for _ in range(200):
             before = state.copy()
@@ -153,7 +154,7 @@ def test_same_tokens_give_the_same_path(case):
             known = update(state, np.ascontiguousarray(draws), chi, numbers)
             moved += np.abs(state - before).sum()
             np.testing.assert_allclose(state, full.state(), rtol=0, atol=1e-11)
-        m, e = link_sgd.overlaps(problem, state)
+        m, e = any_student.overlaps(problem, state)
         np.testing.assert_allclose(m, np.broadcast_to(full.u @ full.teacher, m.shape), atol=1e-11)
         np.testing.assert_allclose(e, np.sum(full.u * full.positions, axis=1), atol=1e-11)
         size = np.sum((full.u @ np.vstack([full.teacher, full.basis]).T) ** 2) / len(full.u)
@@ -166,23 +167,23 @@ def test_a_given_gradient_is_used():
     given_kinks.gradient = kinks_slopes
     schedule = Schedule(50, threshold=2.0)
     automatic, given = (
-        link_sgd.simulate(LinkProblem(squares, student, 4, "frobenius"), D, RATE, [0.2], schedule, rng(0)).state
+        any_student.simulate(LinkProblem(squares, student, 4, "frobenius"), D, RATE, [0.2], schedule, rng(0)).state
         for student in (kinks, given_kinks)
     )
     np.testing.assert_allclose(automatic, given, rtol=0, atol=1e-12)
     assert abs(automatic[0] - 0.2) > 1e-3
 
 
-ATTENTION = sequence_functions.positional_semantic(1.0, 0.6)
-SQUARES = sequence_functions.hermite_sum(2, (math.sqrt(0.5),) * 3, 0.0)
-HERMITE = sequence_functions.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
+ATTENTION = scalar.positional_semantic(1.0, 0.6)
+SQUARES = scalar.hermite_sum(2, (math.sqrt(0.5),) * 3, 0.0)
+HERMITE = scalar.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
 FAST = {
     "untied": (
-        LinkProblem(SQUARES, sequence_functions.relu_sum, 3, "square", untied=True),
+        LinkProblem(SQUARES, scalar.relu_sum, 3, "square", untied=True),
         kernels.untied_update, [RATE / D], [0.3, 0.2, -0.1, 1.1, 0.9, 1.0],
     ),
     "frobenius": (
-        LinkProblem(ATTENTION, sequence_functions.full_attention, 2, "frobenius", alternating(2)),
+        LinkProblem(ATTENTION, scalar.full_attention, 2, "frobenius", alternating(2)),
         attention_kernels.attention_update, [RATE / D, 0.6, float(fixed_attention(1.0)), attention_kernels.FROBENIUS], [0.2, 0.3],
     ),
     "hermite": (LinkProblem(HERMITE, HERMITE, 2), kernels.hermite_update, [RATE / D, 2, 3], [0.3]),
@@ -193,7 +194,7 @@ FAST = {
 def test_fast_students_are_instances(name):
     """The same draws give the same path as the update that was written for the student."""
     problem, fast, numbers, start = FAST[name]
-    update, one, other = link_sgd.compiled(problem)[0], np.array(start), np.array(start)
+    update, one, other = any_student.compiled(problem)[0], np.array(start), np.array(start)
     generator, general = rng(3), parameters(problem)
     L, rank = problem.components.shape
     for _ in range(100):
@@ -206,8 +207,8 @@ def test_fast_students_are_instances(name):
 
 def test_tied_feed_forward_student_is_an_instance():
     """Its own update takes the normalised sum of the fields off the teacher."""
-    problem = LinkProblem(SQUARES, sequence_functions.relu_sum, 3, "square")
-    update, one, other = link_sgd.compiled(problem)[0], np.array([0.3]), np.array([0.3])
+    problem = LinkProblem(SQUARES, scalar.relu_sum, 3, "square")
+    update, one, other = any_student.compiled(problem)[0], np.array([0.3]), np.array([0.3])
     generator, general = rng(4), parameters(problem)
     for _ in range(100):
         draws, chi = generator.standard_normal((1, 6)), 2 * generator.standard_gamma(0.5 * D, 1)
@@ -222,7 +223,7 @@ def test_tied_feed_forward_student_is_an_instance():
 def test_built_in_functions_are_those_of_many_sequences(name):
     z = rng(5).standard_normal((20, 3))
     many = batch_links.named_link(name, 3)(z)
-    one = link_sgd.sequence_function(name, 3)
+    one = any_student.sequence_function(name, 3)
     np.testing.assert_allclose(many, np.array([one(tuple(row)) for row in z.tolist()]).reshape(20, -1), atol=1e-14)
 
 
@@ -230,7 +231,7 @@ def test_other_built_in_targets_are_those_of_many_sequences():
     z = rng(6).standard_normal((20, 2))
     many = batch_links.positional_semantic(1.0, 0.6)(z)
     np.testing.assert_allclose(many, [ATTENTION(tuple(row)) for row in z.tolist()], atol=1e-14)
-    hermite = link_sgd.sequence_function("hermite", 2, degree=4, weights=(1.0, 2.0), constant=4 / 3)
+    hermite = any_student.sequence_function("hermite", 2, degree=4, weights=(1.0, 2.0), constant=4 / 3)
     many = batch_links.hermite_sum(2, {4: [1.0, 2.0]}, 4 / 3)(z)[:, 0]
     np.testing.assert_allclose(many, [hermite(tuple(row)) for row in z.tolist()], rtol=1e-12)
 
@@ -239,7 +240,7 @@ def test_other_built_in_targets_are_those_of_many_sequences():
 def test_components_reproduce_the_gram_matrix(rank):
     vectors = rng(rank).standard_normal((5, rank))
     gram = vectors @ vectors.T
-    found = link_sgd.position_components(gram, 5)
+    found = any_student.position_components(gram, 5)
     assert found.shape == (5, rank)
     np.testing.assert_allclose(found @ found.T, gram, atol=1e-10)
 
@@ -264,9 +265,12 @@ def uncompilable(z):
         (lambda: LinkProblem(gate, gate, 2, gram=((1.0, 0.5), (0.4, 1.0))), "symmetric"),
         (lambda: LinkProblem(gate, gate, 2, gram=((1.0,),)), "2 by 2"),
         (lambda: LinkProblem(gate, wrong_gradient, 2), r"not the derivative: by the field 0 at \("),
-        (lambda: link_sgd.compiled(LinkProblem(gate, uncompilable, 2)), "numba cannot compile the student"),
-        (lambda: link_sgd.initial_state(LinkProblem(gate, gate, 2), [0.6, 0.9]), "1 overlaps"),
-        (lambda: link_sgd.simulate(LinkProblem(gate, gate, 2), 2, 1.0, [0.1], Schedule(1, 1.0), rng(0)), "at least 3"),
+        (lambda: any_student.compiled(LinkProblem(gate, uncompilable, 2)), "numba cannot compile the student"),
+        (lambda: any_student.initial_state(LinkProblem(gate, gate, 2), [0.6, 0.9]), "1 overlaps"),
+        (
+            lambda: any_student.simulate(LinkProblem(gate, gate, 2), 2, 1.0, [0.1], Schedule(1, 1.0), rng(0)),
+            "at least 3",
+        ),
     ],
 )
 def test_wrong_problems_are_refused(make, words):
@@ -279,9 +283,9 @@ def test_functions_of_one_sequence_from_a_file(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import math\n\ndef one(z):\n    return math.tanh(z[0]) * z[1]\n\ndef rows(z):\n    return z[:, 0]\n"
     )
-    one = link_sgd.sequence_function("mine.py:one", 2, tmp_path)
+    one = any_student.sequence_function("mine.py:one", 2, tmp_path)
     z = rng(7).standard_normal((9, 2))
     link = batch_links.named_link("mine.py:one", 2, tmp_path)
     np.testing.assert_allclose(link(z)[:, 0], [one(tuple(row)) for row in z.tolist()])
     with pytest.raises(ValueError, match="function of one sequence"):
-        link_sgd.sequence_function("mine.py:rows", 2, tmp_path)
+        any_student.sequence_function("mine.py:rows", 2, tmp_path)

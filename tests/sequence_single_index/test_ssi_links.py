@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention_limits.sequence_single_index.link_names import BUILT_IN, link_file
-from attention_limits.sequence_single_index.links import Link, hermite_sum, named_link, softmax_attention
+from attention_limits.sequence_single_index.links.link import Link, hermite_sum, named_link, softmax_attention
+from attention_limits.sequence_single_index.links.names import BUILT_IN, link_file
 
 OWN = "def odd(z):\n    return z[:, 0] ** 3 - 3 * z[:, 0]\n"
 

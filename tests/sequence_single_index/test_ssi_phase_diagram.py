@@ -6,10 +6,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from ssi_tools import attention_derivatives, overlap_derivative
 
-from attention_limits.sequence_single_index.attention_tables import (
-    attention_loss,
-)
-from attention_limits.sequence_single_index.phase_diagram import minima, phase_grid, phase_lines
+from attention_limits.sequence_single_index.positional_semantic.loss import attention_loss
+from attention_limits.sequence_single_index.positional_semantic.phase_diagram import minima, phase_grid, phase_lines
 
 # All that the schema allows, and more densely where the lines of the corners leave [0, 1].
 STRENGTHS = st.one_of(st.floats(0.0, 5.0), st.floats(0.5, 1.0))

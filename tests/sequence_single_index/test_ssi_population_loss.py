@@ -7,17 +7,15 @@ from hypothesis import strategies as st
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index.attention_tables import (
-    attention_loss,
-)
-from attention_limits.sequence_single_index.links import (
+from attention_limits.sequence_single_index.links.link import (
     full_attention,
     hermite_sum,
     positional_semantic,
     relu_sum,
     trace_attention,
 )
-from attention_limits.sequence_single_index.population_loss import PopulationLoss
+from attention_limits.sequence_single_index.population_loss.series import PopulationLoss
+from attention_limits.sequence_single_index.positional_semantic.loss import attention_loss
 
 
 def direct(target, student, e, m, signs, nodes):

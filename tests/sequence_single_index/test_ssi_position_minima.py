@@ -8,8 +8,8 @@ from ssi_tools import token_loss
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index import phase_diagram, token_phases
-from attention_limits.sequence_single_index.position_minima import chart_point, falls, sphere_loss
+from attention_limits.sequence_single_index.positional_semantic import many_tokens, phase_diagram
+from attention_limits.sequence_single_index.positional_semantic.several_positions import chart_point, falls, sphere_loss
 
 pytestmark = pytest.mark.slow
 
@@ -54,10 +54,10 @@ def test_all_minima_are_those_of_brute_force_on_the_sphere(name):
     angles = np.linspace(0.0, 0.5 * np.pi, 14)
     azimuths = np.linspace(0.0, 2.0 * np.pi, 53)[:-1]
     grid = np.array([[[np.sin(t) * np.cos(f), np.sin(t) * np.sin(f), np.cos(t)] for f in azimuths] for t in angles])
-    parts = [[token_phases.loss_parts(nodes, places @ u[:2], u[2]) for u in row] for row in grid]
+    parts = [[many_tokens.loss_parts(nodes, places @ u[:2], u[2]) for u in row] for row in grid]
     q, overlap, mu = (np.array([[each[i] for each in row] for row in parts]) for i in range(3))
     for a, omega in ((0.5, 0.5), (1.5, 0.9), (2.0, 0.85), (2.0, 0.95), (5.0, 0.8), (5.0, 0.99)):
-        fixed = token_phases.softmax_attention(a * places[None, :, 0])[0]
+        fixed = many_tokens.softmax_attention(a * places[None, :, 0])[0]
         R = 0.5 * q - (1 - omega) * overlap - omega * np.einsum("tfij,ij->tf", mu, fixed)
         # The first row is the pole; beyond the equator, m < 0, the loss is even, and e -> -e as well.
         beyond = np.vstack([R[1:2, :].min() + 0 * R[:1], R, R[-2:-1]])
@@ -90,10 +90,10 @@ def test_values_are_those_of_the_loss():
 def test_no_point_of_the_ball_is_lower():
     """200 random overlaps, at the same nodes."""
     nodes, places, loss = tables("general")
-    fixed = token_phases.softmax_attention(2.0 * places[None, :, 0])[0]
+    fixed = many_tokens.softmax_attention(2.0 * places[None, :, 0])[0]
 
     def relative(e, m):
-        q, overlap, mu = token_phases.loss_parts(nodes, places @ e, m)
+        q, overlap, mu = many_tokens.loss_parts(nodes, places @ e, m)
         return 0.5 * q - 0.15 * overlap - 0.85 * np.sum(fixed * mu)
 
     found = loss.minima(0.85, 2.0)
@@ -110,7 +110,7 @@ def test_loss_falls_with_the_semantic_overlap_where_that_is_proven():
     assert falls(nodes, places)
     for e in ((0.0, 0.0), (0.6, -0.3), (0.0, 0.9)):
         m = np.linspace(0.0, np.sqrt(1 - np.dot(e, e)), 6)
-        overlaps = [token_phases.loss_parts(nodes, places @ np.array(e), at)[1] for at in m]
+        overlaps = [many_tokens.loss_parts(nodes, places @ np.array(e), at)[1] for at in m]
         assert np.all(np.diff(overlaps) > 0)
 
 
@@ -118,7 +118,7 @@ def test_loss_of_long_vectors_can_rise_with_the_semantic_overlap():
     """At |p| = 2 and e = 0.9, C falls with m^2: it is not proven to grow."""
     nodes, places, _ = tables("alternating")
     assert falls(nodes, places)
-    at = [token_phases.loss_parts(nodes, 0.9 * 2.0 * places[:, 0], m)[1] for m in (0.0, 0.3)]
+    at = [many_tokens.loss_parts(nodes, 0.9 * 2.0 * places[:, 0], m)[1] for m in (0.0, 0.3)]
     assert at[1] < at[0]
     assert not falls(nodes, 2.0 * places)
 

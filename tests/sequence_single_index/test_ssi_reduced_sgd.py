@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 from ssi_tools import lane_update, rng, rngs
 
-from attention_limits.sequence_single_index import full_sgd, reduced_sgd
-from attention_limits.sequence_single_index import sgd_kernels as kernels
-from attention_limits.sequence_single_index.attention_kernels import FROBENIUS, HALF_SQUARE, attention_update
-from attention_limits.sequence_single_index.geometry import fixed_attention
-from attention_limits.sequence_single_index.reduced_sgd import Schedule
+from attention_limits.sequence_single_index.links.geometry import fixed_attention
+from attention_limits.sequence_single_index.sgd import fixed_students, full_sgd
+from attention_limits.sequence_single_index.sgd import fixed_students_kernels as kernels
+from attention_limits.sequence_single_index.sgd.attention_kernels import FROBENIUS, HALF_SQUARE, attention_update
+from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow
 
@@ -124,12 +124,12 @@ def reduced_laws(schedule):
     """Runs of the reduced law with the Generators g, from the starts below, by case."""
 
     def law(loss, g):
-        problem = reduced_sgd.AttentionProblem(1.0, 0.6, loss)
-        return reduced_sgd.attention(problem, DIMENSION, RATE, (0.2, 0.3), schedule, g)
+        problem = fixed_students.AttentionProblem(1.0, 0.6, loss)
+        return fixed_students.attention(problem, DIMENSION, RATE, (0.2, 0.3), schedule, g)
 
     return {
-        "tied": lambda g: reduced_sgd.tied(3, DIMENSION, RATE, 0.3, schedule, g),
-        "untied": lambda g: reduced_sgd.untied(3, DIMENSION, RATE, 0.3, schedule, g),
+        "tied": lambda g: fixed_students.tied(3, DIMENSION, RATE, 0.3, schedule, g),
+        "untied": lambda g: fixed_students.untied(3, DIMENSION, RATE, 0.3, schedule, g),
         "frobenius": lambda g: law("frobenius", g),
         "half square": lambda g: law("half_square", g),
     }
@@ -159,11 +159,11 @@ def test_reduced_and_full_agree_in_distribution(case):
 
 
 def test_unescaped_runs_are_censored_at_their_length():
-    (run,) = reduced_sgd.tied(2, 1000, 1e-3, 0.03, Schedule(500, threshold=0.9, records=[0, 250, 500]), [rng(0)])
+    (run,) = fixed_students.tied(2, 1000, 1e-3, 0.03, Schedule(500, threshold=0.9, records=[0, 250, 500]), [rng(0)])
     assert (run.escaped, run.escape_step) == (False, 500)
     assert run.trajectory[0, 0] == 0.03
     assert run.trajectory[-1, 0] == run.state[0]
-    (stopped,) = reduced_sgd.tied(2, 100, 0.1, 0.3, Schedule(10**6, threshold=0.5, records=[0, 10**6]), [rng(0)])
+    (stopped,) = fixed_students.tied(2, 100, 0.1, 0.3, Schedule(10**6, threshold=0.5, records=[0, 10**6]), [rng(0)])
     assert stopped.escaped
     assert np.isnan(stopped.trajectory[1, 0])
 
@@ -173,8 +173,8 @@ def test_a_run_does_not_depend_on_the_others(stop):
     """Twenty runs side by side, of different lengths, have the bytes of each of them alone: states, records, escape steps."""
     schedule = Schedule(3000, threshold=0.5, stop=stop, records=[0, 1, 100, 3000])
     laws = reduced_laws(schedule) | {
-        "hermite": lambda g: reduced_sgd.matched_hermite(3, 2, DIMENSION, 0.1, 0.3, schedule, g),
-        "batch": lambda g: reduced_sgd.tied(2, DIMENSION, 0.1, 0.3, schedule, g, batch=3),
+        "hermite": lambda g: fixed_students.matched_hermite(3, 2, DIMENSION, 0.1, 0.3, schedule, g),
+        "batch": lambda g: fixed_students.tied(2, DIMENSION, 0.1, 0.3, schedule, g, batch=3),
     }
     for name, law in laws.items():
         together = law(rngs(20))

@@ -8,9 +8,15 @@ from scipy.integrate import quad
 from ssi_tools import one_step, rngs
 
 from agreement import assert_mean
-from attention_limits.sequence_single_index import flow, reduced_sgd
-from attention_limits.sequence_single_index.reduced_sgd import Schedule, overlapped_start
-from attention_limits.sequence_single_index.start_noise import first_passage, mean_log, noisy_escape_step, start_noise
+from attention_limits.sequence_single_index.large_dimension import fixed_students_flow
+from attention_limits.sequence_single_index.large_dimension.start_noise import (
+    first_passage,
+    mean_log,
+    noisy_escape_step,
+    start_noise,
+)
+from attention_limits.sequence_single_index.sgd import fixed_students
+from attention_limits.sequence_single_index.sgd.fixed_students import Schedule, overlapped_start
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +25,7 @@ pytestmark = pytest.mark.slow
 def test_noise_of_the_start_is_the_variance_of_a_step(tokens):
     """d^2 E dm^2 at m = 0 against 20 000 steps at d = 1e5; false alarm 1e-4."""
     rate, d = 0.1, 100_000
-    steps = one_step(lambda s, g: reduced_sgd.tied(tokens, d, rate, 0.0, s, g), [0.0], d, 20_000)
+    steps = one_step(lambda s, g: fixed_students.tied(tokens, d, rate, 0.0, s, g), [0.0], d, 20_000)
     assert_mean(steps[:, 0] ** 2, start_noise(tokens, rate), allowance=1e-3 * start_noise(tokens, rate))
 
 
@@ -50,12 +56,12 @@ def test_mean_escape_step_is_that_of_sgd(tokens, rate, untied):
     """256 runs at d = 1000, five standard errors and 1 %, a false-alarm rate below 1e-5. The flow alone fails where untied."""
     d, threshold = 1000, 0.5
     start = overlapped_start(d)
-    student = reduced_sgd.untied if untied else reduced_sgd.tied
+    student = fixed_students.untied if untied else fixed_students.tied
     runs = student(tokens, d, rate, start, Schedule(10**7, threshold), rngs(256))
     steps = np.array([run.escape_step for run in runs], dtype=float)
     expected = noisy_escape_step(tokens, rate, d, start, threshold, untied)
     assert_mean(steps, expected, allowance=0.01 * expected)
-    tau = flow.feed_forward_escape(tokens, rate, start, threshold, untied)
+    tau = fixed_students_flow.feed_forward_escape(tokens, rate, start, threshold, untied)
     if untied:
         assert steps.mean() < d * tau - 5.0 * steps.std(ddof=1) / 16.0
 
@@ -72,7 +78,7 @@ def test_mean_step_of_a_threshold_within_the_noise_is_that_of_sgd(tokens, rate, 
     """Runs as in ssi_fig3_right, from 1/sqrt(d) to 2/sqrt(d): 256 of them, five standard errors and 1 %, false alarm 1e-5."""
     d, start = 1000, overlapped_start(1000)
     threshold = 2.0 / np.sqrt(d)
-    student = reduced_sgd.untied if untied else reduced_sgd.tied
+    student = fixed_students.untied if untied else fixed_students.tied
     runs = student(tokens, d, rate, start, Schedule(10**8, threshold), rngs(256))
     steps = np.array([run.escape_step for run in runs], dtype=float)
     expected = noisy_escape_step(tokens, rate, d, start, threshold, untied)
@@ -85,7 +91,7 @@ def test_the_ratio_to_the_flow_tends_to_one_like_one_over_log_d():
     for d in (1e8, 1e16):
         start = overlapped_start(d)
         step = noisy_escape_step(8, 0.0627, d, start, 0.5, untied=True)
-        ratio = step / (d * flow.feed_forward_escape(8, 0.0627, start, 0.5, untied=True))
+        ratio = step / (d * fixed_students_flow.feed_forward_escape(8, 0.0627, start, 0.5, untied=True))
         assert ratio < 1.0
         products.append((1.0 - ratio) * np.log(d))
     assert products[1] == pytest.approx(products[0], rel=0.15)

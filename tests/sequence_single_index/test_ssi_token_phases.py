@@ -6,9 +6,9 @@ from ssi_tools import attention_derivatives, rng, token_loss
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index import phase_diagram, token_phases
-from attention_limits.sequence_single_index.attention_tables import attention_loss
-from attention_limits.sequence_single_index.links import softmax_attention
+from attention_limits.sequence_single_index.links.link import softmax_attention
+from attention_limits.sequence_single_index.positional_semantic import many_tokens, phase_diagram
+from attention_limits.sequence_single_index.positional_semantic.loss import attention_loss
 
 SIGNS = {2: np.array([1.0, -1.0]), 3: np.array([1.0, -1.0, 1.0])}
 PLACES = np.array([[1.0, 0.0], [-0.4, 0.8], [0.3, -0.5]])
@@ -28,14 +28,14 @@ def test_two_tokens_are_those_of_the_tables():
     for e, m in ((0.3, 0.4), (0.8, 0.0), (0.0, 1.0)):
         losses = [token_loss(0.6, 1.0, each, signs[:, None], e, m) for each in nodes]
         assert_mean(losses, attention_loss(1.0, 0.6, e, m))
-    hessians = [token_phases.start_hessian(each, signs[:, None]) for each in nodes]
+    hessians = [many_tokens.start_hessian(each, signs[:, None]) for each in nodes]
     found = [
         np.ravel(np.hstack([np.ravel(part) for part in each.at(0.6, fixed(1.0, signs[:, None]))])) for each in hessians
     ]
     assert_mean(np.array(found), np.diag(attention_derivatives(1.0, 0.6, 0.0, 0.0)[1]))
     exact = phase_diagram.phase_lines(1.0)
     lines = [
-        token_phases.token_lines(1.0, hessian, token_phases.arc(each, signs), signs)
+        many_tokens.token_lines(1.0, hessian, many_tokens.arc(each, signs), signs)
         for hessian, each in zip(hessians, nodes, strict=True)
     ]
     for name in phase_diagram.LINES:
@@ -47,8 +47,8 @@ def test_global_line_reaches_into_the_strip_without_corner_minima():
     signs, a = SIGNS[2], 0.76
     assert np.isnan(phase_diagram.phase_lines(a)["global"])
     found = [
-        token_phases.token_lines(
-            a, token_phases.start_hessian(each, signs[:, None]), token_phases.arc(each, signs), signs
+        many_tokens.token_lines(
+            a, many_tokens.start_hessian(each, signs[:, None]), many_tokens.arc(each, signs), signs
         )["global"]
         for each in scramblings(2)
     ]
@@ -89,7 +89,7 @@ def test_hessian_of_general_positions_is_that_of_the_loss():
         def loss(e_1, e_2, m, nodes=nodes):
             return token_loss(omega, a, nodes, PLACES, np.array([e_1, e_2]), m)
 
-        h_ee, h_mm = token_phases.start_hessian(nodes, PLACES).at(omega, fixed(a, PLACES))
+        h_ee, h_mm = many_tokens.start_hessian(nodes, PLACES).at(omega, fixed(a, PLACES))
         start = loss(0, 0, 0)
         first, second, third = (2 * (loss(*point) - start) / step**2 for point in step * np.eye(3))
         mixed = (loss(step, step, 0) - loss(step, -step, 0)) / (2 * step**2)
@@ -103,7 +103,7 @@ def test_arc_is_the_loss_on_the_sphere():
     signs, omega, a = SIGNS[3], 0.8, 1.1
     x, gaps = np.array([0.2, 0.77, 1.0]), []
     for nodes in scramblings(3):
-        constant, slope = token_phases.arc(nodes, signs).parts(fixed(a, signs[:, None]))
+        constant, slope = many_tokens.arc(nodes, signs).parts(fixed(a, signs[:, None]))
         assert np.abs(constant[-4:]).max() < 1e-6
         assert np.abs(slope[-4:]).max() < 1e-6
         series = np.polynomial.chebyshev.chebval(2 * np.append(0, x) - 1, constant + omega * slope)
@@ -116,10 +116,10 @@ def test_all_minima_of_an_arc_are_found():
     """Minima of (X - 0.2)^2 (X - 0.7)^2 - X / 1000, against the roots of its derivative; and both corners of -(X - 1/2)^2."""
     power = np.polynomial.Polynomial.fromroots([0.2, 0.2, 0.7, 0.7]) - np.polynomial.Polynomial([0, 0.001])
     roots = np.sort(np.real(power.deriv().roots()))[[0, 2]]
-    x, loss = token_phases.arc_minima(power.convert(kind=np.polynomial.Chebyshev, domain=[0, 1]).coef)
+    x, loss = many_tokens.arc_minima(power.convert(kind=np.polynomial.Chebyshev, domain=[0, 1]).coef)
     np.testing.assert_allclose(x, roots, atol=1e-5)
     np.testing.assert_allclose(loss, power(roots), atol=1e-10)
-    x, _ = token_phases.arc_minima(np.array([-0.125, 0.0, -0.125]))
+    x, _ = many_tokens.arc_minima(np.array([-0.125, 0.0, -0.125]))
     np.testing.assert_array_equal(x, [0.0, 1.0])
 
 

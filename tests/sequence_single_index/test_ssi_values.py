@@ -10,14 +10,14 @@ from scipy import stats
 from ssi_tools import rngs
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index import reduced_sgd
-from attention_limits.sequence_single_index.attention_flow import linear_theory
-from attention_limits.sequence_single_index.attention_tables import LossGrid, attention_tables, line_constants
-from attention_limits.sequence_single_index.expansion import expand
-from attention_limits.sequence_single_index.links import hermite_sum, trace_attention
-from attention_limits.sequence_single_index.phase_diagram import phase_grid, phase_lines
-from attention_limits.sequence_single_index.population_loss import PopulationLoss
-from attention_limits.sequence_single_index.reduced_sgd import Schedule, overlapped_start
+from attention_limits.sequence_single_index.links.link import hermite_sum, trace_attention
+from attention_limits.sequence_single_index.population_loss.expansion import expand
+from attention_limits.sequence_single_index.population_loss.series import PopulationLoss
+from attention_limits.sequence_single_index.positional_semantic.flow import linear_theory
+from attention_limits.sequence_single_index.positional_semantic.loss import LossGrid, attention_tables, line_constants
+from attention_limits.sequence_single_index.positional_semantic.phase_diagram import phase_grid, phase_lines
+from attention_limits.sequence_single_index.sgd import fixed_students
+from attention_limits.sequence_single_index.sgd.fixed_students import Schedule, overlapped_start
 
 pytestmark = pytest.mark.slow
 
@@ -121,7 +121,7 @@ def test_surface_of_figure_5():
 )
 def test_linear_theory_of_figure_5(loss, omega, H_ee, H_mm, v_e, v_m, V):
     """Quadratures of the reference have errors of about 1e-3: the norm has a kink at T = S."""
-    problem = reduced_sgd.AttentionProblem(1.0, omega, loss)
+    problem = fixed_students.AttentionProblem(1.0, omega, loss)
     found = linear_theory(problem, gaussian_nodes(4, 2**15, np.random.default_rng(0)))
     np.testing.assert_allclose(
         [*found.curvature, *found.noise, found.total_noise], [H_ee, H_mm, v_e, v_m, V], atol=2e-3
@@ -130,8 +130,8 @@ def test_linear_theory_of_figure_5(loss, omega, H_ee, H_mm, v_e, v_m, V):
 
 def test_what_attention_learns_and_when():
     """omega = 0.66, Frobenius: 21 of 128 reference runs semantic, median escape 590 392; 64 runs here, Fisher's test at 1e-4."""
-    schedule, problem = Schedule(10**7, threshold=0.5), reduced_sgd.AttentionProblem(1.0, 0.66, "frobenius")
-    runs = reduced_sgd.attention(problem, 1000, 0.05, (0, 0), schedule, rngs(64))
+    schedule, problem = Schedule(10**7, threshold=0.5), fixed_students.AttentionProblem(1.0, 0.66, "frobenius")
+    runs = fixed_students.attention(problem, 1000, 0.05, (0, 0), schedule, rngs(64))
     assert all(run.escaped for run in runs)
     semantic = sum(abs(run.state[1]) > abs(run.state[0]) for run in runs)
     assert stats.fisher_exact([[semantic, 64 - semantic], [21, 107]]).pvalue > 1e-4
@@ -147,7 +147,7 @@ def test_escape_of_the_tied_student(exponent, mean, deviation):
     """L = 2, d = 1000, rate 1e-3 L^exponent, threshold 2/sqrt d: 12 runs against 12, Welch's test at 1e-4."""
     schedule = Schedule(10**7, threshold=2 / np.sqrt(1000))
     rate = 1e-3 * 2**exponent
-    runs = reduced_sgd.tied(2, 1000, rate, overlapped_start(1000), schedule, rngs(12))
+    runs = fixed_students.tied(2, 1000, rate, overlapped_start(1000), schedule, rngs(12))
     steps = np.array([run.escape_step for run in runs], dtype=float)
     assert (
         stats.ttest_ind_from_stats(steps.mean(), steps.std(ddof=1), 12, mean, deviation, 12, equal_var=False).pvalue
@@ -158,7 +158,7 @@ def test_escape_of_the_tied_student(exponent, mean, deviation):
 def test_escape_of_the_untied_student():
     """L = 2: 1 154 470 +- 92 260 steps, as above."""
     schedule = Schedule(10**7, threshold=2 / np.sqrt(1000))
-    runs = reduced_sgd.untied(2, 1000, 1e-3, overlapped_start(1000), schedule, rngs(12))
+    runs = fixed_students.untied(2, 1000, 1e-3, overlapped_start(1000), schedule, rngs(12))
     steps = np.array([run.escape_step for run in runs], dtype=float)
     assert (
         stats.ttest_ind_from_stats(steps.mean(), steps.std(ddof=1), 12, 1154469.7, 92259.8, 12, equal_var=False).pvalue

@@ -1,0 +1,88 @@
+"""SGD of any student and target of the fields of a sequence."""
+
+import numpy as np
+
+from attention_limits.pipeline.errors import SpecError
+from attention_limits.sequence_single_index.estimators.sgd.runs import records_of, sgd_dataset
+from attention_limits.sequence_single_index.large_dimension.any_student_flow import flows, with_error
+from attention_limits.sequence_single_index.sgd import any_student
+
+# Of the nodes of the flow, beyond two tokens.
+SCRAMBLINGS = 4
+
+
+def problem_of(model, project):
+    """The problem that a `model` describes; paths of functions start from the folder `project`.
+
+    Raises SpecError if numba cannot compile its functions, or if they do not fit together.
+    """
+    tokens = int(model["tokens"])
+    words = {key: model[key] for key in ("degree", "weights", "constant")}
+    gram = model["position"]
+    if isinstance(gram, str):
+        gram = any_student.alternating(tokens) if gram == "alternating" else None
+    try:
+        target, student = (
+            any_student.sequence_function(model[key], tokens, project, **words) for key in ("target", "student")
+        )
+        gram = None if gram is None else tuple(map(tuple, gram))
+        problem = any_student.LinkProblem(target, student, tokens, model["loss"], gram, model["untied"])
+        any_student.compiled(problem)
+    except ValueError as error:
+        raise SpecError([f"target {model['target']}, student {model['student']}: {error}"]) from None
+    return problem
+
+
+def start_of(problem, model, dimension):
+    """Overlaps (r + 1,) with the basis of the positions and with the teacher at the start."""
+    size = dimension**-0.5 if model["start"] == "overlapped" else 0.0
+    return np.full(problem.components.shape[1] + 1, size)
+
+
+def rate_of(model, dimension):
+    """Learning rate c d^(-learning_rate_exponent)."""
+    return model["learning_rate"] * dimension ** -model["learning_rate_exponent"]
+
+
+def run(spec, streams):
+    """Escape steps, sizes of the overlaps over the tokens, and the flow from the same start (see `variables`)."""
+    model, solver = spec["model"], spec["solver"]
+    problem = problem_of(model, spec["project"])
+    batch = int(model["batch"])
+
+    def settings(point):
+        dimension = int(point["dimension"])
+        return dimension, rate_of(model, dimension), start_of(problem, model, dimension)
+
+    def simulate(point, schedule, generators):
+        dimension, rate, start = settings(point)
+        numbers = problem, dimension, rate, start, schedule
+        return [any_student.simulate(*numbers, generator, batch) for generator in generators]
+
+    def size(which):
+        return lambda state: np.sqrt(np.mean(any_student.overlaps(problem, state)[which] ** 2, axis=-1))
+
+    observables = {"semantic_size": size(0), "positional_size": size(1)}
+
+    def flow(point):
+        dimension, rate, start = settings(point)
+        steps = records_of(solver)
+        found = {"flow_step": np.nan, "flow_step_error": np.nan}
+        found |= {f"{name}_flow": np.full(len(steps), np.nan) for name in observables if len(steps)}
+        # The flow of a start at which all overlaps vanish does not move; that of untied students has no quadrature yet.
+        if problem.untied or not np.any(start):
+            return found
+        generators = [streams.generator("flow", replica) for replica in range(SCRAMBLINGS)]
+        several = flows(problem, rate, generators, batch)
+
+        def escape(flow):
+            return dimension * flow.escape_time(start, model["threshold"])
+
+        found["flow_step"], found["flow_step_error"] = with_error(several, escape)
+        if len(steps):
+            path = several[0].path(start, steps / dimension)
+            found |= {f"{name}_flow": function(path) for name, function in observables.items()}
+        return found
+
+    dims = {f"{name}_flow": ("step",) for name in observables}
+    return sgd_dataset(spec, streams, simulate, lambda point: point["threshold"], observables, flow, dims)

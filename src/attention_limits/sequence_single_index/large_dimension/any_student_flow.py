@@ -1,0 +1,215 @@
+"""The limit d -> infinity of SGD of any tied student and target, with fluctuations: drift and diffusion of the overlaps.
+
+With x = (e_1 ... e_r, m), the gradient G of the loss along these directions and D . z along the student (arXiv:2506.02651),
+
+    dx = -E[gamma (G - x D . z) + gamma^2/2 |D|^2 x] dtau + A dW / sqrt d,   A A^T = Cov of the same vector,
+
+tau = t / d, for one sequence per step; with a batch of B sequences gamma^2 / (2 B) stands for gamma^2 / 2, and the covariance is
+that of one sequence over B. The diffusion is that of leading order at large d. Up to two tokens expectations are Gauss-Hermite
+sums, beyond them means over scrambled Sobol nodes with both signs of eta.
+
+The nodes are c_l = z_l - sum_j e_j P_lj and eta_l, with z*_l = m c_l + sqrt(1 - m^2) eta_l. At given nodes a component of a token
+along position j has the mean e_j (c_l - m eta_l / sqrt(1 - m^2)). In G - x D . z all terms with D . c cancel:
+
+    G_j - e_j D . z = sum_l D_l P_lj - e_j (s + m D . eta / sqrt(1 - m^2)),   s = sum_lj D_l e_j P_lj,
+    G_m - m D . z = sqrt(1 - m^2) D . eta - m s.
+
+The quadrature then adds no drift at m = 0 that is linear in m and would hide the drift of order m^(k-1).
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from attention_limits.numerics.gaussian_nodes import GaussianNodes, gaussian_nodes
+from attention_limits.numerics.hermite import gauss_hermite
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.sequence_single_index.sgd.any_student import compiled
+
+# Nodes per axis of the grids.
+AXIS = 16
+# Overlaps below this share of those at the start have reached the fixed point zero.
+_NOWHERE = 1e-3
+
+
+@dataclass(frozen=True)
+class LinkFlow:
+    """Drift and diffusion of SGD of a problem at one learning rate.
+
+    Attributes
+    ----------
+    problem : link_sgd.LinkProblem
+        With a tied student.
+    learning_rate : float
+        gamma.
+    nodes : GaussianNodes
+        In 2 L dimensions (`flow_nodes`).
+    batch : int
+        Sequences per step.
+    moments : dict
+        Moments of the gradient at the overlaps where they were needed; flows `at` other learning rates share it.
+
+    Raises
+    ------
+    ValueError
+        For an untied student.
+    """
+
+    problem: object
+    learning_rate: float
+    nodes: object
+    batch: int = 1
+    moments: dict = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self):
+        if self.problem.untied:
+            raise ValueError("the flow is that of students with tied weights")
+
+    def _pulls(self, x):
+        """G - x D . z (n, r + 1) and |D|^2 (n,) at the nodes, with the means of the components along the positions."""
+        found = compiled(self.problem)[1](self.nodes.points, x, self.problem.components)
+        e, m = x[:-1], x[-1]
+        # At m = 1 the overlaps with the positions vanish.
+        rest = np.sqrt(max(1.0 - m**2, 1e-300))
+        along_positions, across, square = found[:, :-2], found[:, -2:-1], found[:, -1]
+        along = (along_positions @ e)[:, None]
+        return np.hstack([along_positions - (along + m / rest * across) * e, rest * across - m * along]), square
+
+    def at(self, learning_rate, batch=1):
+        """The flow of the same problem and nodes at another learning rate and batch."""
+        return replace(self, learning_rate=learning_rate, batch=batch)
+
+    def _moments(self, x):
+        """Means (r + 2,) and covariance (r + 2, r + 2) of the pulls and |D|^2 over the nodes."""
+        key = tuple(x)
+        if key not in self.moments:
+            values = np.column_stack(self._pulls(x))
+            means = self.nodes.mean(values)
+            values -= means
+            self.moments[key] = means, values.T @ (values * (self.nodes.weights / len(values))[:, None])
+        return self.moments[key]
+
+    def drift(self, x):
+        """dx/dtau at the overlaps x (r + 1,), array (r + 1,)."""
+        x, gamma = np.array(x, dtype=float), self.learning_rate
+        means, _ = self._moments(x)
+        return -gamma * means[:-1] - 0.5 * gamma**2 * means[-1] / self.batch * x
+
+    def diffusion(self, x):
+        """A A^T of the module at the overlaps x (r + 1,), matrix (r + 1, r + 1): d times d Cov[x] / dtau."""
+        x, gamma = np.array(x, dtype=float), self.learning_rate
+        means, covariance = self._moments(x)
+        step = np.column_stack([gamma * np.eye(len(x)), 0.5 * gamma**2 / self.batch * x])
+        covariance = step @ covariance @ step.T
+        rank, e = len(x) - 1, x[:-1]
+        # The scatter of the components along the positions, given the fields.
+        scatter = np.eye(rank) - np.outer(e, e) / max(1.0 - x[-1] ** 2, 1e-300)
+        covariance[:rank, :rank] += gamma**2 * means[-1] * scatter
+        return covariance / self.batch
+
+    def path(self, start, times):
+        """Overlaps (len(times), r + 1) of the flow from `start` (r + 1,) at tau = 0, at increasing `times`."""
+        found = solve_ivp(
+            lambda _, x: self.drift(x), (0.0, times[-1]), start, t_eval=times, method="LSODA", rtol=1e-5, atol=1e-8
+        )
+        return found.y.T
+
+    def escape_time(self, start, threshold, longest=1e6):
+        """tau at which |x|^2 exceeds the `threshold` from `start` (r + 1,); infinite beyond `longest` / gamma.
+
+        Also infinite for a flow that falls below a thousandth of its start: so close to zero it is linear and contracts.
+        """
+
+        def beyond(_, x):
+            return np.sum(x**2) - threshold
+
+        def nowhere(_, x):
+            return np.sum(x**2) - _NOWHERE**2 * np.sum(start**2)
+
+        start = np.asarray(start, dtype=float)
+        beyond.terminal, beyond.direction = True, 1.0
+        nowhere.terminal, nowhere.direction = True, -1.0
+        if beyond(0.0, start) > 0.0:
+            return 0.0
+        end = longest / self.learning_rate
+        found = solve_ivp(
+            lambda _, x: self.drift(x),
+            (0.0, end),
+            start,
+            events=(beyond, nowhere),
+            method="LSODA",
+            rtol=1e-5,
+            atol=1e-8,
+        )
+        return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf
+
+
+def flow_nodes(problem, generator=None, count=None):
+    """Nodes for the flow of a `problem`, in 2 L dimensions.
+
+    Parameters
+    ----------
+    problem : LinkProblem
+    generator : numpy.random.Generator, optional
+        Scrambles Sobol nodes, which more than two tokens need.
+    count : int, optional
+        Nodes per axis of a grid (default 16), or Sobol nodes, a power of two (default 2^13), each with two signs of eta.
+
+    Raises
+    ------
+    ValueError
+        For more than two tokens without a generator.
+    """
+    dimension = 2 * problem.tokens
+    if dimension > 4:
+        if generator is None:
+            raise ValueError(f"{problem.tokens} tokens need Sobol nodes: give a generator")
+        # The weights of wider nodes spread exponentially in the dimension.
+        drawn = gaussian_nodes(dimension, count or 2**13, generator, 1.15 if dimension <= 8 else 1.0)
+        signs = np.repeat([-1.0, 1.0], problem.tokens)
+        return GaussianNodes(np.vstack([drawn.points, signs * drawn.points]), np.tile(drawn.weights, 2), drawn.widening)
+    x, weights = gauss_hermite(count or AXIS)
+    points = np.stack(np.meshgrid(*[x] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
+    product = np.prod(
+        np.stack(np.meshgrid(*[weights] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension), axis=1
+    )
+    kept = product > 1e-16
+    return GaussianNodes(points[kept], product[kept] / np.sum(product[kept]) * np.sum(kept), 1.0)
+
+
+def flows(problem, learning_rate, generators, batch=1):
+    """The flows of a problem on several sets of nodes, whose differences are the error (`with_error`).
+
+    Parameters
+    ----------
+    problem : LinkProblem
+    learning_rate : float
+    generators : sequence of numpy.random.Generator
+        One per scrambling, for more than two tokens.
+    batch : int
+
+    Returns
+    -------
+    list of LinkFlow
+        Up to two tokens on a grid and on a coarser one; beyond, one for each scrambling.
+    """
+    if problem.tokens <= 2:
+        nodes = [flow_nodes(problem, count=count) for count in (AXIS, AXIS - 2)]
+    else:
+        nodes = [flow_nodes(problem, each) for each in generators]
+    return [LinkFlow(problem, learning_rate, each, batch) for each in nodes]
+
+
+def with_error(flows, compute):
+    """Value and absolute error of the result of `compute`, LinkFlow -> array, over `flows`.
+
+    Up to two tokens: three times the change from a coarser grid; beyond: mean and standard error over scramblings.
+    """
+    found = [np.asarray(compute(flow)) for flow in flows]
+    if flows[0].problem.tokens > 2:
+        return mean_and_error(found)
+    fine, coarse = found
+    # An infinite time has no error.
+    with np.errstate(invalid="ignore"):
+        return fine, 3.0 * np.abs(fine - coarse)

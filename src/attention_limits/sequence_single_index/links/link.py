@@ -1,0 +1,169 @@
+"""Links: the functions that targets and students apply to the fields of one sequence.
+
+A link maps fields z (n, L), one per token, to outputs (n, P). The fields are z*_l = g_l . u* for the target and
+z_l = g_l . u + epsilon_l e for the student (arXiv:2506.02651); the link depends on neither overlap.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.numerics.hermite import hermite_values
+from attention_limits.sequence_single_index.links.files import by_rows, load_function, of_one_sequence
+from attention_limits.sequence_single_index.links.geometry import fixed_attention
+from attention_limits.sequence_single_index.links.names import HERMITE, link_file, name_problem
+
+
+@dataclass(frozen=True)
+class Link:
+    """A function of the fields of a sequence.
+
+    Attributes
+    ----------
+    tokens : int
+        Number of tokens L >= 1.
+    function : callable
+        (n, L) -> (n,) or (n, P).
+    direction : array (L,), optional
+        Unit vector v of a link that depends on v . z alone: its expansion needs one dimension only.
+    terms : {degree k: weights (L,)}, optional
+        The link is constant + sum_kl weights_kl He_k(z_l): its expansion needs no quadrature.
+    constant : float
+    symmetry : "even", "odd" or "permutation", optional
+        F(-z) = F(z), F(-z) = -F(z), or the same F for every order of the tokens.
+
+    Raises
+    ------
+    ValueError
+        Without a token.
+    """
+
+    tokens: int
+    function: Callable
+    direction: np.ndarray | None = None
+    terms: dict | None = None
+    constant: float = 0.0
+    symmetry: str | None = None
+
+    def __post_init__(self):
+        if self.tokens < 1:
+            raise ValueError(f"a sequence needs at least one token, got tokens = {self.tokens}")
+
+    def __call__(self, z):
+        """Outputs (n, P) of the fields z (n, L).
+
+        Raises
+        ------
+        ValueError
+            If the function returns the wrong shape or values that are not finite.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.asarray(self.function(z), dtype=float)
+        if values.shape[:1] != z.shape[:1] or values.ndim > 2:
+            raise ValueError(f"a link must map (n, {self.tokens}) to (n,) or (n, P), got {z.shape} -> {values.shape}")
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                "a link must be finite: it has no finite second moment, or it is undefined for some fields"
+            )
+        return values.reshape(len(z), -1)
+
+
+def shifted(link, shift) -> Link:
+    """The link of the fields z + shift, with the shift along its direction if it has one."""
+    return Link(link.tokens, lambda z: link.function(z + shift), link.direction)
+
+
+def hermite_sum(tokens, terms, constant=0.0) -> Link:
+    """constant + sum_k sum_l weights_kl He_k(z_l), He_k not normalised.
+
+    Parameters
+    ----------
+    tokens : int
+        L.
+    terms : {degree k: weights (tokens,)}
+    constant : float
+    """
+    terms = {int(k): np.broadcast_to(np.asarray(weights, dtype=float), (tokens,)) for k, weights in terms.items()}
+    highest = max(terms, default=0)
+    factorial = np.cumprod([1.0, *range(1, highest + 1)])
+
+    def function(z):
+        table = hermite_values(z, highest)
+        return constant + sum(np.sqrt(factorial[k]) * table[k] @ weights for k, weights in terms.items())
+
+    return Link(tokens, function, terms=terms, constant=constant)
+
+
+def relu_sum(tokens) -> Link:
+    """relu(L^(-1/2) sum_l z_l), L = `tokens`: the feed-forward student; tied when all tokens share their weights."""
+    return Link(
+        tokens, lambda z: np.maximum(z.sum(axis=1) / np.sqrt(tokens), 0.0), np.full(tokens, 1.0 / np.sqrt(tokens))
+    )
+
+
+def softmax_attention(z):
+    """softmax over the rows of z z^T, array (n, L, L), of fields z (n, L)."""
+    scores = z[:, :, None] * z[:, None, :]
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True)
+
+
+def full_attention(tokens) -> Link:
+    """All entries of softmax(z z^T), softmax over rows, L = `tokens`: P = L^2 outputs."""
+    return Link(tokens, lambda z: softmax_attention(z).reshape(len(z), -1))
+
+
+def trace_attention(tokens, scale=None) -> Link:
+    """scale * Tr softmax(z z^T), L = `tokens`; the default scale is L^(-1/2)."""
+    scale = 1.0 / np.sqrt(tokens) if scale is None else scale
+    return Link(tokens, lambda z: scale * np.trace(softmax_attention(z), axis1=1, axis2=2))
+
+
+def positional_semantic(a, omega) -> Link:
+    """(1 - omega) softmax(z z^T) + omega A for two tokens, A = softmax of [[a^2, -a^2], [-a^2, a^2]] over rows."""
+    abar = fixed_attention(a)
+    fixed = omega * np.array([abar, 1.0 - abar, 1.0 - abar, abar])
+    return Link(2, lambda z: (1.0 - omega) * softmax_attention(z).reshape(len(z), 4) + fixed)
+
+
+_FACTORIES = {"relu_sum": relu_sum, "full_attention": full_attention, "trace_attention": trace_attention}
+
+
+def named_link(name, tokens, folder=".") -> Link:
+    """A built-in link by its name, or the link of `path/to/file.py:function`.
+
+    Parameters
+    ----------
+    name : str
+    tokens : int
+        L.
+    folder : path
+        Relative paths start from it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such built-in link, file or function, or if the function fails a check (`links.files`).
+    """
+    problem = name_problem(name, folder)
+    if problem:
+        raise ValueError(problem)
+    path = link_file(name, folder)
+    if path is None:
+        return _FACTORIES[name](tokens)
+    function = load_function(name, tokens, folder)
+    symmetry = getattr(function, "symmetry", None)
+    return Link(tokens, by_rows(function) if of_one_sequence(function, tokens) else function, symmetry=symmetry)
+
+
+def target_and_student(point, project) -> tuple[Link, Link]:
+    """The links of the keys target, student, tokens, degree, weights and constant of `point`; paths start from `project`."""
+    tokens = int(point["tokens"])
+    if point["target"] == HERMITE:
+        target = hermite_sum(tokens, {int(point["degree"]): point["weights"]}, point["constant"])
+    else:
+        target = named_link(point["target"], tokens, project)
+    # A student with the name of the target is the target itself, a sum of Hermite polynomials included.
+    student = target if point["student"] == point["target"] else named_link(point["student"], tokens, project)
+    return target, student

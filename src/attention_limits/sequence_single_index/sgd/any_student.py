@@ -1,0 +1,263 @@
+"""Online SGD of any student and target, in the overlaps alone: the law of the d-dimensional simulation at any d.
+
+A student with weights u reads z_l = u . (g_l + p_l), the target z*_l = g_l . u*, with standard normal g_l, unit vectors u, u*,
+and positional vectors p_l orthogonal to u* with any Gram matrix p_k . p_l. A step is u <- u - (gamma / d) sum_l D_l (g_l + p_l),
+D_l = dl/dz_l, and the weights are normalised: u, or all u_l of an untied student together (arXiv:2506.02651).
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numba.core.errors import NumbaError
+from numba.extending import is_jitted
+
+from attention_limits.numerics.random_kernels import padded, random_state
+from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.links.files import gradient_problem, load_function, of_one_sequence
+from attention_limits.sequence_single_index.links.geometry import gram_problem
+from attention_limits.sequence_single_index.links.names import HERMITE, link_file, name_problem
+from attention_limits.sequence_single_index.sgd import any_student_kernels as kernels
+from attention_limits.sequence_single_index.sgd import functions_kernels as functions
+from attention_limits.sequence_single_index.sgd.fixed_students import Run
+from attention_limits.sequence_single_index.sgd.run_kernels import run
+
+LOSSES = {
+    "half_square": functions.HALF_SQUARE,
+    "square": functions.SQUARE,
+    "frobenius": functions.NORM,
+    "logistic": functions.LOGISTIC,
+}
+# Steps whose random numbers are drawn at once.
+_BLOCK = 64
+# A direction of the positional vectors shorter than this, relative to the longest, is rounding.
+_SHORT = 1e-7
+
+
+@dataclass(frozen=True)
+class LinkProblem:
+    """A student, a target and their loss.
+
+    Attributes
+    ----------
+    target, student : callable
+        Functions of the tuple (z_1 ... z_L) that numba compiles: a number, or a tuple or list of P numbers. Attribute `gradient`
+        of the student, optional: a function of (z, l), the derivatives of the outputs with respect to z_l.
+    tokens : int
+        L.
+    loss : "half_square", "square", "frobenius" or "logistic"
+        |y - f|^2 / 2, |y - f|^2, |y - f|, or sum_p log(1 + exp(-y_p f_p)).
+    gram : tuple of tuples (L, L), optional
+        Scalar products of the positional vectors; none without.
+    untied : bool
+        Each token has its own weights.
+
+    Raises
+    ------
+    ValueError
+        If the Gram matrix is not symmetric and positive, if the outputs of target and student differ in number, or if a given
+        gradient is wrong.
+    """
+
+    target: Callable
+    student: Callable
+    tokens: int
+    loss: str = "half_square"
+    gram: tuple | None = None
+    untied: bool = False
+
+    def __post_init__(self):
+        counts = [self._outputs(function) for function in (self.target, self.student)]
+        if counts[0] != counts[1]:
+            raise ValueError(
+                f"target and student must have the same number of outputs, got {counts[0]} and {counts[1]}"
+            )
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, is {self.loss!r}")
+        gradient = getattr(self.student, "gradient", None)
+        problem = gradient and gradient_problem(self.student, gradient, self.tokens)
+        if problem:
+            raise ValueError(f"the student's {problem}")
+        self.components  # noqa: B018, a bad Gram matrix is refused here
+
+    def _outputs(self, function):
+        fields = tuple(np.random.default_rng(0).standard_normal(self.tokens).tolist())
+        return int(np.size(function(fields)))
+
+    @property
+    def outputs(self):
+        """Number P of outputs."""
+        return self._outputs(self.target)
+
+    @functools.cached_property
+    def components(self):
+        """Components (L, r) of the positional vectors in an orthonormal basis; the first has only one."""
+        return position_components(self.gram, self.tokens)
+
+
+def position_components(gram, tokens):
+    """Components (L, r), L = `tokens`, of vectors with these scalar products `gram` (L, L), by Gram and Schmidt.
+
+    Raises ValueError for a matrix that is not one of scalar products (`geometry.gram_problem`).
+    """
+    if gram is None:
+        return np.zeros((tokens, 0))
+    problem = gram_problem(gram, tokens)
+    if problem:
+        raise ValueError(problem)
+    gram = np.array(gram, dtype=float)
+    longest = float(np.max(np.diag(gram)))
+    found, rank = np.zeros((tokens, tokens)), 0
+    pivots = []
+    for token in range(tokens):
+        for j, pivot in enumerate(pivots):
+            found[token, j] = (gram[token, pivot] - found[token, :j] @ found[pivot, :j]) / found[pivot, j]
+        left = gram[token, token] - np.sum(found[token, :rank] ** 2)
+        if left > _SHORT * longest:
+            found[token, rank] = np.sqrt(left)
+            pivots.append(token)
+            rank += 1
+    return found[:, :rank]
+
+
+def alternating(tokens):
+    """The Gram matrix of p_l = +p, -p, +p ..., |p| = 1, L = `tokens`: tuple of tuples."""
+    signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
+    return tuple(map(tuple, np.outer(signs, signs)))
+
+
+@functools.cache
+def compiled(problem):
+    """The update of a `problem` (`any_student_kernels.make_update`), and its gradients at nodes
+    (`any_student_kernels.make_gradients`).
+
+    Raises ValueError if numba cannot compile the functions of target and student.
+    """
+    target, student = (f if is_jitted(f) else njit(nogil=True)(f) for f in (problem.target, problem.student))
+    gradient = getattr(problem.student, "gradient", None)
+    if gradient is not None and not is_jitted(gradient):
+        gradient = njit(nogil=True)(gradient)
+    values = functions.make_values(target, problem.tokens)
+    slopes = functions.make_slopes(student, gradient, problem.tokens)
+    P = problem.outputs
+    z, y, f, s = np.full(problem.tokens, 0.5), np.empty(P), np.empty(P), np.empty(P)
+    for what, function, given in (("target", values, (z, y, s)), ("student", slopes, (z, 0, f, s))):
+        try:
+            function(*given)
+        except NumbaError as error:
+            text = str(error).strip().replace("\n", "\n    ")
+            raise ValueError(f"numba cannot compile the {what} for SGD:\n    {text}") from None
+    numbers = values, slopes, LOSSES[problem.loss], problem.tokens, P, problem.components.shape[1]
+    return kernels.make_update(*numbers, problem.untied), kernels.make_gradients(*numbers)
+
+
+def initial_state(problem, start):
+    """State of `any_student_kernels.make_update` of a `problem` at the overlaps `start` (e_1 ... e_r, m), equal for all tokens.
+
+    Raises ValueError for a wrong number of overlaps, or beyond the unit ball.
+    """
+    start, rank = np.array(start, dtype=float), problem.components.shape[1]
+    if start.shape != (rank + 1,) or np.sum(start**2) > 1.0 + 1e-12:
+        raise ValueError(f"the start must be {rank + 1} overlaps of a unit vector, got {start.tolist()}")
+    if not problem.untied:
+        return start
+    L = problem.tokens
+    return np.concatenate([np.full(L, start[-1]), np.tile(start[:-1], L), np.ones(L)])
+
+
+def simulate(problem, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
+    """One run of SGD.
+
+    Parameters
+    ----------
+    problem : LinkProblem
+    dimension, learning_rate : float
+        d, gamma.
+    start : array (r + 1,)
+        Overlaps with the basis of the positions and with the teacher.
+    schedule : reduced_sgd.Schedule
+        Its threshold is one of |e|^2 + m^2, for untied students of the mean over the tokens.
+    generator : numpy.random.Generator
+    batch : int
+        Sequences per step.
+
+    Raises
+    ------
+    ValueError
+        If numba cannot compile target or student, for a bad start, or a dimension below r + 3.
+    """
+    L, (rank, P) = problem.tokens, (problem.components.shape[1], problem.outputs)
+    if dimension < rank + 3:
+        raise ValueError(f"the dimension must be at least {rank + 3}: teacher, positions, student and one more")
+    state = initial_state(problem, start)
+    at = kernels.offsets(L, P, rank, problem.untied)
+    parameters = np.zeros(at.size)
+    parameters[0] = learning_rate / dimension
+    parameters[at.places : at.z] = problem.components.ravel()
+    shape, chi = (batch, L * (rank + 2)), L if problem.untied else 1
+    records = np.asarray(schedule.records, dtype=np.int64)
+    trajectory = np.full((len(records), len(state)), np.nan)
+    work = (
+        np.empty(_BLOCK * shape[0] * shape[1]), np.empty(_BLOCK * chi), np.empty(shape), np.empty(chi),
+        np.empty(padded(_BLOCK * max(shape[0] * shape[1], chi)), dtype=np.uint64),
+    )  # fmt: skip
+    ends = float(schedule.threshold), int(schedule.steps), bool(schedule.stop), records, trajectory
+    step = run(
+        compiled(problem)[0], state, random_state(generator), parameters, work, float(dimension - 2 - rank), ends
+    )
+    return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
+
+
+def overlaps(problem, state):
+    """Semantic overlaps (..., L) and positional overlaps u_l . p_l (..., L) of a `state` (..., n) of a `problem`."""
+    state, (L, rank) = np.asarray(state), problem.components.shape
+    if problem.untied:
+        m, basis = state[..., :L], state[..., L : L * (1 + rank)].reshape(*state.shape[:-1], L, rank)
+    else:
+        m, basis = np.repeat(state[..., -1:], L, axis=-1), np.repeat(state[..., None, :-1], L, axis=-2)
+    return m, np.sum(basis * problem.components, axis=-1)
+
+
+_BUILT_IN = {
+    "relu_sum": scalar.relu_sum,
+    "full_attention": scalar.full_attention,
+    "trace_attention": scalar.trace_attention,
+}
+
+
+def sequence_function(name, tokens, folder=".", degree=0, weights=(1.0,), constant=0.0):
+    """The function of one sequence of L = `tokens` tokens that a `name` stands for.
+
+    Parameters
+    ----------
+    name : str
+        relu_sum, full_attention, trace_attention, hermite, or FILE.py:NAME below the `folder`.
+    tokens : int
+    folder : path
+    degree : int
+    weights : sequence of float
+        Of hermite, one or one per token.
+    constant : float
+        Of hermite.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, if it fails a check, or takes many sequences at once.
+    """
+    if name == HERMITE:
+        spread = np.broadcast_to(np.asarray(weights, dtype=float), (tokens,))
+        return scalar.hermite_sum(int(degree), tuple(spread.tolist()), float(constant))
+    problem = name_problem(name, folder)
+    if problem:
+        raise ValueError(problem)
+    if link_file(name, folder) is None:
+        return _BUILT_IN[name]
+    function = load_function(name, tokens, folder)
+    if not of_one_sequence(function, tokens):
+        raise ValueError(
+            f"{name}: SGD needs a function of one sequence, z[0] ... z[{tokens - 1}] to one or P numbers, not of rows"
+        )
+    return function

@@ -1,0 +1,216 @@
+"""One step of online SGD, in the space of the overlaps, of any student and target of the fields of a sequence.
+
+As in `fixed_students_kernels`: off the span of teacher, positions and student, the tokens are independent of the coefficients
+D of the gradient, and one chi^2 draw replaces them, so that the law is exact at every d (arXiv:2506.02651). `functions_kernels`
+computes D.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from attention_limits.sequence_single_index.sgd.functions_kernels import make_gradient
+
+
+class Offsets(NamedTuple):
+    """First indices into the packed `parameters` of an update, and their number `size`.
+
+    After eta: `places`, components (L, r) of the positional vectors; then work space: the fields z (L,), D (L,) of the gradient,
+    outputs y of the target and f of the student, `slopes` of the loss and `out` of the student (P,) each; `sums` (groups, r + 3).
+    """
+
+    places: int
+    z: int
+    D: int
+    y: int
+    f: int
+    slopes: int
+    out: int
+    sums: int
+    size: int
+
+
+def offsets(tokens, outputs, rank, untied):
+    """`Offsets` for L = `tokens`, P = `outputs`, r = `rank`; the sums have L groups of weights if `untied`, else one."""
+    groups = tokens if untied else 1
+    sizes = (1, tokens * rank, tokens, tokens, outputs, outputs, outputs, outputs, groups * (rank + 3))
+    return Offsets(*(int(first) for first in np.cumsum(sizes)))
+
+
+class State(NamedTuple):
+    """First indices into the state of an update: m, e and `square`, r^2, of the groups of weights; their number `groups`.
+
+    A tied student has one group, (e_1 ... e_r, m), and no r^2; an untied one L, (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2).
+    """
+
+    m: int
+    e: int
+    square: int
+    groups: int
+
+
+def layout(tokens, rank, untied):
+    """`State` for L = `tokens` and r = `rank`, of an `untied` or a tied student."""
+    return State(0, tokens, tokens * (1 + rank), tokens) if untied else State(rank, 0, rank + 1, 1)
+
+
+def _make_fields(tokens, rank, untied):
+    """(state, draw, places, z) -> None, writes the fields z (L,) of the student on one sequence; see `make_update`."""
+    m_at, e_at, square_at, _ = layout(tokens, rank, untied)
+    rest_at = (1 + rank) * tokens
+
+    @njit(nogil=True)
+    def fields(state, draw, places, z):
+        for token in range(tokens):
+            own = token if untied else 0
+            m = state[m_at + own]
+            left = state[square_at + own] if untied else 1.0
+            left -= m * m
+            field = m * draw[token]
+            for j in range(rank):
+                e = state[e_at + own * rank + j]
+                left -= e * e
+                field += e * (draw[(1 + j) * tokens + token] + places[token * rank + j])
+            z[token] = field + math.sqrt(max(0.0, left)) * draw[rest_at + token]
+
+    return fields
+
+
+def _make_sums(tokens, rank, untied):
+    """(draw, places, D (L,), sums) -> None, adds the gradient of one sequence to the sums of each group of weights.
+
+    `sums` (groups, r + 3), flat: the gradient along the basis of the positions, the teacher and the rest of the student; |D|^2.
+    """
+    teacher, rest, square, width = rank, rank + 1, rank + 2, rank + 3
+    rest_at = (1 + rank) * tokens
+
+    @njit(nogil=True)
+    def add(draw, places, D, sums):
+        for token in range(tokens):
+            first = (token if untied else 0) * width
+            for j in range(rank):
+                sums[first + j] += D[token] * (draw[(1 + j) * tokens + token] + places[token * rank + j])
+            sums[first + teacher] += D[token] * draw[token]
+            sums[first + rest] += D[token] * draw[rest_at + token]
+            sums[first + square] += D[token] * D[token]
+
+    return add
+
+
+def _make_step(tokens, rank, untied):
+    """(state, sums, chi, eta) -> |e|^2 + m^2, moves the state along the sums of `_make_sums` and normalises it."""
+    m_at, e_at, square_at, groups = layout(tokens, rank, untied)
+    rest_sum, square_sum, width = rank + 1, rank + 2, rank + 3
+
+    @njit(nogil=True)
+    def step(state, sums, chi, eta):
+        total, known = 0.0, 0.0
+        for group in range(groups):
+            first = group * width
+            square = 0.0
+            for j in range(rank + 1):
+                place = m_at + group if j == rank else e_at + group * rank + j
+                square += state[place] ** 2
+            rest = math.sqrt(max(0.0, (state[square_at + group] if untied else 1.0) - square))
+            square = 0.0
+            for j in range(rank + 1):
+                place = m_at + group if j == rank else e_at + group * rank + j
+                state[place] -= eta * sums[first + j]
+                square += state[place] ** 2
+            rest -= eta * sums[first + rest_sum]
+            size = square + rest * rest + eta * eta * sums[first + square_sum] * chi[group]
+            if untied:
+                state[square_at + group] = size
+            total += size
+            known += square
+        scale = total / groups
+        for i in range(square_at):
+            state[i] /= math.sqrt(scale)
+        if untied:
+            for i in range(groups):
+                state[square_at + i] /= scale
+        return known / (groups * scale)
+
+    return step
+
+
+def make_update(target, student, loss, tokens, outputs, rank, untied):
+    """The update (state, draws, chi, parameters) of `fixed_students_kernels` for one student and target.
+
+    Parameters
+    ----------
+    target, student : jitted functions
+        From `make_values` and `make_slopes`.
+    loss : int
+        HALF_SQUARE, SQUARE, NORM or LOGISTIC.
+    tokens, outputs, rank : int
+        L, P, and the dimension r of the span of the positional vectors.
+    untied : bool
+        Each token has its own weights, all normalised together: sum of r_l^2 = L.
+
+    Returns
+    -------
+    jitted function
+        state as in `State`: overlaps e with an orthonormal basis of the positions and m with the teacher, untied the squared
+        lengths r^2 too. draws[b] = (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the components of the tokens along
+        teacher, basis of the positions and rest of the student. chi: 1 draw, untied L. parameters as in `Offsets`. The result
+        is |e|^2 + m^2, untied its mean over the tokens.
+    """
+    gradient = make_gradient(target, student, loss, tokens, outputs)
+    fields, add = _make_fields(tokens, rank, untied), _make_sums(tokens, rank, untied)
+    step, at = _make_step(tokens, rank, untied), offsets(tokens, outputs, rank, untied)
+
+    @njit(nogil=True)
+    def update(state, draws, chi, parameters):
+        batch = draws.shape[0]
+        places, z, D = parameters[at.places : at.z], parameters[at.z : at.D], parameters[at.D : at.y]
+        y, f = parameters[at.y : at.f], parameters[at.f : at.slopes]
+        slopes, out = parameters[at.slopes : at.out], parameters[at.out : at.sums]
+        sums = parameters[at.sums : at.size]
+        sums[:] = 0.0
+        for b in range(batch):
+            fields(state, draws[b], places, z)
+            gradient(draws[b, :tokens], z, y, f, slopes, out, D)
+            add(draws[b], places, D, sums)
+        return step(state, sums, chi, parameters[0] / batch)
+
+    return update
+
+
+def make_gradients(target, student, loss, tokens, outputs, rank):
+    """Gradients of a tied student at Gaussian nodes; `target`, `student`, `loss`, `tokens`, `outputs`, `rank`: see `make_update`.
+
+    Returns
+    -------
+    jitted function
+        (nodes (n, 2 L), state (r + 1,), components (L, r)) -> array (n, r + 2). nodes[i] = (eta_1 ... eta_L, c_1 ... c_L), and
+        z_l = c_l + sum_j e_j P_lj, z*_l = m c_l + sqrt(1 - m^2) eta_l; columns: sum_l D_l P_lj for each j, D . eta, |D|^2.
+    """
+
+    gradient = make_gradient(target, student, loss, tokens, outputs)
+
+    @njit(nogil=True)
+    def gradients(nodes, state, places):
+        found = np.zeros((len(nodes), rank + 2))
+        star, z, D = np.empty(tokens), np.empty(tokens), np.empty(tokens)
+        y, f = np.empty(outputs), np.empty(outputs)
+        slopes, out = np.empty(outputs), np.empty(outputs)
+        rest = math.sqrt(max(0.0, 1.0 - state[rank] ** 2))
+        for n in range(len(nodes)):
+            for token in range(tokens):
+                centred = nodes[n, tokens + token]
+                star[token] = state[rank] * centred + rest * nodes[n, token]
+                z[token] = centred
+                for j in range(rank):
+                    z[token] += state[j] * places[token, j]
+            gradient(star, z, y, f, slopes, out, D)
+            for token in range(tokens):
+                for j in range(rank):
+                    found[n, j] += D[token] * places[token, j]
+                found[n, rank] += D[token] * nodes[n, token]
+                found[n, rank + 1] += D[token] * D[token]
+        return found
+
+    return gradients
