@@ -24,4 +24,4 @@ def add(commands) -> None:
     exponent.add_argument("--untied", action="store_true", help="each token of the student has its own weights")
     exponent.add_argument("--order", type=whole(1), default=6, help="highest order (default: 6)")
     exponent.add_argument("--tolerance", type=positive, default=1e-11, help="of the quadrature (default: 1e-11)")
-    exponent.set_defaults(function="sequence_single_index.exponent_report:exponent_command")
+    exponent.set_defaults(function="sequence_single_index.reports.exponent:exponent_command")
