@@ -6,13 +6,14 @@ from functools import partial
 import numpy as np
 
 import naive_attention_indexed as naive
-from attention_limits.attention_indexed import matrix_amp, sample_sums
-from attention_limits.attention_indexed.channel import make_channel
+from attention_limits.attention_indexed.amp import matrix_amp, sample_sums
+from attention_limits.attention_indexed.channels.loading import make_channel
 from attention_limits.attention_indexed.erm import linear
-from attention_limits.attention_indexed.gradient_descent import Descent, descend
-from attention_limits.attention_indexed.model import Sizes, attention, draw_sequences, draw_weights, scores
-from attention_limits.attention_indexed.state_evolution import solve
-from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers, contrasts
+from attention_limits.attention_indexed.model.scores import attention, draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.state_evolution.curve import solve
+from attention_limits.attention_indexed.training.gradient_descent import Descent, descend
+from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers, contrasts
 from table import Row, Spread, clocked, growth, timed
 
 RATIO, TOKENS = 0.5, 2

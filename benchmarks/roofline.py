@@ -6,12 +6,12 @@ import numpy as np
 
 import finite_rank_roofs
 from attention_indexed import descent_problem
-from attention_limits.attention_indexed import matrix_amp
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.gradient_descent import Descent, descend
-from attention_limits.attention_indexed.model import Sizes
-from attention_limits.attention_indexed.two_layers_kernels import SUMS, _sums_of_plane
-from attention_limits.attention_indexed.two_layers_lattice_kernels import Output, empty_lattice, fill
+from attention_limits.attention_indexed.amp import matrix_amp
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.training.gradient_descent import Descent, descend
+from attention_limits.attention_indexed.two_layers.two_tokens.lattice_kernels import Output, empty_lattice, fill
+from attention_limits.attention_indexed.two_layers.two_tokens.posterior_kernels import SUMS, _sums_of_plane
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.double_lanes import WIDTH
 from attention_limits.potts_mlm.attention.factored import objective

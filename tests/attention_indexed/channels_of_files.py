@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import log_ndtr
 
-from attention_limits.attention_indexed.output_channel import OutputChannel
+from attention_limits.attention_indexed.channels.output import OutputChannel
 from attention_limits.pipeline.user_files import execute
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed import sample_sums
-from attention_limits.attention_indexed.denoiser import mmse
-from attention_limits.attention_indexed.gradient_descent import TrainingLoss
-from attention_limits.attention_indexed.model import attention, draw_sequences, draw_weights, scores
-from attention_limits.attention_indexed.two_layers import TwoLayers
+from attention_limits.attention_indexed.amp import sample_sums
+from attention_limits.attention_indexed.model.scores import attention, draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.priors.denoisers.wishart import mmse
+from attention_limits.attention_indexed.training.gradient_descent import TrainingLoss
+from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from agreement import assert_mean
-from attention_limits.attention_indexed import hardmax
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.hardmax_pair_kernels import pair_slopes
+from attention_limits.attention_indexed.channels.hardmax import two_tokens
+from attention_limits.attention_indexed.channels.hardmax.pair_kernels import pair_slopes
+from attention_limits.attention_indexed.channels.loading import make_channel
 
 pytestmark = pytest.mark.slow
 
@@ -117,7 +117,7 @@ def test_hardmax_gradient_is_that_of_the_log_probability(m1, m2, r):
     s2 = 1.0 if r > 0 else -1.0
     V, width = 1.0 / 3.0, 1.0
     observed = np.array([[0, 1 if s2 > 0 else 0]])
-    G = hardmax.gradient(observed, np.array([[[m1, 0.0], [0.0, s2 * m2]]]), V)[0][0]
+    G = two_tokens.gradient(observed, np.array([[[m1, 0.0], [0.0, s2 * m2]]]), V)[0][0]
     offsets, weights = 0.02 * np.array([-3, -2, -1, 1, 2, 3]), np.array([-1, 9, -45, 45, -9, 1]) / 60.0 / 0.02
     for index, value in enumerate((G[0, 0], s2 * G[1, 1])):
         a, b = np.full(6, m1), np.full(6, m2)
@@ -156,19 +156,19 @@ def test_information_of_the_hardmax():
     """Interpolation against the integral, the integral against half its step, its value at q = 0 in closed form, its tail."""
     ratios = np.array([0.0, 0.003, 0.2, 1.7, 30.0, 5e3, 7e6])
     for published in (False, True):
-        exact = [hardmax.information_integral(ratio, published) for ratio in ratios]
-        np.testing.assert_allclose(hardmax.information(ratios, published), exact, rtol=1e-9)
+        exact = [two_tokens.information_integral(ratio, published) for ratio in ratios]
+        np.testing.assert_allclose(two_tokens.information(ratios, published), exact, rtol=1e-9)
         # The same bytes from a table made anew: a rerun must not depend on the process.
-        first = hardmax.information(ratios, published)
-        hardmax._table.cache_clear()
-        np.testing.assert_array_equal(hardmax.information(ratios, published), first)
+        first = two_tokens.information(ratios, published)
+        two_tokens._table.cache_clear()
+        np.testing.assert_array_equal(two_tokens.information(ratios, published), first)
     # q = 0: kappa = 0, Phi_2 = 1/4 +- asin(1/3) / (2 pi), both numerators phi(0) / 2.
     probability = 0.25 + np.array([1.0, -1.0]) * np.arcsin(1 / 3) / (2 * np.pi)
     squares = np.array([8.0, 4.0]) / (8.0 * np.pi) / probability / 3.0
-    assert hardmax.information(0.0) == pytest.approx(4.0 * squares.sum(), rel=1e-9)
+    assert two_tokens.information(0.0) == pytest.approx(4.0 * squares.sum(), rel=1e-9)
     J = quad(lambda k: np.exp(-k * k) / (2 * np.pi) / (ndtr(k) * ndtr(-k)), -30, 30, epsabs=1e-13)[0]
-    assert pytest.approx(J, rel=1e-9) == hardmax.SIGN_INTEGRAL
-    assert hardmax.information(1e10) * 1e5 == pytest.approx(J * np.sqrt(8.0 / np.pi), rel=1e-4)
+    assert pytest.approx(J, rel=1e-9) == two_tokens.SIGN_INTEGRAL
+    assert two_tokens.information(1e10) * 1e5 == pytest.approx(J * np.sqrt(8.0 / np.pi), rel=1e-4)
 
 
 @pytest.mark.parametrize("beta", [0.3, 1.0, 5.0])

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agreement import assert_mean
-from attention_limits.attention_indexed import denoiser
-from attention_limits.attention_indexed.model import draw_weights
+from attention_limits.attention_indexed.model.scores import draw_weights
+from attention_limits.attention_indexed.priors.denoisers import wishart
 
 # Specifications allow 1e-9 to 100. Below rho D = 1e-7 the mass of the bulk around zero is right to 1e-16 / sqrt(rho D) only.
 RATIOS = st.floats(np.log(0.005), np.log(10.0)).map(np.exp)
@@ -20,8 +20,8 @@ def transform_of(g, ratio, noise):
 
 
 def edges(ratio, noise):
-    low, high = denoiser.panels(ratio, noise)
-    return denoiser.spectrum(high, ratio, noise).eigenvalue, denoiser.spectrum(low, ratio, noise).eigenvalue
+    low, high = wishart.panels(ratio, noise)
+    return wishart.spectrum(high, ratio, noise).eigenvalue, wishart.spectrum(low, ratio, noise).eigenvalue
 
 
 @settings(max_examples=40)
@@ -30,7 +30,7 @@ def test_transform_solves_its_equation(ratio, noise, place):
     """Inside and outside of the support, relative to the largest term; the sign of Im g is that of a density."""
     left, right = edges(ratio, noise)
     z = left.min() + place * (right.max() - left.min())
-    g = complex(denoiser.stieltjes(z, ratio, noise))
+    g = complex(wishart.stieltjes(z, ratio, noise))
     size = abs(1.0 / g) + noise * abs(g) + ratio / abs(np.sqrt(ratio) - g)
     assert abs(transform_of(g, ratio, noise) - z) < 1e-9 * size
     assert g.imag <= 0
@@ -45,7 +45,7 @@ def test_transform_decays_like_one_over_z_outside(ratio, noise):
     left, right = edges(ratio, noise)
     width = right.max() - left.min()
     for z in (right.max() + 3.0 * width, left.min() - 3.0 * width):
-        g = complex(denoiser.stieltjes(z, ratio, noise))
+        g = complex(wishart.stieltjes(z, ratio, noise))
         assert g.imag == 0
         bounds = sorted([1.0 / (z - left.min()), 1.0 / (z - right.max())])
         assert bounds[0] * (1 - 1e-9) <= g.real <= bounds[1] * (1 + 1e-9)
@@ -57,7 +57,7 @@ def test_moments_of_the_spectrum(ratio, noise):
     """Mass 1, mean sqrt(rho), second moment 1 + rho + D (relative 1e-9, the mean relative to the width); E xi = sqrt(rho)."""
 
     def moment(function):
-        return float(denoiser.integrate(function, ratio, noise))
+        return float(wishart.integrate(function, ratio, noise))
 
     root = np.sqrt(ratio)
     assert moment(lambda s: 1.0) == pytest.approx(1.0, abs=1e-9)
@@ -70,8 +70,8 @@ def test_moments_of_the_spectrum(ratio, noise):
 @given(RATIOS, NOISES)
 def test_both_formulas_of_the_error_agree(ratio, noise):
     """1 - Var xi and D - (4 pi^2 / 3) D^2 int mu^3: absolute 1e-9 of the terms, which cancel at small and at large D."""
-    spread = denoiser.integrate(lambda s: (s.signal - np.sqrt(ratio)) ** 2, ratio, noise)
-    cubes = denoiser.integrate(lambda s: s.height**2, ratio, noise)
+    spread = wishart.integrate(lambda s: (s.signal - np.sqrt(ratio)) ** 2, ratio, noise)
+    cubes = wishart.integrate(lambda s: s.height**2, ratio, noise)
     difference = (1.0 - spread) - noise * (1.0 - 4.0 / 3.0 * noise * cubes)
     assert abs(difference) < 1e-9 * (1.0 + noise)
 
@@ -102,16 +102,16 @@ HIGH_PRECISION = [
 
 @pytest.mark.parametrize(("ratio", "noise", "expected"), HIGH_PRECISION)
 def test_error_in_high_precision(ratio, noise, expected):
-    assert denoiser.mmse(ratio, noise) == pytest.approx(expected, rel=1e-9, abs=0.0)
+    assert wishart.mmse(ratio, noise) == pytest.approx(expected, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize("ratio", [0.005, 0.05, 0.125, 0.5, 0.9])
 def test_error_is_smooth_where_the_bulks_merge(ratio):
     """Across the merging point, third differences of a smooth function with step 1e-3 are 1e-9 of it; a jump would show whole."""
-    noise = denoiser.merging_point(ratio) * (1.0 + 1e-3 * np.array([-1.5, -0.5, 0.5, 1.5]))
-    error = denoiser.mmse(ratio, noise)
+    noise = wishart.merging_point(ratio) * (1.0 + 1e-3 * np.array([-1.5, -0.5, 0.5, 1.5]))
+    error = wishart.mmse(ratio, noise)
     assert abs(np.diff(error, 3)[0]) < 1e-7 * error[0]
-    low, high = denoiser.panels(ratio, noise)
+    low, high = wishart.panels(ratio, noise)
     assert (low[:, 0] < high[:, 0]).all()
     assert ((high[:, 0] < low[:, 1]) == [True, True, False, False]).all()
 
@@ -119,9 +119,9 @@ def test_error_is_smooth_where_the_bulks_merge(ratio):
 @pytest.mark.parametrize("ratio", [0.005, 0.1, 0.5, 2.0, 10.0])
 def test_limits_of_the_error(ratio):
     """2 nu D at small D, up to a relative O(D); 1 - 1/D at large D, up to O(D^(-3/2))."""
-    nu = float(denoiser.effective_dimension(ratio))
-    assert denoiser.mmse(ratio, 1e-8) == pytest.approx(2.0 * nu * 1e-8, rel=1e-7)
-    assert (1.0 - denoiser.mmse(ratio, 1e8)) * 1e8 == pytest.approx(1.0, rel=1e-3)
+    nu = float(wishart.effective_dimension(ratio))
+    assert wishart.mmse(ratio, 1e-8) == pytest.approx(2.0 * nu * 1e-8, rel=1e-7)
+    assert (1.0 - wishart.mmse(ratio, 1e8)) * 1e8 == pytest.approx(1.0, rel=1e-3)
 
 
 def test_effective_dimension_counts_the_parameters():
@@ -129,7 +129,7 @@ def test_effective_dimension_counts_the_parameters():
     d = 1000
     for r in (5, 100, 999, 1000, 3000):
         count = r * d - r * (r - 1) / 2 if r < d else d * (d + 1) / 2
-        assert denoiser.effective_dimension(r / d) == pytest.approx(count / d**2, abs=1.0 / d)
+        assert wishart.effective_dimension(r / d) == pytest.approx(count / d**2, abs=1.0 / d)
 
 
 @pytest.mark.parametrize(("ratio", "noise"), [(0.1, 0.3), (0.5, 0.01), (0.5, 0.5), (2.0, 1.0)])
@@ -143,16 +143,16 @@ def test_matrices_of_dimension_600(ratio, noise):
     bins = np.linspace(left.min(), right.max(), 11)
     grid = np.linspace(bins[0], bins[-1], 20001)
     middle = 0.5 * (grid[1:] + grid[:-1])
-    mass = (denoiser.density(middle, ratio, noise) * np.diff(grid)).reshape(10, -1).sum(axis=1)
+    mass = (wishart.density(middle, ratio, noise) * np.diff(grid)).reshape(10, -1).sum(axis=1)
     errors, counts = [], []
     for rng in np.random.default_rng(11).spawn(4):
         _, S = draw_weights(d, round(ratio * d), rng)
         Z = rng.standard_normal((d, d))
         values, vectors = np.linalg.eigh(S + np.sqrt(noise / (2.0 * d)) * (Z + Z.T))
-        estimate = (vectors * denoiser.shrink(values, ratio, noise)[0]) @ vectors.T
+        estimate = (vectors * wishart.shrink(values, ratio, noise)[0]) @ vectors.T
         errors.append(np.sum((estimate - S) ** 2) / d)
         counts.append(np.histogram(np.clip(values, bins[0], bins[-1]), bins)[0] / d)
-    expected = float(denoiser.mmse(ratio, noise))
+    expected = float(wishart.mmse(ratio, noise))
     assert_mean(errors, expected, allowance=2.0 / d * expected)
     assert_mean(counts, mass, allowance=4.0 / d + 1e-3 * mass)
 
@@ -160,4 +160,4 @@ def test_matrices_of_dimension_600(ratio, noise):
 @pytest.mark.parametrize(("ratio", "noise"), [(0.0, 1.0), (-1.0, 1.0), (0.5, 0.0), (0.5, np.inf), (np.nan, 1.0)])
 def test_bad_parameters_are_named(ratio, noise):
     with pytest.raises(ValueError, match="need rho > 0 and D > 0"):
-        denoiser.mmse(ratio, noise)
+        wishart.mmse(ratio, noise)

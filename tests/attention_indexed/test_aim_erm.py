@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from attention_limits.attention_indexed.erm import linear
-from attention_limits.attention_indexed.erm.learned import PLACES, Task, linear_points
-from attention_limits.attention_indexed.erm.minimisation import positive_part
+from attention_limits.attention_indexed.erm.estimate import PLACES, Task, linear_points
 from attention_limits.attention_indexed.erm.semicircle import recovery
+from attention_limits.attention_indexed.erm.simulations.minimisation import positive_part
 from attention_limits.attention_indexed.erm.spectral import Law
 from attention_limits.attention_indexed.erm.thresholds import interpolation, least_decay_of_nothing
 

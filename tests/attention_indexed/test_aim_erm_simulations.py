@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from aim_tools import computed, estimator, load
 
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.erm import gamp
-from attention_limits.attention_indexed.erm.learned import Task, linear_points, softmax_points
-from attention_limits.attention_indexed.erm.minimisation import minimise
+from attention_limits.attention_indexed.amp.matrix_amp import draw_dataset
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.erm.estimate import Task, linear_points, softmax_points
+from attention_limits.attention_indexed.erm.simulations import message_passing
+from attention_limits.attention_indexed.erm.simulations.minimisation import minimise
+from attention_limits.attention_indexed.erm.simulations.objective import draw_data, loss_and_gradient
 from attention_limits.attention_indexed.erm.softmax import score_nodes
-from attention_limits.attention_indexed.erm.training import draw_data, loss_and_gradient
-from attention_limits.attention_indexed.matrix_amp import draw_dataset
-from attention_limits.attention_indexed.model import Sizes, sizes
+from attention_limits.attention_indexed.model.sizes import Sizes, sizes
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def test_three_algorithms_reach_one_minimum(beta, alpha, score_noise, decay):
     """
     data = draw_data(sizes(alpha, 0.5, 30), 2, beta, score_noise, np.random.default_rng(1))
     factor, proximal = (minimise(data, decay, method, 1e-6) for method in ("factor", "proximal"))
-    passed = gamp.run(data, decay, tolerance=1e-5)
+    passed = message_passing.run(data, decay, tolerance=1e-5)
     assert factor.converged
     assert proximal.converged
     assert passed.converged

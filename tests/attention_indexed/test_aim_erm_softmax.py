@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from attention_limits.attention_indexed.erm import softmax_kernels as kernels
-from attention_limits.attention_indexed.erm.learned import Task, limit_points, linear_points, softmax_points
+from attention_limits.attention_indexed.erm.estimate import Task, limit_points, linear_points, softmax_points
 from attention_limits.attention_indexed.erm.softmax import score_basis, score_nodes
-from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.model.scores import attention
 
 pytestmark = pytest.mark.slow
 RHO = 0.5

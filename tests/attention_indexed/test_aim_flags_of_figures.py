@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.attention_indexed.figures import erm_shared, layers, two_layers
+from attention_limits.attention_indexed.figures.erm import erm_shared
+from attention_limits.attention_indexed.figures.extensions import layers, two_layers
 from attention_limits.attention_indexed.readings import mean_of_passed
 from attention_limits.pipeline.readings import passed
 from attention_limits.plotting import new_figure

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.fresh_data import between_draws, fresh_errors, fresh_errors_of_starts
-from attention_limits.attention_indexed.generalization import bayes_error, output_errors, plug_in_error, row_nodes
-from attention_limits.attention_indexed.hardmax_rows import _same_place, different_places
-from attention_limits.attention_indexed.model import attention, attention_matrix, scores
+from attention_limits.attention_indexed.amp.fresh_data import between_draws, fresh_errors, fresh_errors_of_starts
+from attention_limits.attention_indexed.channels.hardmax.distance import _same_place, different_places
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.model.score_law import row_nodes
+from attention_limits.attention_indexed.model.scores import attention, attention_matrix, scores
+from attention_limits.attention_indexed.state_evolution.generalization import bayes_error, output_errors, plug_in_error
 
 NAMES = [("linear", 3), ("softmax", 2), ("softmax", 4), ("hardmax", 2), ("hardmax", 4)]
 

@@ -7,15 +7,21 @@ import numpy as np
 import optax
 import pytest
 
-from attention_limits.attention_indexed import gradient_descent
-from attention_limits.attention_indexed.gradient_descent import (
+from attention_limits.attention_indexed.model.scores import (
+    attention,
+    attention_matrix,
+    draw_sequences,
+    draw_weights,
+    scores,
+)
+from attention_limits.attention_indexed.training import gradient_descent
+from attention_limits.attention_indexed.training.gradient_descent import (
     Descent,
     TrainingLoss,
     average_sizes,
     averages,
     descend,
 )
-from attention_limits.attention_indexed.model import attention, attention_matrix, draw_sequences, draw_weights, scores
 
 pytestmark = pytest.mark.slow
 

@@ -8,12 +8,12 @@ import pytest
 from scipy.special import ndtr
 
 from agreement import assert_mean
-from attention_limits.attention_indexed import hardmax
-from attention_limits.attention_indexed.hardmax_grid_kernels import nearest
-from attention_limits.attention_indexed.hardmax_kernels import posteriors
-from attention_limits.attention_indexed.hardmax_many import ManyHardmax, tie_information, without_samples
-from attention_limits.attention_indexed.hardmax_outputs import outputs
-from attention_limits.attention_indexed.state_evolution import small_width, solve, tail, weak_recovery
+from attention_limits.attention_indexed.channels.hardmax import two_tokens
+from attention_limits.attention_indexed.channels.hardmax.grid_kernels import nearest
+from attention_limits.attention_indexed.channels.hardmax.limits import tie_information
+from attention_limits.attention_indexed.channels.hardmax.many_tokens import ManyHardmax, outputs, without_samples
+from attention_limits.attention_indexed.channels.hardmax.posterior_kernels import posteriors
+from attention_limits.attention_indexed.state_evolution.curve import small_width, solve, tail, weak_recovery
 
 pytestmark = pytest.mark.slow
 
@@ -103,7 +103,7 @@ def test_two_tokens_are_in_closed_form(scale):
     for best in possible(2):
         observed = np.tile(best, (200, 1))
         np.testing.assert_allclose(
-            ManyHardmax(2).gradient(observed, omega, 1.0).G, hardmax.gradient(observed, omega, 1.0)[0], atol=1e-6
+            ManyHardmax(2).gradient(observed, omega, 1.0).G, two_tokens.gradient(observed, omega, 1.0)[0], atol=1e-6
         )
 
 
@@ -157,10 +157,10 @@ def test_limits_of_two_tokens():
     """f(0), f(1) and 2 H from the closed forms, f'(1) from a difference of the exact information."""
 
     def f(s):
-        return hardmax.information(1.0 / s**2 - 1.0) / s
+        return two_tokens.information(1.0 / s**2 - 1.0) / s
 
     value, slope, entropy = without_samples(2)
-    assert tie_information(2) == pytest.approx(hardmax.SIGN_INTEGRAL * np.sqrt(8.0 / np.pi), rel=1e-9)
+    assert tie_information(2) == pytest.approx(two_tokens.SIGN_INTEGRAL * np.sqrt(8.0 / np.pi), rel=1e-9)
     assert value == pytest.approx(float(f(1.0)), rel=1e-8)
     # The step of the central differences, 0.02: 2e-4 of the slope.
     assert slope == pytest.approx(float(3.0 * f(1.0) - 4.0 * f(0.999) + f(0.998)) / 0.002, rel=5e-4)
@@ -173,7 +173,7 @@ def test_limits_of_two_tokens():
 
 def test_information_of_two_tokens_is_within_its_bound():
     channel, V = ManyHardmax(2), 1.5 / (1.0 + np.geomspace(1e-3, 1e6, 60))
-    exact = hardmax.information((1.5 - V) / V) / V
+    exact = two_tokens.information((1.5 - V) / V) / V
     assert channel.uncertainty(V, 1.5) < 3e-4
     np.testing.assert_allclose(channel.information(V, 1.5), exact, rtol=channel.uncertainty(V, 1.5))
 

@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from agreement import FIRST, OFFSETS, assert_mean
-from attention_limits.attention_indexed import hardmax
-from attention_limits.attention_indexed.hardmax_layers import HardmaxLayers, _normal_slopes
-from attention_limits.attention_indexed.layer_contrasts import matrices
-from attention_limits.attention_indexed.model import Sizes
-from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run
-from attention_limits.attention_indexed.two_layers_evolution import solve
+from attention_limits.attention_indexed.channels.hardmax import two_tokens
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
+from attention_limits.attention_indexed.two_layers.contrasts import matrices
+from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers, _normal_slopes
+from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow
@@ -117,7 +117,7 @@ def test_the_last_layer_is_learned_like_a_single_one_where_the_mixing_is_known()
     """c = 1000: k_2 is the number of one layer, `hardmax.information` at q / V, and layer 1 has no information."""
     V = [0.7, 0.3]
     found = information(HardmaxLayers(1000.0), V)
-    assert_mean(found, [0.0, float(hardmax.information((1.0 - V[1]) / V[1]))], allowance=0.005)
+    assert_mean(found, [0.0, float(two_tokens.information((1.0 - V[1]) / V[1]))], allowance=0.005)
 
 
 def test_the_first_layer_gives_no_information_once_it_is_known():

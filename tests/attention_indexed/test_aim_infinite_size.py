@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed import matrix_amp
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.model import Sizes, samples
+from attention_limits.attention_indexed.amp import matrix_amp
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.model.sizes import Sizes, samples
 from attention_limits.attention_indexed.readings import inverse_law, pooled_errors
-from attention_limits.attention_indexed.state_evolution import solve
+from attention_limits.attention_indexed.state_evolution.curve import solve
 
 pytestmark = pytest.mark.slow
 

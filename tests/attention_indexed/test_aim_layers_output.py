@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from agreement import assert_mean
-from attention_limits.attention_indexed.hardmax_layers import HardmaxLayers
-from attention_limits.attention_indexed.sampled_layers import SampledLayers
-from attention_limits.attention_indexed.score_law import SYMMETRIC
-from attention_limits.attention_indexed.two_layers import TwoLayers
-from attention_limits.attention_indexed.two_layers_generalization import fresh_errors, output_errors
+from attention_limits.attention_indexed.model.score_law import SYMMETRIC
+from attention_limits.attention_indexed.two_layers.generalization import fresh_errors, output_errors
+from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
+from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
+from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
 
 MODELS = (TwoLayers(1.0, 1.0), TwoLayers(0.0, 1.5), SampledLayers(3, 1.5, 0.8), HardmaxLayers(1.0, 1.0))
 

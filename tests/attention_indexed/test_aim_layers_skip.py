@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agreement import assert_mean
-from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers
+from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed import matrix_amp, sample_sums
-from attention_limits.attention_indexed.channel import Linear, make_channel
-from attention_limits.attention_indexed.model import Sizes, draw_sequences, megabytes, samples, scores
-from attention_limits.attention_indexed.state_evolution import exact_recovery, solve
+from attention_limits.attention_indexed.amp import matrix_amp, sample_sums
+from attention_limits.attention_indexed.channels.linear import Linear
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.model.scores import draw_sequences, scores
+from attention_limits.attention_indexed.model.sizes import Sizes, megabytes, samples
+from attention_limits.attention_indexed.state_evolution.curve import exact_recovery, solve
 from attention_limits.numerics import anderson
 
 pytestmark = pytest.mark.slow

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.attention_indexed import model
+from attention_limits.attention_indexed.model import sizes
 
 
 @given(st.floats(0.005, 10.0), st.floats(0.0, 2.0), st.integers(1, 500))
 def test_sizes_are_the_nearest_whole_numbers(ratio, alpha, dimension):
-    size = model.sizes(alpha, ratio, dimension)
+    size = sizes.sizes(alpha, ratio, dimension)
     assert size.rank >= 1
     assert size.count >= 1
     assert abs(size.rank - ratio * dimension) <= max(0.5, 1.0 - ratio * dimension)
@@ -20,26 +20,26 @@ def test_sizes_are_the_nearest_whole_numbers(ratio, alpha, dimension):
 
 def test_scores_are_the_definition():
     rng = np.random.default_rng(1)
-    W, S = model.draw_weights(7, 3, rng)
-    X = model.draw_sequences(5, 4, 7, rng)
+    W, S = sizes.draw_weights(7, 3, rng)
+    X = sizes.draw_sequences(5, 4, 7, rng)
     np.testing.assert_allclose(S, W @ W.T / np.sqrt(21.0))
-    for x, h in zip(X, model.scores(X, S), strict=True):
+    for x, h in zip(X, sizes.scores(X, S), strict=True):
         np.testing.assert_allclose(h, (x @ S @ x.T - np.trace(S) * np.eye(4)) / np.sqrt(7.0))
 
 
 def test_attention_by_rows():
     h = np.array([[[1.0, 1.0, 0.0], [800.0, 0.0, -800.0], [0.0, np.log(2.0), 0.0]]])
-    np.testing.assert_allclose(model.attention(h)[0, 1:], [[1, 0, 0], [0.25, 0.5, 0.25]], atol=1e-15)
-    np.testing.assert_array_equal(model.attention(h, np.inf)[0], [[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+    np.testing.assert_allclose(sizes.attention(h)[0, 1:], [[1, 0, 0], [0.25, 0.5, 0.25]], atol=1e-15)
+    np.testing.assert_array_equal(sizes.attention(h, np.inf)[0], [[1, 0, 0], [1, 0, 0], [0, 1, 0]])
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: model.width(0.0, 10), "0 < rho"),
-        (lambda: model.draw_sequences(5, 1, 3, np.random.default_rng()), "T >= 2"),
-        (lambda: model.draw_weights(0, 1, np.random.default_rng()), "d >= 1"),
-        (lambda: model.attention(np.zeros((1, 2, 2)), 0.0), "beta > 0"),
+        (lambda: sizes.width(0.0, 10), "0 < rho"),
+        (lambda: sizes.draw_sequences(5, 1, 3, np.random.default_rng()), "T >= 2"),
+        (lambda: sizes.draw_weights(0, 1, np.random.default_rng()), "d >= 1"),
+        (lambda: sizes.attention(np.zeros((1, 2, 2)), 0.0), "beta > 0"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

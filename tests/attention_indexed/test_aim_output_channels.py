@@ -9,18 +9,19 @@ from aim_tools import computed, estimator, load
 from scipy.stats import t
 
 from attention_limits.__main__ import main
-from attention_limits.attention_indexed.bounded_solutions import bounded
-from attention_limits.attention_indexed.channel import Linear, NoisyLinear, Softmax
-from attention_limits.attention_indexed.channel_files import channel_problems, symmetric
-from attention_limits.attention_indexed.channel_tests import channel_tests
-from attention_limits.attention_indexed.generalization import SCRAMBLINGS, bayes_error, posterior_pair, row_nodes
-from attention_limits.attention_indexed.loading import load_channel
-from attention_limits.attention_indexed.matrix_amp import draw_dataset
-from attention_limits.attention_indexed.matrix_amp import run as iterate
-from attention_limits.attention_indexed.model import Sizes
-from attention_limits.attention_indexed.output_channel import GaussianNoise
-from attention_limits.attention_indexed.sampled_channel import SampledChannel
-from attention_limits.attention_indexed.state_evolution import curve, exact_recovery, solve
+from attention_limits.attention_indexed.amp.matrix_amp import draw_dataset
+from attention_limits.attention_indexed.amp.matrix_amp import run as iterate
+from attention_limits.attention_indexed.channels.files import channel_problems, symmetric
+from attention_limits.attention_indexed.channels.linear import Linear, NoisyLinear, Softmax
+from attention_limits.attention_indexed.channels.loading import load_channel
+from attention_limits.attention_indexed.channels.output import GaussianNoise
+from attention_limits.attention_indexed.channels.sampled import SampledChannel
+from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.reports.check_channel import channel_tests
+from attention_limits.attention_indexed.state_evolution.bounded_solutions import bounded
+from attention_limits.attention_indexed.state_evolution.curve import curve, exact_recovery, solve
+from attention_limits.attention_indexed.state_evolution.generalization import bayes_error, posterior_pair
 from attention_limits.pipeline.errors import SpecError
 
 FILE = Path(__file__).parent / "channels_of_files.py"
@@ -176,7 +177,7 @@ def test_a_specification_refuses_wrong_channels(tmp_path, given, words):
 
 def test_problems_of_a_channel_that_raises(tmp_path):
     (tmp_path / "mine.py").write_text(
-        "from attention_limits.attention_indexed.output_channel import OutputChannel\n"
+        "from attention_limits.attention_indexed.channels.output import OutputChannel\n"
         "class Mine(OutputChannel):\n    def output(self, h):\n        return h[:, 5]\n"
     )
     found = channel_problems({"channel": "mine.py:Mine", "tokens": 2, "output_noise": 0.1}, tmp_path)

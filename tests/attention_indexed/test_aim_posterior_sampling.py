@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed.model import Sizes, attention_matrix, draw_sequences, scores
-from attention_limits.attention_indexed.posterior_kernels import agrees, chain, elliptical_step, products
-from attention_limits.attention_indexed.posterior_sampling import sample_posterior
+from attention_limits.attention_indexed.model.scores import attention_matrix, draw_sequences, scores
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.training.slice_sampling import sample_posterior
+from attention_limits.attention_indexed.training.slice_sampling_kernels import agrees, chain, elliptical_step, products
 
 pytestmark = pytest.mark.slow
 

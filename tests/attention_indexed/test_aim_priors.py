@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from aim_tools import computed, estimator, load
 
-from attention_limits.attention_indexed import denoiser
-from attention_limits.attention_indexed.channel import Linear
-from attention_limits.attention_indexed.loading import load_prior
-from attention_limits.attention_indexed.matrix_amp import draw_dataset
-from attention_limits.attention_indexed.matrix_amp import run as iterate
-from attention_limits.attention_indexed.model import Sizes
-from attention_limits.attention_indexed.priors import Invariant, Wishart
-from attention_limits.attention_indexed.spectra import mixture, of_density, of_values
-from attention_limits.attention_indexed.state_evolution import exact_recovery, solve
+from attention_limits.attention_indexed.amp.matrix_amp import draw_dataset
+from attention_limits.attention_indexed.amp.matrix_amp import run as iterate
+from attention_limits.attention_indexed.channels.linear import Linear
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.priors.denoisers import wishart
+from attention_limits.attention_indexed.priors.invariant import Invariant
+from attention_limits.attention_indexed.priors.loading import load_prior
+from attention_limits.attention_indexed.priors.spectra import mixture, of_density, of_values
+from attention_limits.attention_indexed.priors.wishart import Wishart
+from attention_limits.attention_indexed.state_evolution.curve import exact_recovery, solve
 from attention_limits.pipeline.errors import SpecError
 
 FILE = Path(__file__).parent / "spectra_of_files.py"
@@ -64,16 +65,16 @@ def moments(law, w):
 def test_the_wishart_law_is_a_special_case(ratio, noise):
     """Error to 1e-8 and denoiser to the linear interpolation between its nodes, against the explicit formulas of `denoiser`."""
     prior = Invariant(MarchenkoPastur(ratio))
-    assert prior.exact_mmse(noise) == pytest.approx(float(denoiser.mmse(ratio, noise)), rel=1e-8)
+    assert prior.exact_mmse(noise) == pytest.approx(float(wishart.mmse(ratio, noise)), rel=1e-8)
     S = Wishart(ratio).draw(Sizes(1, 60, round(60 * ratio)), np.random.default_rng(3))
     noisy = np.random.default_rng(4).standard_normal(S.shape)
     eigenvalues = np.linalg.eigvalsh(S + math.sqrt(noise / 120) * (noisy + noisy.T))
-    low, high = denoiser.panels(ratio, noise)
-    ends = denoiser.spectrum(np.stack([low, high]), ratio, noise).eigenvalue
+    low, high = wishart.panels(ratio, noise)
+    ends = wishart.spectrum(np.stack([low, high]), ratio, noise).eigenvalue
     inside = np.any((eigenvalues[:, None] > ends[1]) & (eigenvalues[:, None] < ends[0]), axis=1)
-    ours, exact = prior.shrink(eigenvalues, noise)[0], denoiser.shrink(eigenvalues, ratio, noise)[0]
+    ours, exact = prior.shrink(eigenvalues, noise)[0], wishart.shrink(eigenvalues, ratio, noise)[0]
     np.testing.assert_allclose(ours[inside], exact[inside], atol=0.01)
-    assert prior.effective_dimension == pytest.approx(float(denoiser.effective_dimension(ratio)))
+    assert prior.effective_dimension == pytest.approx(float(wishart.effective_dimension(ratio)))
 
 
 def test_a_semicircle_stays_gaussian():

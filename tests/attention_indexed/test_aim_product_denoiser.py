@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agreement import assert_mean
-from attention_limits.attention_indexed import product_denoiser as denoiser
-from attention_limits.attention_indexed.model import draw_untied
-from attention_limits.attention_indexed.priors import Product
+from attention_limits.attention_indexed.model.scores import draw_untied
+from attention_limits.attention_indexed.priors.denoisers import product as denoiser
+from attention_limits.attention_indexed.priors.product import Product
 
 # All widths of a specification.
 RATIOS = st.floats(np.log(1e-9), np.log(100.0)).map(np.exp)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.attention_indexed.gradient_descent import averages
 from attention_limits.attention_indexed.readings import (
     agreement,
     at_infinite_size,
@@ -21,6 +20,7 @@ from attention_limits.attention_indexed.readings import (
     overall,
     pooled_errors,
 )
+from attention_limits.attention_indexed.training.gradient_descent import averages
 
 
 def test_a_curve_is_interpolated_between_its_points_alone():

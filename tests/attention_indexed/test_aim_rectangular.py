@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from agreement import assert_mean
-from attention_limits.attention_indexed import matrix_amp, product_denoiser, rectangular_denoiser
-from attention_limits.attention_indexed.fresh_data import fresh_errors
-from attention_limits.attention_indexed.generalization import bayes_error, row_nodes
-from attention_limits.attention_indexed.model import Sizes, samples, sides
-from attention_limits.attention_indexed.priors import Product
-from attention_limits.attention_indexed.rectangular_denoiser import RectangularLaw
-from attention_limits.attention_indexed.rectangular_prior import RectangularProduct
-from attention_limits.attention_indexed.state_evolution import exact_recovery, solve
-from attention_limits.attention_indexed.untied_channel import make_untied_channel
+from attention_limits.attention_indexed.amp import matrix_amp
+from attention_limits.attention_indexed.amp.fresh_data import fresh_errors
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.model.score_law import row_nodes
+from attention_limits.attention_indexed.model.sizes import Sizes, samples, sides
+from attention_limits.attention_indexed.priors.denoisers import product, rectangular
+from attention_limits.attention_indexed.priors.denoisers.rectangular import RectangularLaw
+from attention_limits.attention_indexed.priors.product import Product
+from attention_limits.attention_indexed.priors.rectangular import RectangularProduct
+from attention_limits.attention_indexed.state_evolution.curve import exact_recovery, solve
+from attention_limits.attention_indexed.state_evolution.generalization import bayes_error
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +42,7 @@ def test_moments_and_both_formulas_of_the_error(ratio, aspect, noise):
 def test_almost_square_matrices_have_the_error_of_square_ones():
     """s - 2 = 2.5e-7 at an aspect of 1.001; the error changes by the same order."""
     for ratio, noise in ((0.5, 0.3), (2.0, 0.1)):
-        expected = float(product_denoiser.mmse(ratio, noise))
+        expected = float(product.mmse(ratio, noise))
         assert law_of(ratio, 1.001, noise).mmse() == pytest.approx(expected, rel=1e-4)
 
 
@@ -82,7 +84,7 @@ def test_amp_arrives_at_the_state_evolution(name, tokens, aspect, alpha):
     """rho = 0.4, d = 80, six data sets: errors, predictions, and errors of the posterior mean of the output on fresh data agree
     within three standard errors and 2/d, as for square S: a false-alarm rate of .03 each for Student's t of five degrees, if the
     correction is zero; the seeds are fixed."""
-    channel, prior, d = make_untied_channel(name, tokens), RectangularProduct(0.4, aspect), 80
+    channel, prior, d = make_channel(name, tokens, untied=True), RectangularProduct(0.4, aspect), 80
     found = []
     for rng in np.random.default_rng(22).spawn(6):
         data = matrix_amp.draw_dataset(channel, Sizes(samples(alpha, d), d, 32), rng, prior)
@@ -118,7 +120,7 @@ def test_realised_sides_are_whole_numbers():
 def test_exact_recovery_counts_the_parameters():
     """K alpha = 2 nu: as many equations as parameters."""
     prior = RectangularProduct(0.2, 4.0)
-    assert exact_recovery(make_untied_channel("linear", 2), prior) == pytest.approx(0.46 / 4)
+    assert exact_recovery(make_channel("linear", 2, untied=True), prior) == pytest.approx(0.46 / 4)
 
 
 @pytest.mark.parametrize(("ratio", "aspect"), [(0.0, 2.0), (0.5, 1.0), (0.5, -1.0), (np.nan, 2.0)])
@@ -126,4 +128,4 @@ def test_bad_parameters_are_named(ratio, aspect):
     with pytest.raises(ValueError, match="aspect"):
         RectangularProduct(ratio, aspect)
     with pytest.raises(ValueError, match="s > 2"):
-        rectangular_denoiser.RectangularLaw(0.5, 2.0, 1.0)
+        rectangular.RectangularLaw(0.5, 2.0, 1.0)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from agreement import assert_mean
-from attention_limits.attention_indexed.layer_contrasts import basis, contrasts, matrices
-from attention_limits.attention_indexed.model import Sizes
-from attention_limits.attention_indexed.sampled_layers import SampledLayers
-from attention_limits.attention_indexed.two_layers import TwoLayers
-from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
+from attention_limits.attention_indexed.two_layers.contrasts import basis, contrasts, matrices
+from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
+from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from attention_limits.attention_indexed.schedule import Schedule
+from attention_limits.attention_indexed.amp.schedule import Schedule
 
 
 def follow(residuals, most=2000):

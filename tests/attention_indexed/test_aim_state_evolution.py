@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
-from attention_limits.attention_indexed.state_evolution import (
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension, mmse
+from attention_limits.attention_indexed.state_evolution.curve import (
     curve,
     exact_recovery,
     small_width,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from attention_limits.__main__ import main
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.state_evolution import solve
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.state_evolution.curve import solve
 from attention_limits.interface.thresholds import thresholds
 
 

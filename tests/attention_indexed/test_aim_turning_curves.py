@@ -7,12 +7,13 @@ import pytest
 from aim_tools import computed, estimator, load
 from channels_of_files import SampledSize, Size
 
-from attention_limits.attention_indexed.bounded_solutions import bounded
-from attention_limits.attention_indexed.output_channel import GaussianNoise
-from attention_limits.attention_indexed.priors import Invariant, SmallWidth, Wishart
-from attention_limits.attention_indexed.sampled_channel import SampledChannel
-from attention_limits.attention_indexed.spectra import of_values
-from attention_limits.attention_indexed.state_evolution import (
+from attention_limits.attention_indexed.channels.output import GaussianNoise
+from attention_limits.attention_indexed.channels.sampled import SampledChannel
+from attention_limits.attention_indexed.priors.invariant import Invariant
+from attention_limits.attention_indexed.priors.spectra import of_values
+from attention_limits.attention_indexed.priors.wishart import SmallWidth, Wishart
+from attention_limits.attention_indexed.state_evolution.bounded_solutions import bounded
+from attention_limits.attention_indexed.state_evolution.curve import (
     several_solutions,
     small_width,
     solve,

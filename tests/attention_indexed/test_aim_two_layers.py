@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from agreement import FIRST, OFFSETS, SECOND, assert_mean
-from attention_limits.attention_indexed.denoiser import effective_dimension, mmse
-from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_weights
-from attention_limits.attention_indexed.sample_sums import all_scores
-from attention_limits.attention_indexed.two_layers import SPREADS, TwoLayers, contrasts, slopes
-from attention_limits.attention_indexed.two_layers_amp import draw_dataset, run, traceless
-from attention_limits.attention_indexed.two_layers_evolution import solve
+from attention_limits.attention_indexed.amp.sample_sums import all_scores
+from attention_limits.attention_indexed.model.scores import draw_sequences, draw_weights
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension, mmse
+from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run, traceless
+from attention_limits.attention_indexed.two_layers.state_evolution import solve
+from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers, contrasts, slopes
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow

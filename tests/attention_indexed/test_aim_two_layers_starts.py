@@ -11,10 +11,10 @@ import yaml
 from aim_tools import computed, estimator, load
 from scipy import stats
 
-from attention_limits.attention_indexed.hardmax_layers import HardmaxLayers
 from attention_limits.attention_indexed.readings import mean_of_passed
-from attention_limits.attention_indexed.sampled_layers import SampledLayers
-from attention_limits.attention_indexed.two_layers import TwoLayers
+from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
+from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
+from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.readings import passed
 

@@ -8,12 +8,21 @@ from aim_tools import GRADIENT_DESCENT, ONE_LAYER, SIZES, TWO_LAYERS, computed, 
 from scipy.special import ndtr
 
 from agreement import assert_mean
-from attention_limits.attention_indexed.generalization import bayes_error, plug_in_error, row_nodes
-from attention_limits.attention_indexed.loading import load_channel, load_prior
-from attention_limits.attention_indexed.matrix_amp import draw_dataset
-from attention_limits.attention_indexed.model import Sizes, draw_sequences, draw_untied, scores
-from attention_limits.attention_indexed.priors import Product, Wishart
-from attention_limits.attention_indexed.state_evolution import (
+from attention_limits.attention_indexed.amp.matrix_amp import draw_dataset
+from attention_limits.attention_indexed.channels.hardmax.untied import (
+    _limits,
+    posterior_rows,
+    posterior_signs,
+    tie_information,
+)
+from attention_limits.attention_indexed.channels.loading import load_channel, make_channel
+from attention_limits.attention_indexed.model.score_law import row_nodes
+from attention_limits.attention_indexed.model.scores import draw_sequences, draw_untied, scores
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.priors.loading import load_prior
+from attention_limits.attention_indexed.priors.product import Product
+from attention_limits.attention_indexed.priors.wishart import Wishart
+from attention_limits.attention_indexed.state_evolution.curve import (
     curve,
     exact_recovery,
     small_width,
@@ -21,8 +30,7 @@ from attention_limits.attention_indexed.state_evolution import (
     tail,
     weak_recovery,
 )
-from attention_limits.attention_indexed.untied_channel import make_untied_channel
-from attention_limits.attention_indexed.untied_hardmax import _limits, posterior_rows, posterior_signs, tie_information
+from attention_limits.attention_indexed.state_evolution.generalization import bayes_error, plug_in_error
 from attention_limits.interface.thresholds import thresholds
 from attention_limits.pipeline.errors import SpecError
 
@@ -50,7 +58,7 @@ def sampled(channel, V, count, seed):
 def test_gradient_is_the_posterior_mean_and_has_the_information(name, tokens, V):
     """Over 5000 outputs: E (Z - 2 V G) G = 0 and E 4 sum G^2 = information, each at false-alarm rate 1e-4; the bound of the
     interpolated information is allowed."""
-    channel = make_untied_channel(name, tokens, 2.0)
+    channel = make_channel(name, tokens, 2.0, untied=True)
     observed, omega, Z = sampled(channel, V, 5000, 21)
     found = channel.gradient(observed, omega, V)
     assert_mean(np.sum((Z - 2.0 * V * found.G) * found.G, axis=(1, 2)))
@@ -62,7 +70,7 @@ def test_gradient_is_the_posterior_mean_and_has_the_information(name, tokens, V)
 
 def test_noise_of_linear_scores_adds_to_the_variance():
     """As the test before, with output noise .4: information T^2 / (V + .4)."""
-    channel = make_untied_channel("linear", 2, noise=0.4)
+    channel = make_channel("linear", 2, untied=True, noise=0.4)
     observed, omega, Z = sampled(channel, 0.3, 20_000, 22)
     G = channel.gradient(observed, omega, 0.3).G
     assert_mean(np.sum((Z - 0.6 * G) * G, axis=(1, 2)))
@@ -102,7 +110,7 @@ def test_posterior_of_a_row_is_the_gradient_of_its_probability(tokens):
 
 def test_the_interpolated_information_meets_that_of_two_tokens():
     """The four limits of more tokens, used for two, give the integral within their bound and 2 per cent."""
-    channel, V = make_untied_channel("hardmax", 2), np.geomspace(1e-6, 1.0, 30)
+    channel, V = make_channel("hardmax", 2, untied=True), np.geomspace(1e-6, 1.0, 30)
     limits, s = _limits(2), np.sqrt(V)
     difference = np.abs(limits.cubic(s) / (channel.information(V, 1.0) * s) - 1.0)
     assert difference.max() < 1.5 * limits.uncertainty < 0.02
@@ -115,7 +123,7 @@ def test_the_interpolated_information_meets_that_of_two_tokens():
 def test_exact_recovery_is_where_equations_meet_parameters(name, tokens, equations, ratio):
     """n T^2 or n T (T - 1) equations for 2 r d - r^2 or d^2 parameters; alpha(D) has a correction linear in D at small D (rho !=
     1): extrapolated to 1e-6."""
-    channel, prior = make_untied_channel(name, tokens), Product(ratio)
+    channel, prior = make_channel(name, tokens, untied=True), Product(ratio)
     expected = (2.0 * ratio - ratio**2 if ratio < 1 else 1.0) / equations
     assert exact_recovery(channel, prior) == pytest.approx(expected, rel=1e-14)
     first, second = curve(channel, prior, np.array([1e-8, 2e-8])).alpha
@@ -128,7 +136,7 @@ def test_exact_recovery_is_where_equations_meet_parameters(name, tokens, equatio
 def test_solution_is_a_fixed_point_and_small_width_its_limit(name, tokens):
     """V = mmse(D) and 1/D = alpha I(V); at rho = 1e-6 the limit of small width within 1e-4, away from its threshold 1 / I(1); the
     law of ties at many samples."""
-    channel = make_untied_channel(name, tokens)
+    channel = make_channel(name, tokens, untied=True)
     alpha = np.array([0.1, 0.5, 0.9]) * (exact_recovery(channel, Product(0.4)) if channel.equations else 1.0)
     found = solve(channel, Product(0.4), alpha)
     np.testing.assert_allclose(found.mmse, Product(0.4).mmse(found.noise), rtol=1e-12)
@@ -146,9 +154,9 @@ def test_solution_is_a_fixed_point_and_small_width_its_limit(name, tokens):
 
 def test_weak_recovery_by_hand():
     """1 / K; the hardmax of two tokens has I(1) = 2 * 4 / (2 pi) = 4 / pi. Ties of two tokens: J sqrt(2 / pi)."""
-    assert weak_recovery(make_untied_channel("linear", 3)) == pytest.approx(1 / 9)
-    assert weak_recovery(make_untied_channel("softmax", 3)) == pytest.approx(1 / 6)
-    assert weak_recovery(make_untied_channel("hardmax", 2)) == pytest.approx(np.pi / 4.0, rel=1e-9)
+    assert weak_recovery(make_channel("linear", 3, untied=True)) == pytest.approx(1 / 9)
+    assert weak_recovery(make_channel("softmax", 3, untied=True)) == pytest.approx(1 / 6)
+    assert weak_recovery(make_channel("hardmax", 2, untied=True)) == pytest.approx(np.pi / 4.0, rel=1e-9)
     assert tie_information(2) == pytest.approx(1.80639457114 * np.sqrt(2.0 / np.pi), rel=1e-9)
 
 
@@ -156,7 +164,7 @@ def test_weak_recovery_by_hand():
 def test_generalisation_errors_are_those_of_independent_scores(name, tokens):
     """Both errors at V = .4 from 20 000 pairs of scores: squared distance of two draws given omega, halved, and of h and omega;
     false-alarm rate 1e-4 beside the uncertainty of the theory."""
-    channel, rng = make_untied_channel(name, tokens), np.random.default_rng(24)
+    channel, rng = make_channel(name, tokens, untied=True), np.random.default_rng(24)
     nodes = row_nodes(tokens, [np.random.default_rng(seed) for seed in range(8)], channel.law)
     omega = np.sqrt(0.6) * rng.standard_normal((20_000, tokens, tokens))
     first, second = (channel.output(omega + np.sqrt(0.4) * rng.standard_normal(omega.shape)) for _ in range(2))
@@ -170,7 +178,7 @@ def test_generalisation_errors_are_those_of_independent_scores(name, tokens):
 
 def test_symmetric_scores_need_a_symmetric_matrix():
     with pytest.raises(ValueError, match="if and only if"):
-        draw_dataset(make_untied_channel("linear", 2), Sizes(10, 5, 2), np.random.default_rng(0), Wishart(0.4))
+        draw_dataset(make_channel("linear", 2, untied=True), Sizes(10, 5, 2), np.random.default_rng(0), Wishart(0.4))
 
 
 def test_the_estimators_read_the_key(tmp_path):
@@ -237,6 +245,6 @@ def test_thresholds_of_untied_attention():
     found = thresholds(model).value
     assert found["exact recovery"] == pytest.approx(0.125)
     assert found["weak recovery at rho = 0"] == pytest.approx(1 / 6)
-    assert solve(make_untied_channel("softmax", 3), Product(0.5), [found["half of the error"]]).mmse[
+    assert solve(make_channel("softmax", 3, untied=True), Product(0.5), [found["half of the error"]]).mmse[
         0
     ] == pytest.approx(0.5)

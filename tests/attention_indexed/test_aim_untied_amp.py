@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed import matrix_amp
-from attention_limits.attention_indexed.amp_runs import fresh_errors
-from attention_limits.attention_indexed.generalization import bayes_error, row_nodes
-from attention_limits.attention_indexed.model import Sizes, draw_sequences, samples, scores
-from attention_limits.attention_indexed.priors import Product
-from attention_limits.attention_indexed.sample_sums import all_scores, backward
-from attention_limits.attention_indexed.state_evolution import exact_recovery, solve, trajectory
-from attention_limits.attention_indexed.untied_channel import make_untied_channel
+from attention_limits.attention_indexed.amp import matrix_amp
+from attention_limits.attention_indexed.amp.sample_sums import all_scores, backward
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.estimators.one_layer.amp_point import fresh_errors
+from attention_limits.attention_indexed.model.score_law import row_nodes
+from attention_limits.attention_indexed.model.scores import draw_sequences, scores
+from attention_limits.attention_indexed.model.sizes import Sizes, samples
+from attention_limits.attention_indexed.priors.product import Product
+from attention_limits.attention_indexed.state_evolution.curve import exact_recovery, solve, trajectory
+from attention_limits.attention_indexed.state_evolution.generalization import bayes_error
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +37,7 @@ def drawn(channel, ratio, alpha, dimension, rng):
 def runs(request):
     """Channel, d, runs of independent data sets with their data, and the error of the state evolution."""
     name, tokens, ratio, alpha, d = CASES[request.param]
-    channel = make_untied_channel(name, tokens)
+    channel = make_channel(name, tokens, untied=True)
     found = []
     for rng in np.random.default_rng(71).spawn(SEEDS):
         data = drawn(channel, ratio, alpha, d, rng)
@@ -77,7 +79,7 @@ def test_errors_on_fresh_data_are_those_of_the_theory(runs):
 def test_first_undamped_steps_follow_the_state_evolution():
     """Linear scores with noise, d = 300, three data sets, three steps: within five standard errors and 6/d; first steps of single
     data sets have corrections of 2.5/d to 5/d. Without the Onsager term the third error is larger by more than 20 per cent."""
-    channel, prior, alpha, d = make_untied_channel("linear", 2, noise=0.1), Product(0.5), 0.15, 300
+    channel, prior, alpha, d = make_channel("linear", 2, untied=True, noise=0.1), Product(0.5), 0.15, 300
     limit = trajectory(channel, prior, alpha, 3)
     errors, without = [], []
     for rng in np.random.default_rng(73).spawn(3):
@@ -97,7 +99,7 @@ def test_first_undamped_steps_follow_the_state_evolution():
 def test_self_attention_does_not_follow_this_theory():
     """Keys that read the tokens of the queries, linear scores with noise, d = 200, two data sets. The diagonal scores hold only
     the symmetric part of S, and the errors of three undamped steps exceed the state evolution by more than 6/d."""
-    channel, prior, alpha, d = make_untied_channel("linear", 2, noise=0.1), Product(0.5), 0.15, 200
+    channel, prior, alpha, d = make_channel("linear", 2, untied=True, noise=0.1), Product(0.5), 0.15, 200
     limit = trajectory(channel, prior, alpha, 3)
     for rng in np.random.default_rng(76).spawn(2):
         S, X = prior.draw(Sizes(1, d, d // 2), rng), draw_sequences(samples(alpha, d), 2, d, rng, np.float32)
@@ -109,7 +111,7 @@ def test_self_attention_does_not_follow_this_theory():
 @pytest.mark.parametrize(("name", "tokens"), [("linear", 2), ("softmax", 3)])
 def test_exact_recovery_beyond_its_threshold(name, tokens):
     """At 1.5 times the threshold, d = 60: the error of each of two fixed data sets falls below 1e-3."""
-    channel = make_untied_channel(name, tokens)
+    channel = make_channel(name, tokens, untied=True)
     alpha = 1.5 * exact_recovery(channel, Product(0.5))
     for rng in np.random.default_rng(74).spawn(2):
         assert matrix_amp.run(channel, drawn(channel, 0.5, alpha, 60, rng), max_iterations=150).error[-1] < 1e-3

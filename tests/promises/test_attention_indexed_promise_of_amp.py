@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from slow_attention_indexed_simulations import plain_amp
 from specifications import section
 
-from attention_limits.attention_indexed.channel import make_channel
-from attention_limits.attention_indexed.matrix_amp import RECOVERED, draw_dataset
-from attention_limits.attention_indexed.model import Sizes, scores
-from attention_limits.attention_indexed.state_evolution import solve
+from attention_limits.attention_indexed.amp.matrix_amp import RECOVERED, draw_dataset
+from attention_limits.attention_indexed.channels.loading import make_channel
+from attention_limits.attention_indexed.model.scores import scores
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.state_evolution.curve import solve
 from attention_limits.pipeline.streams import Streams
 
 pytestmark = pytest.mark.slow

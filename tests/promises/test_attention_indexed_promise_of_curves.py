@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from slow_attention_indexed import sampled_information
 from specifications import section
 
-from attention_limits.attention_indexed import sampled_channel
-from attention_limits.attention_indexed.loading import load_channel
-from attention_limits.attention_indexed.state_evolution import trajectory
+from attention_limits.attention_indexed.channels import sampled
+from attention_limits.attention_indexed.channels.loading import load_channel
+from attention_limits.attention_indexed.state_evolution.curve import trajectory
 
 pytestmark = pytest.mark.slow
 
@@ -182,7 +182,7 @@ def test_curves_that_turn_stay_with_four_times_the_outputs(shift, spread, ratio,
     grid = {"alpha": [float(f"{factor * share * nu:.8g}") for factor in (0.5, 1.0, 1.5)]}
     found = computed("state_evolution", model, grid).isel(replica=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampled_channel, "_OUTPUTS", 4 * sampled_channel._OUTPUTS)
+        patch.setattr(sampled, "_OUTPUTS", 4 * sampled._OUTPUTS)
         more = computed("state_evolution", model, grid).isel(replica=0)
     unique = found.unique == 1
     for name in ("mmse", "mmse_informed"):

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from slow_attention_indexed_simulations import Rounding, adam, descent_problem
 from specifications import section
 
-from attention_limits.attention_indexed.model import attention, attention_matrix, draw_sequences, draw_weights, scores
+from attention_limits.attention_indexed.model.scores import (
+    attention,
+    attention_matrix,
+    draw_sequences,
+    draw_weights,
+    scores,
+)
 from attention_limits.pipeline.streams import Streams
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ from slow_attention_indexed_erm import least_objective, shrunk, spectrum
 from specifications import section
 
 from agreement import errors_cover
-from attention_limits.attention_indexed.erm.training import draw_data
-from attention_limits.attention_indexed.model import Sizes
+from attention_limits.attention_indexed.erm.simulations.objective import draw_data
+from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.pipeline.readings import passed
 from attention_limits.pipeline.streams import Streams
 

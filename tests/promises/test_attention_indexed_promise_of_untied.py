@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 from slow_attention_indexed_untied import quartic_mmse, row_information
 from specifications import section
 
-from attention_limits.attention_indexed.rectangular_denoiser import RectangularLaw
+from attention_limits.attention_indexed.priors.denoisers.rectangular import RectangularLaw
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import pytest
 from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian, node_sets
 
 from agreement import assert_mean
-from attention_limits.attention_indexed.loading import load_channel
-from attention_limits.attention_indexed.state_evolution import small_width, weak_recovery
+from attention_limits.attention_indexed.channels.loading import load_channel
+from attention_limits.attention_indexed.state_evolution.curve import small_width, weak_recovery
 from attention_limits.sequence_multi_index import gamp
 from attention_limits.sequence_multi_index.alignment import towards_teacher
 from attention_limits.sequence_multi_index.figures import rank, rank_limit

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.output_channel import OutputChannel
+from attention_limits.attention_indexed.channels.output import OutputChannel
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.spectra import mixture, of_density, of_values
+from attention_limits.attention_indexed.priors.spectra import mixture, of_density, of_values
 
 
 def law(ratio):

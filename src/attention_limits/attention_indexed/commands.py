@@ -19,4 +19,4 @@ def add(commands) -> None:
     )
     channel.add_argument("--outputs", type=whole(64), default=2048, help="outputs of each test (default: 2048)")
     channel.add_argument("--seed", type=whole(0), default=0, help="seed of the scores (default: 0)")
-    channel.set_defaults(parameters={}, function="attention_indexed.channel_reports:check_channel_command")
+    channel.set_defaults(parameters={}, function="attention_indexed.reports.check_channel:check_channel_command")

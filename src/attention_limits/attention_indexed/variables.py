@@ -1,6 +1,6 @@
 """Variables of the attention-indexed family."""
 
-from attention_limits.attention_indexed import variables_erm as erm
+from attention_limits.attention_indexed.schema import variables_erm as erm
 from attention_limits.pipeline.registry import Coordinate, Variable
 
 SOURCE = (

@@ -23,7 +23,7 @@ import numpy as np
 from attention_limits.attention_indexed.erm import softmax_kernels as kernels
 from attention_limits.attention_indexed.erm.linear import LinearSolution
 from attention_limits.attention_indexed.erm.spectral import Law
-from attention_limits.attention_indexed.model import attention
+from attention_limits.attention_indexed.model.scores import attention
 from attention_limits.numerics.anderson import anderson
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 

@@ -1,7 +1,7 @@
 """Spectral moments of the proximal denoiser of a nuclear norm, f(Y) = (Y - eps)_+ of the eigenvalues of Y = S* + delta Z.
 
 Z belongs to the Gaussian orthogonal ensemble (off-diagonal variance 1/d), S* = W W^T / sqrt(r d), rho = r/d, and mu is the law of
-the eigenvalues of Y at D = delta^2, with the transform g (`denoiser`). The state evolution of weight decay needs, per d,
+the eigenvalues of Y at D = delta^2, with the transform g (`wishart`). The state evolution of weight decay needs, per d,
 
     rank = int_eps mu,    A = int_eps (x - eps) mu,    J = int_eps (x - eps)^2 mu = tr f^2,    B = int^eps x^2 mu,
     Theta = int int (f(x) - f(y)) / (x - y) mu mu = 2 int_eps (x - eps) Re g mu,    tr f Z = delta Theta,
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed import denoiser
 from attention_limits.attention_indexed.erm import spectral_kernels as kernels
+from attention_limits.attention_indexed.priors.denoisers import wishart
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Law:
     def __init__(self, ratio: float, delta):
         self.ratio, self.delta = float(ratio), np.asarray(delta, dtype=float)
         self.noise = self.delta**2
-        self._low, self._high = denoiser.panels(ratio, self.noise)
-        self.largest = denoiser.spectrum(self._low[..., 0], ratio, self.noise).eigenvalue
+        self._low, self._high = wishart.panels(ratio, self.noise)
+        self.largest = wishart.spectrum(self._low[..., 0], ratio, self.noise).eigenvalue
 
     def decay_threshold(self, equations, decay):
         """eps (n,) of lambda = `decay` (n,) at alpha K = `equations` (n,): 2 eps (alpha K - Theta) = lambda (`linear`)."""
@@ -108,6 +108,6 @@ class Law:
         for bulk, (low, high) in enumerate(zip(self._low[0], self._high[0], strict=True)):
             half = 0.5 * np.log(kernels.cut(low, high, self.ratio, self.noise[0], threshold) / low)
             if half > 1e-9:
-                found = denoiser.spectrum(low * np.exp(half * (1.0 - np.cos(angle))), self.ratio, self.noise[0])
+                found = wishart.spectrum(low * np.exp(half * (1.0 - np.cos(angle))), self.ratio, self.noise[0])
                 shown[:, bulk] = found.eigenvalue - threshold, found.height / np.pi
         return shown[0], shown[1]

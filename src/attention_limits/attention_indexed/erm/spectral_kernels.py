@@ -1,6 +1,6 @@
 """Moments of the spectrum of Y = S* + delta Z above and below a threshold eps, and the thresholds of weight decay.
 
-The spectrum is explicit in t = |sqrt(rho) - g| (`denoiser`): eigenvalues x fall with t, mu is the density and h = Re g. A
+The spectrum is explicit in t = |sqrt(rho) - g| (`wishart`): eigenvalues x fall with t, mu is the density and h = Re g. A
 bulk is an interval of t, cut where x = eps. Gauss-Legendre in the angle of log t makes the square roots at the ends smooth.
 Derived in this module, for the state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914.
 """

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.denoiser import effective_dimension
 from attention_limits.attention_indexed.erm.spectral import Law
+from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension
 from attention_limits.numerics.roots import false_position
 
 

@@ -1,0 +1,112 @@
+"""Channels in Python files of the user, and their quick check; nothing in this module compiles."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from attention_limits.attention_indexed.channels.output import (
+    LIKELIHOOD,
+    POSTERIOR,
+    GaussianNoise,
+    OutputChannel,
+    described_by,
+)
+from attention_limits.attention_indexed.model.score_law import SYMMETRIC
+from attention_limits.pipeline.user_files import execute
+
+
+def channel_file(name: str, project: Path) -> Path | None:
+    """The file below the folder `project` that defines a channel of this `name`, if it is of the user, else None."""
+    path, separator, _ = name.rpartition(":")
+    return Path(project) / path if separator else None
+
+
+def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNoise:
+    """The channel of a file below the folder `project`, with the noise of the keys `model` as in `loading.load_channel`.
+
+    Raises ValueError if there is no such class, if it does not take the parameters, or has neither noise nor a posterior.
+    """
+    name, parameters = model["channel"], model.get("parameters") or {}
+    path = channel_file(name, project)
+    if not path.is_file():
+        raise ValueError(f"the channel {name} needs the file {path}, which does not exist")
+    wanted = name.rpartition(":")[2]
+    made = getattr(execute(path), wanted, None)
+    if not (inspect.isclass(made) and issubclass(made, OutputChannel)):
+        raise ValueError(f"{path} defines no class {wanted!r} derived from OutputChannel")
+    allowed = [key for key in inspect.signature(made).parameters if key != "tokens"]
+    unknown = sorted(set(parameters) - set(allowed))
+    if unknown:
+        raise ValueError(
+            f"{', '.join(unknown)}: no parameter of the channel {name}; allowed: {', '.join(allowed) or 'none'}"
+        )
+    try:
+        channel = made(tokens=model["tokens"], **parameters)
+    except TypeError as error:
+        raise ValueError(f"the channel {name}: {error}") from None
+    noise = model.get("output_noise") or 0.0
+    if noise and described_by(channel):
+        raise ValueError(f"output_noise: {noise:g}: the channel has a {described_by(channel)} of y; allowed: 0")
+    if noise:
+        return GaussianNoise(channel, noise)
+    if described_by(channel) is None:
+        raise ValueError("output_noise: 0: the channel has no log_likelihood and no posterior; allowed: > 0")
+    return channel
+
+
+def channel_problems(model: Mapping, project: Path) -> list[str]:
+    """Why the channel of a file of the keys `model` cannot be used, with files below `project`; empty for a provided one."""
+    if channel_file(model["channel"], project) is None:
+        return []
+    try:
+        return list(problems_of(channel_of_file(model, project)))
+    except ValueError as error:
+        return [str(error)]
+
+
+def problems_of(model: OutputChannel | GaussianNoise, count: int = 32, seed: int = 0) -> Iterator[str]:
+    """The first problem of the channel `model` on `count` random scores with this `seed`, if there is one."""
+    generator = np.random.default_rng(seed)
+    h = symmetric(generator, (count, model.tokens, model.tokens))
+    try:
+        clean = np.asarray(model.output(h))
+        if clean.shape[:1] != (count,) or not np.issubdtype(clean.dtype, np.number) or not np.all(np.isfinite(clean)):
+            yield f"output must be finite numbers (n = {count}, ...), got {clean.dtype} of shape {clean.shape}"
+            return
+        one = np.asarray(model.output(h[:1]))
+        many = np.asarray(model.output(np.stack([h, h[::-1]], axis=1)))
+        if not np.allclose(one, clean[:1]) or not np.allclose(many, np.stack([clean, clean[::-1]], axis=1)):
+            yield "output of a sequence must depend on its own scores only, for scores with any leading axes (..., T, T)"
+            return
+        observed = np.asarray(model.draw(h, generator))
+        if observed.shape[:1] != (count,):
+            yield f"draw must return outputs (n = {count}, ...), got shape {observed.shape}"
+            return
+        yield from _problems_of_posterior(model, observed, h)
+    except Exception as error:
+        yield f"the channel fails on random scores: {type(error).__name__}: {error}"
+
+
+def _problems_of_posterior(model, observed, h):
+    if callable(getattr(model, LIKELIHOOD, None)):
+        values = np.asarray(model.log_likelihood(observed, np.stack([h, h[::-1]], axis=1)))
+        if values.shape != (len(h), 2):
+            yield f"log_likelihood must return (n, S) = {(len(h), 2)}, got {values.shape}"
+        elif np.any(np.isnan(values)) or np.any(values == np.inf):
+            yield "log_likelihood is NaN or +infinity somewhere"
+        elif np.any(np.isneginf(values[:, 0])):
+            place = int(np.argmax(np.isneginf(values[:, 0])))
+            yield f"the true scores have likelihood zero: h = {h[place].round(4).tolist()}"
+    if described_by(model) == POSTERIOR:
+        mean = np.asarray(model.posterior(observed, np.zeros_like(h), 1.5))
+        if mean.shape != h.shape or not np.all(np.isfinite(mean)):
+            yield f"posterior must return finite means {h.shape}, got shape {mean.shape}"
+        elif not np.allclose(mean, mean.swapaxes(1, 2)):
+            yield "posterior must return symmetric matrices, as the scores are"
+
+
+def symmetric(generator, shape):
+    """Symmetric matrices of the `shape` (n, T, T), of variance 2 on the diagonal and 1 off it, from the numpy `generator`."""
+    return SYMMETRIC.scores(generator.standard_normal(shape), 1.0)

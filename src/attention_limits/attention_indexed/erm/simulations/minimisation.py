@@ -1,0 +1,123 @@
+"""Minimisation of the training objective: L-BFGS on a square factor W of S = W W^T / d, and proximal gradient on S.
+
+With p = d columns the decay lambda d tr S is lambda |W|^2, and L(W W^T / d) has the gradient 2 (grad L) W / d. Proximal steps
+
+    S <- (S - t grad)_+,    grad with the decay,
+
+give exact zeros: L-BFGS leaves small eigenvalues. The proximal gradient is accelerated (Beck, Teboulle 2009, SIAM J. Imaging
+Sci. 2, 183), with a restart where a step does not descend and with a search for the length t.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from attention_limits.attention_indexed.erm.simulations.objective import Data, loss_and_gradient
+
+# Corrections that L-BFGS remembers, and its start, W = `_START` sqrt(d) I.
+_MEMORY, _START = 20, 0.5
+# L-BFGS ends where an iteration lowers the objective by less than this, relative; the proximal steps go on.
+_DECREASE = 1e-10
+# Growth of a step length before each proximal step, and its factor where the step is too long.
+_GROW, _SHRINK = 1.1, 0.5
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where the minimisation ended.
+
+    Attributes
+    ----------
+    S : array (d, d)
+    loss : float
+        Sum of the squared errors, without the decay.
+    residual : float
+        Change of S by the last proximal step, relative to S.
+    iterations : int
+        Of L-BFGS and of proximal steps together.
+    converged : bool
+    """
+
+    S: np.ndarray
+    loss: float
+    residual: float
+    iterations: int
+    converged: bool
+
+
+def minimise(data: Data, decay: float, method: str, tolerance: float = 1e-5, max_iterations: int = 3000) -> Minimum:
+    """The minimum on `data` for lambda = `decay` > 0.
+
+    The `method` is "factor", for L-BFGS and then proximal steps, or "proximal", for proximal steps from S = 0.
+
+    It is converged when a proximal step changes S by at most `tolerance`, relative, within `max_iterations` of each kind.
+    Raises ValueError if the decay is not positive or the method is unknown.
+    """
+    if not decay > 0 or method not in ("factor", "proximal"):
+        raise ValueError(f"need lambda > 0 and the method factor or proximal, got {decay} and {method!r}")
+    dimension, before = len(data.teacher), 0
+    start = np.zeros((dimension, dimension))
+    if method == "factor":
+        start, before = _factor(data, decay, max_iterations)
+    return _proximal(data, decay, start, before, tolerance, max_iterations)
+
+
+def _factor(data, decay, max_iterations):
+    """S of L-BFGS on W, and its iterations."""
+    d = len(data.teacher)
+
+    def function(flat):
+        W = flat.reshape(d, d)
+        loss, gradient = loss_and_gradient(data, W @ W.T / d)
+        return loss + decay * np.sum(W**2), (2.0 * (gradient @ W / d + decay * W)).ravel()
+
+    start = _START * math.sqrt(d) * np.eye(d)
+    found = minimize(
+        function, start.ravel(), jac=True, method="L-BFGS-B",
+        options={"maxcor": _MEMORY, "maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": _DECREASE, "gtol": 0.0},
+    )  # fmt: skip
+    W = found.x.reshape(d, d)
+    return W @ W.T / d, int(found.nit)
+
+
+def positive_part(matrix: np.ndarray, shift: float) -> np.ndarray:
+    """(M - shift I)_+ of a symmetric matrix M (d, d): nearest S >= 0 with the penalty shift tr S."""
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    kept = eigenvalues > shift
+    vectors = vectors[:, kept]
+    return (vectors * (eigenvalues[kept] - shift)) @ vectors.T
+
+
+def _proximal(data, decay, S, before, tolerance, max_iterations):
+    d, (count, tokens) = len(data.teacher), data.sequences.shape[:2]
+    slope = 1.0 if data.beta is None else (data.beta / tokens) ** 2
+    # The mean curvature of the loss along a unit matrix; the search adapts it.
+    length = d / (2.0 * count * tokens * (tokens + 1) * slope)
+    point, weight, residual = S, 1.0, math.inf
+    value = loss_and_gradient(data, S)[0] + decay * d * np.trace(S)
+    for iteration in range(1, max_iterations + 1):
+        loss, gradient = loss_and_gradient(data, point)
+        length *= _GROW
+        while True:
+            new = positive_part(point - length * gradient, length * decay * d)
+            step = new - point
+            reached = loss_and_gradient(data, new)[0]
+            if reached <= loss + np.vdot(gradient, step) + np.vdot(step, step) / (2.0 * length) + 1e-12 * abs(loss):
+                break
+            length *= _SHRINK
+        total = reached + decay * d * np.trace(new)
+        plain = point is S
+        if total > value and not plain:
+            # The momentum points upwards: the next step starts without it.
+            point, weight = S, 1.0
+            continue
+        size = float(np.linalg.norm(new))
+        residual = float(np.linalg.norm(step)) / size if size else float(np.linalg.norm(step) > 0)
+        if residual <= tolerance:
+            return Minimum(new, reached, residual, before + iteration, True)
+        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * weight**2))
+        point = new + (weight - 1.0) / following * (new - S)
+        S, value, weight = new, total, following
+    return Minimum(S, loss_and_gradient(data, S)[0], residual, before + max_iterations, False)

@@ -1,0 +1,95 @@
+"""The training objective of weight decay on one data set, as a function of S.
+
+    L(S) = sum_mu ||y_mu - f(h_mu(S))||_F^2 + lambda d tr S,    S >= 0,
+
+with f linear or softmax(beta h) by rows. Let G = dL/dh; for a softmax G = 2 beta P (R - rows of sum R P), R = P - y. The gradient
+with respect to S is sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d) + lambda d I: two products with the matrix of all
+tokens.
+The objective is that of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 2025, arXiv:2509.24914; the gradient is derived in this
+module.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.attention_indexed.amp.sample_sums import all_scores, backward
+from attention_limits.attention_indexed.model.scores import attention, draw_sequences, scores
+from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.priors.wishart import Wishart
+
+# Tokens of fresh sequences at a time.
+_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class Data:
+    """Sequences with the outputs of a teacher.
+
+    Attributes
+    ----------
+    sequences : array (n, T, d)
+        X, standard normal.
+    teacher : array (d, d)
+        S*.
+    scores, outputs : array (n, T, T)
+        h* + sqrt(tau) xi, and y = f of it.
+    beta : float or None
+        Inverse temperature of the softmax; None for linear outputs.
+    """
+
+    sequences: np.ndarray
+    teacher: np.ndarray
+    scores: np.ndarray
+    outputs: np.ndarray
+    beta: float | None
+
+
+def draw_data(size: Sizes, tokens: int, beta: float | None, score_noise: float, generator) -> Data:
+    """A teacher and its data from the numpy.random.Generator `generator`, with T = `tokens` and tau = `score_noise`.
+
+    `size` gives d, the rank of the teacher and the number n of sequences. Teacher and sequences are those of
+    `matrix_amp.draw_dataset` with the same generator.
+    """
+    teacher = Wishart(size.rank / size.dimension).draw(size, generator)
+    sequences = draw_sequences(size.count, tokens, size.dimension, generator)
+    noisy = _noisy(all_scores(sequences, teacher), score_noise, generator)
+    return Data(sequences, teacher, noisy, output(noisy, beta), beta)
+
+
+def output(h, beta: float | None):
+    """f(h) of scores h (n, T, T): h itself, or softmax(beta h) by rows."""
+    return h if beta is None else attention(h, beta)
+
+
+def _noisy(h, score_noise, generator):
+    if score_noise == 0:
+        return h
+    noise = generator.standard_normal(h.shape)
+    return h + np.sqrt(0.5 * score_noise) * (noise + noise.transpose(0, 2, 1))
+
+
+def loss_and_gradient(data: Data, S: np.ndarray) -> tuple[float, np.ndarray]:
+    """The sum of the squared errors at symmetric S (d, d), without the decay, and its gradient (d, d)."""
+    found = output(all_scores(data.sequences, S), data.beta)
+    residual = found - data.outputs
+    G = 2.0 * residual
+    if data.beta is not None:
+        G = data.beta * found * (G - np.sum(G * found, axis=2, keepdims=True))
+        G = 0.5 * (G + G.transpose(0, 2, 1))
+    return float(np.sum(residual**2)), backward(data.sequences, G)
+
+
+def fresh_losses(data: Data, S: np.ndarray, score_noise: float, count: int, generator) -> tuple[float, float]:
+    """Mean over `count` fresh sequences of ||f(h*) - f(h(S))||^2, and of ||y - f(h(S))||^2 with y of noisy scores.
+
+    Teacher, f and T are those of `data`, S is (d, d) and tau = `score_noise`; the numpy.random.Generator `generator` draws.
+    """
+    tokens, dimension = data.sequences.shape[1:]
+    clean = noisy = 0.0
+    for first in range(0, count, size := max(1, _ROWS // tokens)):
+        sequences = draw_sequences(min(size, count - first), tokens, dimension, generator)
+        h, learned = scores(sequences, data.teacher), output(scores(sequences, S), data.beta)
+        clean += np.sum((output(h, data.beta) - learned) ** 2)
+        noisy += np.sum((output(_noisy(h, score_noise, generator), data.beta) - learned) ** 2)
+    return float(clean / count), float(noisy / count)

@@ -1,0 +1,20 @@
+"""Message passing for the training error with weight decay; one replica is one teacher with its data."""
+
+from attention_limits.attention_indexed.erm.simulations import message_passing
+from attention_limits.attention_indexed.estimators.erm.fits import collect_fits
+
+
+def run(spec, streams):
+    """Errors, objective, spectrum and rank of the last iterate (see `variables`)."""
+    solver = spec["solver"]
+
+    def fit(data, decay):
+        found = message_passing.run(data, decay, solver["damping"], solver["tolerance"], solver["max_iterations"])
+        return found.S, {
+            "minimum_residual": found.residual,
+            "iterations": found.iterations,
+            "converged": found.converged,
+            "diverged": found.diverged,
+        }
+
+    return collect_fits(spec, streams, fit)

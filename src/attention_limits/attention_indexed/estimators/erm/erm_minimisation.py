@@ -1,0 +1,19 @@
+"""Minimisation of the training error with weight decay; one replica is one teacher with its data."""
+
+from attention_limits.attention_indexed.erm.simulations.minimisation import minimise
+from attention_limits.attention_indexed.estimators.erm.fits import collect_fits
+
+
+def run(spec, streams):
+    """Errors, objective, spectrum and rank of the minimum (see `variables`)."""
+    solver = spec["solver"]
+
+    def fit(data, decay):
+        found = minimise(data, decay, solver["method"], solver["tolerance"], solver["max_iterations"])
+        return found.S, {
+            "minimum_residual": found.residual,
+            "iterations": found.iterations,
+            "converged": found.converged,
+        }
+
+    return collect_fits(spec, streams, fit)

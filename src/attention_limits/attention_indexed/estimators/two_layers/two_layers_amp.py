@@ -1,0 +1,40 @@
+"""Matrix AMP for two layers on simulated data; one replica is one pair of teachers with its data."""
+
+from attention_limits.attention_indexed.model.sizes import sizes
+from attention_limits.attention_indexed.two_layers.amp import draw_dataset
+from attention_limits.attention_indexed.two_layers.amp import run as iterate
+from attention_limits.attention_indexed.two_layers.generalization import fresh_errors
+from attention_limits.attention_indexed.two_layers.state_evolution import model_of
+from attention_limits.pipeline.points import collect
+
+_DIMS = {"mmse_by_layer": ("layer",), "predicted_by_layer": ("layer",)}
+
+
+def run(spec, streams):
+    """Errors of both layers at the iteration that counts, actual and predicted, and of outputs (see `variables`)."""
+    solver = spec["solver"]
+
+    def compute(at, replica):
+        point = {**spec["model"], **at}
+        model = model_of(point, int(streams.generator("posterior", replica).integers(2**32)))
+        size = sizes(point["alpha"], point["ratio"], int(at.get("dimension", solver["dimension"])))
+        data = draw_dataset(model, size, streams.generator("data", replica, **at))
+        found = iterate(model, data, solver["max_iterations"], solver["damping"], solver["tolerance"])
+        plug_in, bayes = fresh_errors(
+            model, data.teachers, found.estimate, found.variance[found.best], solver["fresh_sequences"],
+            streams.generator("fresh", replica, **at),
+        )  # fmt: skip
+        return {
+            "mmse_by_layer": found.error[found.best],
+            "predicted_by_layer": found.variance[found.best],
+            "residual": found.residual[found.best],
+            "iterations": len(found.residual),
+            "converged": found.converged,
+            "diverged": found.diverged,
+            "resolved": found.resolved,
+            **size.realised(),
+            "error_plug_in": plug_in,
+            "error_bayes": bayes,
+        }
+
+    return collect(spec, compute, _DIMS, {"layer": [1, 2]})

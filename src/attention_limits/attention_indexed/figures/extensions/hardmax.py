@@ -1,0 +1,96 @@
+"""Hardmax attention at many samples, Bayes-optimal and published, and the errors of two to five tokens."""
+
+from attention_limits.attention_indexed.figures.papers.published import HARDMAX_AMP, HARDMAX_CURVES
+from attention_limits.attention_indexed.figures.shared import (
+    ESTIMATION,
+    GENERALISATION,
+    amp,
+    amp_key,
+    output_key,
+    output_theory,
+    published_runs,
+    setting,
+    theory,
+    with_unknown_scale,
+)
+from attention_limits.plotting import PUBLISHED, banded_line, house_style, new_figure
+
+BAYES, CODE = "#0072B2", "#D55E00"
+TOKENS = {2: (BAYES, "o"), 3: ("#009E73", "s"), 4: ("#CC79A7", "D"), 5: (CODE, "v")}
+
+
+@house_style
+def draw(cubes):
+    """Left two tokens at rho = 0.5, from hardmax_bayes and hardmax_published; right from hardmax_tokens and its small width.
+    Above the error of the estimate, below that of the output."""
+    figure, ((left, right), below) = new_figure(2, 2, 8.8, 7.2)
+    _draw_two_tokens(left, cubes["hardmax_bayes"], theory(cubes["hardmax_published"], 0.5))
+    _draw_tokens(right, cubes["hardmax_tokens"], cubes["hardmax_tokens_small_width"])
+    _draw_outputs(below, cubes["hardmax_bayes"], cubes["hardmax_tokens"])
+    return figure
+
+
+def _draw_outputs(panels, two, cube):
+    """Generalisation errors: two tokens, and several tokens against alpha / rho."""
+    ratio = 0.5
+    output_theory(panels[0], two, BAYES)
+    amp(panels[0], two, BAYES, variable="error_bayes")
+    panels[0].set(xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, xlim=(0.02, 20))
+    for tokens in cube.tokens.values:
+        color, marker = TOKENS[int(tokens)]
+        output_theory(panels[1], cube.sel(tokens=tokens), color, scale=1.0 / ratio)
+        amp(panels[1], cube.sel(tokens=tokens), color, scale=1.0 / ratio, marker=marker, variable="error_bayes")
+        panels[1].plot([], [], color=color, label=rf"$T = {tokens:g}$, $\rho = {ratio}$")
+    panels[1].set(xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20))
+    output_key(panels[0])
+    for axes in panels:
+        axes.set(xscale="log", yscale="log")
+        axes.legend(loc="lower left")
+
+
+def _draw_two_tokens(axes, cube, code):
+    line = theory(cube)
+    axes.plot(line.alpha, line, color=BAYES, label="Bayes-optimal state evolution")
+    with_unknown_scale(axes, line, BAYES, 0.5, setting(cube, "matrix_amp", "dimension"), "with the unknown scale")
+    amp(axes, cube, BAYES)
+    amp_key(axes, cube)
+    tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
+    axes.plot(tail.alpha, tail, color="black", linestyle=":", label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
+    axes.plot(code.alpha, code, color=CODE, linestyle="--", label="channel of the published code")
+    axes.plot(*HARDMAX_CURVES[0.5].T, **PUBLISHED, label="published state evolution")
+    published_runs(axes, HARDMAX_AMP[0.5], "published AMP (standard deviation)", color="0.55", markersize=3.5, zorder=1)
+    axes.set(
+        xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION,
+        xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$T = 2$, $\rho = 0.5$",
+    )  # fmt: skip
+    axes.legend(loc="lower left")
+
+
+def _draw_tokens(axes, cube, limit):
+    """Against alpha / rho: small width with its thresholds, and rho = 0.5 with AMP; bands are the bounds of the theory."""
+    ratio = 0.5
+    for tokens in limit.tokens.values:
+        color, marker = TOKENS[int(tokens)]
+        part = limit.sel(tokens=tokens).isel(replica=0)
+        threshold = float(part.weak_threshold.max())
+        label = rf"$T = {tokens:g}$, $\bar\alpha_w = {threshold:.4f}$"
+        banded_line(axes, part.rescaled_alpha, part.mmse, part.mmse_error, color, label)
+        axes.axvline(threshold, 0.45, color=color, linewidth=0.8, linestyle=":", zorder=1)
+        if tokens not in cube.tokens:
+            continue
+        finite = cube.sel(tokens=tokens)
+        line = theory(finite)
+        bound = finite.mmse_error.isel(replica=0).sel(alpha=line.alpha)
+        banded_line(axes, line.alpha / ratio, line, bound, color, linestyle="--")
+        law = finite.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
+        axes.plot(law.alpha / ratio, law, color=color, linewidth=0.8, linestyle="-.")
+        amp(axes, finite, color, scale=1.0 / ratio, marker=marker)
+    axes.plot([], [], "-.", color="0.3", linewidth=0.8, label=r"law of large $\alpha$, $\rho = 0.5$")
+    axes.plot([], [], "-", color="0.3", label=r"$\rho \to 0$")
+    axes.plot([], [], "--", color="0.3", label=r"$\rho = 0.5$")
+    amp_key(axes, cube)
+    axes.set(
+        xscale="log", yscale="log", xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20),
+        ylim=(2e-4, 1.5), title="two to five tokens",
+    )  # fmt: skip
+    axes.legend(loc="lower left")

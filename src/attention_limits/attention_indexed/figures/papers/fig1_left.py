@@ -1,0 +1,63 @@
+"""Error of hardmax attention against the number of samples, for several widths."""
+
+from attention_limits.attention_indexed.figures.papers.published import HARDMAX_AMP, HARDMAX_CURVES
+from attention_limits.attention_indexed.figures.shared import (
+    ESTIMATION,
+    GENERALISATION,
+    amp,
+    amp_key,
+    model,
+    output_key,
+    output_theory,
+    published_runs,
+    ratio_color,
+    setting,
+    theory,
+    with_unknown_scale,
+)
+from attention_limits.plotting import PUBLISHED, house_style, new_figure
+
+
+@house_style
+def draw(cubes):
+    """From the cube fig1_left_hardmax: state evolution (lines) and matrix AMP (circles).
+
+    Crosses and squares: published state evolution and AMP. Diamonds: AMP at a larger dimension, from fig1_left_dimension400.
+    """
+    cube, large = cubes["fig1_left_hardmax"], cubes["fig1_left_dimension400"]
+    figure, (left, right) = new_figure(1, 2, 10.4, 5.0)
+    dimension = setting(cube, "matrix_amp", "dimension")
+    for ratio in cube.ratio.values:
+        line, color = theory(cube, ratio), ratio_color(ratio)
+        left.plot(line.alpha, line, color=color, label=rf"$\rho = {ratio:g}$")
+        amp(left, cube, color, ratio=ratio)
+        with_unknown_scale(left, line, color, float(ratio), dimension)
+        output_theory(right, cube, color, ratio)
+        amp(right, cube, color, ratio=ratio, variable="error_bayes")
+    _draw_large(left, right, large, cube)
+    for index, ratio in enumerate(ratio for ratio in cube.ratio.values if ratio in HARDMAX_CURVES):
+        look = {"color": ratio_color(ratio), "markersize": 4}
+        label = None if index else "published state evolution (colour: $\\rho$)"
+        left.plot(*HARDMAX_CURVES[ratio].T, **{**PUBLISHED, **look, "markeredgewidth": 1.1}, label=label)
+        label = None if index else "published AMP (standard deviation)"
+        published_runs(left, HARDMAX_AMP[ratio], label, **look, zorder=1)
+    amp_key(left, cube)
+    left.plot([], [], ":", color="0.3", linewidth=0.8, label="with the unknown scale")
+    output_key(right)
+    left.set(ylabel=ESTIMATION, ylim=(4e-4, 1.3))
+    right.set(ylabel=GENERALISATION, ylim=(1e-2, 2.5))
+    for axes in (left, right):
+        axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$")
+        axes.legend(loc="lower left")
+    return figure
+
+
+def _draw_large(left, right, large, cube):
+    """AMP of the cube `large` at its dimension, with the theory of `cube` and the error of the unknown scale."""
+    ratio, dimension = float(model(large, "ratio")), setting(large, "matrix_amp", "dimension")
+    color = ratio_color(ratio)
+    label = rf"AMP, $d = {dimension}$, $\rho = {ratio:g}$"
+    amp(left, large, color, label, marker="D")
+    amp(right, large, color, marker="D", variable="error_bayes")
+    if ratio in cube.ratio:
+        with_unknown_scale(left, theory(cube, ratio), color, ratio, dimension, linestyle=(0, (1, 4)))

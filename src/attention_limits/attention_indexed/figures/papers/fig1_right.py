@@ -1,0 +1,18 @@
+"""Hardmax attention towards small width."""
+
+from attention_limits.attention_indexed.figures.papers.published import HARDMAX_SMALL_WIDTH
+from attention_limits.attention_indexed.figures.papers.small_width import draw_small_width
+from attention_limits.plotting import PUBLISHED, house_style
+
+
+@house_style
+def draw(cubes):
+    """From the cube fig1_right_small_width; crosses are the published curve of the limit, which the published channel gives (cube
+    hardmax_published_small_width)."""
+    cube, code = cubes["fig1_right_small_width"], cubes["hardmax_published_small_width"].mmse.isel(replica=0, ratio=0)
+    threshold = float(cube.weak_threshold.max())
+    figure, axes = draw_small_width(cube, True, [(threshold, rf"$\bar\alpha_w = {threshold:.4f}$")])
+    axes.plot(code.rescaled_alpha, code, color="#D55E00", linestyle="--", label=r"published channel, $\rho \to 0$")
+    axes.plot(*HARDMAX_SMALL_WIDTH.T, **PUBLISHED, label=r"published, $\rho \to 0$")
+    axes.legend(loc="upper right")
+    return figure

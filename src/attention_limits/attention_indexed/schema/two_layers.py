@@ -1,0 +1,102 @@
+"""Specifications of the experiments on two layers of attention of extensive width."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from attention_limits.attention_indexed.schema.checks import memory_checks, size_checks, two_layer_checks
+from attention_limits.attention_indexed.schema.keys import (
+    Alpha,
+    AmpLayerTokens,
+    Beta,
+    Dimension,
+    FreshAmpSolver,
+    InformedStart,
+    LastOutput,
+    LayerTokens,
+    Nodes,
+    Ratio,
+    SampledAlpha,
+    Skip,
+    Tied,
+)
+from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
+
+
+class TwoLayers(Section):
+    """Two layers of attention, the first of them a softmax."""
+
+    ratio: Ratio
+    skip: Skip
+    beta: Beta = 1.0
+    tokens: LayerTokens = 2
+    channel: LastOutput = "softmax"
+    untied: Tied = False
+
+
+class TwoLayersGrid(Section):
+    """Scanned parameters of two layers."""
+
+    alpha: Axis[Alpha]
+    ratio: Axis[Ratio] | None = None
+    skip: Axis[Skip] | None = None
+    tokens: Axis[LayerTokens] | None = None
+
+
+class TwoLayersSamples(TwoLayersGrid):
+    """Scanned parameters of simulated data of two layers."""
+
+    alpha: Axis[SampledAlpha]
+    tokens: Axis[AmpLayerTokens] | None = None
+    dimension: Axis[Dimension] | None = None
+
+
+class TwoLayersStateEvolution(Specification):
+    """State evolution computes the errors of both layers from the uninformed and from the informed start."""
+
+    class Solver(Section):
+        """Numerical parameters of the average over the scores and of the iteration."""
+
+        nodes: Nodes = 1024
+        informed_start: InformedStart = 1e-3
+        tolerance: Annotated[float, Field(gt=0, le=1, description="Relative change of the errors at convergence.")] = (
+            1e-4
+        )
+        max_iterations: Annotated[Whole, Field(ge=1, le=100_000, description="Largest number of iterations.")] = 500
+
+    model: TwoLayers
+    grid: TwoLayersGrid
+    solver: Solver = Solver()
+
+    @classmethod
+    def cross_checks(cls, estimator) -> list[Problem]:
+        """Tokens and skip strengths that the last layer does not allow."""
+        return two_layer_checks(estimator)
+
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """The average over the scores."""
+        return {"nodes": 1}
+
+
+class TwoLayersAmp(Specification):
+    """Matrix AMP (approximate message passing) estimates the attention matrices of both layers."""
+
+    class Model(TwoLayers):
+        """Two layers of attention, the first of them a softmax."""
+
+        tokens: AmpLayerTokens = 2
+
+    model: Model
+    grid: TwoLayersSamples
+    solver: FreshAmpSolver = FreshAmpSolver()
+
+    @classmethod
+    def cross_checks(cls, estimator) -> list[Problem]:
+        """Problems of the state evolution, sizes that round to zero, and data that exceed the memory."""
+        return [*two_layer_checks(estimator), *size_checks(estimator), *memory_checks(estimator, layers=2)]
+
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """As for one layer, n T d^2 with n = alpha d^2."""
+        return {"alpha": 1, "dimension": 4, "tokens": 1}

@@ -1,0 +1,140 @@
+"""State evolution of two layers of extensive width, for every model of them.
+
+    q_hat_l = alpha k_l / V_l,    V_l = mmse(rho, 1 / q_hat_l),
+
+with k_l from the `averages` of `softmax.TwoLayers`, `two_layers.sampled.SampledLayers` or `two_layers.hardmax.HardmaxLayers`.
+Derived in docs/attention_indexed_two_layers.md.
+
+The map can have two stable fixed points. Message passing follows the one of the uninformed start. The fixed point of the informed
+start, next to V = 0, is another one where a jump is near, and then neither is called Bayes-optimal: `compare`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension, mmse
+from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
+from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
+from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
+from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.numerics.statistics import PARTS
+
+# A smaller V counts as exact recovery.
+RECOVERED = 1e-7
+# Largest difference of the errors of one fixed point from two starts: relative, and absolute for errors near zero.
+SAME, ZERO = 0.1, 1e-4
+
+Model = TwoLayers | SampledLayers | HardmaxLayers
+
+
+def model_of(point: dict, seed: int) -> Model:
+    """The model of a `point` with `tokens`, `channel`, `skip` and `beta`; `seed` of the nodes of a sampled posterior."""
+    if point["channel"] == "hardmax":
+        return HardmaxLayers(point["skip"], point["beta"], seed)
+    if point["tokens"] == 2:
+        return TwoLayers(point["skip"], point["beta"])
+    return SampledLayers(point["tokens"], point["skip"], point["beta"], seed=seed)
+
+
+def recovery_threshold(model: Model, ratio: float) -> float:
+    """The alpha with as many equations as parameters: nu d^2 parameters per layer of the width `ratio`.
+
+    Infinite where an output of the `model` is coarser than an equation.
+    """
+    if model.equations is None:
+        return math.inf
+    return float(model.layers / model.equations * effective_dimension(ratio))
+
+
+def solve(
+    model: Model,
+    ratio: float,
+    alpha: float,
+    nodes,
+    start=(1.0, 1.0),
+    tolerance=1e-4,
+    max_iterations=200,
+    lookahead=8,
+) -> FixedPoint:
+    """Errors V (2,) of both layers by state evolution; the residual is relative. Below RECOVERED both are exactly known.
+
+    Parameters
+    ----------
+    model
+    ratio, alpha : float
+        rho, and n / d^2.
+    nodes : GaussianNodes
+        Of dimension `model.scores.node_dimension`.
+    start : array (2,)
+        First V: 1, the uninformed start, or less.
+    tolerance, max_iterations, lookahead
+        As in `numerics.fixed_point.iterate`, in log V.
+    """
+    if alpha == 0:
+        return FixedPoint(np.ones(2), 0.0, 0, True)
+
+    def step(log_v):
+        V = np.exp(np.clip(log_v, math.log(0.1 * RECOVERED), 0.0))
+        # Where the data hardly inform about a layer, noise of the nodes can make its information negative.
+        information = np.maximum(model.averages(V, nodes).information, 1e-12)
+        return np.log(np.maximum(mmse(ratio, V / (alpha * information)), 0.1 * RECOVERED))
+
+    point = iterate(
+        step,
+        np.log(start),
+        tolerance,
+        max_iterations,
+        lookahead,
+        arrived=lambda x: bool(np.all(x < math.log(RECOVERED))),
+    )
+    return FixedPoint(np.exp(point.value), point.residual, point.iterations, point.converged)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Fixed points of both starts on all nodes, and of their parts.
+
+    Attributes
+    ----------
+    uninformed, informed : FixedPoint
+    parts : array (PARTS, 2)
+        V of the uninformed start on each part of the nodes.
+    unique : bool
+        Whether both starts end at one fixed point, on all nodes and on each part of them: with fewer nodes there would be no
+        other answer. False where a start did not converge on all nodes.
+    """
+
+    uninformed: FixedPoint
+    informed: FixedPoint
+    parts: np.ndarray
+    unique: bool
+
+
+def compare(
+    model: Model, ratio: float, alpha: float, nodes, informed_start=1e-3, tolerance=1e-4, max_iterations=200
+) -> Comparison:
+    """Fixed points from V = 1 and from V = `informed_start`, on all `nodes` and on PARTS parts of them.
+
+    The `model`, `ratio`, `alpha`, `tolerance` and `max_iterations` are those of `solve`. The map is monotone: from V = 1
+    the errors fall to the largest fixed point, so that one of exact recovery is the only one.
+    """
+
+    def both(part, some):
+        first = solve(part, ratio, alpha, some, (1.0, 1.0), tolerance, max_iterations)
+        if np.all(first.value < RECOVERED):
+            return first, first
+        return first, solve(part, ratio, alpha, some, np.full(2, informed_start), tolerance, max_iterations)
+
+    whole = both(model, nodes)
+    parts = [both(model.part(k), some) for k, some in enumerate(nodes.blocks(PARTS))]
+    meets = all(_same(*(point.value for point in pair)) for pair in (whole, *parts))
+    return Comparison(
+        *whole, np.array([part[0].value for part in parts]), meets and all(point.converged for point in whole)
+    )
+
+
+def _same(first, second):
+    """Whether two errors V (2,) are one fixed point, within the accuracy of an iteration."""
+    return bool(np.all(np.abs(first - second) <= np.maximum(SAME * np.maximum(first, second), ZERO)))
