@@ -6,10 +6,10 @@ import numpy as np
 
 import naive_sequence_multi_index as naive
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, Channel, denoiser
-from attention_limits.sequence_multi_index.channel_averages import node_dimension, sample_outputs
-from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.channels.averages import node_dimension, sample_outputs
+from attention_limits.sequence_multi_index.channels.channel import SAMPLING_NODES, Channel, denoiser
+from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from table import Growth, Row, Spread, clocked, growth
 
 # (skip, Q_11, Q_22): before learning, one layer learnt, the onset of the other layer, no skip connection.

@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 
 import naive_sequence_multi_index as naive
-from attention_limits.sequence_multi_index.gaussian_sequences import draw, local_fields
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from table import Row, Spread, clocked
 
 # The setting of Figure 2.
@@ -19,7 +19,7 @@ def descent_problem(batches, seed=0):
     # A late import: JAX must not be in the measured memory.
     import jax
 
-    from attention_limits.sequence_multi_index.gradient_descent import Block, drawn_batches
+    from attention_limits.sequence_multi_index.training.gradient_descent import Block, drawn_batches
 
     link, generator = DeepAttention(skip=1.0), np.random.default_rng(seed)
     drawn = [draw(link.rows, link.tokens, DIMENSION, SAMPLES, generator) for _ in range(SETS)]
@@ -33,7 +33,7 @@ def descent_problem(batches, seed=0):
 
 def step_row(naive_batches, batches, repeats):
     """One gradient step of one data set: a `Row`. Both programs run in turn, the naive one on fewer batches."""
-    from attention_limits.sequence_multi_index.gradient_descent import Block, Descent, descend
+    from attention_limits.sequence_multi_index.training.gradient_descent import Block, Descent, descend
 
     descent = Descent(**DESCENT)
     link, block, start, teachers = descent_problem(batches)

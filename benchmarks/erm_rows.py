@@ -10,8 +10,8 @@ from attention_limits.sequence_multi_index.erm.nodes import make_nodes
 from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
 from attention_limits.sequence_multi_index.erm.transition import transitions
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.positional_attention import PositionalAttention
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
 from table import Row, Spread, clocked, timed
 
 LAYER, NODES, OVERLAP = DeepAttention(depth=1), 4096, 0.8

@@ -3,15 +3,15 @@
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.sequence_multi_index.channel import SAMPLING_NODES, Channel
-from attention_limits.sequence_multi_index.erm import loss_kernels, prox_kernels
+from attention_limits.sequence_multi_index.channels.channel import SAMPLING_NODES, Channel
+from attention_limits.sequence_multi_index.channels.trapezoid.lattice_kernels import Output
+from attention_limits.sequence_multi_index.channels.trapezoid.rows_kernels import RUN, SUMS, ZERO, row_of, sum_row
+from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
+from attention_limits.sequence_multi_index.erm.kernels import loss_kernels, prox_kernels
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.minimisation import objective_and_gradient
 from attention_limits.sequence_multi_index.erm.prox import prox
-from attention_limits.sequence_multi_index.gaussian_sequences import draw, local_fields
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.trapezoid_lattice_kernels import Output
-from attention_limits.sequence_multi_index.trapezoid_rows_kernels import RUN, SUMS, ZERO, row_of, sum_row
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from channel_rows import typical_outputs
 from descent_rows import BATCH, DESCENT, DIMENSION, SETS, descent_problem
 from limits import DOUBLE, SINGLE, roof
@@ -127,7 +127,7 @@ def erm_gradient(limits, repeats, dimension=500, samples=1000):
 def batch_reuse(limits, repeats, batches=200):
     """A step of one data set: two products of the tokens of a batch with the weights; memory is read once for all steps of it."""
     # A late import: JAX must not be in the measured memory.
-    from attention_limits.sequence_multi_index.gradient_descent import Descent, descend
+    from attention_limits.sequence_multi_index.training.gradient_descent import Descent, descend
 
     descent = Descent(**DESCENT)
     link, block, start, teachers = descent_problem(batches)

@@ -6,10 +6,10 @@ from unittest.mock import patch
 import numpy as np
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index import channel
-from attention_limits.sequence_multi_index.fibre_sampling import shared_proposal
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
+from attention_limits.sequence_multi_index.channels import channel
+from attention_limits.sequence_multi_index.channels.sampling.importance import shared_proposal
+from attention_limits.sequence_multi_index.channels.sampling.two_tokens import two_token_moments
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from channel_rows import typical_outputs
 from table import Row, Spread, clocked
 

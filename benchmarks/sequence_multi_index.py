@@ -17,14 +17,14 @@ from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.streams import Streams
-from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.channel_averages import node_dimension
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.channels.averages import node_dimension
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.gamp import gamp
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
-from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
 from channel_rows import denoiser_rows, depth_growth, sampling_row, variance_growth
 from table import Growth, Row, Spread, clocked, growth
 

@@ -24,7 +24,7 @@ from attention_limits.pipeline.audit import full_table, load_published, number_t
 from attention_limits.pipeline.estimate import cpu_seconds, needed_chunks
 from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.project import load_project
-from attention_limits.sequence_multi_index.atlas_table import page as page_of_thresholds
+from attention_limits.sequence_multi_index.reports.threshold_table import page as page_of_thresholds
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "published.json"

@@ -11,7 +11,7 @@ from attention_limits.pipeline.estimator import estimator_module
 from attention_limits.pipeline.experiment import load_family
 from attention_limits.pipeline.provenance import PACKAGE, SOURCE, closure, imported_modules
 from attention_limits.sequence_multi_index.erm import state_evolution
-from attention_limits.sequence_multi_index.figures import erm_positional
+from attention_limits.sequence_multi_index.figures.erm import erm_positional
 from toy import REPOSITORY
 
 FAMILIES = sorted(path.parent.name for path in (REPOSITORY / "config").glob("*/experiments"))

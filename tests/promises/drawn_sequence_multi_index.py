@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from specifications import Refused, compute, compute_data, document, node, whole_range
 
-from attention_limits.sequence_multi_index.channel import Channel
+from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 FAMILY = "sequence_multi_index"

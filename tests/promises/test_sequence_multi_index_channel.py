@@ -13,9 +13,9 @@ from drawn_sequence_multi_index import KEYS, SIGMAS, computed, link_key, models
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.cross_checks import MAX_SAMPLED_ROWS
+from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
+from attention_limits.sequence_multi_index.schema.checks import MAX_SAMPLED_ROWS
 
 pytestmark = pytest.mark.slow
 

@@ -16,11 +16,11 @@ from attention_limits.pipeline.readings import passed
 from attention_limits.pipeline.streams import Streams
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.nodes import make_nodes
-from attention_limits.sequence_multi_index.erm.ridge import ridge_regression
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
-from attention_limits.sequence_multi_index.estimators import gaussian_sequences
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.positional_attention import PositionalAttention
+from attention_limits.sequence_multi_index.estimators.training import gaussian_sequences
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
+from ridge_regression import ridge_regression
 
 pytestmark = pytest.mark.slow
 ridges = whole_range(node(FAMILY, "erm_state_evolution", "grid", "ridge"))

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from attention_limits.pipeline.streams import Streams
-from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.estimators import (
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.estimators.bayes import held_overlap
+from attention_limits.sequence_multi_index.estimators.thresholds import (
     exact_recovery,
-    held_overlap,
     shallow_growth,
     staircase,
     threshold_atlas,
 )
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.gamp import gamp
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.readings import (
     branch_of_layer,
     growth_factors_at_threshold,

@@ -198,8 +198,8 @@ def _training(model, solver, rate=0.01):
     ],
 )
 def test_trec_is_adamw_with_complex_derivatives(model):
-    from attention_limits.sequence_multi_index.trec.corpus import CLASSES
-    from attention_limits.sequence_multi_index.trec.grammar import generate_questions
+    from attention_limits.sequence_multi_index.questions.corpus import CLASSES
+    from attention_limits.sequence_multi_index.questions.grammar import generate_questions
 
     solver, streams = {"epochs": 1, "batch": 16, "records": 1, "weight_decay": 0.1}, Streams(0, FAMILY, "promise")
     found = _training(model, solver).isel(replica=0)
@@ -245,7 +245,7 @@ def test_trec_is_adamw_with_complex_derivatives(model):
 
 
 def test_trec_accuracy_of_diverged_weights_is_missing():
-    from attention_limits.sequence_multi_index.trec import classifier
+    from attention_limits.sequence_multi_index.questions import classifier
 
     shape = classifier.Architecture(1, 2, 2, 1.0, 0.1, 1.0)
     start = classifier.initial_parameters(shape, 4, 6, np.random.default_rng(0))

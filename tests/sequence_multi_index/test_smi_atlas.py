@@ -13,14 +13,14 @@ from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.files import digest
 from attention_limits.pipeline.layout import data_digest
 from attention_limits.pipeline.streams import Streams
-from attention_limits.sequence_multi_index.atlas_table import atlas_table, csv_text, page
-from attention_limits.sequence_multi_index.estimators import exact_recovery as estimator
-from attention_limits.sequence_multi_index.estimators import staircase, threshold_atlas
-from attention_limits.sequence_multi_index.figures.atlas import together
-from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
+from attention_limits.sequence_multi_index.estimators.thresholds import exact_recovery as estimator
+from attention_limits.sequence_multi_index.estimators.thresholds import staircase, threshold_atlas
+from attention_limits.sequence_multi_index.figures.thresholds.atlas import together
+from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
-from attention_limits.sequence_multi_index.recovery import exact_recovery
-from attention_limits.sequence_multi_index.state_evolution import Settings
+from attention_limits.sequence_multi_index.reports.threshold_table import atlas_table, csv_text, page
+from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings
 
 pytestmark = pytest.mark.slow
 

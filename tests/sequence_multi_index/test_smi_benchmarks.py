@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from smi_tools import channel_of
 
-from attention_limits.sequence_multi_index.channel import denoiser
-from attention_limits.sequence_multi_index.channel_averages import sample_outputs
+from attention_limits.sequence_multi_index.channels.averages import sample_outputs
+from attention_limits.sequence_multi_index.channels.channel import denoiser
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.prox import prox
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 
 pytestmark = pytest.mark.slow
 

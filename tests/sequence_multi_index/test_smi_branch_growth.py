@@ -11,15 +11,15 @@ from scipy.optimize import brentq
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.streams import Streams
-from attention_limits.sequence_multi_index.branch_growth import growth_by_row
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.channel_averages import node_dimension, sample_outputs
-from attention_limits.sequence_multi_index.estimators import shallow_growth
-from attention_limits.sequence_multi_index.instability import excess_moments, linear_response
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.multi_index import product
+from attention_limits.sequence_multi_index.channels.averages import node_dimension, sample_outputs
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.estimators.thresholds import shallow_growth
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.one_token import product
 from attention_limits.sequence_multi_index.readings import growth_at_threshold, growth_threshold
-from attention_limits.sequence_multi_index.staircase import branch_point
+from attention_limits.sequence_multi_index.state_evolution.linear_response import excess_moments, linear_response
+from attention_limits.sequence_multi_index.weak_recovery.growth import growth_by_row
+from attention_limits.sequence_multi_index.weak_recovery.staircase import branch_point
 
 pytestmark = pytest.mark.slow
 

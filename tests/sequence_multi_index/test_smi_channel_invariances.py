@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from smi_tools import channel_of, draw_channels
 
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from scipy.special import expit
 from smi_tools import channel_of, draw_channels
 
 from agreement import t_threshold
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 
 pytestmark = pytest.mark.slow
 

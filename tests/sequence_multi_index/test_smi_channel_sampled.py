@@ -11,11 +11,12 @@ from smi_tools import channel_of, draw_channels
 
 from agreement import assert_mean, t_threshold
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channel import denoiser
-from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
-from attention_limits.sequence_multi_index.links.multi_index import SumOfSquares, phase_retrieval
+from attention_limits.sequence_multi_index.channels.channel import denoiser
+from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.one_token import SumOfSquares, phase_retrieval
+from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 
 pytestmark = pytest.mark.slow
 

@@ -10,11 +10,11 @@ from smi_tools import channel_of, draw_channels
 from agreement import assert_mean
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.sequence_multi_index.links.correlated_tokens import CorrelatedTokens
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.declarations import problems_of
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import LargestRow, Linear
 from attention_limits.sequence_multi_index.links.loading import load_link
+from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens
 
 T = np.array([[1.0, 0.5], [0.5, 1.0]])
 LINKS = {"attention": DeepAttention(1.0, 1.0, 1), "two layers": DeepAttention(1.0), "classes": LargestRow(2, 2)}

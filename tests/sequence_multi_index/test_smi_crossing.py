@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
-from attention_limits.sequence_multi_index import staircase
-from attention_limits.sequence_multi_index.branches import BranchPoint, branch_point
-from attention_limits.sequence_multi_index.crossing import Crossing, polish, search
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.priors import standard_normal
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.priors.prior import standard_normal
+from attention_limits.sequence_multi_index.weak_recovery import staircase
+from attention_limits.sequence_multi_index.weak_recovery.branch import BranchPoint, branch_point
+from attention_limits.sequence_multi_index.weak_recovery.crossing import Crossing, polish, search
 
 
 class Curve:

@@ -10,15 +10,16 @@ from attention_limits.sequence_multi_index.erm.losses import checked, hessians, 
 from attention_limits.sequence_multi_index.erm.nodes import make_nodes
 from attention_limits.sequence_multi_index.erm.optimal_ridge import optimal_ridge
 from attention_limits.sequence_multi_index.erm.prox import prox
-from attention_limits.sequence_multi_index.erm.ridge import ridge_regression
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
 from attention_limits.sequence_multi_index.erm.transition import transitions
-from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
+from attention_limits.sequence_multi_index.links.attention.sequence_output import SequenceOutput
+from attention_limits.sequence_multi_index.links.attention.untied import UntiedAttention
 from attention_limits.sequence_multi_index.links.linear import LargestRow, Linear
-from attention_limits.sequence_multi_index.links.link import OutputNoise
-from attention_limits.sequence_multi_index.links.multi_index import Monomial, SignProduct, SumOfSquares
-from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
+from attention_limits.sequence_multi_index.links.one_token import Monomial, SignProduct, SumOfSquares
+from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
+from ridge_regression import ridge_regression
 
 # The kernels compile for about ten seconds.
 pytestmark = pytest.mark.slow

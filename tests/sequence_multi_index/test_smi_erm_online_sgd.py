@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from attention_limits.sequence_multi_index.erm.losses import make_loss
-from attention_limits.sequence_multi_index.erm.minimisation import objective_and_gradient
-from attention_limits.sequence_multi_index.erm.online_sgd import one_pass
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.erm.minimisation import objective_and_gradient, one_pass
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
-from attention_limits.sequence_multi_index.links.positional_attention import PositionalAttention
 
 pytestmark = pytest.mark.slow
 STUDENT, SIGMA, POSITIONS, RIDGE = DeepAttention(depth=1), 0.5, np.array([1.0, -1.0]), 0.04

@@ -12,9 +12,9 @@ from attention_limits.sequence_multi_index.erm.nodes import anchors_of, make_nod
 from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
 from attention_limits.sequence_multi_index.erm.transition import constant_loss, transitions
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
-from attention_limits.sequence_multi_index.links.positional_attention import PositionalAttention
 
 pytestmark = pytest.mark.slow
 STUDENT, SIGMA, POSITIONS, RIDGE = DeepAttention(depth=1), 0.5, np.array([[1.0], [-1.0]]), 0.04

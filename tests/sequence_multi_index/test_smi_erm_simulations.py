@@ -8,8 +8,8 @@ import pytest
 from attention_limits.sequence_multi_index.erm.gamp import run
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.minimisation import minimise, objective_and_gradient
-from attention_limits.sequence_multi_index.links import tracing
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links import jax_forward
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def test_the_gradient_is_that_of_automatic_differentiation():
 
     def objective(W):
         fields = jnp.einsum("nad,pd->npa", sequences, W) / np.sqrt(12)
-        difference = outputs.reshape(20, 3, 3) - tracing.forward(link, fields)
+        difference = outputs.reshape(20, 3, 3) - jax_forward.forward(link, fields)
         return (0.5 * jnp.sum(difference**2) + 0.15 * jnp.sum(W**2)) / 12
 
     with jax.enable_x64(True):

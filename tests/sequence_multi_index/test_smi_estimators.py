@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from attention_limits.pipeline.streams import Streams
-from attention_limits.sequence_multi_index.estimators import batch_reuse_sgd, gamp, gaussian_sequences, online_sgd
+from attention_limits.sequence_multi_index.estimators.bayes import gamp
+from attention_limits.sequence_multi_index.estimators.training import batch_reuse_sgd, gaussian_sequences, online_sgd
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 pytestmark = pytest.mark.slow

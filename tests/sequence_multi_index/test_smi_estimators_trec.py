@@ -10,8 +10,8 @@ from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
 from attention_limits.pipeline.layout import annotate
 from attention_limits.pipeline.streams import Streams
-from attention_limits.sequence_multi_index.estimators.trec import run
-from attention_limits.sequence_multi_index.trec.grammar import generate_questions
+from attention_limits.sequence_multi_index.estimators.training.trec import run
+from attention_limits.sequence_multi_index.questions.grammar import generate_questions
 from toy import REPOSITORY
 
 pytestmark = pytest.mark.slow

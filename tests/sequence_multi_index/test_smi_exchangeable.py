@@ -7,18 +7,19 @@ import pytest
 from smi_tools import channel_of, node_sets
 
 from agreement import FALSE_ALARM, t_threshold
-from attention_limits.sequence_multi_index import exchangeable, state_evolution
-from attention_limits.sequence_multi_index.exchangeable_matrices import Exchangeable, outer
-from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth
-from attention_limits.sequence_multi_index.mixture_prior import binary
-from attention_limits.sequence_multi_index.priors import GaussianRows
+from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.large_depth import CommitteeDepth
+from attention_limits.sequence_multi_index.priors.mixture import binary
+from attention_limits.sequence_multi_index.priors.prior import GaussianRows
+from attention_limits.sequence_multi_index.state_evolution import fixed_point
+from attention_limits.sequence_multi_index.state_evolution.exchangeable import reduced as exchangeable
+from attention_limits.sequence_multi_index.state_evolution.exchangeable.matrices import Exchangeable, outer
 
 pytestmark = pytest.mark.slow
 
 RNG = np.random.default_rng(0)
-SETTINGS = state_evolution.Settings(tolerance=3e-3, max_iterations=100)
+SETTINGS = fixed_point.Settings(tolerance=3e-3, max_iterations=100)
 
 
 def averaged(matrix):
@@ -91,7 +92,7 @@ def test_reduced_state_evolution_is_the_full_one(depth, alpha, count, prior):
             point = exchangeable.solve(channel, alpha, nodes, 1e-3, SETTINGS, prior)
             found["reduced"].append(point.value)
         else:
-            point = state_evolution.solve(channel, alpha, nodes, 1e-3, SETTINGS, prior=prior)
+            point = fixed_point.solve(channel, alpha, nodes, 1e-3, SETTINGS, prior=prior)
             found["full"].append(Exchangeable.of(point.value).entries)
         assert point.converged
     reduced, full = (np.array(found[name]) for name in ("reduced", "full"))
@@ -111,11 +112,11 @@ def test_learned_shallow_layers_follow_the_full_state_evolution(depth):
     this noise is smaller than that of either fixed point. Tolerance 3e-3 of the precision, at most 1e-3 of an overlap.
     """
     link, replicas = CommitteeDepth(depth, 2.0), 6
-    settings = state_evolution.Settings(tolerance=3e-3, max_iterations=40, side_information=0.4)
+    settings = fixed_point.Settings(tolerance=3e-3, max_iterations=40, side_information=0.4)
     reduced, full = np.empty((2, replicas, 4))
     for k, nodes in enumerate(node_sets(link, 64, replicas, seed=6)):
         channel = channel_of(link, 0.35, seed=k)
-        points = [solve(channel, 0.6, nodes, 0.4, settings) for solve in (exchangeable.solve, state_evolution.solve)]
+        points = [solve(channel, 0.6, nodes, 0.4, settings) for solve in (exchangeable.solve, fixed_point.solve)]
         assert all(point.converged for point in points)
         reduced[k], full[k] = points[0].value, Exchangeable.of(points[1].value).entries
     difference = reduced - full

@@ -9,10 +9,14 @@ from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian
 
 from agreement import FIRST, OFFSETS, assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.fibre_kernels import PASS
-from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments, own_proposals, shared_proposal
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.two_token_sampling import two_token_moments
+from attention_limits.sequence_multi_index.channels.sampling.importance import (
+    fibre_moments,
+    own_proposals,
+    shared_proposal,
+)
+from attention_limits.sequence_multi_index.channels.sampling.two_tokens import two_token_moments
+from attention_limits.sequence_multi_index.channels.sampling.two_tokens_kernels import PASS
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import xarray as xr
 
 from attention_limits.pipeline.readings import passed, value
 from attention_limits.plotting import new_figure
-from attention_limits.sequence_multi_index.figures import erm, erm_classic, erm_positional
+from attention_limits.sequence_multi_index.figures.erm import erm, erm_classic, erm_positional
 
 FLAGS = ("converged", "replica_symmetric", "resolved")
 

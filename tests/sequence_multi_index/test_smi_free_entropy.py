@@ -7,10 +7,11 @@ import pytest
 from smi_tools import channel_of, node_sets
 
 from agreement import assert_mean, t_threshold
-from attention_limits.sequence_multi_index.channel_averages import channel_averages
-from attention_limits.sequence_multi_index.free_entropy import free_entropy, prior_free_entropy
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
+from attention_limits.sequence_multi_index.channels.averages import channel_averages
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.priors.prior import prior_free_entropy
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from smi_tools import channel_of
 
-from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.gamp import gamp
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 
 pytestmark = pytest.mark.slow
 

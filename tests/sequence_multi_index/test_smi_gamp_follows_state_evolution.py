@@ -7,12 +7,12 @@ import pytest
 from smi_tools import channel_of, node_sets
 
 from agreement import assert_mean
-from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.links.correlated_tokens import CorrelatedTokens
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
-from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
-from attention_limits.sequence_multi_index.trajectory import trajectory
+from attention_limits.sequence_multi_index.gamp import gamp
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
+from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, OutputNoise
+from attention_limits.sequence_multi_index.state_evolution.trajectory import trajectory
 
 pytestmark = pytest.mark.slow
 

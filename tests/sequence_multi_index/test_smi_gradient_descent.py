@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.sequence_multi_index import gradient_descent
-from attention_limits.sequence_multi_index.gaussian_sequences import draw, local_fields
-from attention_limits.sequence_multi_index.gradient_descent import (
+from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
+from attention_limits.sequence_multi_index.training import gradient_descent
+from attention_limits.sequence_multi_index.training.gradient_descent import (
     Block,
     Descent,
     batch_loss,
@@ -18,8 +20,6 @@ from attention_limits.sequence_multi_index.gradient_descent import (
     drawn_batches,
     has_kernel,
 )
-from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
 
 pytestmark = pytest.mark.slow
 

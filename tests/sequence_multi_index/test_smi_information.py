@@ -11,13 +11,13 @@ from scipy.special import digamma, log_ndtr, ndtr
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.readings import passed
 from attention_limits.pipeline.streams import Streams
-from attention_limits.sequence_multi_index.estimators import state_evolution
-from attention_limits.sequence_multi_index.information import mean_log_volume
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
-from attention_limits.sequence_multi_index.links.layers import log_jacobian
+from attention_limits.sequence_multi_index.estimators.bayes import state_evolution
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.large_depth import LargeDepth
+from attention_limits.sequence_multi_index.links.attention.layers import log_jacobian
+from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
-from attention_limits.sequence_multi_index.links.positional_attention import PositionalAttention
+from attention_limits.sequence_multi_index.state_evolution.information import mean_log_volume
 
 pytestmark = pytest.mark.slow
 

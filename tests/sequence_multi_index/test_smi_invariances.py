@@ -5,13 +5,14 @@ import pytest
 from links_under_test import LINKS
 from smi_tools import channel_of, node_sets
 
-from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.channel_averages import channel_averages
+from attention_limits.sequence_multi_index.channels.averages import channel_averages
+from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.invariances import invariant_rows
-from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
+from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
-from attention_limits.sequence_multi_index.priors import GaussianRows
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
+from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
+from attention_limits.sequence_multi_index.priors.prior import GaussianRows
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
 
 pytestmark = pytest.mark.slow
 

@@ -6,15 +6,15 @@ from smi_tools import channel_of, draw_channels, gradient_and_hessian, node_sets
 
 from agreement import assert_mean
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.figures import rank
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.rotations.moments import rotated_moments
+from attention_limits.sequence_multi_index.figures.thresholds import rank
+from attention_limits.sequence_multi_index.links.attention.rank import RankAttention
 from attention_limits.sequence_multi_index.links.link import LENGTH, ROTATION, SAMPLING, SPHERE
-from attention_limits.sequence_multi_index.links.multi_index import SumOfSquares
-from attention_limits.sequence_multi_index.links.rank_attention import RankAttention
-from attention_limits.sequence_multi_index.rotated_rows import rotated_moments
-from attention_limits.sequence_multi_index.state_evolution import solve
-from attention_limits.sequence_multi_index.trajectory import trajectory
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.links.one_token import SumOfSquares
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
+from attention_limits.sequence_multi_index.state_evolution.trajectory import trajectory
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
 
 pytestmark = pytest.mark.slow
 

@@ -11,14 +11,19 @@ from links_under_test import LINKS, VARIANTS
 from scipy.stats import norm
 
 from attention_limits.pipeline.provenance import closure
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.large_depth import (
+    CommitteeDepth,
+    RescaledAttention,
+    average_transfer,
+)
+from attention_limits.sequence_multi_index.links.attention.layers import log_jacobian, score_root
+from attention_limits.sequence_multi_index.links.attention.sequence_output import SequenceOutput
 from attention_limits.sequence_multi_index.links.declarations import problems_of
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.large_depth import CommitteeDepth, RescaledAttention, average_transfer
-from attention_limits.sequence_multi_index.links.layers import log_jacobian, score_root
-from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
+from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import PROVIDED, code_module, load_link
-from attention_limits.sequence_multi_index.links.multi_index import Monomial, SignProduct
-from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
+from attention_limits.sequence_multi_index.links.one_token import Monomial, SignProduct
+from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 
 
 def test_every_provided_link_is_under_test():
@@ -187,7 +192,7 @@ def test_likelihoods_that_lie_are_found():
 
 def test_links_of_the_user_are_loaded_with_their_parameters(tmp_path):
     (tmp_path / "mine.py").write_text(
-        "from attention_limits.sequence_multi_index.links.multi_index import Monomial\n\n\n"
+        "from attention_limits.sequence_multi_index.links.one_token import Monomial\n\n\n"
         "def power(order=2):\n    return Monomial((order,))\n"
     )
     link = load_link({"link": "mine.py:power", "parameters": {"order": 4}, "noise": 0.5}, tmp_path)
@@ -197,10 +202,11 @@ def test_links_of_the_user_are_loaded_with_their_parameters(tmp_path):
 
 def test_a_link_is_code_of_the_experiments_that_name_it_alone():
     here = [
-        name.rpartition(".")[2] for name in closure("attention_limits.sequence_multi_index.estimators.state_evolution")
+        name.rpartition(".")[2]
+        for name in closure("attention_limits.sequence_multi_index.estimators.bayes.state_evolution")
     ]
     assert not {"deep_attention", "multi_index", "attention_variants", "large_depth", "sequence_output"} & set(here)
-    assert code_module("untied") == "attention_limits.sequence_multi_index.links.attention_variants"
+    assert code_module("untied") == "attention_limits.sequence_multi_index.links.attention.multi_head"
     assert code_module("mine.py:Mine") is None
     assert all(closure(code_module(name)) for name in PROVIDED)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention, softmax_rows
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention, softmax_rows
 
 
 def simulate(model, weights, tokens):

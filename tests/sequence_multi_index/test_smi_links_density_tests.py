@@ -6,15 +6,15 @@ from links_under_test import EXACT, LINKS
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.fibre_sampling import fibre_moments
-from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.density_tests import density_tests
-from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.large_depth import LargeDepth
+from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
+from attention_limits.sequence_multi_index.links.attention.sequence_output import SequenceOutput
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
-from attention_limits.sequence_multi_index.links.sequence_output import SequenceOutput
+from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
+from attention_limits.sequence_multi_index.reports.density_tests import density_tests
 
 pytestmark = pytest.mark.slow
 

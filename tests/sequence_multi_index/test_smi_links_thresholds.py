@@ -7,18 +7,18 @@ from scipy.special import k0, k1
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.channel_averages import node_dimension
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.links.large_depth import LargeDepth
-from attention_limits.sequence_multi_index.links.multi_index import (
+from attention_limits.sequence_multi_index.channels.averages import node_dimension
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.large_depth import LargeDepth
+from attention_limits.sequence_multi_index.links.one_token import (
     Committee,
     SignProduct,
     SumOfSquares,
     phase_retrieval,
     product,
 )
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
 
 pytestmark = pytest.mark.slow
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index import phases, state_evolution
-from attention_limits.sequence_multi_index.channel import Channel
-from attention_limits.sequence_multi_index.channel_averages import node_dimension
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.channels.averages import node_dimension
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
-from attention_limits.sequence_multi_index.phases import EASY, HARD, IMPOSSIBLE, compare
-from attention_limits.sequence_multi_index.state_evolution import OverlapFixedPoint, Settings, solve
+from attention_limits.sequence_multi_index.state_evolution import fixed_point, phases
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import OverlapFixedPoint, Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.phases import EASY, HARD, IMPOSSIBLE, compare
 
 pytestmark = pytest.mark.slow
 
@@ -73,7 +73,7 @@ def test_a_difference_within_the_error_of_few_nodes_is_no_hard_phase(monkeypatch
         overlap = np.array([[value]])
         return OverlapFixedPoint(overlap, 0.0, 1, True, overlap / (1.0 - overlap), np.zeros((1, 1)))
 
-    for module in (phases, state_evolution):
+    for module in (phases, fixed_point):
         monkeypatch.setattr(module, "solve", solved)
     monkeypatch.setattr(phases, "free_entropy", lambda overlap, *given, **more: float(overlap[0, 0]))
     found = compare(Channel(link, 1.0, np.random.default_rng(2)), 1.05, nodes, SETTINGS)

@@ -11,18 +11,18 @@ from smi_tools import channel_of, node_sets
 
 from agreement import assert_mean
 from attention_limits.numerics.hermite import gauss_hermite
-from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.gamp import gamp
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.links.multi_index import SignProduct, phase_retrieval
-from attention_limits.sequence_multi_index.mixture_prior import bernoulli_gauss, binary
-from attention_limits.sequence_multi_index.phases import HARD, compare
-from attention_limits.sequence_multi_index.priors import GaussianRows, Prior, standard_normal
-from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
-from attention_limits.sequence_multi_index.trajectory import trajectory
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.links.one_token import SignProduct, phase_retrieval
+from attention_limits.sequence_multi_index.priors.mixture import bernoulli_gauss, binary
+from attention_limits.sequence_multi_index.priors.prior import GaussianRows, Prior, standard_normal
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.phases import HARD, compare
+from attention_limits.sequence_multi_index.state_evolution.trajectory import trajectory
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
+from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 pytestmark = pytest.mark.slow
 

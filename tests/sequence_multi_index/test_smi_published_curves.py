@@ -11,9 +11,9 @@ import pytest
 from smi_tools import channel_of, node_sets
 
 from agreement import assert_mean
-from attention_limits.sequence_multi_index.generalization import bayes_error, plug_in_error
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.generalization import bayes_error, plug_in_error
 
 pytestmark = pytest.mark.slow
 

@@ -11,11 +11,11 @@ import pytest
 import xarray as xr
 import yaml
 
-from attention_limits.sequence_multi_index.figures.published import FIG2_DESCENT
-from attention_limits.sequence_multi_index.gaussian_sequences import sample_count
-from attention_limits.sequence_multi_index.gradient_descent import Block, Descent, descend, drawn_batches
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.data.sequences import sample_count
+from attention_limits.sequence_multi_index.figures.papers.published import FIG2_DESCENT
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.readings import descent_cosine
+from attention_limits.sequence_multi_index.training.gradient_descent import Block, Descent, descend, drawn_batches
 
 EXPERIMENTS = Path(__file__).parents[2] / "config/sequence_multi_index/experiments"
 

@@ -15,12 +15,12 @@ from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.sequence_multi_index.channel_averages import channel_averages, node_dimension
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.published_channel import Boxes, published_gradient
-from attention_limits.sequence_multi_index.published_kernels import adaptive_numerator
-from attention_limits.sequence_multi_index.published_layers_kernels import mean_weights
-from attention_limits.sequence_multi_index.published_map import published_averages, published_path
+from attention_limits.sequence_multi_index.channels.averages import channel_averages, node_dimension
+from attention_limits.sequence_multi_index.channels.published.gradient import Boxes, published_gradient
+from attention_limits.sequence_multi_index.channels.published.three_layers_kernels import mean_weights
+from attention_limits.sequence_multi_index.channels.published.two_layers_kernels import adaptive_numerator
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution.published_map import published_averages, published_path
 
 TWO, THREE = DeepAttention(1.0), DeepAttention(1.0, 1.0, 3)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
-from attention_limits.sequence_multi_index.channel_averages import channel_averages
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.published_map import published_averages
+from attention_limits.sequence_multi_index.channels.averages import channel_averages
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution.published_map import published_averages
 
 pytestmark = pytest.mark.slow
 

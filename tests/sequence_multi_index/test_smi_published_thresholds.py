@@ -12,10 +12,10 @@ import pytest
 from smi_tools import channel_of, node_sets
 
 from agreement import assert_mean
-from attention_limits.sequence_multi_index.branches import branch_point
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold, instability_at
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold, instability_at
+from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 pytestmark = pytest.mark.slow
 

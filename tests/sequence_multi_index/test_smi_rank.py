@@ -9,17 +9,18 @@ from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian, 
 from agreement import assert_mean
 from attention_limits.attention_indexed.channels.loading import load_channel
 from attention_limits.attention_indexed.state_evolution.curve import small_width, weak_recovery
-from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.alignment import towards_teacher
-from attention_limits.sequence_multi_index.figures import rank, rank_limit
-from attention_limits.sequence_multi_index.links.attention_variants import MultiHeadAttention, UntiedAttention
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.data.teacher_overlap import towards_teacher
+from attention_limits.sequence_multi_index.figures.thresholds import rank, rank_limit
+from attention_limits.sequence_multi_index.gamp import gamp
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
+from attention_limits.sequence_multi_index.links.attention.rank import RankAttention
+from attention_limits.sequence_multi_index.links.attention.untied import UntiedAttention
+from attention_limits.sequence_multi_index.links.attention.untied_heads import UntiedHeads
 from attention_limits.sequence_multi_index.links.link import ROTATION
-from attention_limits.sequence_multi_index.links.rank_attention import RankAttention
-from attention_limits.sequence_multi_index.links.untied_heads import UntiedHeads
-from attention_limits.sequence_multi_index.state_evolution import solve
-from attention_limits.sequence_multi_index.trajectory import trajectory
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
+from attention_limits.sequence_multi_index.state_evolution.trajectory import trajectory
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
 
 pytestmark = pytest.mark.slow
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, draw_channels, gradient_and_hessian, node_sets
 
-from attention_limits.sequence_multi_index.channel_averages import channel_averages
-from attention_limits.sequence_multi_index.links.link import SECTORS, Link, OutputNoise
+from attention_limits.sequence_multi_index.channels.averages import channel_averages
+from attention_limits.sequence_multi_index.links.link import SECTORS, Link
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.sectors import sectors_of
+from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 
 pytestmark = pytest.mark.slow
 

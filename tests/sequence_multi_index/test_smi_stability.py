@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
-from attention_limits.sequence_multi_index import channel as channels
+from attention_limits.sequence_multi_index.channels import channel as channels
 from attention_limits.sequence_multi_index.links.link import SAMPLING, SECTORS
 from attention_limits.sequence_multi_index.links.loading import load_link
-from attention_limits.sequence_multi_index.mixture_prior import binary
-from attention_limits.sequence_multi_index.overlap_coordinates import from_coordinates, to_coordinates
-from attention_limits.sequence_multi_index.phases import EASY, compare
-from attention_limits.sequence_multi_index.stability import growth
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
+from attention_limits.sequence_multi_index.priors.mixture import binary
+from attention_limits.sequence_multi_index.priors.overlaps import from_coordinates, to_coordinates
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.phases import EASY, compare
+from attention_limits.sequence_multi_index.state_evolution.stability import growth
 
 pytestmark = pytest.mark.slow
 

@@ -5,18 +5,18 @@ from hypothesis import strategies as st
 from smi_tools import channel_of
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index import gamp
-from attention_limits.sequence_multi_index.branches import branch_point
-from attention_limits.sequence_multi_index.channel_averages import channel_averages, node_dimension, sample_outputs
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.channels.averages import channel_averages, node_dimension, sample_outputs
+from attention_limits.sequence_multi_index.gamp import gamp
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.overlap_coordinates import (
+from attention_limits.sequence_multi_index.priors.overlaps import (
     LARGEST_OVERLAP,
     clip_spectrum,
     overlap_from_precision,
     symmetric_root,
 )
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve, symmetrized
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve, symmetrized
+from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
 
 MODEL = DeepAttention(1.0)
 CHANNEL = channel_of(MODEL)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, node_sets
 
-from attention_limits.sequence_multi_index.channel_averages import channel_averages
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.overlap_coordinates import overlap_from_precision
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve, symmetrized
+from attention_limits.sequence_multi_index.channels.averages import channel_averages
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.priors.overlaps import overlap_from_precision
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve, symmetrized
 
 pytestmark = pytest.mark.slow
 

@@ -46,7 +46,7 @@ def test_a_parity_of_two_is_one_step_of_two_directions(capsys):
 
 
 NOT_BROADCAST = """\
-from attention_limits.sequence_multi_index.links.multi_index import SumOfSquares
+from attention_limits.sequence_multi_index.links.one_token import SumOfSquares
 
 
 class Mine(SumOfSquares):

@@ -10,12 +10,18 @@ import pytest
 from links_under_test import LINKS
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.sequence_multi_index.gaussian_sequences import draw, local_fields
-from attention_limits.sequence_multi_index.gradient_descent import Block, Descent, batch_loss, descend, drawn_batches
-from attention_limits.sequence_multi_index.links import tracing
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
+from attention_limits.sequence_multi_index.links import jax_forward
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, require
-from attention_limits.sequence_multi_index.links.multi_index import phase_retrieval
+from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
+from attention_limits.sequence_multi_index.training.gradient_descent import (
+    Block,
+    Descent,
+    batch_loss,
+    descend,
+    drawn_batches,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +53,7 @@ def test_jax_differentiates_every_link(name):
     Its error is 1e-10 times a third derivative; the limit is 1e-6.
     """
     link, rng = EXAMPLES[name], np.random.default_rng(3)
-    assert tracing.problem_of(link) == ""
+    assert jax_forward.problem_of(link) == ""
     if name in CONSTANT:
         with pytest.raises(ValueError, match="its gradient is zero"):
             require(link, {GRADIENT})

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, draw_channels
 
-from attention_limits.sequence_multi_index import channel
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.precision import MAX_RESOLUTION, MIN_VARIANCE, SMALLEST, trapezoid_precision
+from attention_limits.sequence_multi_index.channels import channel
+from attention_limits.sequence_multi_index.channels.single_precision import (
+    MAX_RESOLUTION,
+    MIN_VARIANCE,
+    SMALLEST,
+    trapezoid_precision,
+)
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 
 
 def differences(found, exact, V):

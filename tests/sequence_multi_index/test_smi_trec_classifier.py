@@ -8,8 +8,8 @@ import numpy as np
 import optax
 import pytest
 
-from attention_limits.sequence_multi_index.trec import classifier, training_kernels
-from attention_limits.sequence_multi_index.trec.tokens import PADDING
+from attention_limits.sequence_multi_index.questions import classifier, training_kernels
+from attention_limits.sequence_multi_index.questions.tokens import PADDING
 
 pytestmark = pytest.mark.slow
 

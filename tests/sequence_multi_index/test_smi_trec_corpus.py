@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.sequence_multi_index.trec.corpus import (
+from attention_limits.sequence_multi_index.questions.corpus import (
     CLASSES,
     Corpus,
     majority_accuracy,
@@ -16,8 +16,8 @@ from attention_limits.sequence_multi_index.trec.corpus import (
     read_corpus,
     split,
 )
-from attention_limits.sequence_multi_index.trec.grammar import CLASS_FREQUENCIES, generate_questions
-from attention_limits.sequence_multi_index.trec.words import FRAMES
+from attention_limits.sequence_multi_index.questions.grammar import CLASS_FREQUENCIES, generate_questions
+from attention_limits.sequence_multi_index.questions.words import FRAMES
 
 LINES = ["LOC:city What is the capital of Tarve ?", "HUM:ind Who built the tower ?", "", "NUM:date When was it built ?"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attention_limits.pipeline.errors import SpecError
-from attention_limits.sequence_multi_index.trec.tokens import encode, word_pieces, words
+from attention_limits.sequence_multi_index.questions.tokens import encode, word_pieces, words
 
 QUESTIONS = ["Who built it ?", "What is it ?", "Who is Tarve ?"]
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "built", "tar", "##ve", "##s", "is", "?", ",", "cafe"]

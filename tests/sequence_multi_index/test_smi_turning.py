@@ -6,11 +6,11 @@ import xarray as xr
 from smi_tools import channel_of, node_sets
 
 from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.mixture_prior import binary
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.priors.mixture import binary
 from attention_limits.sequence_multi_index.readings import jump_and_error
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
-from attention_limits.sequence_multi_index.turning import turning_point
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.weak_recovery.turning import turning_point
 
 pytestmark = pytest.mark.slow
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, draw_channels, node_sets
 
-from attention_limits.sequence_multi_index.links.attention_variants import UntiedAttention
+from attention_limits.sequence_multi_index.links.attention.untied import UntiedAttention
 from attention_limits.sequence_multi_index.links.declarations import problems_of
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
 
 pytestmark = pytest.mark.slow
 

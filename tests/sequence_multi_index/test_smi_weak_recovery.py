@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from smi_tools import channel_of
 
-from attention_limits.sequence_multi_index import staircase as module
-from attention_limits.sequence_multi_index.branches import BranchPoint
-from attention_limits.sequence_multi_index.instability import Instability
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
-from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.weak_recovery import FirstThreshold
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.state_evolution.linear_response import Instability
+from attention_limits.sequence_multi_index.weak_recovery import staircase as module
+from attention_limits.sequence_multi_index.weak_recovery.branch import BranchPoint
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import FirstThreshold
+from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 FIRST, LAST = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
 

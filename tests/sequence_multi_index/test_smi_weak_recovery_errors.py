@@ -6,12 +6,16 @@ from scipy.integrate import quad
 from scipy.special import k0, k1
 from smi_tools import channel_of, node_sets
 
-from attention_limits.sequence_multi_index.instability import BLOCKS, leading_instability, symmetric_basis
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.links.multi_index import SignProduct, SumOfSquares, phase_retrieval, product
-from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.links.one_token import SignProduct, SumOfSquares, phase_retrieval, product
+from attention_limits.sequence_multi_index.state_evolution.linear_response import (
+    BLOCKS,
+    leading_instability,
+    symmetric_basis,
+)
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
+from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 pytestmark = pytest.mark.slow
 

@@ -7,18 +7,15 @@ from hypothesis import strategies as st
 from smi_tools import channel_of, node_sets
 
 from agreement import assert_mean
-from attention_limits.sequence_multi_index.branches import branch_point
-from attention_limits.sequence_multi_index.channel import Posterior, denoiser
-from attention_limits.sequence_multi_index.channel_averages import channel_averages, sample_outputs
-from attention_limits.sequence_multi_index.instability import (
-    excess_moments,
-    linear_response,
-)
-from attention_limits.sequence_multi_index.links.deep_attention import DeepAttention
+from attention_limits.sequence_multi_index.channels.averages import channel_averages, sample_outputs
+from attention_limits.sequence_multi_index.channels.channel import Posterior, denoiser
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.staircase import staircase
-from attention_limits.sequence_multi_index.state_evolution import Settings, solve
-from attention_limits.sequence_multi_index.weak_recovery import first_threshold
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.linear_response import excess_moments, linear_response
+from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
+from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 pytestmark = pytest.mark.slow
 

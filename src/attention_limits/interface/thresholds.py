@@ -85,7 +85,7 @@ def found(
     )
     if problems:
         raise SpecError([f"{'.'.join(keys)}: {text}" for keys, text in problems])
-    return import_module(f"{PACKAGE}.{family}.thresholds").thresholds(asked, Path(project), report)
+    return import_module(f"{PACKAGE}.{family}.reports.thresholds").thresholds(asked, Path(project), report)
 
 
 def specification(family: str) -> type[Section]:
@@ -94,7 +94,7 @@ def specification(family: str) -> type[Section]:
         raise SpecError(
             [f"family: {family!r}: allowed: {', '.join(FAMILIES.values())}; others have no such thresholds"]
         )
-    return import_module(f"{PACKAGE}.{family}.specs_thresholds").Thresholds
+    return import_module(f"{PACKAGE}.{family}.schema.thresholds").Thresholds
 
 
 def family_of(model: Mapping) -> str:

@@ -266,3 +266,19 @@ def exp(x):
     p = full(np.float32(1.0)) + r * p
     p = full(np.float32(1.0)) + r * p
     return _scaled(p, shifted)
+
+
+@njit
+def softmax(x, at, count, scale):
+    """Replace the rows at, ..., at + `count` - 1 of x (n, WIDTH) by the softmax of `scale` times these rows, lane by lane."""
+    highest = load(x, at)
+    for j in range(1, count):
+        highest = maximum(highest, load(x, at + j))
+    total, factor = full(np.float32(0.0)), full(scale)
+    for j in range(count):
+        value = exp(factor * (load(x, at + j) - highest))
+        total = total + value
+        store(x, at + j, value)
+    inverse = full(np.float32(1.0)) / total
+    for j in range(count):
+        store(x, at + j, load(x, at + j) * inverse)

@@ -14,7 +14,7 @@ def add(commands) -> None:
     link.add_argument("--outputs", type=whole(64), default=1024, help="outputs of each test (default: 1024)")
     link.add_argument("--resolution", type=positive, default=0.75, help="accuracy of the channel (default: 0.75)")
     link.add_argument("--seed", type=whole(0), default=0, help="seed of the fields (default: 0)")
-    link.set_defaults(parameters={}, function="sequence_multi_index.link_reports:check_link_command")
+    link.set_defaults(parameters={}, function="sequence_multi_index.reports.check_link:check_link_command")
     table = commands.add_parser(
         "threshold-table",
         help="write the thresholds of cubes as CSV and HTML",
@@ -24,4 +24,4 @@ def add(commands) -> None:
     table.add_argument(
         "--output", default="results/atlas", metavar="FOLDER", help="folder of the two files (default: results/atlas)"
     )
-    table.set_defaults(function="sequence_multi_index.atlas_table:atlas_command")
+    table.set_defaults(function="sequence_multi_index.reports.threshold_table:atlas_command")

@@ -1,304 +1,36 @@
-"""Keys of the experiments of the sequence multi-index family: one class for each estimator and each kind of data."""
+"""The table of contents of the family: its kinds of data and its estimators, each with the class of its keys.
 
-from typing import Annotated, ClassVar, Literal
+`config/<family>/experiments` name them so. The module `estimators/**/<name>.py` computes each.
+"""
 
-import numpy as np
-from pydantic import Field
-
-from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
-from attention_limits.sequence_multi_index import (
-    cross_checks,
-    specs_atlas,
-    specs_erm,
-    specs_erm_fits,
-    specs_published,
-    specs_training,
-)
-from attention_limits.sequence_multi_index.cross_checks import OfDataSets, OfNodes
-from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, EXCHANGEABLE, POSTERIOR
-from attention_limits.sequence_multi_index.specs_keys import (
-    Alpha,
-    Damping,
-    Dimension,
-    GampTolerance,
-    Nodes,
-    Regularization,
-    Resolution,
-    SideInformation,
-    SomeAlpha,
-    StartOverlap,
-)
-from attention_limits.sequence_multi_index.specs_links import LinkGrid, LinkModel
-from attention_limits.sequence_multi_index.specs_priors import TeacherModel
+from attention_limits.sequence_multi_index.schema import bayes, erm, published, thresholds, training
 
 PREFIX = "smi"
-
-
-class AlphaGrid(LinkGrid):
-    """Scanned parameters."""
-
-    alpha: Axis[Alpha]
-
-
-class SomeAlphaGrid(LinkGrid):
-    """Scanned parameters."""
-
-    alpha: Axis[SomeAlpha]
-
-
-class ExchangeableGrid(specs_atlas.AtlasGrid):
-    """Scanned parameters; the depth too."""
-
-    alpha: Axis[Alpha]
-
-
-class HeldGrid(SomeAlphaGrid):
-    """Scanned parameters."""
-
-    held: Axis[
-        Annotated[float, Field(ge=0, le=1, description="Overlap of the held layer, in units of the prior variance.")]
-    ]
-
-
-class DataGrid(Section):
-    """Scanned parameters."""
-
-    alpha: Axis[SomeAlpha]
-
-
-class FixedPointSolver(Section):
-    """Numerical parameters of a fixed point of the state evolution."""
-
-    nodes: Nodes = 512
-    tolerance: Annotated[
-        float,
-        Field(gt=0, le=0.1, description="Largest relative change of the precision Q_hat per iteration at convergence."),
-    ] = 0.001
-    max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 120
-    resolution: Resolution = 0.75
-
-
-class ExchangeableSolver(FixedPointSolver):
-    """Numerical parameters of the state evolution of exchangeable layers."""
-
-    start: Annotated[float, Field(gt=0, lt=1, description=(
-        "Initial precision Q_hat = start / (1 - start) I, which is Q = start * I for independent weights."
-    ))] = 0.001  # fmt: skip
-
-
-class HeldSolver(FixedPointSolver):
-    """Numerical parameters of a fixed point that starts near zero overlap."""
-
-    start: Annotated[
-        float, Field(gt=0, lt=0.1, description="Initial overlap Q = start * I, in units of the prior variance.")
-    ] = 0.001
-    warm_up: Annotated[Literal[1, 2, 4, 8], Field(description=(
-        "The iteration starts on 1 / warm_up of the nodes and continues on all. Use 1 near a discontinuous transition."
-    ))] = 4  # fmt: skip
-
-
-class StateEvolutionSolver(HeldSolver):
-    """Numerical parameters of the state evolution."""
-
-    side_information: SideInformation = 0.0
-    regularization: Regularization = 0.0
-
-
-class InformedSolver(StateEvolutionSolver):
-    """Numerical parameters of the state evolution from the informed start."""
-
-    start: Annotated[
-        float, Field(gt=0.9, lt=1, description="Initial overlap Q = start * I, in units of the prior variance.")
-    ] = 0.999
-
-
-class TrajectorySolver(Section):
-    """Numerical parameters of a trajectory of the state evolution."""
-
-    nodes: Nodes = 512
-    max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Number of iterations.")] = 60
-    start: Annotated[
-        float, Field(ge=0, lt=1, description="Initial overlap Q = start * I, in units of the prior variance.")
-    ] = 0.001
-    floor: Annotated[float, Field(ge=0, lt=0.1, description=(
-        "Smallest overlap of a layer. 1 / D is the squared cosine of independent directions, which GAMP has at finite D; 0 is "
-        "the state evolution itself."
-    ))] = 0.0  # fmt: skip
-    side_information: SideInformation = 0.0
-    regularization: Regularization = 0.0
-    resolution: Resolution = 0.75
-
-
-class PhasesSolver(FixedPointSolver):
-    """Numerical parameters of the two fixed points of a phase."""
-
-    max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 300
-    gap: Annotated[float, Field(gt=0, le=0.5, description=(
-        "Fixed points count as equal when their overlaps agree within this value, in units of the prior variance. An overlap "
-        "below a tenth of it counts as zero."
-    ))] = 0.01  # fmt: skip
-
-
-class GampSolver(Section):
-    """Numerical parameters of GAMP."""
-
-    dimension: Annotated[
-        Dimension, Field(description="Dimension D of the weights and tokens; only if the estimator reads no data.")
-    ] | None = None  # fmt: skip
-    max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
-    damping: Damping = 0.0
-    start_overlap: StartOverlap = 0.001
-    tolerance: GampTolerance = 0.01
-    side_information: SideInformation = 0.0
-    regularization: Regularization = 0.0
-    resolution: Resolution = 0.75
-
-
-class HeldGampSolver(Section):
-    """Numerical parameters of GAMP with a layer held."""
-
-    dimension: Dimension
-    max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
-    damping: Damping = 0.0
-    start_overlap: StartOverlap = 0.001
-    tolerance: GampTolerance = 0.01
-    resolution: Resolution = 0.75
-
-
-class StateEvolution(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the uninformed start."""
-
-    model: TeacherModel = TeacherModel()
-    grid: AlphaGrid
-    solver: StateEvolutionSolver = StateEvolutionSolver()
-
-
-class StateEvolutionInformed(StateEvolution):
-    """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the informed start."""
-
-    solver: InformedSolver = InformedSolver()
-
-
-class HeldOverlap(OfNodes, Specification):
-    """State evolution computes the overlaps of all layers while it holds one layer, each in turn, at a fixed overlap."""
-
-    needs: ClassVar = frozenset({POSTERIOR, DIAGONAL_OVERLAP})
-    model: LinkModel = LinkModel()
-    grid: HeldGrid
-    solver: HeldSolver = HeldSolver()
-
-
-class ExchangeableLayers(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps of layers that may change their places, as four numbers."""
-
-    needs: ClassVar = frozenset({POSTERIOR, EXCHANGEABLE})
-    model: TeacherModel = TeacherModel(link="committee_depth", depth=4)
-    grid: ExchangeableGrid
-    solver: ExchangeableSolver = ExchangeableSolver()
-
-    @classmethod
-    def of_prior(cls, link, prior):
-        """Weights that are not Gaussian, or whose law changes with a permutation of the exchangeable layers."""
-        if not prior.gaussian:
-            return "the weights of exchangeable layers must be Gaussian; allowed: gaussian, correlated"
-        places = [*range(1, link.rows - 1), 0, link.rows - 1]
-        moved = [prior.second_moment[np.ix_(order, order)] for order in (places, [1, 0, *range(2, link.rows)])]
-        if all(np.array_equal(one, prior.second_moment) for one in moved):
-            return ""
-        return (
-            "its covariance changes with a permutation of the layers before the last one; allowed: equal correlations"
-        )
-
-
-class StateEvolutionTrajectory(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps after each iteration."""
-
-    model: TeacherModel = TeacherModel()
-    grid: AlphaGrid
-    solver: TrajectorySolver = TrajectorySolver()
-
-
-class PhaseComparison(OfNodes, Specification):
-    """State evolution from both starts and the free entropies determine the phase of learning."""
-
-    model: TeacherModel = TeacherModel()
-    grid: AlphaGrid
-    solver: PhasesSolver = PhasesSolver()
-
-
-class Gamp(OfDataSets, Specification):
-    """GAMP (generalised approximate message passing) estimates the weights from simulated data sets."""
-
-    needs: ClassVar = frozenset({POSTERIOR})
-    model: TeacherModel = TeacherModel()
-    grid: SomeAlphaGrid
-    solver: GampSolver = GampSolver()
-    reads: Annotated[
-        Literal["gaussian_sequences"], Field(description="The data sets. Without this key the estimator draws one per point.")
-    ] | None = None  # fmt: skip
-
-    @classmethod
-    def of_prior(cls, link, prior):
-        """The reason why the overlap with the teacher is not defined, or an empty text."""
-        return cross_checks.rotation_problem(link, prior)
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """The dimension is given exactly once; then the checks of the link."""
-        found = list(cross_checks.one_dimension(estimator))
-        yield from found or super().cross_checks(estimator)
-
-    @classmethod
-    def numbers_held(cls, estimator, link, data):
-        """Data in double precision, and a posterior for each output."""
-        return data.numbers + cross_checks.posterior_numbers(link, data.samples), data.text
-
-
-class HeldGamp(OfDataSets, Specification):
-    """GAMP estimates the overlaps of all layers while it holds one layer, each in turn, at a fixed overlap."""
-
-    needs: ClassVar = frozenset({POSTERIOR, DIAGONAL_OVERLAP})
-    model: LinkModel = LinkModel()
-    grid: HeldGrid
-    solver: HeldGampSolver
-
-    @classmethod
-    def numbers_held(cls, estimator, link, data):
-        """Data in double precision, and a posterior for each output."""
-        return data.numbers + cross_checks.posterior_numbers(link, data.samples), data.text
-
-
-class GaussianSequences(OfDataSets, DataSpecification):
-    """A teacher and its Gaussian sequences, which several estimators read."""
-
-    class Solver(Section):
-        """Sizes."""
-
-        dimension: Dimension
-
-    model: TeacherModel = TeacherModel()
-    grid: DataGrid
-    solver: Solver
-
-    @classmethod
-    def numbers_held(cls, estimator, link, data):
-        """Data in single precision."""
-        return 0.5 * data.numbers, data.text
-
-
-DATA = {"gaussian_sequences": GaussianSequences}
+DATA = {
+    "gaussian_sequences": bayes.GaussianSequences,
+}
 ESTIMATORS = {
-    "state_evolution": StateEvolution,
-    "state_evolution_informed": StateEvolutionInformed,
-    "state_evolution_trajectory": StateEvolutionTrajectory,
-    "exchangeable_layers": ExchangeableLayers,
-    "held_overlap": HeldOverlap,
-    "phase_comparison": PhaseComparison,
-    "gamp": Gamp,
-    "held_gamp": HeldGamp,
-    "published_map": specs_published.PublishedMap,
-    **specs_atlas.ESTIMATORS,
-    **specs_training.ESTIMATORS,
-    **specs_erm.ESTIMATORS,
-    **specs_erm_fits.ESTIMATORS,
+    "state_evolution": bayes.StateEvolution,
+    "state_evolution_informed": bayes.StateEvolutionInformed,
+    "state_evolution_trajectory": bayes.StateEvolutionTrajectory,
+    "exchangeable_layers": bayes.ExchangeableLayers,
+    "held_overlap": bayes.HeldOverlap,
+    "phase_comparison": bayes.PhaseComparison,
+    "gamp": bayes.Gamp,
+    "held_gamp": bayes.HeldGamp,
+    "published_map": published.PublishedMap,
+    "staircase": thresholds.Staircase,
+    "threshold_atlas": thresholds.ThresholdAtlas,
+    "exact_recovery": thresholds.ExactRecovery,
+    "shallow_growth": thresholds.ShallowGrowth,
+    "batch_reuse_sgd": training.BatchReuseSgd,
+    "online_sgd": training.OnlineSgd,
+    "depth_scaling": training.DepthScaling,
+    "trec": training.Trec,
+    "erm_state_evolution": erm.ErmStateEvolution,
+    "erm_optimal_ridge": erm.ErmOptimalRidge,
+    "erm_transition": erm.ErmTransition,
+    "erm_minimisation": erm.ErmMinimisation,
+    "erm_online_sgd": erm.ErmOnlineSgd,
+    "erm_gamp": erm.ErmGamp,
 }

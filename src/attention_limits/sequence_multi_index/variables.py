@@ -1,10 +1,9 @@
 """Variables of the sequence multi-index family."""
 
 from attention_limits.pipeline.registry import Coordinate, Variable
-from attention_limits.sequence_multi_index import variables_atlas as atlas
-from attention_limits.sequence_multi_index import variables_erm as erm
-from attention_limits.sequence_multi_index import variables_published as published
-from attention_limits.sequence_multi_index import variables_training as training
+from attention_limits.sequence_multi_index.schema import variables_erm as erm
+from attention_limits.sequence_multi_index.schema import variables_thresholds as atlas
+from attention_limits.sequence_multi_index.schema import variables_training as training
 
 SOURCE = (
     "Troiani, Cui, Dandi, Krzakala, Zdeborova 2025, Fundamental limits of learning in sequence multi-index models and deep "
@@ -357,5 +356,54 @@ VARIABLES += (
 )
 
 COORDINATES += atlas.COORDINATES + training.COORDINATES + erm.COORDINATES
-VARIABLES += atlas.VARIABLES + training.VARIABLES + erm.VARIABLES + published.VARIABLES
-SOURCES, OWN = erm.SOURCES, erm.OWN | published.OWN
+
+# Of the map of the public program of Troiani et al. 2025 (arXiv:2502.00901).
+VARIABLES += (
+    Variable(
+        "missed",
+        (),
+        "probability that the cubature of the public program misses the posterior of an output",
+        "",
+        "0 to 1, the largest over the iterations; missing for three layers and for the exact channel",
+        "||N - N_exact|| > 0.1 ||N_exact||, N = int V^-1 (h - omega) w",
+    ),
+)
+
+VARIABLES += atlas.VARIABLES + training.VARIABLES + erm.VARIABLES
+SOURCES = erm.SOURCES
+OWN = erm.OWN | {
+    "published_map": (
+        Variable(
+            "overlap_trajectory",
+            ("iteration", "layer", "layer_star"),
+            "overlap after each iteration of the map, diagonal",
+            "Q_t",
+            "in units of the prior variance of a weight",
+            "Q_t = damping Q_(t-1) + (1 - damping) Q_hat (I + Q_hat)^-1, Q_hat = alpha E sum_a g_a g_a^T at Q_(t-1)",
+        ),
+        Variable(
+            "resolved",
+            (),
+            "fraction of outputs whose quadrature met its own check",
+            "",
+            "0 to 1, the smallest over the iterations",
+            "cubature of two layers within its tolerance, denominator of three layers above 1e-5; exact: as in state_evolution",
+        ),
+        Variable(
+            "error_plug_in",
+            (),
+            "generalisation error of the network with the estimated weights, at the overlaps of the start",
+            "ε_plug-in",
+            "summed over the entries of the output matrix",
+            "E ||g(h) - g(omega)||_F^2",
+        ),
+        Variable(
+            "error_bayes",
+            (),
+            "generalisation error of the posterior mean of the output, at the overlaps of the start",
+            "ε_Bayes",
+            "summed over the entries of the output matrix",
+            "E ||g(h) - E[g(h) | omega]||_F^2",
+        ),
+    ),
+}

@@ -13,7 +13,6 @@ from attention_limits.numerics.fast_math import log
 from attention_limits.numerics.lane_products import product
 from attention_limits.numerics.lanes import GROUP, WIDTH, full, load, store
 from attention_limits.potts_mlm.attention.factored_kernels import residual
-from attention_limits.potts_mlm.transformer import encoder_kernels as blocks
 
 # Rows behind the last one that `lanes.take` may write and `lanes.add` may read.
 SPARE = GROUP - 1
@@ -146,7 +145,7 @@ def _mixed_looks(of_place, of_color, queried, softmax, looks, itself):
             store(looks, i * sites + j, full(of_place[i, j]) + load(looks, i * sites + j))
         looks[i * sites + i] = of_place[i, i]
         if softmax:
-            blocks.softmax(looks, i * sites, sites, np.float32(1.0))
+            lanes.softmax(looks, i * sites, sites, np.float32(1.0))
             itself[i] = looks[i * sites + i]
         looks[i * sites + i] = np.float32(0.0)
 

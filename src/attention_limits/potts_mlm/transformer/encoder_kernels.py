@@ -187,22 +187,6 @@ def norm_back(theta, at, width, hat, root, d_out, d_x, d_theta, count):
 
 
 @njit
-def softmax(x, at, count, scale):
-    """Replace the rows at, ..., at + count - 1 of x by the softmax of scale times these rows."""
-    highest = load(x, at)
-    for j in range(1, count):
-        highest = lanes.maximum(highest, load(x, at + j))
-    total, factor = full(np.float32(0.0)), full(scale)
-    for j in range(count):
-        value = lanes.exp(factor * (load(x, at + j) - highest))
-        total = total + value
-        store(x, at + j, value)
-    inverse = full(np.float32(1.0)) / total
-    for j in range(count):
-        store(x, at + j, load(x, at + j) * inverse)
-
-
-@njit
 def attend(own, seen, sites, width, asked):
     """looks[i, j] = softmax_j(q_i . k_j / sqrt(width)) and seen[i] = sum_j looks[i, j] v_j of `asked` tokens i among `sites`.
 
@@ -212,7 +196,7 @@ def attend(own, seen, sites, width, asked):
     scale = np.float32(1.0 / math.sqrt(width))
     product(query, width, 1, key, 1, width, width, looks, 0, asked, sites, False)
     for i in range(asked):
-        softmax(looks, i * sites, sites, scale)
+        lanes.softmax(looks, i * sites, sites, scale)
     product(looks, sites, 1, value, width, 1, sites, seen, 0, asked, width, False)
 
 

@@ -231,7 +231,7 @@ def _softmax(logits, own_colors, losses):
         for a in range(1, len(logits)):
             highest = max(highest, logits[a, k])
         losses[k] += highest
-    blocks.softmax(logits, 0, len(logits), np.float32(1.0))
+    lanes.softmax(logits, 0, len(logits), np.float32(1.0))
     # The largest value is the inverse of the sum of the exponentials, and at least 1 / C.
     for k in range(WIDTH):
         largest = logits[0, k]

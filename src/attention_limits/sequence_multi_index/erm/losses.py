@@ -19,8 +19,13 @@ from numba import njit  # noqa: TID251
 from numba.core.errors import NumbaError
 
 from attention_limits.pipeline.user_files import execute
-from attention_limits.sequence_multi_index.erm import fixed_loss_kernels, jet_kernels, loss_kernels, prox_kernels
-from attention_limits.sequence_multi_index.erm.requirements import problem_of
+from attention_limits.sequence_multi_index.erm.kernels import (
+    fixed_loss_kernels,
+    jet_kernels,
+    loss_kernels,
+    prox_kernels,
+)
+from attention_limits.sequence_multi_index.erm.students import problem_of
 from attention_limits.sequence_multi_index.links.link import Link
 
 CODES = {

@@ -12,9 +12,9 @@ from scipy.special import ndtr
 
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.erm.losses import Loss, values
-from attention_limits.sequence_multi_index.links.layers import score_root
+from attention_limits.sequence_multi_index.links.attention.layers import score_root
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.overlap_coordinates import symmetric_root
+from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
 
 # The product rule: Gauss-Legendre points on each side of the target's field, equidistant ones of the student's noise.
 # A kinked loss needs more of the latter.

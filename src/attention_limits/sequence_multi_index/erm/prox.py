@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.erm import prox_kernels
-from attention_limits.sequence_multi_index.erm.loss_kernels import hinge_prox
+from attention_limits.sequence_multi_index.erm.kernels import prox_kernels
+from attention_limits.sequence_multi_index.erm.kernels.loss_kernels import hinge_prox
 from attention_limits.sequence_multi_index.erm.losses import Loss
 
 # The kinds of further starts, see `prox_kernels.prox`.

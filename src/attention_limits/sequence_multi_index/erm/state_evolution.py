@@ -24,7 +24,7 @@ from attention_limits.numerics.anderson import anderson
 from attention_limits.sequence_multi_index.erm.losses import Loss
 from attention_limits.sequence_multi_index.erm.nodes import Nodes
 from attention_limits.sequence_multi_index.erm.prox import prox
-from attention_limits.sequence_multi_index.overlap_coordinates import symmetric_root
+from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
 
 # Above this jump index replica symmetry is doubtful: theory and minimisation differ by more than about 3 %.
 MAX_JUMP = 0.05

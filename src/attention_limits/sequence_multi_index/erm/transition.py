@@ -97,7 +97,7 @@ def transitions(
     smallest, largest, accuracy : float
         Range of alpha, at whose upper end the semantic solution is the better one, and accuracy of a transition.
     tolerance, max_iterations :
-        Of every fixed point, see `state_evolution.solve`.
+        Of every fixed point, see `state_evolution.fixed_point.solve`.
     against : str
         The branch whose free energy is compared with that of the semantic one: "positional" or "agnostic".
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.layers import require_shape
+from attention_limits.sequence_multi_index.links.attention.layers import require_shape
 from attention_limits.sequence_multi_index.links.link import Link
 
 

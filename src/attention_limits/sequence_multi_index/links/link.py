@@ -128,53 +128,6 @@ class Link:
         return np.nan if self.noise_dimension else 0.0
 
 
-class OutputNoise(Link):
-    """A link whose output carries independent Gaussian noise, y = g(h) + sqrt(variance) N(0, 1) in every entry.
-
-    Parameters
-    ----------
-    link : Link
-        The noiseless link; only its `forward` is used.
-    variance : float
-        Delta > 0.
-
-    Raises
-    ------
-    ValueError
-        If the variance is not positive, or the link already has noise.
-    """
-
-    def __init__(self, link: Link, variance: float):
-        if not (np.isfinite(variance) and variance > 0):
-            raise ValueError(f"noise must be a variance > 0, got {variance!r}")
-        if link.noise_dimension:
-            raise ValueError("this link already has noise; no more can be added")
-        self.link, self.variance = link, variance
-        self.rows, self.tokens, self.sign_symmetry = link.rows, link.tokens, link.sign_symmetry
-        self.rotations = link.rotations
-        self._output = link.forward(np.zeros((1, link.rows, link.tokens))).shape[1:]
-        self.noise_dimension = int(np.prod(self._output, dtype=int))
-
-    def forward(self, h):
-        """Output without noise, array (..., *output), of fields h (..., P, M)."""
-        return self.link.forward(h)
-
-    def observe(self, h, noise=None):
-        """Noisy output y (n, *output); noise (n, noise_dimension) is standard normal."""
-        return self.link.forward(h) + np.sqrt(self.variance) * np.reshape(noise, (len(h), *self._output))
-
-    def log_likelihood(self, observed, h):
-        """log N(y; g(h), Delta), array (n, S), of outputs (n, *output) and fields (n, S, P, M)."""
-        difference = observed[:, None] - self.link.forward(h)
-        squares = np.sum(difference.reshape(*h.shape[:2], -1) ** 2, axis=2)
-        return -0.5 * (squares / self.variance + self.noise_dimension * np.log(2.0 * np.pi * self.variance))
-
-    @property
-    def output_entropy(self):
-        """The entropy of the noise."""
-        return 0.5 * self.noise_dimension * np.log(2.0 * np.pi * np.e * self.variance)
-
-
 def inference(link: Link) -> str:
     """How the output constrains the fields: "fibre" or "likelihood".
 

@@ -6,27 +6,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attention_limits.pipeline.user_files import execute
-from attention_limits.sequence_multi_index.links.correlated_tokens import CorrelatedTokens
-from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
+from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, OutputNoise
 
 # Module below this package, and name in it. Imported by name only, so that an edit to one link touches nothing else.
 PROVIDED = {
-    "deep_attention": "deep_attention:DeepAttention",
-    "untied": "attention_variants:UntiedAttention",
-    "rank_attention": "rank_attention:RankAttention",
-    "untied_heads": "untied_heads:UntiedHeads",
-    "multi_head": "attention_variants:MultiHeadAttention",
-    "sequence_output": "sequence_output:SequenceOutput",
-    "positional_attention": "positional_attention:PositionalAttention",
-    "rescaled_attention": "large_depth:RescaledAttention",
-    "committee_depth": "large_depth:CommitteeDepth",
-    "large_depth": "large_depth:LargeDepth",
-    "phase_retrieval": "multi_index:phase_retrieval",
-    "product": "multi_index:product",
-    "monomial": "multi_index:Monomial",
-    "sum_of_squares": "multi_index:SumOfSquares",
-    "sign_product": "multi_index:SignProduct",
-    "committee": "multi_index:Committee",
+    "deep_attention": "attention.deep:DeepAttention",
+    "untied": "attention.untied:UntiedAttention",
+    "rank_attention": "attention.rank:RankAttention",
+    "untied_heads": "attention.untied_heads:UntiedHeads",
+    "multi_head": "attention.multi_head:MultiHeadAttention",
+    "sequence_output": "attention.sequence_output:SequenceOutput",
+    "positional_attention": "attention.positional:PositionalAttention",
+    "rescaled_attention": "attention.large_depth:RescaledAttention",
+    "committee_depth": "attention.large_depth:CommitteeDepth",
+    "large_depth": "attention.large_depth:LargeDepth",
+    "phase_retrieval": "one_token:phase_retrieval",
+    "product": "one_token:product",
+    "monomial": "one_token:Monomial",
+    "sum_of_squares": "one_token:SumOfSquares",
+    "sign_product": "one_token:SignProduct",
+    "committee": "one_token:Committee",
     "linear": "linear:Linear",
     "largest_row": "linear:LargestRow",
 }

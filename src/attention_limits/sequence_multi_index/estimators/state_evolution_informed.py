@@ -1,5 +1,0 @@
-"""The state evolution from the informed start: a gap to the uninformed one shows a hard phase."""
-
-from attention_limits.sequence_multi_index.estimators.state_evolution import run
-
-__all__ = ["run"]

@@ -1,0 +1,54 @@
+"""Phase retrieval by GAMP and by gradient descent, beside Bayes-optimal state evolution."""
+
+import numpy as np
+
+from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.sequence_multi_index.figures.papers.fig2 import gamp_cosines
+
+_WAYS = {
+    "batch_reuse_sgd": ("C1", "s", "gradient descent, batches of the data used several times"),
+    "online_sgd": ("C2", "^", "gradient descent, {} fresh sequences per dimension"),
+    "gamp": ("C0", "o", "GAMP"),
+}
+
+
+@house_style
+def draw(cubes):
+    """|cos| between the estimate and the teacher, from the cube phase_retrieval_descent."""
+    cube = cubes["phase_retrieval_descent"]
+    figure, axes = new_figure(1, 1, 5.6, 4.5)
+    theory = cube.sel(estimator="state_evolution", layer=1, layer_star=1).transpose("alpha", "replica", ...)
+    # For a Bayes-optimal estimate the squared cosine is Q.
+    cosine = present(np.sqrt(theory.overlap))
+    settled = passed(theory, "overlap").sel(alpha=cosine.alpha).values
+    curve(axes, cosine.alpha.values, cosine.values, "0.3", "state evolution, uninformed start", flags=settled)
+    specs = specifications(cube)
+    dimension, online = specs["gaussian_sequences"]["solver"]["dimension"], specs["online_sgd"]["solver"]
+    fresh = online["batch"] * online["batches"] / dimension
+    for name, (color, marker, label) in _WAYS.items():
+        part = cube.sel(estimator=name)
+        part = part.sel(alpha=present(part.realised_alpha).alpha)
+        last = _gamp(part) if name == "gamp" else _descent(part)
+        points(axes, realised_alpha(part, part.alpha), *last, color, label.format(f"{fresh:g}"), marker)
+    axes.set(
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel=r"$|\cos(W, W^\star)|$", ylim=(-0.03, 1.05),
+        title=f"$y = h^2$, simulations at $D = {dimension}$",
+    )  # fmt: skip
+    # Mean |cos| of a random vector at large D.
+    axes.axhline(np.sqrt(2.0 / (np.pi * dimension)), color="0.5", linestyle=":", linewidth=1, label="random vector")
+    axes.set_xlim(0, 1.05 * float(theory.alpha.max()))
+    figure.legend(loc="outside upper center")
+    return figure
+
+
+def _gamp(part):
+    """Last |cos| and convergence, arrays (alpha, replicas)."""
+    cosine = np.stack([gamp_cosines(part.sel(alpha=alpha), 1)[-1] for alpha in part.alpha])
+    return cosine, passed(part, "cosine_trajectory").transpose("alpha", "replica").values
+
+
+def _descent(part):
+    """The same of the start with the smallest training error; where weights are finite, the run counts as converged."""
+    last = np.abs(present(part.cosine_by_batch, "batch").isel(batch=-1, layer=0)).transpose("alpha", "replica")
+    return last.values, part.finite.transpose("alpha", "replica").values

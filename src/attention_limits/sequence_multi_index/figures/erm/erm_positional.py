@@ -1,0 +1,73 @@
+"""Positional against semantic solution of empirical risk minimisation, in the manner of Cui et al. 2024."""
+
+import numpy as np
+
+from attention_limits.pipeline.readings import at, passed, specifications
+from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.sequence_multi_index.figures.papers import published
+
+COLORS = {"semantic": "#0072B2", "positional": "#D55E00"}
+CONSTANT = "#7f7f7f"
+OVERLAPS = {"semantic": ("overlap", "with the target"), "positional": ("position_overlap", "with the positions")}
+EXPERIMENTS = {"semantic": published.PSL_SEMANTIC, "positional": published.PSL_POSITIONAL}
+# Colour, label and published values of each criterion.
+CRITERIA = {
+    "energy": ("#000000", r"$\alpha_c$: equal objectives", published.PSL_ENERGY, "x"),
+    "constant": ("#009E73", r"$\alpha_l$: best constant output beaten", published.PSL_CONSTANT, "+"),
+}
+# The number of `erm.state_evolution`, which a figure does not import; a test compares both.
+MAX_JUMP = 0.05
+
+
+@house_style
+def draw(cubes):
+    """Overlaps, objectives, errors and transitions, from the cubes erm_semantic, erm_positional and erm_transitions."""
+    figure, ((overlaps, objectives), (errors, phases)) = new_figure(2, 2, 7.4, 6.4)
+    for branch, color in COLORS.items():
+        cube, experiments = cubes[f"erm_{branch}"], EXPERIMENTS[branch]
+        overlap, meaning = OVERLAPS[branch]
+        panels = ((overlaps, overlap, meaning), (objectives, "objective", branch), (errors, "test_loss", branch))
+        for column, (axes, variable, label) in enumerate(panels, start=1):
+            _draw_branch(axes, cube, variable, color, label)
+            axes.plot(experiments[:, 0], experiments[:, column], **PUBLISHED)
+    transitions = cubes["erm_transitions"]
+    omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
+    if np.any(np.isclose(transitions.omega, omega)):
+        constant = float(at(transitions.constant_loss, omega=omega).mean("replica"))
+        errors.axhline(constant, color=CONSTANT, linestyle=":", label="best constant output")
+    _draw_transitions(phases, transitions)
+    overlaps.set(ylabel="overlap of the weights", ylim=(0, 0.75))
+    objectives.set(ylabel="training objective $e$", ylim=(0, None))
+    errors.set(ylabel=r"error on fresh data $\epsilon_\ell$", ylim=(0, None))
+    for axes in (overlaps, objectives, errors):
+        axes.set(xlabel=r"samples per dimension $\alpha = n/D$")
+        axes.legend(loc="best")
+    return figure
+
+
+def _draw_branch(axes, cube, variable, color, label):
+    """State evolution as a line, and L-BFGS as points."""
+    theory, fits = cube.sel(estimator="erm_state_evolution"), cube.sel(estimator="erm_minimisation")
+    sure = passed(theory, variable)
+    shown = present(_single(theory[variable]))
+    curve(axes, shown.alpha.values, abs(shown).values, color, label, flags=sure.sel(alpha=shown.alpha).values)
+    simulated = present(_single(fits[variable]))
+    reached = passed(fits, variable).sel(alpha=simulated.alpha).values
+    points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)
+
+
+def _single(array):
+    """The only row and direction of an array (alpha, replica, ...); the sign of a tied layer is free."""
+    return array.isel({dim: 0 for dim in array.dims if dim not in ("alpha", "replica")})
+
+
+def _draw_transitions(axes, cube):
+    """Transitions against omega, and the published ones."""
+    for criterion, (color, label, theirs, marker) in CRITERIA.items():
+        here = cube.sel(criterion=criterion)
+        values = here.transition.transpose("omega", "replica").values
+        jumps = here.transition_jump_index.transpose("omega", "replica").values
+        points(axes, cube.omega.values, values, np.where(np.isfinite(values), jumps <= MAX_JUMP, np.nan), color, label)
+        axes.plot(theirs[:, 0], theirs[:, 1], **(PUBLISHED | {"marker": marker}))
+    axes.set(xlabel=r"weight $\omega$ of the positional part", ylabel=r"samples per dimension $\alpha$", ylim=(0, None))
+    axes.legend(loc="upper left")

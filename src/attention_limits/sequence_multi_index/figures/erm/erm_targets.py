@@ -1,0 +1,51 @@
+"""Semantic solution of empirical risk minimisation for both positional targets of Cui et al. 2024."""
+
+from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.sequence_multi_index.figures.papers import published
+
+# Colour and published curve of each cube.
+TARGETS = {
+    "erm_semantic": ("#0072B2", published.PSL_TARGET),
+    "erm_semantic_other": ("#009E73", published.PSL_OTHER_TARGET),
+}
+# Panels: variable and label, in the order of the columns of the published curves.
+PANELS = {
+    "overlap": r"overlap with the target $w \cdot w^*/D$",
+    "susceptibility": r"susceptibility $V/\sigma^2$",
+    "test_loss": r"error on fresh data $\epsilon_\ell$",
+}
+
+
+@house_style
+def draw(cubes):
+    """Overlap, susceptibility and error, from the cubes erm_semantic and erm_semantic_other."""
+    figure, panels = new_figure(1, 3, 9.6, 3.6)
+    for name, (color, curves) in TARGETS.items():
+        theory, fits = (cubes[name].sel(estimator=f"erm_{method}") for method in ("state_evolution", "minimisation"))
+        label, sure = _target(cubes[name]), passed(theory, "overlap")
+        for column, (axes, variable) in enumerate(zip(panels, PANELS, strict=True), start=1):
+            shown = present(_only(theory[variable]))
+            alpha = shown.alpha.values
+            curve(axes, alpha, abs(shown).values, color, label, flags=sure.sel(alpha=shown.alpha).values)
+            if variable != "susceptibility":
+                simulated = present(_only(fits[variable]))
+                reached = passed(fits, "overlap").sel(alpha=simulated.alpha).values
+                points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)
+            axes.plot(curves[:, 0], curves[:, column], **PUBLISHED)
+    for axes, label in zip(panels, PANELS.values(), strict=True):
+        axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel=label, ylim=(0, None))
+    panels[0].legend(loc="lower right", fontsize=7)
+    return figure
+
+
+def _target(cube):
+    """omega and A of a cube."""
+    model = specifications(cube)["erm_state_evolution"]["model"]
+    rows = ", ".join("(" + ", ".join(f"{value:g}" for value in row) + ")" for row in model["positional"])
+    return rf"$\omega = {model['omega']:g}$, $A = ({rows})$"
+
+
+def _only(array):
+    """The only row of an array (alpha, replica, ...); the sign of a tied layer is free."""
+    return array.isel({dim: 0 for dim in array.dims if dim not in ("alpha", "replica")})

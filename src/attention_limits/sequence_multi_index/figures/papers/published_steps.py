@@ -1,0 +1,65 @@
+"""One step of the public program's map from the published overlaps, and its iteration from small ones."""
+
+import numpy as np
+
+from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.pipeline.readings import specifications
+from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
+from attention_limits.sequence_multi_index.figures.papers.published import FIG1_OVERLAPS
+
+# Marker, fill and place beside the others of each channel.
+_CHANNELS = {
+    "published": ("o", True, "quadratures of the public program"),
+    "exact": ("D", False, r"exact integrals, $\epsilon = 10^{-3}$"),
+}
+# The published curves scatter by this much.
+_SCATTER = 0.01
+
+
+@house_style
+def draw(cubes):
+    """Two layers from fig1_published_step and fig1_exact_step, three from fig3_…, the iteration from fig1_published_iteration."""
+    figure, (two, three, path) = new_figure(1, 3, 9.6, 3.2)
+    for axes, name, layers, title in ((two, "fig1", (1,), "two layers"), (three, "fig3", (1, 2), "three layers")):
+        _steps(axes, {channel: cubes[f"{name}_{channel}_step"] for channel in _CHANNELS}, layers)
+        axes.set(xlabel=r"samples per dimension $\alpha = n/D$", title=title)
+    two.set_ylabel("change of the overlap in one step\nfrom the published one")
+    _iteration(path, cubes["fig1_published_iteration"])
+    return figure
+
+
+def _steps(axes, cubes, layers):
+    """Change of the overlaps of `layers` in one step, beside each other where there are several layers and channels."""
+    axes.axhspan(-_SCATTER, _SCATTER, color="0.92", linewidth=0, zorder=0)
+    axes.axhline(0.0, color="0.5", linewidth=0.8)
+    shown = cubes["published"].alpha.values
+    places = np.linspace(-0.02, 0.02, len(layers) * len(cubes))
+    for number, (channel, cube) in enumerate(cubes.items()):
+        start = np.array(specifications(cube)["published_map"]["solver"]["start"])
+        marker, filled, label = _CHANNELS[channel]
+        for layer in layers:
+            after = cube.overlap_trajectory.sel(layer=layer, layer_star=layer, iteration=1)
+            after = after.sel(alpha=shown, method="nearest").transpose("alpha", "replica")
+            before = [row[layer] for alpha in after.alpha.values for row in start if abs(row[0] - alpha) <= 1e-9]
+            mean, error = mean_and_error(after.values, axis=1)
+            place, color = places[number * len(layers) + layers.index(layer)], LAYER_COLORS[layer]
+            axes.errorbar(
+                after.alpha + place, mean - before, error, color=color, marker=marker, markersize=4,
+                markerfacecolor=color if filled else "white", linestyle="none", capsize=2, elinewidth=1,
+                label=f"$Q_{{{layer}{layer}}}$, {label}",
+            )  # fmt: skip
+    axes.legend(loc="upper left", fontsize=6.5)
+
+
+def _iteration(axes, cube):
+    """Q_11 after each iteration, one line per replica, and the published value."""
+    overlap = cube.overlap_trajectory.sel(layer=1, layer_star=1)
+    for alpha, style in zip(overlap.alpha.values, ("-", "--", ":", "-."), strict=False):
+        values = overlap.sel(alpha=alpha).transpose("iteration", "replica").values
+        lines = axes.plot(overlap.iteration, values, style, color=LAYER_COLORS[1], linewidth=1)
+        lines[0].set_label(rf"$\alpha = {alpha:g}$")
+        known = FIG1_OVERLAPS[np.abs(FIG1_OVERLAPS[:, 0] - alpha) <= 1e-9, 1]
+        axes.hlines(known, 1, overlap.iteration.max(), color="0.55", linestyle=style, linewidth=1)
+    axes.plot([], [], color="0.55", linewidth=1, label="published")
+    axes.set(xlabel="iteration from $Q = 0.05$", ylabel="$Q_{11}$ of two layers", ylim=(-0.03, 1.03))
+    axes.legend(loc="upper left", fontsize=6.5)

@@ -1,0 +1,242 @@
+"""Generalised approximate message passing (GAMP) for sequence multi-index models on one data set.
+
+Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu,prev (the last is the Onsager term),
+
+    g_mu = g_out(y_mu, omega_mu, V),   A = -1/D sum_mu sum_a dg_mu,aa,   b = sum_mu g_mu X_mu / sqrt(D) + A W_hat,
+    W_hat_i = E[w | b_i, A],   C_hat = 1/D sum_i Cov(w | b_i, A),   V = C_hat
+
+(Troiani et al. 2025, arXiv:2502.00901, for standard normal weights: C_hat = (I + A)^-1 and W_hat = C_hat b). The prior gives the
+mean and the covariance (`priors`). Side information S = sqrt(lambda) W + sqrt(1-lambda) N adds lambda / (1 - lambda) I to the
+precision and sqrt(lambda) / (1 - lambda) S to b. The sums of an iteration leave out the outputs whose channel does not meet its
+check; `GampRun.resolved` is the smallest fraction of the others.
+
+A row k may be held at an overlap q: its estimate stays q W_k + sqrt(q (1 - q)) N and its variance 1 - q. This estimate does
+not depend on the data. Therefore its field has no Onsager term, and the other rows need their block of A alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.gamp.messages import (
+    SMALLEST_VARIANCE,
+    Knowledge,
+    State,
+    hold,
+    knowledge,
+    outputs,
+    overlaps,
+    update,
+)
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
+from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+
+# Recovery counts as exact if all eigenvalues of V are below this number when one of them falls to SMALLEST_VARIANCE.
+RECOVERED = 1e-3
+# A layer whose estimate is smaller than this, in root mean square, is zero.
+NEGLIGIBLE = 1e-5
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Sequences with the outputs of a teacher.
+
+    Attributes
+    ----------
+    sequences : array (N, M, D)
+        X, standard normal.
+    teacher : array (P, D)
+        W, drawn from the prior.
+    observed : array (N, ...)
+        Outputs as `link.observe` gives them.
+    """
+
+    sequences: np.ndarray
+    teacher: np.ndarray
+    observed: np.ndarray
+
+
+def gaussian_dataset(link, dimension, samples, generator, prior: Prior | None = None) -> Dataset:
+    """Draw a teacher and its data: h = W x / sqrt(D), outputs from `link.observe(h)`.
+
+    Parameters
+    ----------
+    link : Link
+    dimension : int
+        D.
+    samples : int
+        N = alpha D, at least one.
+    generator : numpy.random.Generator
+    prior : Prior, optional
+        Law of the teacher, standard normal by default.
+
+    Raises
+    ------
+    ValueError
+        If dimension or samples is below one.
+    """
+    if dimension < 1 or samples < 1:
+        raise ValueError(f"need at least one dimension and one sample, got {dimension} and {samples}")
+    teacher = as_prior(prior, link).draw(dimension, generator)
+    sequences = generator.standard_normal((samples, link.tokens, dimension))
+    fields = np.einsum("pd,nad->npa", teacher, sequences, optimize=True) / np.sqrt(dimension)
+    noise = generator.standard_normal((samples, link.noise_dimension))
+    return Dataset(sequences, teacher, link.observe(fields, noise))
+
+
+@dataclass(frozen=True)
+class GampRun:
+    """Trajectory of GAMP over T iterations (the start is not included).
+
+    Attributes
+    ----------
+    overlap : array (T, P, P)
+        W_hat W^T / D (estimate, teacher).
+    norm : array (T, P, P)
+        W_hat W_hat^T / D.
+    cosine : array (T, P)
+        Cosine similarity of each layer's estimate and teacher, signed.
+    variance : array (T, P, P)
+        V, the covariance of the weights' posterior as GAMP predicts it: Bayes-optimally, E w w^T - V = norm.
+    weights : array (P, D)
+        Last W_hat.
+    residual : float
+        Largest change of a layer of W_hat in the last iteration, relative to its size (root mean squares).
+    converged : bool
+        Whether the residual reached the tolerance, or the recovery became exact.
+    resolved : float
+        Smallest fraction, over iterations, of samples whose channel met its check.
+    """
+
+    overlap: np.ndarray
+    norm: np.ndarray
+    cosine: np.ndarray
+    variance: np.ndarray
+    weights: np.ndarray
+    residual: float
+    converged: bool
+    resolved: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How GAMP runs, and the variant of the model.
+
+    Attributes
+    ----------
+    max_iterations : int
+        Largest number of iterations.
+    damping : float
+        Weight of the OLD W_hat, V and Onsager term, in [0, 1).
+    start_overlap : float
+        q_0: W_hat starts as E w plus sqrt(q_0) times noise of the covariance of w, and V as (1 - q_0) Cov(w); the finite size
+        breaks the symmetry.
+    side_information : float
+        lambda in [0, 1).
+    regularization : float
+        epsilon >= 0, added to the diagonal of V in the channel.
+    tolerance : float
+        Stop when the relative change of every layer of W_hat falls below it.
+    held : tuple of float or None
+        Overlaps in [0, 1] at which rows are held, NaN for the rows that are free; only for links that offer DIAGONAL_OVERLAP
+        and priors whose rows are independent and of mean zero.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of its range.
+    """
+
+    max_iterations: int = 60
+    damping: float = 0.0
+    start_overlap: float = 1e-3
+    side_information: float = 0.0
+    regularization: float = 0.0
+    tolerance: float = 1e-2
+    held: tuple[float, ...] | None = None
+
+    def __post_init__(self):
+        if self.held is not None and not all(np.isnan(q) or 0 <= q <= 1 for q in self.held):
+            raise ValueError(f"held must be overlaps in [0, 1] or NaN, got {self.held}")
+        if not (
+            0 <= self.damping < 1
+            and 0 < self.start_overlap < 1
+            and 0 <= self.side_information < 1
+            and self.regularization >= 0
+            and self.max_iterations >= 1
+            and self.tolerance >= 0
+        ):
+            raise ValueError(
+                "need 0 <= damping < 1, 0 < start_overlap < 1, 0 <= side_information < 1, regularization >= 0, "
+                f"max_iterations >= 1 and tolerance >= 0; got {self}"
+            )
+
+
+def run(
+    channel: Channel, data: Dataset, generator, settings: Settings | None = None, prior: Prior | None = None
+) -> GampRun:
+    """Run GAMP from a small random estimate.
+
+    Parameters
+    ----------
+    channel : Channel
+    data : Dataset
+        Of the link of the channel.
+    generator : numpy.random.Generator
+        For the initial estimate, the side information, and the estimates of held rows.
+    settings : Settings, optional
+    prior : Prior, optional
+        The law of the weights that GAMP assumes, standard normal by default.
+
+    Raises
+    ------
+    ValueError
+        If rows are held without the symmetry, not one number is given for each row, or the prior has other rows.
+    """
+    settings = Settings() if settings is None else settings
+    size, dimension, prior = channel.link.rows, data.teacher.shape[1], as_prior(prior, channel.link)
+    # One matrix of all tokens: both products with the data are plain matrix products.
+    tokens = data.sequences.reshape(-1, dimension) / np.sqrt(dimension)
+    state = State(
+        prior.start(settings.start_overlap, dimension, generator),
+        (1.0 - settings.start_overlap) * prior.covariance,
+        np.zeros((len(data.observed), size, channel.link.tokens)),
+    )
+    known = knowledge(prior, data.teacher, settings.side_information, generator)
+    free = np.arange(size)
+    if settings.held is not None:
+        require(channel.link, {DIAGONAL_OVERLAP})
+        if prior.sign_symmetry != "rows":
+            raise ValueError("rows can be held for priors of independent rows of mean zero only")
+        state, free = hold(state, data.teacher, settings.held, generator)
+        known = Knowledge(prior.subset(free), known.hint, known.target)
+    path = []
+    residual, resolved, converged = np.inf, 1.0, False
+    for _ in range(settings.max_iterations):
+        g, derivative, share = outputs(channel, data.observed, tokens, state, settings.regularization)
+        resolved = min(resolved, share)
+        if not (np.all(np.isfinite(g)) and np.all(np.isfinite(derivative))):
+            # The record keeps this state: the trajectory ends with missing values.
+            state = State(np.full_like(state.estimate, np.nan), np.full((size, size), np.nan), state.onsager)
+            path.append(overlaps(state, data.teacher))
+            residual = np.nan
+            break
+        new = update(tokens, state, g, derivative, known, settings.damping, free)
+        # Relative, layer by layer: a small layer that still grows is the onset of an instability, not convergence.
+        change = np.sqrt(np.mean((new.estimate - state.estimate)[free] ** 2, axis=1))
+        length = np.sqrt(np.mean(new.estimate[free] ** 2, axis=1))
+        residual = float(np.max(change / np.maximum(length, NEGLIGIBLE), initial=0.0))
+        state = new
+        path.append(overlaps(state, data.teacher))
+        spectrum = np.linalg.eigvalsh(state.variance[np.ix_(free, free)])
+        at_the_end = spectrum.min(initial=1.0) <= SMALLEST_VARIANCE
+        converged = bool(residual <= settings.tolerance or (at_the_end and spectrum[-1] <= RECOVERED))
+        if converged or at_the_end or not np.isfinite(residual):
+            break
+    overlap, norm, variance = (np.array(matrices) for matrices in zip(*path, strict=True))
+    lengths = np.einsum("tpp->tp", norm) * np.mean(data.teacher**2, axis=1)
+    # An estimate that is zero has no direction.
+    with np.errstate(invalid="ignore"):
+        cosine = np.einsum("tpp->tp", overlap) / np.sqrt(lengths)
+    return GampRun(overlap, norm, cosine, variance, state.estimate, residual, converged, resolved)

@@ -1,0 +1,156 @@
+"""Attention other than tied layers of rank one: untied keys and queries, several heads.
+
+Both are sequence multi-index models (Troiani et al. 2025, arXiv:2502.00901): more rows of W, another map from the fields to the
+output. The output of one untied head is inverted exactly, that of several tied heads for two tokens only; for more tokens their
+inference needs output noise.
+
+With several heads the last attention matrix S(u) follows from the fields sampled before it, with the weight 1 / |dS/du|, where
+dS/du ~ (u_1 - u_2)^2. This weight alone would have an infinite variance: the whole line u_1 = u_2 is the preimage of one point.
+Therefore half of the candidates sample the last head but one and solve for the last head, the other half exchange the two heads.
+The weights contain the sum of both densities (balance heuristic, Veach and Guibas 1995), which vanishes only where both heads are
+on such a line.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.links.attention.deep import require_attention, softmax_rows
+from attention_limits.sequence_multi_index.links.attention.layers import (
+    TWO_TOKENS,
+    apply,
+    head_weights,
+    inverse_of_two,
+    layer_product,
+    log_jacobian,
+    log_normal,
+    require_heads,
+    require_shape,
+    score_root,
+    signed_pairs,
+)
+from attention_limits.sequence_multi_index.links.link import Link
+
+
+@dataclass(frozen=True)
+class MultiHeadAttention(Link):
+    """Layers with H tied heads of rank one: S_l = sum_k w_k softmax_rows(beta (h_lk B_{l-1})^T (h_lk B_{l-1})), y = S_L.
+
+    Rows h_11 ... h_1H, h_21 ...: P = L H. B_l as in `deep`. Given all other heads, y minus their attention must be w_H
+    times the attention matrix of the last one; the last two heads exchange their roles, see the module.
+
+    Attributes
+    ----------
+    heads : int
+        H >= 1.
+    skip, beta : float
+        c >= 0 and beta > 0.
+    depth, tokens : int
+        L and M.
+    readout : sequence of float or None
+        Readout weights w_k > 0, one for each head; None is 1 / H each, the mean.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+
+    heads: int = 2
+    skip: float = 1.0
+    beta: float = 1.0
+    depth: int = 1
+    tokens: int = 2
+    readout: tuple[float, ...] | None = None
+
+    sign_symmetry = "rows"
+
+    def __post_init__(self):
+        require_attention(self.skip, self.beta, self.depth, self.tokens)
+        require_heads("heads", self.heads, self.readout)
+
+    @property
+    def weights(self):
+        """w (H,)."""
+        return head_weights(self.readout, self.heads, 1.0 / self.heads)
+
+    @property
+    def rows(self):
+        """P = L H."""
+        return self.depth * self.heads
+
+    @property
+    def student(self):
+        """Layers of H tied heads and their mean; None with readout weights; see `Link`."""
+        if self.readout is not None:
+            return None
+        return "attention", (self.depth, self.heads, self.tokens, self.skip, self.beta, 0, 1, 0)
+
+    @property
+    def free_rows(self):
+        """All but the last two heads, or the only one, of the last layer."""
+        return self.rows - min(self.heads, 2)
+
+    @property
+    def angles(self):
+        """The fields of one head."""
+        return self.tokens if self.heads > 1 else 0
+
+    @property
+    def no_density(self):
+        """Why there is no channel: more than two tokens."""
+        return "" if self.tokens == 2 else TWO_TOKENS
+
+    def _head(self, read):
+        return softmax_rows(self.beta * read[..., :, None] * read[..., None, :])
+
+    def _attention(self, read):
+        return np.einsum("k,...kab->...ab", self.weights, self._head(read))
+
+    def forward(self, h):
+        """Output y = S_L, array (..., M, M), of fields h (..., L H, M)."""
+        h = require_shape(h, self.rows, self.tokens)
+        layers = h.reshape(*h.shape[:-2], self.depth, self.heads, self.tokens)
+        transposed = layer_product(layers[..., :-1, :, :], self._attention, self.skip)
+        return self._attention(np.einsum("...ab,...rb->...ra", transposed, layers[..., -1, :, :]))
+
+    def fibre(self, observed, free, angles):
+        """Candidates of the last two heads (or of the only one); see `Link` and the class."""
+        first = (self.depth - 1) * self.heads
+        layers = free[:, :, :first].reshape(*free.shape[:2], self.depth - 1, self.heads, 2)
+        transposed = layer_product(layers, self._attention, self.skip)
+        inverse, log_det = inverse_of_two(transposed)
+        others = np.einsum("nsab,nsrb->nsra", transposed, free[:, :, first:])
+        left = observed[:, None] - np.einsum("k,nskab->nsab", self.weights[: others.shape[2]], self._head(others))
+        if self.heads == 1:
+            read, valid, log_change = score_root(left / self.weights[0], self.beta)
+            last = apply(inverse, read)
+            log_weight = -log_change - log_det - 2.0 * np.log(self.weights[0])
+            log_weight = np.where(valid & np.isfinite(log_det), log_weight, -np.inf)
+            return np.stack([last, -last], axis=2)[:, :, :, None], np.repeat(log_weight[..., None], 2, axis=2)
+        sampled = np.broadcast_to(angles, (*free.shape[:2], 2))
+        read = apply(transposed, sampled)
+        attention, (first_weight, last_weight) = self._head(read), self.weights[-2:]
+        candidates, log_weights = self._pairs(
+            left, inverse, log_det, sampled, read, attention, first_weight, last_weight
+        )
+        if first_weight == last_weight:
+            other, other_weights = candidates, log_weights
+        else:
+            other, other_weights = self._pairs(
+                left, inverse, log_det, sampled, read, attention, last_weight, first_weight
+            )
+        both = np.concatenate([candidates, other[..., ::-1, :]], axis=2)
+        return both, np.concatenate([log_weights, other_weights], axis=2)
+
+    def _pairs(self, left, inverse, log_det, sampled, read, attention, weight, solved_weight):
+        """Candidates of a sampled head of readout weight `weight` and a solved one of `solved_weight`, see `signed_pairs`."""
+        solved_read, valid, log_solved = score_root((left - weight * attention) / solved_weight, self.beta)
+        solved = apply(inverse, solved_read)
+        # dy = w dS of each head, in two entries.
+        by_sampled = log_normal(sampled) + log_solved + 2.0 * np.log(solved_weight)
+        by_solved = log_normal(solved) + log_jacobian(read, attention, self.beta) + 2.0 * np.log(weight)
+        log_weight = -log_det - np.logaddexp(by_sampled, by_solved)
+        return signed_pairs(
+            sampled, solved, np.where(valid & np.isfinite(log_det), log_weight, -np.inf), self.free_rows > 0
+        )

@@ -1,0 +1,123 @@
+"""Links around another link: correlated tokens, a linear map of the fields; and Gaussian noise of the output.
+
+Tokens x_a = sum_b T^(1/2)_ab z_b with z_b standard normal in every dimension have the covariance T between tokens, the same in
+each dimension. Their fields are h = k T^(1/2), k the fields of the z_b, and the theory of independent tokens holds for the link
+k -> g(k T^(1/2)) (derived in this module: the change of variables is exact). Solvers and data sets hold the whitened tokens z_b.
+"""
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.links.link import SMALLEST_EIGENVALUE, Link, inference
+
+
+class CorrelatedTokens(Link):
+    """A link that reads tokens of covariance T.
+
+    Parameters
+    ----------
+    link : Link
+        The link of the tokens themselves.
+    covariance : array (M, M)
+        T, positive definite with a diagonal of ones.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+
+    def __init__(self, link: Link, covariance):
+        T = np.array(covariance, dtype=float) if len({len(row) for row in covariance}) == 1 else np.zeros((0, 0))
+        if T.shape != (link.tokens, link.tokens):
+            raise ValueError(
+                f"token_covariance: allowed: {link.tokens} rows of {link.tokens} numbers, the number of tokens"
+            )
+        if not np.array_equal(T, T.T) or not np.array_equal(np.diag(T), np.ones(len(T))):
+            raise ValueError(f"token_covariance: allowed: a symmetric matrix with a diagonal of ones, got {T.tolist()}")
+        values, vectors = np.linalg.eigh(T)
+        if values[0] < SMALLEST_EIGENVALUE:
+            raise ValueError(
+                f"token_covariance: allowed: a smallest eigenvalue ≥ {SMALLEST_EIGENVALUE}, got {values[0]:.3g}"
+            )
+        self.link, self.root = link, (vectors * np.sqrt(values)) @ vectors.T
+        self._inverse = (vectors / np.sqrt(values)) @ vectors.T
+        self._log_volume = 0.5 * float(np.log(values).sum())
+        for name in ("rows", "tokens", "sign_symmetry", "rotations", "noise_dimension", "free_rows", "angles"):
+            setattr(self, name, getattr(link, name))
+        self.no_density, self.no_moments = link.no_density, link.no_moments
+        if not link.no_density:
+            form = "fibre" if inference(link) == "fibre" else "log_likelihood"
+            setattr(self, form, getattr(self, f"_{form}"))
+
+    def forward(self, h):
+        """Output (..., *output) of the fields (..., P, M) of whitened tokens."""
+        return self.link.forward(h @ self.root)
+
+    def observe(self, h, noise=None):
+        """As of the link, at the fields of the tokens themselves."""
+        return self.link.observe(h @ self.root, noise)
+
+    def log_volume(self, h):
+        """As for the link, at the fields of the tokens themselves."""
+        return self.link.log_volume(h @ self.root)
+
+    @property
+    def output_entropy(self):
+        """The entropy of the link."""
+        return self.link.output_entropy
+
+    def _fibre(self, observed, free, angles):
+        """Candidates of the rows that are not free; each carries the volume det(T)^(-1/2)."""
+        candidates, log_weight = self.link.fibre(observed, free @ self.root, angles)
+        return candidates @ self._inverse, log_weight - (self.rows - self.free_rows) * self._log_volume
+
+    def _log_likelihood(self, observed, h):
+        """As for the link, at the fields of the tokens themselves."""
+        return self.link.log_likelihood(observed, h @ self.root)
+
+
+class OutputNoise(Link):
+    """A link whose output carries independent Gaussian noise, y = g(h) + sqrt(variance) N(0, 1) in every entry.
+
+    Parameters
+    ----------
+    link : Link
+        The noiseless link; only its `forward` is used.
+    variance : float
+        Delta > 0.
+
+    Raises
+    ------
+    ValueError
+        If the variance is not positive, or the link already has noise.
+    """
+
+    def __init__(self, link: Link, variance: float):
+        if not (np.isfinite(variance) and variance > 0):
+            raise ValueError(f"noise must be a variance > 0, got {variance!r}")
+        if link.noise_dimension:
+            raise ValueError("this link already has noise; no more can be added")
+        self.link, self.variance = link, variance
+        self.rows, self.tokens, self.sign_symmetry = link.rows, link.tokens, link.sign_symmetry
+        self.rotations = link.rotations
+        self._output = link.forward(np.zeros((1, link.rows, link.tokens))).shape[1:]
+        self.noise_dimension = int(np.prod(self._output, dtype=int))
+
+    def forward(self, h):
+        """Output without noise, array (..., *output), of fields h (..., P, M)."""
+        return self.link.forward(h)
+
+    def observe(self, h, noise=None):
+        """Noisy output y (n, *output); noise (n, noise_dimension) is standard normal."""
+        return self.link.forward(h) + np.sqrt(self.variance) * np.reshape(noise, (len(h), *self._output))
+
+    def log_likelihood(self, observed, h):
+        """log N(y; g(h), Delta), array (n, S), of outputs (n, *output) and fields (n, S, P, M)."""
+        difference = observed[:, None] - self.link.forward(h)
+        squares = np.sum(difference.reshape(*h.shape[:2], -1) ** 2, axis=2)
+        return -0.5 * (squares / self.variance + self.noise_dimension * np.log(2.0 * np.pi * self.variance))
+
+    @property
+    def output_entropy(self):
+        """The entropy of the noise."""
+        return 0.5 * self.noise_dimension * np.log(2.0 * np.pi * np.e * self.variance)

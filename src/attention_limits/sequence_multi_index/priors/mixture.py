@@ -1,0 +1,195 @@
+"""Binary and sparse weights: independent weights, each from a mixture of points and normal laws.
+
+The P weights of a dimension then have a mixture of J^P Gaussians N(mu_k, S_k) of weights pi_k, with S_k = D_k^2 diagonal. Each of
+them gives, with A_k = I + D_k Lambda D_k and c_k = D_k (b - Lambda mu_k),
+
+    Z = sum_k pi_k exp(b . mu_k - mu_k^T Lambda mu_k / 2 + c_k^T A_k^-1 c_k / 2) det(A_k)^(-1/2),
+
+a posterior mean mu_k + D_k A_k^-1 c_k and covariance D_k A_k^-1 D_k (derived in this module: the integral is Gaussian). Averages
+over b are sums over k of averages over N(Lambda mu_k, Lambda + Lambda S_k Lambda), by a trapezoid rule along its principal axes.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP
+from attention_limits.sequence_multi_index.priors.prior import Prior, WeightPosterior
+
+# The rule in x = Lambda^(-1/2) b, whose noise has unit width: nodes per unit near the centre, and reach in standard deviations,
+# by the number of rows. Beyond the distance of the third line the nodes spread exponentially.
+STEPS = {1: 32.0, 2: 4.0}
+REACH = {1: 9.0, 2: 7.0}
+LINEAR = 8.0
+# The posterior of P rows is a sum of J^P terms.
+MAX_ROWS = 8
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Averages over b at one precision.
+
+    Attributes
+    ----------
+    missing : array (P, P)
+        E_b Cov(w | b) = E w w^T - Q.
+    log_normaliser : float
+        Psi_w(Lambda).
+    error : float
+        Largest difference of an entry of `missing` between the rule and the one with every second node, which is far less exact.
+    """
+
+    missing: np.ndarray
+    log_normaliser: float
+    error: float
+
+
+class MixtureRows(Prior):
+    """P independent weights from one law, a mixture of J normal laws (points for standard deviation zero).
+
+    Parameters
+    ----------
+    rows : int
+        P, at most MAX_ROWS.
+    shares, means, deviations : sequence of J numbers
+        Weight, mean and standard deviation of each part. The second moment of the law must be one.
+
+    Raises
+    ------
+    ValueError
+        If there are too many rows, or the second moment is not one.
+    """
+
+    most_coupled_rows = max(STEPS)
+
+    def __init__(self, rows, shares, means, deviations):
+        if rows > MAX_ROWS:
+            raise ValueError(f"a binary or sparse prior needs at most {MAX_ROWS} rows of W, got {rows}")
+        parts = np.array([shares, means, deviations], dtype=float)
+        shares, means, deviations = parts
+        if abs(shares.sum() - 1.0) > 1e-9 or abs(shares @ (means**2 + deviations**2) - 1.0) > 1e-9:
+            raise ValueError(f"shares must sum to one and the second moment must be one, got {parts.tolist()}")
+        self.rows, self._parts = rows, parts
+        mean = float(shares @ means)
+        second = (1.0 - mean**2) * np.eye(rows) + mean**2
+        super().__init__(np.full(rows, mean), second)
+        mirrored = sorted(zip(shares, -means, deviations, strict=True))
+        self.sign_symmetry = "rows" if mirrored == sorted(zip(shares, means, deviations, strict=True)) else "none"
+        if not np.any(deviations):
+            self.entropy = -rows * float(shares @ np.log(shares))
+        chosen = np.array(list(itertools.product(range(len(shares)), repeat=rows)))
+        self._log_shares = np.log(shares)[chosen].sum(axis=1)
+        self._means, self._deviations = means[chosen], deviations[chosen]
+
+    def posterior(self, b, precision):
+        """See `Prior`."""
+        logs, means, covariances = [], [], []
+        for log_share, mu, deviation in zip(self._log_shares, self._means, self._deviations, strict=True):
+            matrix = np.eye(self.rows) + deviation[:, None] * precision * deviation
+            covariance = deviation[:, None] * np.linalg.inv(matrix) * deviation
+            shift = b - precision @ mu
+            move = shift @ covariance
+            volume = np.linalg.slogdet(matrix)[1]
+            logs.append(
+                log_share + b @ mu - 0.5 * mu @ precision @ mu + 0.5 * np.sum(shift * move, axis=1) - 0.5 * volume
+            )
+            means.append(mu + move)
+            covariances.append(covariance)
+        logs, means = np.array(logs), np.array(means)
+        top = logs.max(axis=0)
+        shares = np.exp(logs - top)
+        total = shares.sum(axis=0)
+        shares /= total
+        mean = np.sum(shares[:, :, None] * means, axis=0)
+        apart = means - mean
+        covariance = np.tensordot(shares.T, np.array(covariances), axes=1)
+        for p, q in itertools.product(range(self.rows), repeat=2):
+            covariance[:, p, q] += np.sum(shares * apart[:, :, p] * apart[:, :, q], axis=0)
+        return WeightPosterior(top + np.log(total), mean, covariance)
+
+    def averages(self, precision) -> Averages:
+        """Averages over b at a precision Lambda (P, P).
+
+        A diagonal Lambda leaves the rows independent: then each has its sum. ValueError for more than `most_coupled_rows` rows
+        otherwise.
+        """
+        if np.count_nonzero(precision - np.diag(np.diag(precision))) == 0:
+            one = self.subset([0])
+            found = [one._together(np.array([[value]])) for value in np.diag(precision)]
+            missing = np.diag([float(item.missing[0, 0]) for item in found])
+            return Averages(missing, sum(item.log_normaliser for item in found), max(item.error for item in found))
+        if self.rows > self.most_coupled_rows:
+            raise ValueError(
+                f"the average over {self.rows} rows of binary or sparse weights needs a diagonal precision; allowed: at most "
+                f"{self.most_coupled_rows} rows"
+            )
+        return self._together(precision)
+
+    def _together(self, precision) -> Averages:
+        values, vectors = np.linalg.eigh(precision)
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        fine, coarse, normaliser = np.zeros((self.rows, self.rows)), np.zeros((self.rows, self.rows)), 0.0
+        for log_share, mu, deviation in zip(self._log_shares, self._means, self._deviations, strict=True):
+            spread, axes = np.linalg.eigh(np.eye(self.rows) + root @ np.diag(deviation**2) @ root)
+            points, weights, every_second = _trapezoid(np.sqrt(spread))
+            found = self.posterior((root @ mu + points @ axes.T) @ root, precision)
+            share = np.exp(log_share)
+            fine += share * np.tensordot(weights, found.covariance, axes=1)
+            coarse += share * np.tensordot(every_second, found.covariance, axes=1)
+            normaliser += share * float(weights @ found.log_normaliser)
+        return Averages(fine, normaliser, float(np.max(np.abs(fine - coarse))))
+
+    def overlap(self, precision, largest=LARGEST_OVERLAP):
+        """See `Prior`."""
+        return self.clipped(self.second_moment - self.averages(precision).missing, largest)
+
+    def confined(self, subspace, precision):
+        """See `Prior`; the subspace must be that of some rows."""
+        return self.overlap(subspace @ precision @ subspace.T)
+
+    def free_entropy(self, overlap, precision):
+        """See `Prior`; an error of the precision enters in second order."""
+        return self.averages(precision).log_normaliser - 0.5 * float(np.sum(overlap * precision))
+
+    def draw(self, dimension, generator):
+        """See `Prior`."""
+        shares, means, deviations = self._parts
+        chosen = generator.choice(len(shares), size=(self.rows, dimension), p=shares)
+        return means[chosen] + deviations[chosen] * generator.standard_normal((self.rows, dimension))
+
+    def subset(self, rows):
+        """See `Prior`."""
+        return MixtureRows(len(rows), *self._parts)
+
+
+def _trapezoid(deviations):
+    """Nodes (n, P) and weights (n,) of N(0, diag(deviations^2)), and the weights of the rule with every second node.
+
+    Along an axis the nodes are LINEAR sinh(t / LINEAR), t evenly spaced.
+    """
+    count, lines = len(deviations), []
+    for s in deviations:
+        half = int(np.ceil(LINEAR * np.arcsinh(REACH[count] * s / LINEAR) * STEPS[count] / 2.0)) * 2
+        t = np.arange(-half, half + 1) / STEPS[count]
+        x = LINEAR * np.sinh(t / LINEAR)
+        density = np.exp(-0.5 * (x / s) ** 2) / (np.sqrt(2.0 * np.pi) * s)
+        weights = density * np.cosh(t / LINEAR) / STEPS[count]
+        lines.append((x, weights, 2.0 * weights * (np.arange(len(t)) % 2 == 0)))
+    points = np.stack(np.meshgrid(*(line[0] for line in lines), indexing="ij"), axis=-1).reshape(-1, count)
+    products = [np.array(1.0), np.array(1.0)]
+    for line in lines:
+        products = [
+            np.multiply.outer(product, factor).ravel() for product, factor in zip(products, line[1:], strict=True)
+        ]
+    return points, *products
+
+
+def binary(rows: int, mean: float = 0.0) -> MixtureRows:
+    """Weights +1 and -1, independent, of the given mean: P = `rows`, mean in (-1, 1)."""
+    return MixtureRows(rows, [0.5 * (1.0 + mean), 0.5 * (1.0 - mean)], [1.0, -1.0], [0.0, 0.0])
+
+
+def bernoulli_gauss(rows: int, density: float) -> MixtureRows:
+    """Independent weights, zero with the probability 1 - density, else normal of variance 1 / density: P = `rows`."""
+    return MixtureRows(rows, [density, 1.0 - density], [0.0, 0.0], [density**-0.5, 0.0])

@@ -1,0 +1,156 @@
+"""Keys that several estimators of the sequence multi-index family share, with ranges and normalisation."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from attention_limits.pipeline.specification import Axis, Section, Whole
+
+Skip = Annotated[
+    float,
+    Field(ge=0, le=100, description="Strength c of the residual connection, in units of the attention's row sum."),
+]
+Beta = Annotated[float, Field(ge=0.001, le=10, description=(
+    "Inverse temperature of the softmax, per product of two fields of unit variance. Below the minimum the attention is uniform "
+    "up to its last digits, and rounding loses the information in the output."
+))]  # fmt: skip
+Tokens = Annotated[Whole, Field(ge=1, le=64, description="Number of tokens M.")]
+Noise = Annotated[
+    float,
+    Field(ge=0, le=1000, description="Variance of independent Gaussian noise on every entry of the output; 0 is none."),
+]
+Ratio = Annotated[float, Field(ge=0.001, le=20, description=(
+    "Depth divided by skip strength, kappa = L / c, of layers rescaled by 1 / c. Below the minimum the layers before the last "
+    "one change only the last digits of the output."
+))]  # fmt: skip
+Omega = Annotated[float, Field(ge=0, lt=1, description="Weight omega of the positional part of the attention.")]
+Exponent = Annotated[Whole, Field(ge=1, le=16, description="Exponent of one field.")]
+AttentionLayers = Annotated[Whole, Field(ge=1, le=10000, description="Number of attention layers L.")]
+
+Alpha = Annotated[float, Field(ge=0, le=100, description="Samples per dimension, n / D.")]
+SomeAlpha = Annotated[float, Field(gt=0, le=100, description="Samples per dimension, n / D.")]
+Nodes = Annotated[
+    Literal[tuple(2**k for k in range(4, 21))], Field(description="Sobol nodes per replica, a power of two.")
+]
+Resolution = Annotated[float, Field(ge=0.25, le=8, description=(
+    "Accuracy of the channel: quadrature nodes per narrowest width, or root of the number of sampling nodes, both relative to "
+    "resolution 1. For attention of two layers and two tokens the root mean square error of posterior means, in units of their "
+    "prior spread, is 0.06 at 0.25, 0.02 at 0.75, 0.01 at 1, 0.005 at 2 for beta <= 50; for beta = 1 and c >= 0.5 it is at least "
+    "ten times smaller."
+))]  # fmt: skip
+SideInformation = Annotated[float, Field(ge=0, lt=1, description=(
+    "Signal strength lambda: in addition to the data the solver observes sqrt(lambda) W + sqrt(1 - lambda) noise."
+))]  # fmt: skip
+Regularization = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="Constant epsilon added to the diagonal of V, in units of the prior variance; 0 is the model itself.",
+    ),
+]
+Dimension = Annotated[Whole, Field(ge=10, le=100000, description="Dimension D of the weights and tokens.")]
+Damping = Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate.")]
+StartOverlap = Annotated[float, Field(ge=1e-12, lt=1, description=(
+    "Squared norm per dimension q_0 of the random initial estimate, in units of the prior variance. Rounding limits it from "
+    "below."
+))]  # fmt: skip
+GampTolerance = Annotated[float, Field(gt=0, le=0.1, description=(
+    "Relative change of every layer's estimate per iteration at convergence, root mean square."
+))]  # fmt: skip
+
+
+Heads = Annotated[Whole, Field(ge=1, le=16, description="Number of attention heads H of a layer.")]
+Rank = Annotated[Whole, Field(ge=1, le=16, description="Rank p of an attention layer.")]
+
+
+class LinkModel(Section):
+    """The link y = g(h) and its parameters. The page docs/links.md lists the parameters of each link and their defaults."""
+
+    link: Annotated[str, Field(min_length=1, description=(
+        "Name of a provided link (docs/links.md), or path/to/file.py:name of a link of the user, relative to the project folder."
+    ))] = "deep_attention"  # fmt: skip
+    noise: Noise | None = None
+    skip: Skip | None = None
+    beta: Beta | None = None
+    depth: AttentionLayers | None = None
+    tokens: Tokens | None = None
+    activation: Annotated[
+        Literal["softmax", "linear"], Field(description="Function of the attention scores: softmax by rows, or the identity.")
+    ] | None = None  # fmt: skip
+    heads: Heads | None = None
+    rank: Rank | None = None
+    readout: Annotated[list[Annotated[float, Field(ge=0.01, le=100, description="Weight of one head.")]], Field(
+        min_length=1, max_length=16, description="Fixed readout weights of the heads, one number per head."
+    )] | None = None  # fmt: skip
+    ratio: Ratio | None = None
+    omega: Omega | None = None
+    positional: Annotated[list[list[float]], Field(description=(
+        "Positional attention matrix A, M rows of M numbers >= 0; each row sums to one."
+    ))] | None = None  # fmt: skip
+    rows: (
+        Annotated[Whole, Field(ge=1, le=16, description="Number of fields P that a link of one token reads.")] | None
+    ) = None
+    exponents: Annotated[list[Exponent], Field(
+        min_length=1, max_length=16, description="Exponents of a monomial, one whole number >= 1 per field."
+    )] | None = None  # fmt: skip
+    parameters: Annotated[dict, Field(description="Other keyword arguments of a link of the user, by name.")] | None = (
+        None
+    )
+
+
+class LinkGrid(Section):
+    """Scanned parameters of the link. A parameter that changes the number of rows of W cannot be scanned."""
+
+    skip: Axis[Skip] | None = None
+    beta: Axis[Beta] | None = None
+    tokens: Axis[Tokens] | None = None
+    noise: Axis[Noise] | None = None
+    ratio: Axis[Ratio] | None = None
+    omega: Axis[Omega] | None = None
+
+
+class GaussianPrior(Section):
+    """Independent standard normal weights."""
+
+    name: Annotated[Literal["gaussian"], Field(description="Standard normal weights.")]
+
+
+class BinaryPrior(Section):
+    """Independent weights +1 and -1."""
+
+    name: Annotated[Literal["binary"], Field(description="Weights +1 and -1.")]
+    mean: Annotated[float, Field(ge=-0.99, le=0.99, description="Mean of a weight.")] = 0.0
+
+
+class BernoulliGaussPrior(Section):
+    """Independent weights: zero, or normal."""
+
+    name: Annotated[Literal["bernoulli_gauss"], Field(description="Weights that are zero or normal.")]
+    density: Annotated[float, Field(ge=0.001, le=0.999, description=(
+        "Probability that a weight is not zero; such a weight has the variance 1 / density."
+    ))]  # fmt: skip
+
+
+class CorrelatedPrior(Section):
+    """Normal weights; the rows of W are correlated, the dimensions independent."""
+
+    name: Annotated[Literal["correlated"], Field(description="Normal weights with correlated rows.")]
+    covariance: Annotated[list[list[float]], Field(min_length=1, description=(
+        "Covariance C of the rows of W: P rows of P numbers, positive definite, with ones on the diagonal."
+    ))]  # fmt: skip
+
+
+class TeacherModel(LinkModel):
+    """The link y = g(h), its parameters, and the laws of the weights and of the tokens."""
+
+    prior: Annotated[
+        GaussianPrior | BinaryPrior | BernoulliGaussPrior | CorrelatedPrior, Field(discriminator="name", description=(
+            "Law of the weights W of the teacher, which the solver knows; second moment one. Without this key the weights are "
+            "standard normal."
+        ))
+    ] | None = None  # fmt: skip
+    token_covariance: Annotated[list[list[float]], Field(min_length=1, description=(
+        "Covariance T between the tokens of a sequence, the same in every dimension: M rows of M numbers, positive definite, "
+        "with ones on the diagonal. Without this key the tokens are independent."
+    ))] | None = None  # fmt: skip

@@ -1,0 +1,210 @@
+"""The staircase of weak recovery: the order in which subspaces are learned, and at how many samples per dimension.
+
+Below the first threshold (`first_threshold`) nothing is learned. Above it the state evolution has a fixed point whose overlap is
+confined to the learned subspace U. On this branch the rest stays at zero until alpha ||F_rest(Q)|| = 1; the eigenmatrix of F_rest
+is the subspace learned next, and so on (Troiani et al. 2025, arXiv:2502.00901, for two layers; this module computes any number of
+steps).
+
+A branch is followed in its level, -log det(I - Q) = log det(I + Q_hat), which grows along it whether alpha does or not: at a
+given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. A one-dimensional U needs no iteration. Taking
+the limit of full overlap instead of following the branch gives other, smaller numbers: the limits do not commute.
+
+For a prior of covariance C = R R^T all subspaces are those of the whitened rows R^-1 W, and the level is log det(I + Q_hat). A
+confined branch solves the state evolution if the sign of every row is free in the link and in the prior. For other links it is
+followed for standard normal weights alone; other priors then have the first threshold alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP
+from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.state_evolution.linear_response import HALF_OF_THE_NODES
+from attention_limits.sequence_multi_index.weak_recovery.branch import (
+    SHAPE_TOLERANCE,
+    SMALLEST_PRECISION,
+    branch_point,
+    complement,
+    principal,
+)
+from attention_limits.sequence_multi_index.weak_recovery.crossing import Crossing, polish, search
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold, instability_at
+
+# A branch is followed up to this level per learned direction, 1 - Q = 2e-5 for Gaussian weights.
+HIGHEST_LEVEL = 11.0
+# One in PILOT_DIVISOR nodes, at least FEWEST_PILOT_NODES, locates a threshold first, to this accuracy of the level.
+PILOT_DIVISOR, FEWEST_PILOT_NODES, PILOT_ACCURACY = 8, 32, 0.02
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the staircase.
+
+    Attributes
+    ----------
+    alpha : float
+        Threshold: 0 if learned from any alpha on; NaN if nothing more is learned on this branch up to HIGHEST_LEVEL or before
+        the rest of it is recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
+    error : float
+        Standard error: of the first threshold that of `first_threshold.FirstThreshold`, which covers the bias of few nodes; of
+        the others half of the difference between the thresholds on the two halves of the nodes. NaN where a half has none.
+    shift : float
+        Mean of the thresholds on both halves minus alpha: the error of few nodes, which independent scramblings share. A sampled
+        channel has a new scrambling of half as many nodes on each half. Zero for the first threshold.
+    bound : float
+        Where the first alpha is NaN: nothing is learned below this alpha. Else NaN.
+    direction : array (P, P)
+        Subspace learned at this step, as its eigenmatrix, positive and of unit trace (NaN where alpha is).
+    overlap : array (P, P)
+        Q of the subspaces learned before, at the threshold.
+    converged : bool
+        Whether the branch converged at the threshold.
+    resolved : float
+        Fraction of outputs whose channel met its check.
+    """
+
+    alpha: float
+    error: float
+    shift: float
+    bound: float
+    direction: np.ndarray
+    overlap: np.ndarray
+    converged: bool
+    resolved: float
+
+
+def staircase(
+    channel: Channel,
+    nodes,
+    nodes_at_zero,
+    tolerance=1e-3,
+    report=lambda number, step: None,
+    most=None,
+    prior: Prior | None = None,
+) -> list[Step]:
+    """All thresholds of weak recovery, until everything is learned or nothing more is.
+
+    Parameters
+    ----------
+    channel : Channel
+    nodes : GaussianNodes
+        For the branches, in `channel_averages.node_dimension(channel.link)` dimensions.
+    nodes_at_zero : GaussianNodes
+        For the first threshold, which costs a single evaluation and can afford more.
+    tolerance : float
+        Accuracy of the level at a threshold.
+    report : callable
+        report(number, step) is called for each step when it is found.
+    most : int, optional
+        Largest number of steps.
+    prior : Prior, optional
+        Standard normal weights by default.
+    """
+    size, prior = channel.link.rows, as_prior(prior, channel.link)
+    first = first_threshold(channel, nodes_at_zero, prior)
+    zero, nothing = prior.uninformed(0.0), np.full((size, size), np.nan)
+    steps = []
+
+    def add(step):
+        steps.append(step)
+        report(len(steps), step)
+
+    if not np.isfinite(first.alpha):
+        add(Step(np.nan, np.nan, np.nan, first.bound, nothing, zero, True, first.resolved))
+        return steps
+    learned, direction = np.zeros((size, 0)), first.direction
+    add(Step(first.alpha, first.error, 0.0, np.nan, _of_rows(direction, prior), zero, True, first.resolved))
+    if not (prior.rotations or prior.symmetry(channel.link) == "rows"):
+        return steps
+    start, level = np.zeros((0, 0)), 0.0
+    while True:
+        added = principal(direction)
+        learned = np.concatenate([learned, added], axis=1)
+        if learned.shape[1] == size or len(steps) == most:
+            return steps
+        start = _extended(start, learned.shape[1])
+        found = _next_threshold(channel, nodes, learned, start, level, tolerance, prior)
+        if found is None:
+            add(Step(np.nan, np.nan, np.nan, np.nan, nothing, nothing, True, 1.0))
+            return steps
+        point = found.point
+        overlap = prior.confined(learned, point.precision)
+        rest = complement(learned)
+        # All outputs share the nodes of a sampled channel that led to this point: other nodes decide which direction grows, if
+        # any.
+        grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
+        if not grows.significant:
+            add(Step(np.nan, np.nan, np.nan, np.nan, nothing, nothing, True, resolved))
+            return steps
+        direction = rest @ grows.direction @ rest.T
+        shown = _of_rows(direction, prior)
+        error, shift = _error_of_nodes(channel, nodes, learned, found, level, tolerance, prior)
+        converged, resolved = point.converged, min(resolved, point.resolved)
+        add(Step(found.alpha, error, shift, np.nan, shown, overlap, converged, resolved))
+        start, level = point.precision, found.level
+
+
+def _of_rows(direction, prior):
+    """An eigenmatrix (P, P) of the whitened rows as one of the rows themselves, of the same trace."""
+    found = prior.root @ direction @ prior.root.T
+    return found * (np.trace(direction) / np.trace(found))
+
+
+def _extended(precision, size):
+    """Q_hat (k, k) with further directions at SMALLEST_PRECISION."""
+    extended = SMALLEST_PRECISION * np.eye(size)
+    extended[: len(precision), : len(precision)] = precision
+    return extended
+
+
+def _recovered(learned, precision, prior):
+    """Whether everything learned is recovered exactly: binary weights reach this at a finite precision."""
+    spectrum = np.linalg.eigvalsh(prior.whitened(prior.confined(learned, precision)))
+    return spectrum[-learned.shape[1]] >= LARGEST_OVERLAP - 1e-12
+
+
+def _branch(channel, nodes, learned, prior):
+    return lambda level, precision: branch_point(channel, nodes, learned, level, precision, prior=prior)
+
+
+def _accuracy(learned, tolerance):
+    """Accuracy of a level: on a branch of several directions the shape at each level has the accuracy SHAPE_TOLERANCE."""
+    return max(tolerance, SHAPE_TOLERANCE) if learned.shape[1] > 1 else tolerance
+
+
+def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior) -> Crossing | None:
+    """Where the growth crosses one above the level `begin`, or None up to the highest level.
+
+    On a branch of one direction a part of the nodes locates the threshold, and all nodes compute it from this guess. If the part
+    finds nothing, or an overlap that jumps, all nodes search the whole branch.
+    """
+
+    def on(some):
+        return _branch(channel, some, learned, prior)
+
+    highest, tolerance = HIGHEST_LEVEL * learned.shape[1], _accuracy(learned, tolerance)
+
+    def recovered(point):
+        return _recovered(learned, point.precision, prior)
+
+    if learned.shape[1] == 1 and len(nodes) >= PILOT_DIVISOR * FEWEST_PILOT_NODES:
+        part = search(on(nodes.head(len(nodes) // PILOT_DIVISOR)), start, begin, highest, PILOT_ACCURACY, recovered)
+        found = None if part is None or part.jumps else polish(on(nodes), part, begin, highest, tolerance)
+        if found is not None and not recovered(found.point):
+            return found
+    return search(on(nodes), start, begin, highest, tolerance, recovered)
+
+
+def _error_of_nodes(channel, nodes, learned, found, begin, tolerance, prior):
+    """`Step.error` and `Step.shift` of a crossing; NaN where one half of the nodes has no crossing."""
+    highest, tolerance = HIGHEST_LEVEL * learned.shape[1], _accuracy(learned, tolerance)
+    alphas = []
+    for part, half in zip(channel.independent(2, finer=HALF_OF_THE_NODES), nodes.blocks(2), strict=True):
+        at = _branch(part, half, learned, prior)
+        near = polish(at, found, begin, highest, tolerance)
+        if near is None:
+            near = search(at, found.point.precision, begin, highest, tolerance)
+        alphas.append(np.nan if near is None else near.point.alpha)
+    return 0.5 * abs(alphas[0] - alphas[1]), 0.5 * (alphas[0] + alphas[1]) - found.point.alpha

@@ -1,0 +1,52 @@
+"""Where a branch of the state evolution turns back: the alpha at which the overlap of one learned direction jumps.
+
+On the branch of a single direction alpha is a function of the level, log det(I + Q_hat) (`branch`). If it has a maximum, the
+branch ends there, and the uninformed start goes on to another fixed point: a discontinuous transition (the state evolution is
+that of Troiani et al. 2025, arXiv:2502.00901).
+"""
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
+
+# Levels of the search, and the relative fall of alpha behind a maximum: few nodes do not separate less from a steep rise.
+LEVELS, FALL = np.geomspace(0.1, 6.0, 30), 0.01
+
+
+def turning_point(channel: Channel, nodes, direction, prior: Prior | None = None):
+    """Alpha and overlap at the first maximum of alpha along a branch, (nan, nan) if there is none.
+
+    Parameters
+    ----------
+    channel : Channel
+    nodes : GaussianNodes
+        In `channel_averages.node_dimension(channel.link)` dimensions. Below the threshold of weak recovery alpha is a constant up
+        to the noise of the nodes: a maximum at the first level does not count.
+    direction : array (P, 1)
+        The learned direction of the whitened rows, P >= 2.
+    prior : Prior, optional
+        Standard normal weights by default.
+
+    Returns
+    -------
+    alpha : float
+    overlap : array (P, P)
+        Q at this alpha.
+    """
+    prior = as_prior(prior, channel.link)
+
+    def point(level):
+        return branch_point(channel, nodes, direction, float(level), np.eye(1), prior=prior)
+
+    alphas = []
+    for level in LEVELS:
+        alphas.append(point(level).alpha)
+        largest = int(np.nanargmax(alphas)) if np.isfinite(alphas).any() else 0
+        if 0 < largest < len(alphas) - 1 and alphas[-1] < (1.0 - FALL) * alphas[largest]:
+            bounds = (LEVELS[largest - 1], LEVELS[largest + 1])
+            found = minimize_scalar(lambda x: -point(x).alpha, bounds=bounds, method="bounded", options={"xatol": 1e-3})
+            return -found.fun, prior.confined(direction, point(found.x).precision)
+    return np.nan, np.full((channel.link.rows,) * 2, np.nan)
