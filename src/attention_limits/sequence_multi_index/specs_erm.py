@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
+from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole, fields
 from attention_limits.sequence_multi_index.cross_checks import OfLink
 from attention_limits.sequence_multi_index.erm.models import ERM_KEYS, student_of
 from attention_limits.sequence_multi_index.erm.requirements import problem_of
@@ -109,7 +109,7 @@ class TransitionSolver(Section):
     accuracy: Annotated[float, Field(gt=0, le=0.1, description="Accuracy of a transition, in alpha.")] = 0.0001
 
 
-class OfErm(OfLink):
+class OfErm(OfLink, Specification):
     """An estimator that minimises the empirical risk of a student."""
 
     @classmethod
@@ -150,7 +150,7 @@ class OfErm(OfLink):
     @classmethod
     def cross_checks(cls, estimator):
         """A ridge is given once, then the checks of target, student and loss."""
-        penalised = "ridge" in cls.model_fields["model"].annotation.model_fields
+        penalised = "ridge" in fields(cls, "model")
         if penalised and "ridge" not in estimator.model and "ridge" not in estimator.grid:
             yield ("grid", "ridge"), "missing; allowed: an axis here, or one value in model"
             return

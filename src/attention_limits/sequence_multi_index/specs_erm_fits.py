@@ -55,18 +55,12 @@ class ErmGampSolver(MinimisationSolver):
     damping: Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate and of the OLD g.")] = 0.5
 
 
-class ErmMinimisation(OfErm, OfDataSets, Specification):
-    """L-BFGS minimises the empirical risk on simulated data sets."""
+class OnDataSets(OfErm, OfDataSets, Specification):
+    """An estimator of empirical risk minimisation on simulated data sets."""
 
     model: ErmModel = ErmModel()
     grid: FitGrid
-    solver: MinimisationSolver = MinimisationSolver()
     reads: Annotated[Literal["gaussian_sequences"], Field(description="The data sets.")]
-
-    @classmethod
-    def student_problems(cls, estimator, student):
-        """A loss with a kink, and a start at the target that the student does not have."""
-        return [*_kinks(estimator), *_starts(estimator, student)]
 
     @classmethod
     def numbers_held(cls, estimator, link, data):
@@ -74,7 +68,18 @@ class ErmMinimisation(OfErm, OfDataSets, Specification):
         return 1.5 * data.numbers, data.text
 
 
-class ErmOnlineSgd(ErmMinimisation):
+class ErmMinimisation(OnDataSets):
+    """L-BFGS minimises the empirical risk on simulated data sets."""
+
+    solver: MinimisationSolver = MinimisationSolver()
+
+    @classmethod
+    def student_problems(cls, estimator, student):
+        """A loss with a kink, and a start at the target that the student does not have."""
+        return [*_kinks(estimator), *_starts(estimator, student)]
+
+
+class ErmOnlineSgd(OnDataSets):
     """Stochastic gradient descent goes once through simulated data sets, on the objective of empirical risk minimisation."""
 
     solver: ErmOnlineSgdSolver = ErmOnlineSgdSolver()
@@ -85,7 +90,7 @@ class ErmOnlineSgd(ErmMinimisation):
         return _starts(estimator, student)
 
 
-class ErmGamp(ErmMinimisation):
+class ErmGamp(OnDataSets):
     """GAMP minimises the empirical risk on simulated data sets."""
 
     solver: ErmGampSolver = ErmGampSolver()

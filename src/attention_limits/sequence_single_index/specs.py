@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Specification
+from attention_limits.pipeline.specification import DataSpecification, Specification
 from attention_limits.sequence_single_index.geometry import gram_problem
 from attention_limits.sequence_single_index.specs_keys import (
     AttentionGrid,
@@ -46,7 +46,7 @@ from attention_limits.sequence_single_index.specs_sgd import (
 )
 
 PREFIX = "ssi"
-DATA = {}
+DATA: dict[str, type[DataSpecification]] = {}
 
 
 class Deterministic(Specification):
