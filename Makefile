@@ -90,12 +90,13 @@ golden: $(STAMP)
 	.venv/bin/python tests/golden/golden.py .golden/results/smoke
 	rm -rf .golden
 
-lint: $(STAMP) types
+lint: $(STAMP)
 	.venv/bin/ruff check --quiet
 	.venv/bin/ruff format --check --quiet
 	@found=$$(.venv/bin/snakefmt --check Snakefile workflow 2>&1) || { echo "$$found"; exit 1; }
 	@found=$$(.venv/bin/lint-imports --no-cache 2>&1) || { echo "$$found"; exit 1; }
 	.venv/bin/snakemake --lint --config scale=smoke
+	@$(MAKE) --no-print-directory types
 
 # The types of the public interface, of the pipeline and of the keys of every family.
 types: $(STAMP)

@@ -109,8 +109,8 @@ cube: int = al.compute("attention_indexed.state_evolution", workers=1)
 al.thresholds({"link": "linear"}, replicas="many")
 al.open(1)
 """)
-    run = [sys.executable, "-m", "mypy", "--python-executable", str(environment), "--cache-dir", str(tmp_path / "cache")]
-    done = subprocess.run([*run, asked.name], cwd=tmp_path, capture_output=True, text=True, check=False)
+    run = [sys.executable, "-m", "mypy", "--python-executable", str(environment), asked.name]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     found = [line.partition(": error: ")[2] for line in done.stdout.splitlines() if line.startswith("asked.py:")]
     assert found == [
         'Incompatible types in assignment (expression has type "Dataset", variable has type "int")  [assignment]',

@@ -73,8 +73,8 @@ def compute_command(
         given["grid"][key] = next(given[name].pop(key) for name in ("model", "solver") if key in given[name])
     cube = compute(
         estimator,
-        given["model"],
-        given["grid"],
+        model=given["model"],
+        grid=given["grid"],
         solver=given["solver"],
         replicas=replicas,
         seed=seed,
