@@ -16,7 +16,7 @@ ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)
 .PHONY: $(STAMP)
 endif
 
-.PHONY: run setup rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint bench publish archive docs schemas release-check clean
+.PHONY: run setup rerun smoke report explorer notebook test test-fast test-browser slurm cluster-generic test-cluster soak golden lint types bench publish archive docs schemas release-check clean
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
@@ -96,6 +96,12 @@ lint: $(STAMP)
 	@found=$$(.venv/bin/snakefmt --check Snakefile workflow 2>&1) || { echo "$$found"; exit 1; }
 	@found=$$(.venv/bin/lint-imports --no-cache 2>&1) || { echo "$$found"; exit 1; }
 	.venv/bin/snakemake --lint --config scale=smoke
+	@$(MAKE) --no-print-directory types
+
+# The types of the public interface, of the pipeline and of the keys of every family.
+types: $(STAMP)
+	@.venv/bin/mypy --no-error-summary src/attention_limits/__init__.py src/attention_limits/interface src/attention_limits/pipeline \
+	    $(wildcard src/attention_limits/*/specs*.py src/attention_limits/*/schema)
 
 bench: $(STAMP)
 	.venv/bin/python benchmarks/run.py

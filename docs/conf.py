@@ -3,10 +3,14 @@
 import os
 import re
 
+import numba
 from pygments.lexers.special import TextLexer
 
 # numba then leaves functions as they are written, so that autodoc finds their arguments.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
+numba.config.reload_config()
+# The variable does not reach C functions, and these cannot call functions that are not compiled.
+numba.cfunc = lambda signature: lambda function: function
 
 project = "attention-limits"
 author = "the authors of attention-limits"

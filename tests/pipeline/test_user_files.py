@@ -24,3 +24,9 @@ def test_an_exception_names_the_file(tmp_path, text, message):
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ValueError, match=f"mine.py cannot be executed: {message}"):
         execute(tmp_path / "mine.py")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    (tmp_path / "mine.txt").write_text("value = 1\n")
+    with pytest.raises(ValueError, match=r"mine\.txt: allowed: a file whose name ends in \.py"):
+        execute(tmp_path / "mine.txt")

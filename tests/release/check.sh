@@ -16,6 +16,7 @@ check() {
 
 check setup
 check lint
+check types
 check slurm
 check cluster-generic
 check smoke

@@ -100,6 +100,25 @@ def test_the_wheel_computes_in_an_empty_environment(environment, tmp_path):
     assert list(folder.iterdir()) == []
 
 
+def test_a_type_checker_reads_the_signatures_of_the_wheel(environment, tmp_path):
+    """Without `py.typed` or the imports of `__init__` for checkers, every name of `al` would be of any type."""
+    asked = tmp_path / "asked.py"
+    asked.write_text("""\
+import attention_limits as al
+cube: int = al.compute("attention_indexed.state_evolution", workers=1)
+al.thresholds({"link": "linear"}, replicas="many")
+al.open(1)
+""")
+    run = [sys.executable, "-m", "mypy", "--python-executable", str(environment), asked.name]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = [line.partition(": error: ")[2] for line in done.stdout.splitlines() if line.startswith("asked.py:")]
+    assert found == [
+        'Incompatible types in assignment (expression has type "Dataset", variable has type "int")  [assignment]',
+        'Argument "replicas" to "thresholds" has incompatible type "str"; expected "int | None"  [arg-type]',
+        'Argument 1 to "open" has incompatible type "int"; expected "str | Path"  [arg-type]',
+    ], done.stdout
+
+
 def test_the_import_takes_a_third_of_a_second(tmp_path):
     """The best of five, of a Python that does nothing else; measured 0.01 s."""
     code = "import time; start = time.perf_counter(); import attention_limits; print(time.perf_counter() - start)"

@@ -47,3 +47,14 @@ def test_the_recipes_copy_files_that_exist_and_build_from_the_lock(recipe):
     for names in copied:
         for name in names.split():
             assert (REPOSITORY / name).exists(), name
+
+
+def test_the_hooks_before_a_commit_call_the_tools_of_make_lint():
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    (repository,) = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    entries = [hook["entry"].split() for hook in repository["hooks"]]
+    called = {" ".join(words[:2]) if words[0].endswith("ruff") else words[0] for words in entries} - {"make"}
+    linted = makefile.partition("\nlint:")[2].partition("\n\n")[0]
+    assert called == set(re.findall(r"\.venv/bin/(?:ruff \w+|snakefmt|lint-imports)", linted))
+    assert [words for words in entries if words[0] == "make"] == [["make", "--silent", "types"]]
+    assert "types: $(STAMP)" in makefile

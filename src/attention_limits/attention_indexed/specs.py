@@ -4,10 +4,11 @@
 """
 
 from attention_limits.attention_indexed.schema import erm, one_layer, two_layers
+from attention_limits.pipeline.specification import DataSpecification, Specification
 
 PREFIX = "aim"
-DATA = {}
-ESTIMATORS = {
+DATA: dict[str, type[DataSpecification]] = {}
+ESTIMATORS: dict[str, type[Specification]] = {
     "state_evolution": one_layer.StateEvolution,
     "small_width_limit": one_layer.SmallWidthLimit,
     "matrix_amp": one_layer.MatrixAmp,

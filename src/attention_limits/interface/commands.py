@@ -1,20 +1,22 @@
 """Commands of the interface: compute, thresholds, export, explore, estimators, describe. Nothing heavy is imported here."""
 
+from argparse import ArgumentParser
 from pathlib import Path
+from typing import Any
 
 from attention_limits.pipeline.arguments import mapping, whole
 
 
-def add(commands) -> None:
+def add(commands: Any) -> None:
     """Add the parsers to the `commands` of argparse. Two of them get every other `--name value` as `parameters`."""
 
-    def command(name: str, text: str, **more):
+    def command(name: str, text: str, **more: str) -> ArgumentParser:
         # With abbreviations the key `a` of a model would be --aggregate.
         made = commands.add_parser(name, help=text, allow_abbrev=False, **more)
         made.set_defaults(function=f"interface.shell:{name}_command")
         return made
 
-    def keys_follow(parser):
+    def keys_follow(parser: ArgumentParser) -> None:
         parser.set_defaults(parameters={})
         parser.add_argument("--seed", type=whole(0), default=0, help="root seed of all random numbers (default: 0)")
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
@@ -23,7 +23,7 @@ from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiment import Family, at_scales
-from attention_limits.pipeline.grid import single
+from attention_limits.pipeline.grid import Chunk, single
 from attention_limits.pipeline.progress import progress
 from attention_limits.pipeline.specification import fields
 from attention_limits.pipeline.threads import limit_threads
@@ -95,9 +95,9 @@ def compute(
     for key, value, least in (("seed", seed, 0), ("workers", workers, 1)):
         if not isinstance(value, int | np.integer) or value < least:
             raise SpecError([f"{key}: {value!r}: allowed: a whole number ≥ {least}"])
-    for key, value in (("grid", grid), ("solver", solver), ("data", data)):
-        if not isinstance(value, Mapping | None):
-            raise SpecError([f"{key}: {value!r}: allowed: a mapping"])
+    for key, section in (("grid", grid), ("solver", solver), ("data", data)):
+        if not isinstance(section, Mapping | None):
+            raise SpecError([f"{key}: {section!r}: allowed: a mapping"])
     source = Path(project, "config", family.name, "experiments", f"{experiment}.yaml")
     if isinstance(model, Mapping) and (own := objects_of(model)):
         _require_file(own, workers, folder)
@@ -130,7 +130,16 @@ def open(path: str | Path) -> xr.Dataset:
     return cubes.read(path, None if of_workflow else "compute it again, or give another path")
 
 
-def _document(family: Family, name: str, model, grid, replicas, solver, data, workers: int) -> dict:
+def _document(
+    family: Family,
+    name: str,
+    model: Mapping | str | None,
+    grid: Mapping | None,
+    replicas: int,
+    solver: Mapping | None,
+    data: Mapping | None,
+    workers: int,
+) -> dict:
     """The content that an experiment file with the same meaning has."""
     axes, replicas = {key: _axis(values) for key, values in (grid or {}).items()}, _plain(replicas)
     # No queue limits the memory, but the machine does.
@@ -158,7 +167,7 @@ def _document(family: Family, name: str, model, grid, replicas, solver, data, wo
     return {**document, "estimators": {name: written}}
 
 
-def _require_file(keys: list[str], workers: int, folder) -> None:
+def _require_file(keys: list[str], workers: int, folder: str | Path | None) -> None:
     """Refuse arguments that an object of the caller excludes: only this process has it, and no digest notices an edit of it."""
     hint = "write it into a file and give 'path/to/file.py:name'"
     wrong = [("workers", workers > 1), ("folder", folder is not None)]
@@ -166,13 +175,13 @@ def _require_file(keys: list[str], workers: int, folder) -> None:
         raise SpecError([f"{name}: not with an object as model.{key}; {hint}" for name in refused for key in keys])
 
 
-def _axis(values):
+def _axis(values: Any) -> Any:
     if isinstance(values, Mapping | str):
         return _plain(values)
     return {"values": np.atleast_1d(values).tolist()}
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """Plain data: numpy's numbers and arrays as those of Python."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
@@ -227,5 +236,5 @@ def _mapped(workers: int) -> Iterator[Callable]:
 
 
 @extras()
-def _chunk(job) -> None:
+def _chunk(job: tuple[Experiment, Estimator, Chunk, int, Path, str]) -> None:
     run_chunk(*job)

@@ -20,7 +20,7 @@ class Listing(pd.DataFrame):
     """A table of texts that prints completely: the lines in its attributes, in a notebook the uncut cells."""
 
     @property
-    def _constructor(self):
+    def _constructor(self) -> type[pd.DataFrame]:
         # A part of the table is a plain table.
         return pd.DataFrame
 

@@ -1,5 +1,6 @@
 """Packages that only some calls need, and the extra that installs each."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from attention_limits.pipeline.errors import SpecError
@@ -14,7 +15,7 @@ EXTRAS = {
 
 
 @contextmanager
-def extras():
+def extras() -> Iterator[None]:
     """Raise a SpecError with the command that installs it where the package of an extra is missing."""
     try:
         yield

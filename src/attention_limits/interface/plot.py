@@ -61,7 +61,7 @@ def plot(
     require_cube(cube)
     array = _diagonal(cube[drawn_variable(map(str, cube.data_vars), y)], {x, color, panel})
     free = [key for key in grid_keys(cube) if key in array.dims and key not in (color, panel)]
-    x = x or max(free, key=array.sizes.get, default=None)
+    x = x or max(free, key=lambda name: array.sizes[name], default=None)
     problems = [
         f"{role}: {name!r}: allowed: {', '.join(map(str, array.dims))}"
         for role, name in (("x", x), ("color", color), ("panel", panel))
@@ -132,7 +132,7 @@ def _diagonal(array: xr.DataArray, drawn: set) -> xr.DataArray:
     return array.isel(layer=row, layer_star=row).drop_vars("layer_star")
 
 
-def _text(value) -> str:
+def _text(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 

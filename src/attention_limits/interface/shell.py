@@ -5,8 +5,12 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attention_limits.pipeline.files import replacing
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _RANGE = re.compile(r"([^:,]+):([^:,]+):(\d+)")
 
@@ -51,7 +55,7 @@ def compute_command(
     start, printed = time.monotonic(), not (output or plot or csv or aggregate)
     header = itertools.chain([True], itertools.repeat(False))
 
-    def finished(chunk, done: int, total: int) -> None:
+    def finished(chunk: "xr.Dataset", done: int, total: int) -> None:
         if printed:
             tqdm.write(to_csv(table(chunk), header=next(header)), end="")
             sys.stdout.flush()
@@ -67,8 +71,18 @@ def compute_command(
     # A cube has at least one axis: without a scan the first key that can be one.
     for key in [key for key in parameters if "grid" in sections.get(key, ())][: not given["grid"]]:
         given["grid"][key] = next(given[name].pop(key) for name in ("model", "solver") if key in given[name])
-    settings = {"replicas": replicas, "seed": seed, "data": data, "workers": workers, "folder": results}
-    cube = compute(estimator, **given, **settings, finished=finished)
+    cube = compute(
+        estimator,
+        model=given["model"],
+        grid=given["grid"],
+        solver=given["solver"],
+        replicas=replicas,
+        seed=seed,
+        data=data,
+        workers=workers,
+        folder=results,
+        finished=finished,
+    )
     if output is not None:
         from attention_limits.pipeline.layout import write_atomic
 
@@ -94,13 +108,14 @@ def thresholds_command(parameters: dict, family: str | None, replicas: int | Non
     not allowed.
     """
     from attention_limits.interface.thresholds import FAMILIES, found, specification
+    from attention_limits.pipeline.specification import fields
 
     family = family or FAMILIES["channel" if "channel" in parameters else "link"]
     default = {"link": "deep_attention"} if family == FAMILIES["link"] else {}
     given = {**default, **parameters}
-    keys = specification(family).model_fields
-    solver = {key: given.pop(key) for key in keys["solver"].annotation.model_fields if key in given}
-    known = keys["model"].annotation.model_fields
+    asked = specification(family)
+    solver = {key: given.pop(key) for key in [*given] if key in fields(asked, "solver")}
+    known = fields(asked, "model")
     own = any(":" in str(given.get(key)) for key in FAMILIES)
     if own and (more := {key: given.pop(key) for key in [*given] if key not in known}):
         given["parameters"] = more
@@ -157,7 +172,7 @@ def describe_command(estimator: str) -> None:
     print(describe(estimator))
 
 
-def _axis(value) -> dict | list[float] | None:
+def _axis(value: object) -> dict | list[float] | None:
     """The values of a grid key that the shell gives, or None where it gives one value."""
     if not isinstance(value, str):
         return None

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -94,7 +95,7 @@ def require_cube(cube: xr.Dataset) -> None:
 
 def grid_keys(cube: xr.Dataset) -> list[str]:
     """The grid keys of a cube: the dimensions of its variables before `replica`."""
-    dims = {}
+    dims: dict[str, None] = {}
     for array in cube.data_vars.values():
         names = list(map(str, array.dims))
         dims |= dict.fromkeys(names[: names.index("replica")] if "replica" in names else [])
@@ -105,12 +106,13 @@ def _width(array: xr.DataArray, index: list[str]) -> int:
     return math.prod(size for name, size in array.sizes.items() if name not in index)
 
 
-def _columns(array: xr.DataArray, index: list[str]):
+def _columns(array: xr.DataArray, index: list[str]) -> Iterator[tuple[str, xr.DataArray]]:
     """Label and values of each entry of a variable; the label of an entry holds its coordinates."""
     own = [name for name in map(str, array.dims) if name not in index]
     for values in itertools.product(*(array[name].values.tolist() for name in own)):
         place = dict(zip(own, values, strict=True))
-        label = f"{array.name}[{', '.join(f'{key}={value}' for key, value in place.items())}]" if own else array.name
+        entry = ", ".join(f"{key}={value}" for key, value in place.items())
+        label = f"{array.name}[{entry}]" if own else str(array.name)
         yield label, array.sel(place).drop_vars(own)
 
 

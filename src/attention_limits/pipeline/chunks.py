@@ -34,9 +34,9 @@ def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: 
     attributes, spec = estimator.attributes(chunk, seed), estimator.effective(chunk)
     pieces, missing = _existing(spec, attributes["point_digest"], _other_files(estimator, chunk, output.parent))
     # The place of files and the way to open them decide no number, so the file does not contain them.
-    tools = {"project": str(estimator.project)}
+    tools: dict[str, object] = {"project": str(estimator.project)}
     if estimator.reads is not None:
-        tools["data"] = _points_of_data(estimator, seed, results)
+        tools["data"] = _points_of_data(estimator.reads, seed, results)
     streams = Streams(seed, estimator.family, estimator.experiment)
     for *grid, replicas in blocks(missing):
         values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
@@ -96,13 +96,12 @@ def merge(experiment: Experiment, seed: int, results: str, output: Path, config:
     write_atomic(cube_of(experiment, datasets, seed, versions()), output)
 
 
-def _points_of_data(estimator: Estimator, seed: int, results: str) -> Callable[..., xr.Dataset]:
-    """`spec["data"]` of an estimator: (replica, **grid values) -> the dataset of a point of its data, in memory.
+def _points_of_data(data: Estimator, seed: int, results: str) -> Callable[..., xr.Dataset]:
+    """`spec["data"]` of an estimator that reads `data`: (replica, **grid values) -> the dataset of a point, in memory.
 
     The dataset has no dimensions of the grid and the replica. Grid values that the data do not scan are ignored. Raises CubeError
     when the file is missing, damaged or outdated.
     """
-    data = estimator.reads
 
     # Neighbours among the points lie in the same file.
     @functools.lru_cache(maxsize=1)
@@ -129,11 +128,11 @@ def blocks(missing: np.ndarray) -> Iterator[tuple[list[int], ...]]:
             yield (index,)
         return
     alike: dict[bytes, list[int]] = {}
-    for index, rest in enumerate(missing):
-        alike.setdefault(rest.tobytes(), []).append(index)
+    for place, rest in enumerate(missing):
+        alike.setdefault(rest.tobytes(), []).append(place)
     for index in alike.values():
-        for rest in blocks(missing[index[0]]):
-            yield (index, *rest)
+        for block in blocks(missing[index[0]]):
+            yield (index, *block)
 
 
 def _other_files(estimator: Estimator, chunk: Chunk, folder: Path) -> Iterator[Path]:
@@ -141,7 +140,7 @@ def _other_files(estimator: Estimator, chunk: Chunk, folder: Path) -> Iterator[P
 
     The names state the ends of each axis, so a job opens few of many files.
     """
-    axes = {**chunk.grid, "replicas": chunk.replicas}
+    axes: dict[str, list] = {**chunk.grid, "replicas": chunk.replicas}
     pattern = re.compile("_".join(rf"{key}({_NUMBER})(?:-({_NUMBER}))?" for key in axes) + "_[0-9a-f]{8}")
     for path in sorted(folder.glob("[!.]*.nc")):
         ends = None if path.stem in estimator.chunk else pattern.fullmatch(path.stem)

@@ -33,15 +33,15 @@ def fill(datasets: list[xr.Dataset], coordinates: Mapping[str, np.ndarray] | Non
     names = sorted(map(str, datasets[0].data_vars))
     arrays, covered = (
         {
-            name: np.zeros([len(coordinates[dim]) for dim in first[name].dims], kind or first[name].dtype)
+            name: np.zeros([len(coordinates[str(dim)]) for dim in first[name].dims], kind or first[name].dtype)
             for name in names
         }
         for kind in (None, bool)
     )
     for dataset in datasets:
         if differing := set(dataset.data_vars) ^ set(names):
-            names = ", ".join(sorted(map(str, differing)))
-            raise CubeError([f"these variables are in some datasets and not in others: {names}"])
+            listed = ", ".join(sorted(map(str, differing)))
+            raise CubeError([f"these variables are in some datasets and not in others: {listed}"])
         index = {
             name: [position[name][value] for value in dataset[name].values.tolist()] for name in map(str, dataset.dims)
         }
@@ -49,7 +49,7 @@ def fill(datasets: list[xr.Dataset], coordinates: Mapping[str, np.ndarray] | Non
             array = dataset.variables[name]
             if array.dims != first[name].dims or array.dtype != arrays[name].dtype:
                 raise CubeError([f"{name}: has other dimensions or another type in some datasets"])
-            where = np.ix_(*(index[dim] for dim in array.dims))
+            where = np.ix_(*(index[str(dim)] for dim in array.dims))
             if covered[name][where].any():
                 raise CubeError([f"{name}: two datasets hold the same point"])
             arrays[name][where], covered[name][where] = array.values, True

@@ -83,7 +83,8 @@ def _estimate(estimator: Estimator, wanted: list[Chunk], versions: list[Estimato
     rates, hours = [seconds / work for seconds, work, *_ in timed], None
     if rates:
         mean = sum(seconds for seconds, *_ in timed) / sum(work for _, work, *_ in timed)
-        hours = tuple(rate * _work(estimator, points) / 3600 for rate in (min(rates), mean, max(rates)))
+        work = _work(estimator, points)
+        hours = min(rates) * work / 3600, mean * work / 3600, max(rates) * work / 3600
     seen: dict[str, set] = {}
     for *_, values in timed:
         for key, x in values.items():

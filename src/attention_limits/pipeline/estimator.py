@@ -13,7 +13,7 @@ from attention_limits.pipeline.files import digest
 from attention_limits.pipeline.grid import Chunk, cut
 from attention_limits.pipeline.provenance import PACKAGE, code_digest, imported_modules, module_in
 from attention_limits.pipeline.registry import registry_module
-from attention_limits.pipeline.specification import Specification
+from attention_limits.pipeline.specification import DataSpecification, Specification
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Estimator:
     family: str
     experiment: str
     name: str
-    specification: type[Specification]
+    specification: type[DataSpecification]
     model: dict
     grid: dict[str, list[float]]
     replicas: int
@@ -112,8 +112,11 @@ class Estimator:
 
     def data_chunks(self, chunk: Chunk) -> list[Chunk]:
         """The chunks of the data that a chunk reads, without the grid keys that the data do not scan."""
-        needed = Chunk({key: chunk.grid[key] for key in self.reads.grid}, chunk.replicas)
-        found = (self.reads.chunk_of[point] for point in needed.points)
+        data = self.reads
+        if data is None:
+            return []
+        needed = Chunk({key: chunk.grid[key] for key in data.grid}, chunk.replicas)
+        found = (data.chunk_of[point] for point in needed.points)
         return list({item.name: item for item in found}.values())
 
     def _identity(self) -> dict:

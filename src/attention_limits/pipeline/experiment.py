@@ -123,14 +123,16 @@ def at_scales(
     if not found:
         models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))
         document, own, found = _with_model(document, models)
-    experiments = {}
+    experiments: dict[str, Experiment] = {}
     for which in scales if not found else ():
         overlay = document.get("scales", {}).get(which, {})
         if not overlay and "laptop" in experiments:
             experiments[which] = experiments["laptop"]
             continue
         fixed = {*own, *overlay.get("model", {})}
-        experiments[which], wrong = _expand(path, _overlaid(document, overlay), fixed, family)
+        made, wrong = _expand(path, _overlaid(document, overlay), fixed, family)
+        if made is not None:
+            experiments[which] = made
         # A problem of the file itself appears at every scale; it is reported once. Others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
@@ -155,8 +157,10 @@ def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[str
     model = document.get("model", {})
     model = {"base": model} if isinstance(model, str) else dict(model)
     base = model.pop("base", None)
-    if base is None or (isinstance(base, str) and base in models):
-        return {**document, "model": {**models.get(base, {}), **model}}, list(model), []
+    if base is None:
+        return {**document, "model": model}, list(model), []
+    if isinstance(base, str) and base in models:
+        return {**document, "model": {**models[base], **model}}, list(model), []
     return document, [], [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
 
 
@@ -169,14 +173,17 @@ def _overlaid(base: dict, overlay: Mapping) -> dict:
     merged = {key: value for key, value in base.items() if key != "also" or "num" not in overlay}
     for key, value in overlay.items():
         old = merged.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict) and ("values" in old) == ("values" in value)
-        merged[key] = _overlaid(old, value) if both else value
+        if isinstance(old, dict) and isinstance(value, dict) and ("values" in old) == ("values" in value):
+            merged[key] = _overlaid(old, value)
+        else:
+            merged[key] = value
     return merged
 
 
 def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tuple[Experiment | None, list[Problem]]:
     """The experiment of one scale, or None and all its problems; `fixed` are the keys of the model that the file itself gives."""
-    model, data, found = document["model"], document.get("data", {}), []
+    model, data = document["model"], document.get("data", {})
+    found: list[Problem] = []
     expanded: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
     read = set()
     listed = [(section, *item) for section in SECTIONS for item in document.get(section, {}).items()]
@@ -197,7 +204,7 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
         if valid is not None and (reads := getattr(valid, "reads", None)) and reads not in data:
             wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
         found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
-        if found:
+        if found or valid is None:
             continue
         # The order of the file is that of the dimensions of the cube.
         grid = {key: getattr(valid.grid, key) for key in written.get("grid", {})}
@@ -213,7 +220,7 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
             resources=valid.resources.plain(),
             blocks={**({} if isinstance(valid, Specification) else single(grid)), **valid.chunk},
             project=path.absolute().parents[3],
-            reads=expanded["data"].get(getattr(valid, "reads", None)),
+            reads=expanded["data"].get(getattr(valid, "reads", "")),
             requires=tuple(document.get("requires", {})),
         )
     unknown = [key for key in model if key not in read]
@@ -227,7 +234,8 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
     if found:
         return None, list(dict.fromkeys(found))
     texts = document["title"], " ".join(document["description"].split())
-    return Experiment(path, family.name, path.stem, *texts, document.get("requires", {}), **expanded), []
+    sections = expanded["data"], expanded["estimators"]
+    return Experiment(path, family.name, path.stem, *texts, document.get("requires", {}), *sections), []
 
 
 def _validated(
@@ -235,7 +243,8 @@ def _validated(
 ) -> tuple[DataSpecification | None, list[Problem]]:
     """One entry of a file as an instance of its class, with expanded axes. A scanned key of the model has its first value."""
     grid, blocks = written.get("grid", {}), written.get("chunk", {})
-    axes, found = {}, []
+    axes: dict[str, list[float]] = {}
+    found: list[Problem] = []
     for key, axis in grid.items() if isinstance(grid, dict) else ():
         of_model = axis == "model" and key in model
         axes[key], wrong = _axis({"values": [model[key]]} if of_model else axis)
@@ -273,9 +282,10 @@ def _axis(axis) -> tuple[list[float], list[Problem]]:
 
 
 def _points_without_data(estimator: Estimator) -> list[Problem]:
-    data, found = estimator.reads, []
+    data = estimator.reads
     if data is None:
-        return found
+        return []
+    found: list[Problem] = []
     for key, values in data.grid.items():
         there = f"data.{data.name}.grid.{key}"
         if key not in estimator.grid:

@@ -93,7 +93,7 @@ def load_figures(
 
 def _differing(key: str, experiments: Iterable[Experiment]) -> list[str]:
     """A message if a key of the model has different values in the estimators that have it."""
-    values = {}
+    values: dict[str, set[str]] = {}
     for experiment in experiments:
         for estimator in experiment.estimators.values():
             for value in estimator.grid.get(key, [estimator.model[key]] if key in estimator.model else []):

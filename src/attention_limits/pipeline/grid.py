@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attention_limits.pipeline.files import digest
@@ -72,15 +72,15 @@ def _rounded(value: float) -> float:
 
 def cut(grid: dict[str, list[float]], replicas: int, chunk: dict[str, int]) -> list[Chunk]:
     """Cut grid × replicas into blocks of the sizes in `chunk`; a missing size means the whole axis."""
-    axes = {**grid, "replicas": list(range(replicas))}
+    axes: dict[str, list] = {**grid, "replicas": list(range(replicas))}
     blocks = []
     for key, values in axes.items():
         size = chunk.get(key, len(values))
         blocks.append([values[first : first + size] for first in range(0, len(values), size)])
     chunks = []
     for block in itertools.product(*blocks):
-        values = dict(zip(axes, block, strict=True))
-        chunks.append(Chunk(replicas=values.pop("replicas"), grid=values))
+        parts = dict(zip(axes, block, strict=True))
+        chunks.append(Chunk(replicas=parts.pop("replicas"), grid=parts))
     return chunks
 
 
@@ -89,6 +89,6 @@ def single(grid: dict[str, list[float]]) -> dict[str, int]:
     return dict.fromkeys([*grid, "replicas"], 1)
 
 
-def _span(values: list[float]) -> str:
+def _span(values: Sequence[float]) -> str:
     ends = [values[0]] if len(values) == 1 else [values[0], values[-1]]
     return "-".join(f"{value:.6g}".replace("+", "") for value in ends)

@@ -62,10 +62,11 @@ def _record(array: xr.DataArray, family: str) -> Variable:
     found = dict.fromkeys(registry(family, owner).variables[str(array.name)] for owner in owners)
     if len(found) == 1:
         return next(iter(found))
-    joined = {
-        key: "; ".join(dict.fromkeys(getattr(item, key) for item in found)) for key in ("normalisation", "source")
-    }
-    return replace(registry(family).variables[str(array.name)], **joined)
+    return replace(
+        registry(family).variables[str(array.name)],
+        normalisation="; ".join(dict.fromkeys(item.normalisation for item in found)),
+        source="; ".join(dict.fromkeys(item.source for item in found)),
+    )
 
 
 def _attributes(array: xr.DataArray, record, *more: str) -> dict[str, str]:

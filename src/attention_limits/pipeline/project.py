@@ -100,7 +100,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         raise SpecError([f"{folder}: no such folder; name the folder that holds config/ with --project"])
     source = folder / "config.yaml"
     run, wrong = validated(Run, read_yaml(source) if config is None else config)
-    if wrong:
+    if run is None:
         raise SpecError(located(source, wrong))
     families = sorted(path.parent.name for path in folder.glob("*/experiments"))
     found = [
@@ -110,7 +110,8 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         if name not in families
     ]
     chosen = [name for name in families if run.families == "all" or name in run.families]
-    experiments, left_out = {}, []
+    experiments: dict[str, dict[str, Experiment]] = {}
+    left_out = []
     for family in chosen:
         for path in sorted((folder / family / "experiments").glob("*.yaml")):
             # Both are names in targets and in the lines of the shell.
@@ -131,8 +132,8 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     figures: dict[str, Figure] = {}
     for family in experiments if not found else ():
         absent = {item.name for item in left_out if item.family == family}
-        mine, wrong = load_figures(folder / family / "figures.yaml", family, experiments[family], absent)
-        found += wrong
+        mine, problems = load_figures(folder / family / "figures.yaml", family, experiments[family], absent)
+        found += problems
         figures |= mine
     if found:
         raise SpecError(found)

@@ -43,9 +43,8 @@ def closure(module: str) -> tuple[str, ...]:
     Follows `import` and `from`, also inside functions, submodules, relative imports and the `__init__` files of parent
     packages. Imports whose name is made at run time are not seen. Raises ModuleNotFoundError when `module` has no file.
     """
-    if not has_module(module):
-        raise ModuleNotFoundError(f"{PACKAGE} has no module {module!r} below {SOURCE}", name=module)
-    found, open_ = set(), [module]
+    found: set[str] = set()
+    open_ = [module]
     while open_:
         name = open_.pop()
         if name not in found:
@@ -58,6 +57,8 @@ def closure(module: str) -> tuple[str, ...]:
 def _module(name: str) -> tuple[set[str], str]:
     """The modules that importing a module executes first or may execute, and the digest of its code alone."""
     file, parent = _file(name), name.rpartition(".")[0]
+    if file is None:
+        raise ModuleNotFoundError(f"{PACKAGE} has no module {name!r} below {SOURCE}", name=name)
     tree = ast.parse(file.read_bytes())
     nodes = list(ast.walk(tree))
     package = name if file.name == "__init__.py" else parent

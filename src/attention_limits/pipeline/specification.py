@@ -13,11 +13,12 @@ Numbers are strict: text and truth values are no numbers. `Whole` accepts 1.0e+3
 
 import functools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, KeysView
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 # The path of keys to a value, and a message about the value.
 Problem = tuple[tuple[str, ...], str]
@@ -91,9 +92,9 @@ _ValuesOfJob = Annotated[Whole, Field(ge=1, description="Number of values of thi
 class DataSpecification(Section):
     """One kind of data that estimators read: one file holds some replicas of one grid value."""
 
-    model: Nothing = Nothing()
-    grid: Nothing = Nothing()
-    solver: Nothing = Nothing()
+    model: Section = Nothing()
+    grid: Section = Nothing()
+    solver: Section = Nothing()
     replicas: Whole = Field(1, ge=1, le=1_000_000, description="Number of independent repetitions at each grid value.")
     chunk: dict[str, _ValuesOfJob] = Field({}, description="Number of replicas in one file; without this key, one.")
     resources: Resources = Resources()
@@ -170,7 +171,10 @@ def json_schema(cls: type[BaseModel]) -> dict:
     return plain(schema)
 
 
-def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Problem]]:
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def validated(cls: type[_Model], value) -> tuple[_Model | None, list[Problem]]:
     """An instance and no problems, or None and the problems: key path and message with the value and what is allowed."""
     try:
         return cls.model_validate(value), []
@@ -178,7 +182,7 @@ def validated(cls: type[BaseModel], value) -> tuple[BaseModel | None, list[Probl
         return None, sorted({_problem(json_schema(cls), item) for item in error.errors(include_url=False)})
 
 
-def _problem(schema: dict, item: dict) -> Problem:
+def _problem(schema: dict, item: ErrorDetails) -> Problem:
     if item["loc"] and item["loc"][-1] == "[key]":
         # pydantic means the key itself, not its value.
         keys, _, _ = _walk(schema, item["loc"][:-1])
@@ -259,6 +263,6 @@ def describe(node: dict) -> str:
 
 
 @functools.cache
-def fields(cls: type[Specification], section: str) -> frozenset[str]:
-    """The keys of a section of an estimator."""
-    return frozenset(cls.model_fields[section].annotation.model_fields)
+def fields(cls: type[Section], section: str) -> KeysView[str]:
+    """The keys of a section of a specification, in the order of its class."""
+    return cast(type[Section], cls.model_fields[section].annotation).model_fields.keys()

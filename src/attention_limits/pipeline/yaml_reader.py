@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -12,7 +13,10 @@ _DEEPEST = 100
 
 
 # The loader of libyaml is ten times faster than that of Python, which replaces it where it is not installed.
-class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _StrictLoader(_Loader):
     """A safe loader that refuses text that is probably a mistake."""
 
     def construct_mapping(self, node, deep=False):

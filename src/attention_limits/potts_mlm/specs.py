@@ -3,14 +3,15 @@
 `config/<family>/experiments` name them so. The module `estimators/**/<name>.py` computes each.
 """
 
+from attention_limits.pipeline.specification import DataSpecification, Specification
 from attention_limits.potts_mlm.schema import proteins, samples, training
 
 PREFIX = "potts"
-DATA = {
+DATA: dict[str, type[DataSpecification]] = {
     "potts_samples": samples.PottsSamples,
     "alignment": proteins.Alignment,
 }
-ESTIMATORS = {
+ESTIMATORS: dict[str, type[Specification]] = {
     "equilibrium": samples.Equilibrium,
     "factored_attention": samples.FactoredAttention,
     "mixed_attention": samples.MixedAttention,

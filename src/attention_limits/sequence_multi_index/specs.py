@@ -3,13 +3,14 @@
 `config/<family>/experiments` name them so. The module `estimators/**/<name>.py` computes each.
 """
 
+from attention_limits.pipeline.specification import DataSpecification, Specification
 from attention_limits.sequence_multi_index.schema import bayes, erm, published, thresholds, training
 
 PREFIX = "smi"
-DATA = {
+DATA: dict[str, type[DataSpecification]] = {
     "gaussian_sequences": bayes.GaussianSequences,
 }
-ESTIMATORS = {
+ESTIMATORS: dict[str, type[Specification]] = {
     "state_evolution": bayes.StateEvolution,
     "state_evolution_informed": bayes.StateEvolutionInformed,
     "state_evolution_trajectory": bayes.StateEvolutionTrajectory,

@@ -3,11 +3,12 @@
 `config/<family>/experiments` name them so. The module `estimators/**/<name>.py` computes each.
 """
 
+from attention_limits.pipeline.specification import DataSpecification, Specification
 from attention_limits.sequence_single_index.schema import sgd, theory
 
 PREFIX = "ssi"
-DATA = {}
-ESTIMATORS = {
+DATA: dict[str, type[DataSpecification]] = {}
+ESTIMATORS: dict[str, type[Specification]] = {
     "landscape": theory.Landscape,
     "information_exponent": theory.InformationExponent,
     "attention_surface": theory.AttentionSurface,

@@ -40,7 +40,7 @@ def untied_checks(estimator) -> list[Problem]:
     problem = next(
         filter(None, (aspect_problem(model.get("aspect", 1.0), model.get("untied", False), x) for x in ratios)), None
     )
-    found = [(("model", "aspect"), problem)] if problem else []
+    found: list[Problem] = [(("model", "aspect"), problem)] if problem else []
     if not model.get("untied"):
         return found
     problem = untied_problem(model["channel"], max(_values(estimator, "output_noise"), default=0.0))
@@ -69,7 +69,8 @@ def two_layer_checks(estimator) -> list[Problem]:
 
 def spectrum_checks(estimator) -> list[Problem]:
     """Problems of the law of the eigenvalues of S at each width ratio."""
-    name, found = estimator.model.get("spectrum"), []
+    name = estimator.model.get("spectrum")
+    found: list[Problem] = []
     for ratio in _values(estimator, "ratio") if name else ():
         try:
             law_of_file(name, ratio, estimator.project)
@@ -85,7 +86,8 @@ def _dimensions(estimator) -> list[int]:
 
 def size_checks(estimator) -> list[Problem]:
     """A number of sequences or a width that rounds to zero."""
-    dimension, found = min(_dimensions(estimator)), []
+    dimension = min(_dimensions(estimator))
+    found: list[Problem] = []
     alpha, ratio = min(_values(estimator, "alpha")), min(_values(estimator, "ratio"))
     if alpha * dimension**2 < 0.5:
         allowed = f"allowed: at least {0.5 / dimension**2:g} at dimension {dimension}"

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from attention_limits.attention_indexed.schema.checks import memory_checks, size_checks
 from attention_limits.attention_indexed.schema.keys import Damping, Dimension, FreshSequences, Tied
-from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
+from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole, fields
 
 # Smallest decay and noise beside zero, and the most tokens of a softmax.
 SMALLEST_DECAY, SMALLEST_SCORE_NOISE, MOST_SOFTMAX_TOKENS = 1e-4, 1e-4, 4
@@ -149,12 +149,13 @@ class OfDecay(Specification):
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
         """A decay that is missing, or zero with a noisy softmax, and a softmax of too many tokens."""
-        found, softmax = [], estimator.model["channel"] == "softmax"
+        found: list[Problem] = []
+        softmax = estimator.model["channel"] == "softmax"
         most = max(_values(estimator, "tokens"))
         if softmax and most > MOST_SOFTMAX_TOKENS:
             text = f"softmax: allowed with at most {MOST_SOFTMAX_TOKENS} tokens, not {most}"
             found.append((("model", "channel"), text))
-        if "weight_decay" not in cls.model_fields["model"].annotation.model_fields:
+        if "weight_decay" not in fields(cls, "model"):
             return found
         decays = _values(estimator, "weight_decay")
         if not decays:
@@ -196,12 +197,11 @@ class ErmOptimalDecay(OfDecay):
         return super().cross_checks(estimator)
 
 
-class ErmMinimisation(OfDecay):
-    """L-BFGS or proximal gradient minimises the training error with weight decay on simulated data sets."""
+class OnDataSets(OfDecay):
+    """An estimator of weight decay on simulated data sets."""
 
     model: FitModel
     grid: FitGrid
-    solver: MinimisationSolver = MinimisationSolver()
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
@@ -215,7 +215,13 @@ class ErmMinimisation(OfDecay):
         return {"alpha": 1, "dimension": 4, "tokens": 1}
 
 
-class ErmGamp(ErmMinimisation):
+class ErmMinimisation(OnDataSets):
+    """L-BFGS or proximal gradient minimises the training error with weight decay on simulated data sets."""
+
+    solver: MinimisationSolver = MinimisationSolver()
+
+
+class ErmGamp(OnDataSets):
     """Message passing minimises the training error with weight decay on simulated data sets."""
 
     solver: ErmGampSolver = ErmGampSolver()

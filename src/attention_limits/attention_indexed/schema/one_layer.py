@@ -46,16 +46,21 @@ from attention_limits.attention_indexed.schema.keys import (
 from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
 
 
-class OneLayer(Section):
-    """One layer of attention."""
+class Layer(Section):
+    """The keys of every layer of attention."""
 
     tokens: Tokens
     ratio: Ratio
     beta: Beta = 1.0
+
+
+class OneLayer(Layer):
+    """One layer of attention."""
+
     untied: Tied = False
 
 
-class LayerWithOutput(OneLayer):
+class LayerWithOutput(Layer):
     """One layer of attention and its output."""
 
     untied: Untied = False

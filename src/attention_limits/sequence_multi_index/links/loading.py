@@ -2,7 +2,7 @@
 
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from attention_limits.pipeline.user_files import execute
@@ -32,12 +32,12 @@ PROVIDED = {
 }
 
 
-def load_link(model: dict, project: Path) -> Link:
+def load_link(model: Mapping, project: Path) -> Link:
     """The link that the `model` section of a specification describes.
 
     Parameters
     ----------
-    model : dict
+    model : mapping
         `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
         `noise`: variance of Gaussian output noise, 0 or absent for none; `token_covariance`: that of the tokens, absent for
         independent ones; `prior`: left out, it belongs to the weights; everything else, and the items of the mapping

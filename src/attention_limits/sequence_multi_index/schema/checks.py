@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from attention_limits.pipeline.files import canonical_json
-from attention_limits.pipeline.specification import Problem, fields
+from attention_limits.pipeline.specification import Problem, Section, fields
 from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import GRADIENT, POSTERIOR, Link, require
@@ -57,7 +57,8 @@ class OfLink:
     @classmethod
     def cross_checks(cls, estimator) -> Iterable[Problem]:
         """Problems of the link at every value of each of its scanned parameters."""
-        scanned = {key: values for key, values in estimator.grid.items() if key in fields(cls, "model")}
+        own = cast("type[Section]", cls)
+        scanned = {key: values for key, values in estimator.grid.items() if key in fields(own, "model")}
         first = {**estimator.model, **{key: values[0] for key, values in scanned.items()}}
         found = list(cls._at(estimator, first, ("model",)))
         yield from found

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
+from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole, fields
 from attention_limits.sequence_multi_index.erm.students import ERM_KEYS, problem_of, student_of
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module
 from attention_limits.sequence_multi_index.schema.checks import OfDataSets, OfLink
@@ -107,7 +107,7 @@ class TransitionSolver(Section):
     accuracy: Annotated[float, Field(gt=0, le=0.1, description="Accuracy of a transition, in alpha.")] = 0.0001
 
 
-class OfErm(OfLink):
+class OfErm(OfLink, Specification):
     """An estimator that minimises the empirical risk of a student."""
 
     @classmethod
@@ -148,7 +148,7 @@ class OfErm(OfLink):
     @classmethod
     def cross_checks(cls, estimator):
         """A ridge is given once, then the checks of target, student and loss."""
-        penalised = "ridge" in cls.model_fields["model"].annotation.model_fields
+        penalised = "ridge" in fields(cls, "model")
         if penalised and "ridge" not in estimator.model and "ridge" not in estimator.grid:
             yield ("grid", "ridge"), "missing; allowed: an axis here, or one value in model"
             return
@@ -279,18 +279,12 @@ class ErmGampSolver(MinimisationSolver):
     damping: Annotated[float, Field(ge=0, lt=1, description="Weight of the OLD iterate and of the OLD g.")] = 0.5
 
 
-class ErmMinimisation(OfErm, OfDataSets, Specification):
-    """L-BFGS minimises the empirical risk on simulated data sets."""
+class OnDataSets(OfErm, OfDataSets, Specification):
+    """An estimator of empirical risk minimisation on simulated data sets."""
 
     model: ErmModel = ErmModel()
     grid: FitGrid
-    solver: MinimisationSolver = MinimisationSolver()
     reads: Annotated[Literal["gaussian_sequences"], Field(description="The data sets.")]
-
-    @classmethod
-    def student_problems(cls, estimator, student):
-        """A loss with a kink, and a start at the target that the student does not have."""
-        return [*_kinks(estimator), *_starts(estimator, student)]
 
     @classmethod
     def numbers_held(cls, estimator, link, data):
@@ -298,7 +292,18 @@ class ErmMinimisation(OfErm, OfDataSets, Specification):
         return 1.5 * data.numbers, data.text
 
 
-class ErmOnlineSgd(ErmMinimisation):
+class ErmMinimisation(OnDataSets):
+    """L-BFGS minimises the empirical risk on simulated data sets."""
+
+    solver: MinimisationSolver = MinimisationSolver()
+
+    @classmethod
+    def student_problems(cls, estimator, student):
+        """A loss with a kink, and a start at the target that the student does not have."""
+        return [*_kinks(estimator), *_starts(estimator, student)]
+
+
+class ErmOnlineSgd(OnDataSets):
     """Stochastic gradient descent goes once through simulated data sets, on the objective of empirical risk minimisation."""
 
     solver: ErmOnlineSgdSolver = ErmOnlineSgdSolver()
@@ -309,7 +314,7 @@ class ErmOnlineSgd(ErmMinimisation):
         return _starts(estimator, student)
 
 
-class ErmGamp(ErmMinimisation):
+class ErmGamp(OnDataSets):
     """GAMP minimises the empirical risk on simulated data sets."""
 
     solver: ErmGampSolver = ErmGampSolver()

@@ -30,7 +30,8 @@ AttentionLayers = Annotated[Whole, Field(ge=1, le=10000, description="Number of 
 Alpha = Annotated[float, Field(ge=0, le=100, description="Samples per dimension, n / D.")]
 SomeAlpha = Annotated[float, Field(gt=0, le=100, description="Samples per dimension, n / D.")]
 Nodes = Annotated[
-    Literal[tuple(2**k for k in range(4, 21))], Field(description="Sobol nodes per replica, a power of two.")
+    Literal[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576],
+    Field(description="Sobol nodes per replica, a power of two."),
 ]
 Resolution = Annotated[float, Field(ge=0.25, le=8, description=(
     "Accuracy of the channel: quadrature nodes per narrowest width, or root of the number of sampling nodes, both relative to "

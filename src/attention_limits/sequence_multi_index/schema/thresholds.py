@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.pipeline.specification import Axis, Section, Specification, Whole, fields
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.schema.checks import OfNodes
@@ -89,17 +89,14 @@ class RecoverySolver(Section):
     resolution: Resolution = 0.75
 
 
-class OfAtlas(OfNodes):
+class OfAtlas(OfNodes, Specification):
     """An estimator of many models; at least one key is scanned."""
 
     @classmethod
     def cross_checks(cls, estimator):
         """At least one key is scanned, all layers have a place, and the checks of the link."""
         if not estimator.grid:
-            yield (
-                ("grid",),
-                f"{{}}: allowed: at least one of {', '.join(cls.model_fields['grid'].annotation.model_fields)}",
-            )
+            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(fields(cls, 'grid'))}"
             return
         layers = estimator.solver.get("layers")
         deepest = max(estimator.grid.get("depth", [estimator.model.get("depth", 1)]))

@@ -6,7 +6,7 @@ COORDINATES = (
     Coordinate("rank", "rank of a layer", "p", "count"),
     Coordinate("heads", "number of heads of a layer", "H", "count"),
 )
-VARIABLES = (
+VARIABLES: tuple[Variable, ...] = (
     Variable(
         "learnt",
         ("step", "layer"),

@@ -150,7 +150,7 @@ class OfLinks(Specification):
     """An estimator of a target and a student that the file names."""
 
     # Keys whose link may be a sum of Hermite polynomials.
-    hermite: ClassVar = ("target",)
+    hermite: ClassVar[tuple[str, ...]] = ("target",)
 
     @classmethod
     def lengths(cls, estimator):

@@ -96,8 +96,9 @@ class LinkSGD(SGD, OfLinks):
     @classmethod
     def cross_checks(cls, estimator):
         """The checks of links and of runs; the Gram matrix is one."""
-        yield from OfLinks.cross_checks.__func__(cls, estimator)
-        yield from SGD.cross_checks.__func__(cls, estimator)
+        # OfLinks follows SGD among the bases.
+        yield from super(SGD, cls).cross_checks(estimator)
+        yield from super().cross_checks(estimator)
         if not isinstance(estimator.model["position"], str):
             problem = gram_problem(estimator.model["position"], int(estimator.model["tokens"]))
             if problem:
