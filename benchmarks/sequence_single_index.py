@@ -25,6 +25,7 @@ from attention_limits.sequence_single_index.reduced_sgd import (
     tied,
 )
 from table import Row, Spread, clocked, growth
+from toycodes import sequence_single_index as toy
 
 A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
 GRID = 200
@@ -167,8 +168,7 @@ def surface_row(repeats):
     plain_times, our_times, errors = [], [], []
 
     def plain():
-        z = m * nodes.points[:, :2] + e * np.array([1.0, -1.0]) + np.sqrt(1 - m**2) * nodes.points[:, 2:]
-        return nodes.mean(0.5 * np.sum((target(nodes.points[:, :2]) - student(z)) ** 2, axis=1))
+        return nodes.mean(toy.losses(target, student, e, m, nodes.points))
 
     for k in range(repeats):
         seconds, value = clocked(plain)
