@@ -17,9 +17,9 @@ import numpy as np
 from scipy.stats import norm, qmc
 
 SKIP, ALPHA = 1.0, 0.5
-SAMPLES, REPLICAS, ITERATIONS = 1024, 8, 40
+SAMPLES, REPLICAS, ITERATIONS = 1024, 16, 40
 # Nodes (K, 2) of h_1 - omega_1 in units of its prior standard deviation.
-GRID = np.array(np.meshgrid(*np.linspace([-4.5, -4.5], 4.5, 17).T)).reshape(2, -1).T
+GRID = np.array(np.meshgrid(*np.linspace([-4.0, -4.0], 4.0, 15).T)).reshape(2, -1).T
 
 
 def attention(z):
@@ -45,10 +45,10 @@ def posterior_means(u, omega, V):
 
 
 def overlaps(alpha, rng):
-    """Fixed point q (2,) of the state evolution from q = 0.01, on the same random numbers in every iteration."""
+    """Fixed point q (2,) of the state evolution from q = 0.1, on the same random numbers in every iteration."""
     # Scrambled Sobol points spread more evenly than independent ones, so fewer are enough.
     x, noise = norm.ppf(qmc.Sobol(8, rng=rng).random(SAMPLES)).T.reshape(2, 2, 2, SAMPLES).swapaxes(2, 3)
-    q = np.full(2, 0.01)
+    q = np.full(2, 0.1)
     for _ in range(ITERATIONS):
         V = 1.0 - q
         omega = np.sqrt(q)[:, None, None] * x
