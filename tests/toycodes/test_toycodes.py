@@ -1,8 +1,8 @@
 """Each toy code prints a number that agrees with that of the library within its stated error.
 
-The seeds are fixed. With other seeds a right program fails less than once in 10 000 runs: at 5.5 errors of 16 replicas (Student's t with
-15 degrees of freedom, 6e-5) and at 5 errors of 40 batches or 20 000 sequences (1.2e-5 and 6e-7). The error of the attention of
-extensive width is a bound, without a random part.
+The seeds are fixed. With other seeds a right program fails less than once in 10 000 runs: at 5.5 errors of 16 replicas
+(Student's t with 15 degrees of freedom, 6e-5) and at 5 errors of 40 batches or 20 000 sequences (1.2e-5 and 6e-7). The error of
+the attention of extensive width is a bound, without a random part.
 """
 
 import importlib.util
