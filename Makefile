@@ -114,20 +114,20 @@ docs: $(STAMP)
 # JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, and the pages of
 # estimators, into docs.
 schemas: $(STAMP)
-	.venv/bin/python docs/schemas.py
-	.venv/bin/python docs/estimators.py
-	.venv/bin/python docs/rules.py
+	.venv/bin/python tools/schemas.py
+	.venv/bin/python tools/estimators.py
+	.venv/bin/python tools/rules.py
 
 # After `make run FIGURES=all` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of
 # the README; with SCALE=paper after a run at this scale.
 publish: $(STAMP)
-	.venv/bin/python docs/publish.py $(RESULTS) $(SCALE)
-	.venv/bin/python docs/estimators.py --run
+	.venv/bin/python tools/publish.py $(RESULTS) $(SCALE)
+	.venv/bin/python tools/estimators.py --run
 
 # After a run with FIGURES=all: one file with all cubes, their specifications and checksums, in the folder of the results;
 # FAMILIES="potts_mlm" packs only the families that it names.
 archive: $(STAMP)
-	.venv/bin/python docs/archive.py results $(SCALE) $(FAMILIES)
+	.venv/bin/python tools/archive.py results $(SCALE) $(FAMILIES)
 
 # Before a release: every other target except `notebook`, with `run` at scale smoke, in a copy of the checkout in a path with a space;
 # some hours.

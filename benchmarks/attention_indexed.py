@@ -1,5 +1,6 @@
 """Benchmarks of the attention-indexed family: learning curves, matrix AMP, gradient descent, against naive implementations."""
 
+import operator
 import tracemalloc
 from functools import partial
 
@@ -15,6 +16,7 @@ from attention_limits.attention_indexed.state_evolution.curve import solve
 from attention_limits.attention_indexed.training.gradient_descent import Descent, descend
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers, contrasts
 from table import Row, Spread, clocked, growth, timed
+from toycodes import attention_indexed as toy
 
 RATIO, TOKENS = 0.5, 2
 POINTS = 600
@@ -49,7 +51,9 @@ def curve_row(repeats, naive_points):
     alpha = np.linspace(0.0, 0.18, POINTS)
     ours = solve(channel, RATIO, alpha)
     places = np.linspace(60, POINTS - 120, naive_points).astype(int)
-    found = [clocked(partial(naive.learning_point, channel.equations, RATIO, alpha[place])) for place in places]
+    # q_hat = alpha K / V.
+    precisions = [partial(operator.truediv, alpha[place] * channel.equations) for place in places]
+    found = [clocked(partial(toy.learning_point, RATIO, precision)) for precision in precisions]
     naive_times = [POINTS * seconds for seconds, _ in found]
     errors = [abs(value - ours.mmse[place]) for place, (_, value) in zip(places, found, strict=True)]
     our_times = timed(partial(solve, channel, RATIO, alpha), repeats)

@@ -1,11 +1,12 @@
 """Attention of extensive width, directly translated from the formulas.
 
-Sums over samples use a tensor of all samples, gradient descent loops over samples, and fixed points are iterated maps whose
-integrals come from roots of a cubic or from adaptive quadrature.
+Sums over samples use a tensor of all samples, gradient descent loops over samples, and the fixed point of weight decay is an
+iterated map whose integrals come from roots of a cubic. The posterior of two layers comes from adaptive quadrature. The learning
+curve is in `toycodes/attention_indexed.py`.
 """
 
 import numpy as np
-from scipy.integrate import dblquad, quad
+from scipy.integrate import dblquad
 
 
 def tensor(sequences):
@@ -39,31 +40,6 @@ def gradient(weights, sequences, outputs, beta):
         by_score = beta * attention * (back - np.sum(back * attention, axis=1, keepdims=True))
         by_matrix += (x.T @ by_score @ x - np.trace(by_score) * np.eye(dimension)) / np.sqrt(dimension)
     return (by_matrix + by_matrix.T) @ weights / np.sqrt(rank * dimension)
-
-
-def mmse(ratio, noise):
-    """Error of the denoiser at noise D, from roots of the cubic of the Stieltjes transform and adaptive quadrature."""
-    root = np.sqrt(ratio)
-
-    def density(value):
-        # D g^3 - (z + D sqrt(rho)) g^2 + (z sqrt(rho) + 1 - rho) g - sqrt(rho) = 0.
-        g = np.roots([noise, -(value + noise * root), value * root + 1.0 - ratio, -root])
-        return np.max(np.abs(g.imag)) / np.pi
-
-    wide = 2.0 * np.sqrt(noise) + (1.0 + root) ** 2 / root
-    cubes = quad(lambda value: density(value) ** 3, -2.0 * np.sqrt(noise) - 0.1, wide, limit=200)[0]
-    return noise - 4.0 * np.pi**2 / 3.0 * noise**2 * cubes
-
-
-def learning_point(equations, ratio, alpha, tolerance=1e-6):
-    """V at one alpha for an output of K `equations`: iterates V = mmse(V / (alpha K)) from V = 1."""
-    V = 1.0
-    for _ in range(10_000):
-        new = mmse(ratio, V / (alpha * equations))
-        if abs(new - V) < tolerance:
-            break
-        V = new
-    return new
 
 
 def decay_point(equations, ratio, score_noise, decay, tolerance=1e-6):

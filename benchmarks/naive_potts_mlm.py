@@ -1,17 +1,9 @@
-"""Peers of the Potts kernels: plain numpy, the incremental Gibbs sweep of one replica, and the step of adabmDCA."""
+"""Peers of the Potts kernels: the incremental Gibbs sweep of one replica, and the step of adabmDCA."""
 
 import numpy as np
 from numba import njit
 
 from attention_limits.numerics.fast_math import exp
-
-
-def naive_sweep(potts, beta, state, rng):
-    """One cyclic sweep in plain numpy: the field of a site from all others, then a colour from its softmax. Changes `state`."""
-    for i in range(len(state)):
-        field = potts.J[i] @ potts.U[state]
-        weights = np.exp(beta * (field - field.max()))
-        state[i] = rng.choice(len(field), p=weights / weights.sum())
 
 
 def adabmdca_sweep(couplings, beta, onehot, rng):
@@ -68,17 +60,3 @@ def incremental_sweeps(rng, J, U, beta, state, fields, sweeps):
                     for a in range(colors):
                         fields[j, a] += J[i, j] * difference[a]
                 state[i] = new
-
-
-def naive_objective(attention, values, sequences):
-    """Loss and gradients (dA, dV) with one-hot arrays and einsum."""
-    onehot = np.eye(len(values))[sequences]
-    received = np.einsum("ab,mjb->mja", values, onehot)
-    logits = np.einsum("ij,mja->mia", attention, received)
-    weights = np.exp(logits - logits.max(axis=2, keepdims=True))
-    probability = weights / weights.sum(axis=2, keepdims=True)
-    residual = (probability - onehot) / (len(sequences) * len(attention))
-    d_attention = np.einsum("mia,mja->ij", residual, received)
-    np.fill_diagonal(d_attention, 0.0)
-    d_values = np.einsum("mia,ij,mjb->ab", residual, attention, onehot, optimize=True)
-    return -np.mean(np.log(np.sum(probability * onehot, axis=2))), d_attention, d_values

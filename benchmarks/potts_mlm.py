@@ -17,8 +17,9 @@ from attention_limits.potts_mlm.replica.theory import Spectrum, closed_form, sad
 from attention_limits.potts_mlm.transformer import transformer
 from attention_limits.potts_mlm.transformer.transformer import Shape as Encoder
 from attention_limits.potts_mlm.transformer.transformer import initial
-from naive_potts_mlm import adabmdca_sweep, incremental_sweeps, naive_objective
+from naive_potts_mlm import adabmdca_sweep, incremental_sweeps
 from table import Row, Spread, clocked, growth
+from toycodes import potts_mlm as toy
 
 SITES = COLORS = 20
 # Sites of the Kunitz domain.
@@ -88,7 +89,7 @@ def gradient_row(repeats, count=3000):
     return _row(
         f"loss and gradient of factored attention, per sequence, C = L = {COLORS}",
         (lambda: objective(parameters, sequences, COLORS, "raw", 0.0, single=True), count),
-        (lambda: naive_objective(attention, values, sequences), count),
+        (lambda: toy.objective(attention, values, sequences), count),
         repeats,
         f"{count} sequences; baseline: numpy einsum with one-hot arrays in double precision",
     )

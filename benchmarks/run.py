@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+# The rows import the naive methods of toycodes/.
+sys.path.append(str(Path(__file__).parents[1]))
 # The modules beside this one that have rows(quick) and growths(quick).
 FAMILIES = sorted(path.parent.name for path in (Path(__file__).parents[1] / "config").glob("*/experiments"))
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -23,8 +23,9 @@ from attention_limits.sequence_single_index.sgd.fixed_students import (
     matched_hermite,
     tied,
 )
-from attention_limits.sequence_single_index.sgd.full_sgd import orthonormal_directions
 from table import Row, Spread, clocked, growth
+from tests.sequence_single_index.full_sgd import orthonormal_directions
+from toycodes import sequence_single_index as toy
 
 A, OMEGA, RATE, DIMENSION = 1.0, 0.64, 0.05, 1000
 GRID = 200
@@ -167,8 +168,7 @@ def surface_row(repeats):
     plain_times, our_times, errors = [], [], []
 
     def plain():
-        z = m * nodes.points[:, :2] + e * np.array([1.0, -1.0]) + np.sqrt(1 - m**2) * nodes.points[:, 2:]
-        return nodes.mean(0.5 * np.sum((target(nodes.points[:, :2]) - student(z)) ** 2, axis=1))
+        return nodes.mean(toy.losses(target, student, e, m, nodes.points))
 
     for k in range(repeats):
         seconds, value = clocked(plain)

@@ -12,6 +12,7 @@ from attention_limits.attention_indexed.model.scores import attention, draw_sequ
 from attention_limits.attention_indexed.priors.denoisers.wishart import mmse
 from attention_limits.attention_indexed.training.gradient_descent import TrainingLoss
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
+from toycodes import attention_indexed as toy
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +49,7 @@ def test_gradient():
 
 def test_error_of_the_denoiser():
     for ratio, noise in ((0.5, 0.3), (2.0, 1.0)):
-        assert naive.mmse(ratio, noise) == pytest.approx(float(mmse(ratio, noise)), abs=1e-5)
+        assert toy.mmse(ratio, noise) == pytest.approx(float(mmse(ratio, noise)), abs=1e-5)
 
 
 def test_posterior_of_two_layers():

@@ -13,7 +13,7 @@ from attention_limits.pipeline.registry import registry, registry_module
 from toy import REPOSITORY
 
 # A script beside the package, not part of it.
-sys.path.append(str(REPOSITORY / "docs"))
+sys.path.append(str(REPOSITORY / "tools"))
 estimators = importlib.import_module("estimators")
 FAMILIES = families()
 ESTIMATORS = {f"{family.name}.{own}": family.rule(own) for family in FAMILIES for own in family.estimators}

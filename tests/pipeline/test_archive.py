@@ -13,7 +13,7 @@ from toy import REPOSITORY, Toy, imported
 pytestmark = pytest.mark.slow
 
 # A script beside the package, not part of it.
-sys.path.append(str(REPOSITORY / "docs"))
+sys.path.append(str(REPOSITORY / "tools"))
 archive = importlib.import_module("archive")
 
 

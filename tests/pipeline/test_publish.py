@@ -21,7 +21,7 @@ from attention_limits.pipeline.experiment import load_family
 from toy import REPOSITORY, repository
 
 # A script beside the package, not part of it.
-sys.path.append(str(REPOSITORY / "docs"))
+sys.path.append(str(REPOSITORY / "tools"))
 publish = importlib.import_module("publish")
 tables = importlib.import_module("benchmark_tables")
 bounds = importlib.import_module("bounds")

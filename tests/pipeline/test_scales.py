@@ -11,7 +11,7 @@ from attention_limits.pipeline.audit import load_published
 from toy import REPOSITORY, repository
 
 # A script beside the package, not part of it.
-sys.path.append(str(REPOSITORY / "docs"))
+sys.path.append(str(REPOSITORY / "tools"))
 scales = importlib.import_module("scales")
 
 

@@ -11,7 +11,7 @@ from attention_limits.pipeline.yaml_reader import read_yaml
 from toy import REPOSITORY
 
 # A script beside the package, not part of it.
-sys.path.append(str(REPOSITORY / "docs"))
+sys.path.append(str(REPOSITORY / "tools"))
 schemas = importlib.import_module("schemas")
 FAMILIES, PAGES = {family.name: family for family in schemas.families()}, schemas.pages()
 

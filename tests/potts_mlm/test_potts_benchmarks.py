@@ -12,6 +12,7 @@ from attention_limits.potts_mlm.attention.pair import objective as pair_objectiv
 from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
 from attention_limits.potts_mlm.potts.gibbs import BLOCKS, Ladder, hamming_distance
 from attention_limits.potts_mlm.potts.model import Potts
+from toycodes import potts_mlm as toy
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +26,7 @@ def test_naive_gradient_is_ours():
     parameters = rng.standard_normal(16 + 9)
     parameters[:16:5] = 0.0
     loss, gradient = objective(parameters, sequences, 3, "raw", 0.0)
-    naive = peers.naive_objective(parameters[:16].reshape(4, 4), parameters[16:].reshape(3, 3).T, sequences)
+    naive = toy.objective(parameters[:16].reshape(4, 4), parameters[16:].reshape(3, 3).T, sequences)
     assert naive[0] == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(naive[1].ravel(), gradient[:16], atol=1e-12)
     np.testing.assert_allclose(naive[2].T.ravel(), gradient[16:], atol=1e-12)
@@ -51,7 +52,7 @@ def test_the_matrix_products_are_those_of_the_pseudo_likelihood():
 
 
 def _naive(potts, beta, state, rng):
-    peers.naive_sweep(potts, beta, state[0], rng)
+    toy.sweep(potts.J, potts.U, beta, state, rng)
 
 
 def _incremental(potts, beta, state, rng):

@@ -1,4 +1,4 @@
-"""Measure both goals of docs/speed.md in a new clone: `python docs/goals.py FOLDER`, on a machine that runs nothing else.
+"""Measure both goals of docs/speed.md in a new clone: `python tools/goals.py FOLDER`, on a machine that runs nothing else.
 
 Runs `make run`, then `make run FIGURES=all`, in FOLDER, and writes the wall and CPU seconds into docs/published.json. Afterwards
 `make publish RESULTS=FOLDER/results` writes the times of the jobs and all tables.

@@ -1,4 +1,4 @@
-"""Draw the rules of every family into docs/rules.md, from `snakemake --rulegraph`: `python docs/rules.py`, or `make schemas`."""
+"""Draw the rules of every family into docs/rules.md, from `snakemake --rulegraph`: `python tools/rules.py`, or `make schemas`."""
 
 import re
 import subprocess

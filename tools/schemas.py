@@ -1,4 +1,4 @@
-"""Export every key of the configuration from the classes that validate it: `python docs/schemas.py`, or `make schemas`.
+"""Export every key of the configuration from the classes that validate it: `python tools/schemas.py`, or `make schemas`.
 
 Writes config/schemas/*.json (JSON Schema, for the completion and the checks of an editor; ignored by git) and docs/keys/*.md
 (tables of keys; a test compares them with the classes).

@@ -1,4 +1,4 @@
-"""Pack the cubes of a finished run into one file: `python docs/archive.py RESULTS SCALE [FAMILY ...]`, or `make archive`.
+"""Pack the cubes of a finished run into one file: `python tools/archive.py RESULTS SCALE [FAMILY ...]`, or `make archive`.
 
 The archive has the cubes, the files of config/ that specify them, the audit, the versions of the packages that wrote them,
 checksums, and a page on how to read the cubes without this package. The same cubes give the same bytes.

@@ -1,4 +1,4 @@
-"""Write the results of a finished run into the pages of docs/: `python docs/publish.py [RESULTS [SCALE]]`, or `make publish`.
+"""Write the results of a finished run into the pages of docs/: `python tools/publish.py [RESULTS [SCALE]]`, or `make publish`.
 
 Writes docs/figures/*.png, docs/published.json (for each scale: minutes per figure, CPU seconds per rule and experiment, the
 audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas are there), and
@@ -259,7 +259,7 @@ def read(page):
 
 
 def grown(project, rows):
-    """Rows of the audit at `paper` with `growth`; see docs/scales.py."""
+    """Rows of the audit at `paper` with `growth`; see tools/scales.py."""
     entries = {entry.quantity: entry for entry in load_published(ROOT, project.experiments)}
     return [{**row, "growth": scales.growth(entries[row["quantity"]], project)} for row in rows]
 

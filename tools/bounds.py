@@ -149,7 +149,7 @@ def bounds_table(jobs, runs, start):
     """Both goals: the CPU minutes of their jobs by parts, the bound on two cores, and the measured time.
 
     `runs` holds by goal the wall and CPU seconds of `make run`, or of both runs together, and of the first the seconds until its
-    first figure (docs/goals.py); `start` is the time of `start_of_a_job`.
+    first figure (tools/goals.py); `start` is the time of `start_of_a_job`.
     """
     parts = {
         goal: _parts([job for job in jobs if goal == "all" or job.papers], runs[goal]["wall"], start) for goal in GOALS

@@ -1,4 +1,4 @@
-"""Write docs/estimators/<rule>.md, one page for each estimator: `python docs/estimators.py`, or `make schemas`.
+"""Write docs/estimators/<rule>.md, one page for each estimator: `python tools/estimators.py`, or `make schemas`.
 
 A page holds keys, variables with their equations, and an example, the smallest smoke run of the estimator. Only a run shows the
 variables of an estimator: the program runs the examples of new estimators first, with `--run` all examples, and writes the
