@@ -7,8 +7,8 @@ import sys
 import tomllib
 
 import pytest
-import yaml
 
+from attention_limits.pipeline.yaml_reader import read_yaml
 from toy import REPOSITORY
 
 ENVIRONMENT = REPOSITORY / "envs" / "attention-limits.yaml"
@@ -18,9 +18,7 @@ UV = shutil.which("uv") or shutil.which("uv", path=REPOSITORY / ".venv" / "bin")
 def test_the_conda_environment_has_the_versions_of_the_lock():
     lock = tomllib.loads((REPOSITORY / "uv.lock").read_text(encoding="utf-8"))
     locked = {(item["name"], item["version"]) for item in lock["package"]}
-    (pins,) = [
-        item["pip"] for item in yaml.safe_load(ENVIRONMENT.read_text())["dependencies"] if isinstance(item, dict)
-    ]
+    (pins,) = [item["pip"] for item in read_yaml(ENVIRONMENT)["dependencies"] if isinstance(item, dict)]
     pinned = {tuple(pin.partition(" ;")[0].split("==")) for pin in pins}
     assert pinned <= locked
     wanted = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
