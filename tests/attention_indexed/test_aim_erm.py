@@ -189,6 +189,15 @@ def test_spectrum():
         assert inside == pytest.approx(fraction, abs=3e-4)
 
 
+@pytest.mark.parametrize("score_noise", [0.0, 0.1])
+def test_a_fixed_point_does_not_depend_on_the_others(score_noise):
+    """To the last bit, however many steps the others need."""
+    equations = np.linspace(0.05, 3.0, 20)
+    together = solved(equations, score_noise, 0.1)
+    alone = [solved(value, score_noise, 0.1).error[0] for value in equations]
+    assert together.error.tolist() == alone
+
+
 def test_bad_parameters_are_refused():
     for equations, noise, decay in ((0.0, 0.1, 0.1), (1.0, -0.1, 0.1), (1.0, 0.1, -0.1), (np.inf, 0.1, 0.1)):
         with pytest.raises(ValueError, match="alpha K > 0"):

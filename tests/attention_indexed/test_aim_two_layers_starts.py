@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from aim_tools import computed, estimator, load
 from scipy import stats
 
@@ -17,6 +16,7 @@ from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.yaml_reader import read_yaml
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +68,7 @@ def test_the_nodes_of_the_experiment_suffice_next_to_recovery(tmp_path):
     scramblings scatter by at most 10 %; those of 128 nodes with squared means scatter by 14 % at c = 1 and by 60 % at c = 0. The
     scatter is 3 %: false-alarm rate below 1e-6."""
     path = Path(__file__).parents[2] / "config" / "attention_indexed" / "experiments" / "two_layers_skip.yaml"
-    solver = yaml.safe_load(path.read_text())["estimators"][NAME]["solver"]
+    solver = read_yaml(path)["estimators"][NAME]["solver"]
     found = evolution(tmp_path, {"ratio": 0.5, "skip": 1.0}, [0.35, 0.38], replicas=6, **solver)
     near = found.mmse_by_layer.sel(alpha=0.35, layer=1).values
     assert np.std(near, ddof=1) < 0.1 * np.mean(near)

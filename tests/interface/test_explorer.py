@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 
 import attention_limits as al
 from attention_limits.interface.explorer import described
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.yaml_reader import read_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,7 +69,7 @@ def test_figures_and_published_numbers_of_a_project(cube):
     cube = cube.rename(overlap="mmse").expand_dims(ratio=[0.1, 0.5, 1.0])
     record = described(cube, "fig1_left_hardmax", ROOT)
     assert record["figures"][0]["caption"]
-    entries = yaml.safe_load((ROOT / "config/attention_indexed/published.yaml").read_text())["numbers"]
+    entries = read_yaml(ROOT / "config/attention_indexed/published.yaml")["numbers"]
     wanted = [entry for entry in entries if entry["cubes"] == ["fig1_left_hardmax"]]
     assert len(record["published"]) == len(wanted) > 3
     for found, entry in zip(record["published"], wanted, strict=True):

@@ -1,5 +1,6 @@
 """Shared by the tests of the Potts family: random models and weights, experiment files and their datasets."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,7 @@ def write(project, document):
 
 
 def edited(document, keys, value):
-    copy = yaml.safe_load(yaml.safe_dump(document))
+    copy = deepcopy(document)
     node = copy
     for key in keys[:-1]:
         node = node[key]

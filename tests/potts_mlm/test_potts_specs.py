@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-import yaml
 from potts_tools import ALIGNED, SMALL, edited, write
 
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.yaml_reader import read_yaml
 from toy import REPOSITORY
 
 
@@ -58,7 +58,7 @@ def test_bad_alignments_are_refused(tmp_path, text, message):
 
 
 def test_gamma_at_the_edge_is_refused(tmp_path):
-    document = yaml.safe_load((REPOSITORY / "config/potts_mlm/experiments/fig3_left.yaml").read_text())
+    document = read_yaml(REPOSITORY / "config/potts_mlm/experiments/fig3_left.yaml")
     document = edited(document, ("estimators", "replica", "grid", "gamma", "values"), [2.0, 3.0])
     with pytest.raises(SpecError, match=r"replica\.grid\.gamma: 2\.0: allowed: a number > 2"):
         load_experiment(write(tmp_path, document))
@@ -112,7 +112,7 @@ def test_bad_distances_are_refused(tmp_path, text, message):
 
 
 def test_simulated_sequences_must_fit_into_memory(tmp_path):
-    document = yaml.safe_load((REPOSITORY / "config/potts_mlm/experiments/fig3_left.yaml").read_text())
+    document = read_yaml(REPOSITORY / "config/potts_mlm/experiments/fig3_left.yaml")
     document = edited(document, ("estimators", "ridge_simulation", "grid", "alpha", "values"), [1000.0])
     with pytest.raises(SpecError, match=r"ridge_simulation\.grid\.alpha: 1000: allowed: ≤ 626\.566 for 400 sites"):
         load_experiment(write(tmp_path, document))

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 from scipy.optimize import brentq
 
 from agreement import assert_mean
 from attention_limits.numerics.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.yaml_reader import read_yaml
 from attention_limits.sequence_multi_index.channels.averages import node_dimension, sample_outputs
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.estimators.thresholds import shallow_growth
@@ -137,7 +137,7 @@ def test_error_of_a_threshold_holds_that_of_the_grid_of_held():
 def held_of(experiment):
     """The grid of `held` of an experiment at the scale laptop."""
     path = Path(__file__).parents[2] / f"config/sequence_multi_index/experiments/{experiment}.yaml"
-    text = yaml.safe_load(path.read_text(encoding="utf-8"))
+    text = read_yaml(path)
     return text["estimators"]["shallow_growth"]["grid"]["held"]["values"]
 
 

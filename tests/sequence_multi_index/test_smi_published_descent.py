@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 
+from attention_limits.pipeline.yaml_reader import read_yaml
 from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.figures.papers.published import FIG2_DESCENT
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
@@ -22,7 +22,7 @@ EXPERIMENTS = Path(__file__).parents[2] / "config/sequence_multi_index/experimen
 
 @pytest.mark.parametrize("name", ["fig2_sgd", "fig2_common"])
 def test_experiment_takes_all_passes_of_the_paper(name):
-    spec = yaml.safe_load((EXPERIMENTS / f"{name}.yaml").read_text(encoding="utf-8"))
+    spec = read_yaml(EXPERIMENTS / f"{name}.yaml")
     solver = spec["estimators"]["batch_reuse_sgd"]["solver"]
     dimension = spec["data"]["gaussian_sequences"]["solver"]["dimension"]
     assert solver["batches"] == 1700 * (sample_count(15.0, dimension) // solver["batch"])

@@ -5,6 +5,7 @@ Compilation of one student and target takes some seconds: that is the time of th
 
 import math
 
+import full_sgd
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +15,7 @@ from ssi_tools import lane_update, rng
 from attention_limits.sequence_single_index.links import link as batch_links
 from attention_limits.sequence_single_index.links import scalar
 from attention_limits.sequence_single_index.links.geometry import fixed_attention
-from attention_limits.sequence_single_index.sgd import any_student, attention_kernels, full_sgd
+from attention_limits.sequence_single_index.sgd import any_student, attention_kernels
 from attention_limits.sequence_single_index.sgd import fixed_students_kernels as kernels
 from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule

@@ -1,5 +1,6 @@
 """The reduced SGD is the d-dimensional one: path by path on the same tokens, and in law."""
 
+import full_sgd
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +9,7 @@ from scipy import stats
 from ssi_tools import lane_update, rng, rngs
 
 from attention_limits.sequence_single_index.links.geometry import fixed_attention
-from attention_limits.sequence_single_index.sgd import fixed_students, full_sgd
+from attention_limits.sequence_single_index.sgd import fixed_students
 from attention_limits.sequence_single_index.sgd import fixed_students_kernels as kernels
 from attention_limits.sequence_single_index.sgd.attention_kernels import FROBENIUS, HALF_SQUARE, attention_update
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule

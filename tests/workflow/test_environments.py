@@ -7,8 +7,8 @@ import sys
 import tomllib
 
 import pytest
-import yaml
 
+from attention_limits.pipeline.yaml_reader import read_yaml
 from toy import REPOSITORY
 
 ENVIRONMENT = REPOSITORY / "envs" / "attention-limits.yaml"
@@ -18,9 +18,7 @@ UV = shutil.which("uv") or shutil.which("uv", path=REPOSITORY / ".venv" / "bin")
 def test_the_conda_environment_has_the_versions_of_the_lock():
     lock = tomllib.loads((REPOSITORY / "uv.lock").read_text(encoding="utf-8"))
     locked = {(item["name"], item["version"]) for item in lock["package"]}
-    (pins,) = [
-        item["pip"] for item in yaml.safe_load(ENVIRONMENT.read_text())["dependencies"] if isinstance(item, dict)
-    ]
+    (pins,) = [item["pip"] for item in read_yaml(ENVIRONMENT)["dependencies"] if isinstance(item, dict)]
     pinned = {tuple(pin.partition(" ;")[0].split("==")) for pin in pins}
     assert pinned <= locked
     wanted = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
@@ -51,7 +49,7 @@ def test_the_recipes_copy_files_that_exist_and_build_from_the_lock(recipe):
 
 def test_the_hooks_before_a_commit_call_the_tools_of_make_lint():
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    (repository,) = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    (repository,) = read_yaml(REPOSITORY / ".pre-commit-config.yaml")["repos"]
     entries = [hook["entry"].split() for hook in repository["hooks"]]
     called = {" ".join(words[:2]) if words[0].endswith("ruff") else words[0] for words in entries} - {"make"}
     linted = makefile.partition("\nlint:")[2].partition("\n\n")[0]

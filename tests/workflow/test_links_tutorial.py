@@ -5,11 +5,11 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml
 
 from attention_limits.__main__ import main
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.figures import FigureEntry
+from attention_limits.pipeline.yaml_reader import load as load_yaml
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def test_the_experiment(project):
 
 
 def test_the_entry_of_the_figure():
-    entry = yaml.safe_load(blocks("yaml")[1])
+    entry = load_yaml(blocks("yaml")[1])
     assert FigureEntry.model_validate(entry["gated"]).cubes == ["gated"]
 
 

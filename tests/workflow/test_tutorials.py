@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 import snakemake_server
 from attention_limits.__main__ import main
 from attention_limits.pipeline.cubes import read
 from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.yaml_reader import load as load_yaml
 from toy import repository
 
 pytestmark = pytest.mark.slow
@@ -196,7 +196,7 @@ def test_the_line_that_changes_a_model_changes_all_that_is_drawn_together(page):
     target, line, folder = re.search(
         r"snakemake (\w+) --config set='(.*)' results=(\S+)", (ROOT / page).read_text()
     ).groups()
-    changed, plain = load_project(ROOT, {"set": yaml.safe_load(line), "results": folder}), repository()
+    changed, plain = load_project(ROOT, {"set": load_yaml(line), "results": folder}), repository()
     figure = plain.figures[target]
     for cube in figure.cubes:
         specs = [project.experiments[figure.family][cube].effective() for project in (changed, plain)]

@@ -3,7 +3,8 @@
 Near its fixed point an iteration x <- F(x) is almost linear. Then the former iterates determine the combination of states with
 the smallest residual r = F(x) - x. The next state is this combination plus a share of its r. The fixed points stay the same.
 `anderson` iterates a map of few numbers. `Acceleration` makes the steps of a damped iteration of large arrays, in a loop of its
-caller.
+caller. `scipy.optimize.anderson` does not serve: it has no bound of a step, forgets nothing when the residual grows, and returns
+its last point, not the best one, where it does not converge.
 """
 
 from collections.abc import Callable

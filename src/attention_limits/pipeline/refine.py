@@ -8,10 +8,11 @@ import re
 from pathlib import Path
 
 import numpy as np
-import yaml
+from ruamel.yaml.nodes import MappingNode
 
 from attention_limits.numerics.statistics import mean_and_error
 from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.yaml_reader import nodes
 
 # The bend of a curve counts beyond this many standard errors of it.
 NOISE = 2.0
@@ -95,13 +96,13 @@ def refined_text(path: Path, estimator: str, key: str, more: list[float]) -> str
     Raises SpecError when the file writes no such axis as a mapping in one line.
     """
     text = Path(path).read_text(encoding="utf-8")
-    node = yaml.compose(text)
+    node = nodes(text)
     for name in ("estimators", estimator, "grid", key):
-        found = {child.value: value for child, value in node.value} if isinstance(node, yaml.MappingNode) else {}
+        found = {child.value: value for child, value in node.value} if isinstance(node, MappingNode) else {}
         if name not in found:
             raise SpecError([f"{path}: estimators.{estimator}.grid.{key}: the file does not write this axis"])
         node = found[name]
-    if not (isinstance(node, yaml.MappingNode) and node.flow_style):
+    if not (isinstance(node, MappingNode) and node.flow_style):
         raise SpecError([f"{path}: estimators.{estimator}.grid.{key}: write the axis as {{...}}"])
     written = text[node.start_mark.index : node.end_mark.index]
     lists = {child.value: value for child, value in node.value if child.value in ("values", "also")}

@@ -19,7 +19,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.erm.semicircle import small_decay
 from attention_limits.attention_indexed.erm.spectral import Law
-from attention_limits.numerics.roots import false_position
+from attention_limits.numerics.roots import root_between
 
 # Where delta^2 is below this times the gap of the spectrum of S*, the limit of vanishing noise holds, with this relative error.
 _SMALL = 1e-9
@@ -62,7 +62,7 @@ def solve(equations, ratio: float, score_noise: float, decay) -> LinearSolution:
     decay = np.broadcast_to(np.asarray(decay, dtype=float), equations.shape)
     _check(equations, ratio, score_noise, decay)
 
-    return _fixed_point(equations, ratio, score_noise, decay, lambda law: law.decay_threshold(equations, decay))
+    return _fixed_point(equations, ratio, score_noise, decay, Law.decay_threshold)
 
 
 def best(equations, ratio: float, score_noise: float) -> LinearSolution:
@@ -74,7 +74,7 @@ def best(equations, ratio: float, score_noise: float) -> LinearSolution:
     none = np.zeros_like(equations)
     _check(equations, ratio, score_noise, none)
     free = solve(equations, ratio, score_noise, none)
-    found = _fixed_point(equations, ratio, score_noise, none, Law.best_threshold)
+    found = _fixed_point(equations, ratio, score_noise, none, lambda law, *_: law.best_threshold())
     decay = 2.0 * found.threshold * (equations - found.theta)
     # Where the stationary lambda is negative, the error grows with lambda from zero on, and zero is the best.
     chosen = (decay > 0.0) & (found.error < free.error)
@@ -99,20 +99,20 @@ def _fixed_point(equations, ratio, score_noise, decay, threshold_of):
     # Without learning delta^2 = (Q + tau) / (alpha K); at the peak of interpolation it is larger.
     high = np.maximum(np.sqrt(2.0 * (Q + score_noise) / equations), 2.0 * low)
 
-    def excess(log_delta):
+    def excess(log_delta, equations, decay):
         law = Law(ratio, np.exp(log_delta))
-        error = law.moments(threshold_of(law)).error
+        error = law.moments(threshold_of(law, equations, decay)).error
         return np.log(equations * law.delta**2 / (error + score_noise))
 
     for _ in range(_DOUBLINGS):
-        beyond = excess(np.log(high)) < 0.0
+        beyond = excess(np.log(high), equations, decay) < 0.0
         if not np.any(beyond):
             break
         high = np.where(beyond, 2.0 * high, high)
-    vanishing = excess(np.log(low)) >= 0.0
-    delta = np.exp(false_position(excess, np.log(low), np.log(np.where(vanishing, low, high))))
+    vanishing = excess(np.log(low), equations, decay) >= 0.0
+    delta = np.exp(root_between(excess, np.log(low), np.log(np.where(vanishing, low, high)), equations, decay))
     law = Law(ratio, delta)
-    threshold = threshold_of(law)
+    threshold = threshold_of(law, equations, decay)
     found = law.moments(threshold)
     solution = LinearSolution(delta, threshold, decay, found.error, found.rank, found.A, found.J, found.theta)
     return _with_limit(solution, equations, ratio, vanishing) if score_noise == 0 and np.any(vanishing) else solution

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.roots import false_position
+from attention_limits.numerics.roots import root_between
 
 
 def tail(c):
@@ -63,8 +63,8 @@ def recovery(ratio: float) -> tuple[float, float]:
     if ratio >= 1.0:
         return 1.0, 0.0
     # The slope is negative at 0, and positive where no zero eigenvalue exceeds eps.
-    kappa = false_position(lambda kappa: limit(ratio, kappa).slope, np.zeros(1), np.full(1, 2.0 * np.sqrt(1.0 - ratio)))
-    return float(limit(ratio, kappa).error[0]), float(kappa[0])
+    kappa = root_between(lambda kappa: limit(ratio, kappa).slope, 0.0, 2.0 * np.sqrt(1.0 - ratio))
+    return float(limit(ratio, kappa).error), float(kappa)
 
 
 def small_decay(equations, ratio: float, decay):
@@ -75,6 +75,6 @@ def small_decay(equations, ratio: float, decay):
     """
     least = recovery(ratio)[1]
     largest = 1.0 + np.sqrt(equations / min(ratio, 1.0))
-    kappa = false_position(lambda kappa: limit(ratio, kappa).error - equations, np.full_like(equations, least), largest)
+    kappa = root_between(lambda kappa, equations: limit(ratio, kappa).error - equations, least, largest, equations)
     found = limit(ratio, kappa)
     return decay / (2.0 * kappa * (equations - found.theta)), kappa, found

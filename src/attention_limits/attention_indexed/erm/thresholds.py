@@ -11,7 +11,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.erm.spectral import Law
 from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension
-from attention_limits.numerics.roots import false_position
+from attention_limits.numerics.roots import root_between
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def interpolation(ratio: float, score_noise: float) -> Interpolation:
     high = 1.0
     while excess(np.log([high]))[0] < 0.0:
         high *= 2.0
-    log_delta = false_position(excess, np.log([1e-6]), np.log([high]))
+    log_delta = root_between(excess, np.log([1e-6]), np.log([high]))
     found, noise = at(log_delta)
     return Interpolation(float(found.theta[0]), float((noise * found.theta)[0] - score_noise))
 

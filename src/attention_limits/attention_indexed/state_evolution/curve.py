@@ -22,7 +22,7 @@ from scipy.optimize import minimize_scalar
 from attention_limits.attention_indexed.channels.protocol import Channel
 from attention_limits.attention_indexed.priors.prior import Prior
 from attention_limits.attention_indexed.priors.wishart import SmallWidth, as_prior
-from attention_limits.numerics.roots import bisect, false_position
+from attention_limits.numerics.roots import root_between
 
 # Where an output gives equations, errors of order D below this count as exact recovery.
 SMALLEST_NOISE = 1e-11
@@ -186,10 +186,11 @@ def _between(channel, prior, table, alpha, places):
     inside = places > 0
     if np.any(inside):
         wanted, index = np.log(alpha[inside]), places[inside]
-        found = false_position(
-            lambda log_noise: np.log(curve(channel, prior, np.exp(log_noise)).alpha) - wanted,
+        found = root_between(
+            lambda log_noise, wanted: np.log(curve(channel, prior, np.exp(log_noise)).alpha) - wanted,
             np.log(table.noise[index - 1]),
             np.log(table.noise[index]),
+            wanted,
         )
         D[inside] = np.exp(found)
         V[inside] = prior.mmse(D[inside])
@@ -222,7 +223,7 @@ def several_solutions(channel: Channel, prior: Prior | float) -> tuple[float, fl
 def samples_of_error(channel: Channel, prior: Prior | float, error: float) -> float:
     """The alpha at which the uninformed error passes `error`, between 0 and 1, or jumps over it."""
     prior = as_prior(prior)
-    noise = float(bisect(lambda D: prior.mmse(D) - error, *_SEARCHED))
+    noise = np.exp(root_between(lambda log_noise: prior.mmse(np.exp(log_noise)) - error, *np.log(_SEARCHED)))
     table = followed(channel, prior, *_ALPHAS)
     before = table.alpha[table.noise >= noise]
     return float(max(np.max(before, initial=0.0), curve(channel, prior, noise).alpha))

@@ -1,7 +1,8 @@
 """Online SGD simulated in the overlaps alone: the law of the d-dimensional simulation at a cost independent of d.
 
 Tokens x = g / sqrt d, one fresh batch per step, w <- w - gamma gradient, weights kept on the sphere (for the untied student:
-all weights together). `fixed_students_kernels` holds the laws, `full_sgd` the simulation that they replace (arXiv:2506.02651).
+all weights together). `fixed_students_kernels` holds the laws, `tests/sequence_single_index/full_sgd.py` the simulation that
+they replace (arXiv:2506.02651).
 
 Every simulation takes the number of tokens L as `tokens`, d as `dimension`, gamma as `learning_rate` (the step of the normalised
 weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, one numpy.random.Generator for each run as

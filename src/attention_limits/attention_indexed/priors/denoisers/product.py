@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.priors.denoisers.wishart_kernels import quotient_sum
-from attention_limits.numerics.roots import bisect, false_position
+from attention_limits.numerics.roots import bisect, root_between
 
 # Gauss-Legendre nodes per panel, in the angle theta of y = middle - half cos(theta): the square roots of the edges become smooth.
 NODES = 64
@@ -187,16 +187,19 @@ def shrink(values, ratio: float, noise: float):
     bulk = np.argmin(np.abs(inside - values[:, None]), axis=1)
     wanted = np.take_along_axis(inside, bulk[:, None], axis=1)[:, 0]
 
-    def y_at(place):
-        return low[bulk] + (high - low)[bulk] * place
+    def y_at(place, low, high):
+        return low + (high - low) * place
 
     # lambda^2 is smooth at zero, and the place in a bulk of order one.
-    place = false_position(
-        lambda place: spectrum(y_at(place), ratio, noise).value ** 2 - wanted**2,
-        np.zeros_like(wanted),
-        np.ones_like(wanted),
+    place = root_between(
+        lambda place, wanted, *ends: spectrum(y_at(place, *ends), ratio, noise).value ** 2 - wanted**2,
+        0.0,
+        1.0,
+        wanted,
+        low[bulk],
+        high[bulk],
     )
-    found = spectrum(y_at(place), ratio, noise)
+    found = spectrum(y_at(place, low[bulk], high[bulk]), ratio, noise)
     out = wanted != values
     xi, slope = found.signal, np.where(out, 0.0, found.slope)
     if gap and np.any(out):
