@@ -201,12 +201,11 @@ def test_links_of_the_user_are_loaded_with_their_parameters(tmp_path):
 
 
 def test_a_link_is_code_of_the_experiments_that_name_it_alone():
-    here = [
-        name.rpartition(".")[2]
-        for name in closure("attention_limits.sequence_multi_index.estimators.bayes.state_evolution")
-    ]
-    assert not {"deep_attention", "multi_index", "attention_variants", "large_depth", "sequence_output"} & set(here)
-    assert code_module("untied") == "attention_limits.sequence_multi_index.links.attention.multi_head"
+    here = closure("attention_limits.sequence_multi_index.estimators.bayes.state_evolution")
+    modules = {code_module(name) for name in PROVIDED}
+    assert len(modules) == 10
+    assert not modules & set(here)
+    assert code_module("untied") == "attention_limits.sequence_multi_index.links.attention.untied"
     assert code_module("mine.py:Mine") is None
     assert all(closure(code_module(name)) for name in PROVIDED)
 
