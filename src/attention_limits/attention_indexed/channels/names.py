@@ -29,7 +29,7 @@ def untied_problem(channel: str, noise: float) -> str | None:
 
 
 def place_of(channel: str, tokens: int, untied: bool = False, noise: float = 0.0) -> str:
-    """Module of this folder and class of a provided `channel` of T = `tokens`, of `untied` attention or not.
+    """Module of this folder and class of a provided `channel` of so many `tokens`, of `untied` attention or not.
 
     A linear channel has `noise`, others not.
     """
@@ -41,7 +41,7 @@ def place_of(channel: str, tokens: int, untied: bool = False, noise: float = 0.0
 
 
 def code_modules(model: Mapping) -> list[str]:
-    """The modules that hold the channel of a `model` (keys as in `loading.load_channel`); none for a model without this key.
+    """The modules that hold the channel of a `model` (keys as in `loading.load_channel`); none for a model without a channel.
 
     `loading` imports them by name, so that an edit of one channel concerns no other one.
     """
