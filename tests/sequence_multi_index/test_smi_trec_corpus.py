@@ -16,8 +16,7 @@ from attention_limits.sequence_multi_index.questions.corpus import (
     read_corpus,
     split,
 )
-from attention_limits.sequence_multi_index.questions.grammar import CLASS_FREQUENCIES, generate_questions
-from attention_limits.sequence_multi_index.questions.words import FRAMES
+from attention_limits.sequence_multi_index.questions.grammar import CLASS_FREQUENCIES, FRAMES, generate_questions
 
 LINES = ["LOC:city What is the capital of Tarve ?", "HUM:ind Who built the tower ?", "", "NUM:date When was it built ?"]
 
