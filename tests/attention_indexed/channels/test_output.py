@@ -24,7 +24,7 @@ from attention_limits.attention_indexed.state_evolution.curve import curve, exac
 from attention_limits.attention_indexed.state_evolution.generalization import bayes_error, posterior_pair
 from attention_limits.pipeline.errors import SpecError
 
-FILE = Path(__file__).parent / "channels_of_files.py"
+FILE = Path(__file__).parents[1] / "channels_of_files.py"
 
 
 def of_file(name, tokens=2, noise=0.0, **parameters):
@@ -269,7 +269,7 @@ def test_message_passing_of_the_tutorial_agrees_with_state_evolution(
     tmp_path, name, tokens, noise, parameters, alpha, dimension
 ):
     """The classes of docs/tutorials/channel.md."""
-    page = (Path(__file__).parents[2] / "docs/tutorials/channel.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/tutorials/channel.md").read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text(re.search(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
     model = {"channel": f"mine.py:{name}", "tokens": tokens, "output_noise": noise, "parameters": parameters}
     assert_agrees(load_channel(model, tmp_path), alpha, dimension)

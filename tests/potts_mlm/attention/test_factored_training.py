@@ -15,7 +15,7 @@ from attention_limits.potts_mlm.potts.recovery import chance, contact_precision
 
 pytestmark = pytest.mark.slow
 
-DISTANCES = Path(__file__).parents[2] / "config/potts_mlm/data/PF00014_distances.txt"
+DISTANCES = Path(__file__).parents[3] / "config/potts_mlm/data/PF00014_distances.txt"
 DATA = ("data", "potts_samples")
 
 

@@ -1,8 +1,6 @@
 """The naive peers of the benchmarks compute the same."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from toycodes import potts_mlm as toy
 
 pytestmark = pytest.mark.slow
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 benchmark, peers = importlib.import_module("potts_mlm"), importlib.import_module("naive_potts_mlm")
 
 

@@ -67,7 +67,7 @@ def test_the_nodes_of_the_experiment_suffice_next_to_recovery(tmp_path):
     """alpha_rec = .375: at .38 both layers are recovered in each of six scramblings. At .35, where 1024 nodes give .070(3), six
     scramblings scatter by at most 10 %; those of 128 nodes with squared means scatter by 14 % at c = 1 and by 60 % at c = 0. The
     scatter is 3 %: false-alarm rate below 1e-6."""
-    path = Path(__file__).parents[2] / "config" / "attention_indexed" / "experiments" / "two_layers_skip.yaml"
+    path = Path(__file__).parents[3] / "config" / "attention_indexed" / "experiments" / "two_layers_skip.yaml"
     solver = read_yaml(path)["estimators"][NAME]["solver"]
     found = evolution(tmp_path, {"ratio": 0.5, "skip": 1.0}, [0.35, 0.38], replicas=6, **solver)
     near = found.mmse_by_layer.sel(alpha=0.35, layer=1).values

@@ -19,7 +19,7 @@ from attention_limits.attention_indexed.priors.wishart import Wishart
 from attention_limits.attention_indexed.state_evolution.curve import exact_recovery, solve
 from attention_limits.pipeline.errors import SpecError
 
-FILE = Path(__file__).parent / "spectra_of_files.py"
+FILE = Path(__file__).parents[1] / "spectra_of_files.py"
 
 
 class MarchenkoPastur:

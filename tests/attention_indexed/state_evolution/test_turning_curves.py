@@ -22,7 +22,7 @@ from attention_limits.attention_indexed.state_evolution.curve import (
 )
 from attention_limits.interface.thresholds import thresholds
 
-FILE = Path(__file__).parent / "channels_of_files.py"
+FILE = Path(__file__).parents[1] / "channels_of_files.py"
 RATIO, Q = 0.05, 1.05
 # |h_12 + shift| with noise of variance spread at rho = .05: the end of the uninformed branch, by quadrature over omega, h and the
 # noise (`by_quadrature`, 61 x 1801 x 21 nodes) and a search for the largest alpha(D). Independent programs of this project have

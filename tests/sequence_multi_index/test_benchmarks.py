@@ -1,6 +1,4 @@
 import importlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from attention_limits.sequence_multi_index.links.attention.deep import DeepAtten
 pytestmark = pytest.mark.slow
 
 # The benchmarks are scripts beside the package, not part of it.
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 naive = importlib.import_module("naive_sequence_multi_index")
 
 

@@ -136,7 +136,7 @@ def test_error_of_a_threshold_holds_that_of_the_grid_of_held():
 
 def held_of(experiment):
     """The grid of `held` of an experiment at the scale laptop."""
-    path = Path(__file__).parents[2] / f"config/sequence_multi_index/experiments/{experiment}.yaml"
+    path = Path(__file__).parents[3] / f"config/sequence_multi_index/experiments/{experiment}.yaml"
     text = read_yaml(path)
     return text["estimators"]["shallow_growth"]["grid"]["held"]["values"]
 

@@ -1,6 +1,4 @@
 import importlib
-import sys
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -23,7 +21,6 @@ from attention_limits.sequence_multi_index.training.gradient_descent import (
 
 pytestmark = pytest.mark.slow
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 naive_sgd = importlib.import_module("naive_sequence_multi_index")
 
 

@@ -17,7 +17,7 @@ from attention_limits.sequence_multi_index.links.attention.deep import DeepAtten
 from attention_limits.sequence_multi_index.readings import descent_cosine
 from attention_limits.sequence_multi_index.training.gradient_descent import Block, Descent, descend, drawn_batches
 
-EXPERIMENTS = Path(__file__).parents[2] / "config/sequence_multi_index/experiments"
+EXPERIMENTS = Path(__file__).parents[3] / "config/sequence_multi_index/experiments"
 
 
 @pytest.mark.parametrize("name", ["fig2_sgd", "fig2_common"])

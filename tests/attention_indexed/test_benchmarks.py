@@ -1,8 +1,6 @@
 """The naive peers of the attention-indexed benchmarks compute the same."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from toycodes import attention_indexed as toy
 pytestmark = pytest.mark.slow
 
 # The benchmarks are scripts beside the package, not part of it.
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 naive = importlib.import_module("naive_attention_indexed")
 
 

@@ -50,7 +50,7 @@ def test_the_error_passes_one_half_at_the_ends_of_the_range(capsys, ratio):
 def recovery(name, **parameters):
     """Row of exact recovery of a channel of `channels_of_files`, two tokens, rho = .5."""
     model = {"channel": f"channels_of_files.py:{name}", "tokens": 2, "ratio": 0.5, "parameters": parameters}
-    return thresholds(model, project=Path(__file__).parent).loc["exact recovery"]
+    return thresholds(model, project=Path(__file__).parents[1]).loc["exact recovery"]
 
 
 def test_a_channel_of_a_file_counts_its_equations_by_its_information():

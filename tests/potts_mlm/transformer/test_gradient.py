@@ -1,8 +1,6 @@
 """The encoder's loss and gradient against automatic differentiation of the same encoder in JAX."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +11,6 @@ from attention_limits.potts_mlm.transformer.transformer import Shape, evaluate, 
 
 pytestmark = pytest.mark.slow
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 peer = importlib.import_module("jax_transformer")
 
 
