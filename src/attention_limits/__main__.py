@@ -138,7 +138,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] in (["run"], ["merge"], ["draw"]):
-        # pandas imports pyarrow where it is installed, which takes a tenth of the start of a job.
-        sys.modules["pyarrow"] = None
     sys.exit(main())

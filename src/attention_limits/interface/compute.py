@@ -2,14 +2,10 @@
 
 import math
 import os
-import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import get_context
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from types import ModuleType
 from typing import get_args
 
 import numpy as np
@@ -18,6 +14,7 @@ import xarray as xr
 from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import extras
 from attention_limits.interface.given import objects_of, with_names
+from attention_limits.interface.workers import shared
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
@@ -26,7 +23,6 @@ from attention_limits.pipeline.experiment import Family, at_scales
 from attention_limits.pipeline.grid import single
 from attention_limits.pipeline.progress import progress
 from attention_limits.pipeline.specification import fields
-from attention_limits.pipeline.threads import limit_threads
 
 # The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
 MOST_CHUNKS = 8
@@ -197,7 +193,7 @@ def _run(
     files = [(chunk, path, is_current(path, estimator, chunk, seed)) for chunk, path in paths]
     jobs = [(made, estimator, chunk, seed, path, results) for chunk, path, there in files if not there]
     done, total = 0, sum(chunk.size for chunk in estimator.chunks)
-    with _mapped(workers if jobs else 1) as mapped:
+    with shared(workers) if jobs and workers > 1 else nullcontext(map) as mapped:
         computed = mapped(_chunk, jobs)
         for chunk, path, there in progress(files, len(files), f"chunks of {estimator.name}"):
             if not there:
@@ -205,25 +201,6 @@ def _run(
             done += chunk.size
             if finished is not None:
                 finished(cubes.read(path, repair="compute again"), done, total)
-
-
-@contextmanager
-def _mapped(workers: int) -> Iterator[Callable]:
-    """A function like `map` that uses `workers` processes and shares the cores between them."""
-    if workers == 1:
-        yield map
-        return
-    environment, main = dict(os.environ), sys.modules["__main__"]
-    limit_threads(max(1, (os.cpu_count() or 1) // workers))
-    # The processes need nothing of the program that calls, and must not execute it again.
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            yield pool.map
-    finally:
-        sys.modules["__main__"] = main
-        os.environ.clear()
-        os.environ.update(environment)
 
 
 @extras()
