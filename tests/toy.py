@@ -196,6 +196,8 @@ class Toy:
         shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
         for name in ("workflow", "profiles", "envs"):
             shutil.copytree(REPOSITORY / name, folder / name)
+        # Snakemake ends so many seconds after its last job.
+        self.edit("workflow/profiles/default/config.yaml", "1000/3s", "1000/1s")
         for name in ("Snakefile", "pyproject.toml", "config/config.yaml"):
             self.write(name, (REPOSITORY / name).read_text(encoding="utf-8"))
         for name, text in SOURCES.items():

@@ -1,61 +1,81 @@
-"""Calls in several processes. `test_interface_compute` tests that they give the bytes of one process."""
+"""Chunks in several processes. `test_interface_compute` tests that they give the bytes of one process."""
 
 import os
 import signal
-import sys
+import subprocess
 
 import pytest
 
-from attention_limits.interface.workers import shared
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.interface import workers
+from attention_limits.interface.workers import Task, workers_of
+from attention_limits.pipeline.chunks import is_current
+from attention_limits.pipeline.errors import CubeError
 
 pytestmark = pytest.mark.slow
 
-
-def test_answers_come_in_order_from_processes_that_share_the_cores(capfd):
-    with shared(2) as mapped:
-        assert list(mapped(abs, range(-20, 0))) == list(range(20, 0, -1))
-        assert len(set(mapped(_number_of_process, range(20))) - {os.getpid()}) in (1, 2)
-        assert set(mapped(os.getenv, ["OMP_NUM_THREADS"])) == {str(max(1, os.cpu_count() // 2))}
-        # What a job prints is no answer.
-        assert list(mapped(print, ["a word"])) == [None]
-    assert capfd.readouterr() == ("", "a word\n")
+ESTIMATOR = "ridge_simulation"
+GRID = {"gamma": {"values": [3.0]}, "ridge": {"values": [0.1]}, "alpha": {"values": [0.5, 2.0]}}
 
 
-def _number_of_process(_):
-    return os.getpid()
+@pytest.fixture
+def task(tmp_path):
+    """Four chunks of one replica."""
+    written = {"grid": GRID, "solver": {"sites": 20}, "replicas": 4, "chunk": {"replicas": 1}}
+    document = {"title": "Ridge", "description": "Ridge.", "model": {}, "estimators": {ESTIMATOR: written}}
+    source = tmp_path / "config/potts_mlm/experiments/ridge.yaml"
+    return Task(str(source), document, seed=3, results=str(tmp_path / "results"))
 
 
-def test_an_exception_is_raised_here_and_names_its_place():
-    with pytest.raises(ZeroDivisionError) as caught, shared(2) as mapped:
-        list(mapped(_inverse, [1, 0, 2]))
-    assert "in _inverse" in "".join(caught.value.__notes__)
-    with pytest.raises(SpecError) as caught, shared(1) as mapped:
-        list(mapped(_refuse, ["a", "b"]))
-    assert caught.value.problems == ["a: no", "a: never"]
+@pytest.fixture
+def started(monkeypatch):
+    """The processes that the test starts."""
+    processes, start = [], subprocess.Popen
+    monkeypatch.setattr(
+        workers.subprocess, "Popen", lambda *given, **more: processes.append(start(*given, **more)) or processes[-1]
+    )
+    return processes
 
 
-def _inverse(x):
-    return 1 / x
-
-
-def _refuse(name):
-    raise SpecError([f"{name}: no", f"{name}: never"])
-
-
-def test_a_killed_process_is_an_error():
-    with pytest.raises(RuntimeError, match=f"ended with status -{int(signal.SIGKILL)}"), shared(2) as mapped:
-        list(mapped(_kill, range(4)))
-
-
-def _kill(_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_worker_finds_the_modules_of_its_caller(tmp_path, monkeypatch):
-    """And no others: a file in the working directory hides no module."""
-    (tmp_path / "pickle.py").write_text("raise SystemExit('the wrong module')\n")
+def test_two_processes_compute_all_chunks_and_end(task, started, capfd, tmp_path, monkeypatch):
+    """A file of the working directory hides no module."""
+    (tmp_path / "json.py").write_text("raise SystemExit('the wrong module')\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
-    with shared(1) as mapped:
-        assert list(mapped(abs, [-1])) == [1]
+    monkeypatch.setattr(workers.sys, "path", [path for path in workers.sys.path if path])
+    estimator = task.experiment().estimators[ESTIMATOR]
+    with workers_of(task, 2) as computed:
+        assert list(computed(ESTIMATOR, estimator.chunks)) == [None] * 4
+    for chunk in estimator.chunks:
+        assert is_current(estimator.path(task.results, chunk), estimator, chunk, task.seed)
+    assert [process.poll() for process in started] == [0, 0]
+    assert "Error" not in capfd.readouterr().err
+
+
+def test_errors_come_back(task, started):
+    chunks = task.experiment().estimators[ESTIMATOR].chunks
+    with pytest.raises(RuntimeError, match="KeyError: 'nowhere'"), workers_of(task, 1) as computed:
+        list(computed("nowhere", chunks))
+    # Data without their file.
+    spec = {"title": "t", "description": "d", "model": {"depth": 2, "skip": 1.0}}
+    grid = {"alpha": {"values": [0.5]}}
+    data = {"data": {"gaussian_sequences": {"grid": grid, "solver": {"dimension": 20}}}}
+    reading = {"estimators": {"gamp": {"grid": grid, "reads": "gaussian_sequences"}}}
+    source = task.source.replace("potts_mlm", "sequence_multi_index")
+    readers = Task(source, {**spec, **data, **reading}, seed=0, results=task.results)
+    chunks = readers.experiment().estimators["gamp"].chunks
+    with pytest.raises(CubeError, match="is missing; repair: ") as caught, workers_of(readers, 1) as computed:
+        list(computed("gamp", chunks))
+    assert len(caught.value.problems) == 1
+    assert all(process.poll() is not None for process in started)
+
+
+def test_a_killed_process_is_an_error(task, started):
+    chunks = task.experiment().estimators[ESTIMATOR].chunks
+
+    def killed():
+        with workers_of(task, 2) as computed:
+            os.kill(started[0].pid, signal.SIGKILL)
+            list(computed(ESTIMATOR, chunks))
+
+    with pytest.raises(RuntimeError, match=f"ended with status -{int(signal.SIGKILL)}"):
+        killed()
+    assert all(process.poll() is not None for process in started)

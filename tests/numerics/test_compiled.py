@@ -86,9 +86,9 @@ def test_old_code_is_removed_and_a_folder_that_cannot_be_written_is_no_error(tmp
 
 
 def test_functions_that_take_functions_are_not_kept():
-    """The cache would keep the function too, and another process could not read it where the module of this function is missing."""
+    """The cache would keep the function too; another process could not read it where the module of this function is missing."""
     jitted = [
-        (path, node, [decorator for decorator in map(ast.unparse, node.decorator_list) if decorator.startswith("njit")])
+        (path, node, [text for text in map(ast.unparse, node.decorator_list) if text.startswith("njit")])
         for path in sorted(compiled.PACKAGE.rglob("*_kernels.py"))
         for node in ast.walk(ast.parse(path.read_bytes()))
         if isinstance(node, ast.FunctionDef)

@@ -1,6 +1,8 @@
 """The profile for clusters with a queue of any kind, with commands that look like those of Grid Engine."""
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -49,12 +51,20 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     arguments += ["--cluster-generic-submit-cmd", f"PARTITION={{resources.slurm_partition}} {submit}"]
     with imported(toy):
         chunks = load_experiment(toy.folder / spec).chunk_paths("results")
-    done = toy.snakemake(*arguments, "--jobs", "1", *chunks, PATH=path, QUEUE=str(queue))
+    arguments += ["--jobs", "1", "--max-jobs-per-timespan", "1000/1s", *chunks]
+    # Python and the script of the job lie in paths with a space: the message names the option that helps, and no job is submitted.
+    refused = toy.snakemake(*arguments, PATH=path, QUEUE=str(queue))
+    assert refused.returncode != 0
+    assert "Traceback" not in refused.stderr
+    option = refused.stderr.rpartition("activate its environment and add to the command: ")[2].split()
+    assert option[0] == "--shared-fs-usage"
+    assert not (queue / "submitted").exists()
+    activated = f"{Path(toy.python).parent}{os.pathsep}{path}"
+    done = toy.snakemake(*arguments, *option, PATH=activated, QUEUE=str(queue))
     assert done.returncode == 0, done.stderr
     submitted = (queue / "submitted").read_text().splitlines()
     # Two chunks, one of them twice.
     assert len(submitted) == 3
-    # Python and the script of the job lie in paths with a space.
     asked = [re.search(r"-pe smp (\d+ -l \S+) ", line)[1] for line in submitted]
     partitions = {(line.partition(":")[0], "1400M" in line or "2800M" in line) for line in submitted}
     assert partitions == {("long", True), ("normal", False)}

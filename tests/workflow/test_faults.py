@@ -81,6 +81,25 @@ def test_results_that_cannot_be_written(finished, sound):
         assert finished.planned() == []
 
 
+def test_a_dry_run_of_results_of_another_user(finished, tmp_path):
+    """Checkout and results cannot be written. Snakemake needs a folder for its locks; a copy of the records shows each edit."""
+    content = finished.folder.with_name("content")
+    finished.folder.rename(content)
+    mine = tmp_path / "mine"
+    shutil.copytree(content / ".snakemake", mine / ".snakemake")
+    (mine / "results").symlink_to(finished.folder / "results")
+    with mounted(finished.folder, "200m") as remount:
+        shutil.copytree(content, finished.folder, dirs_exist_ok=True)
+        remount("ro")
+        assert finished.planned("--directory", str(mine)) == []
+        remount("rw")
+        finished.edit(GROWTH, "height[i, j] =", "height[i, j] = 2 *")
+        remount("ro")
+        again = ["toy/growth_curve: growth"] * 2 + ["toy/growth_curve: merge"]
+        assert finished.planned("--directory", str(mine)) == ["draw results/figures/toy/toy_heights.pdf", *again]
+    assert sorted(path.name for path in mine.iterdir()) == [".snakemake", "results"]
+
+
 def test_two_commands_at_once_write_the_same_file(toy, sound):
     command = [toy.python, "-m", "attention_limits", "run", SPEC, "--estimator", "growth"]
     both = [subprocess.Popen(command, cwd=toy.folder, env=toy.environment(TOY_SLEEP="0.05")) for _ in range(2)]

@@ -1,6 +1,8 @@
 """The profile for Slurm in a path with a space, with commands that look like those of Slurm; `make slurm` installs its plugin."""
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +46,10 @@ def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_pa
     arguments += ["--default-resources", "slurm_partition='all'", "slurm_account='me'", "mem_mb=1000", "runtime=60"]
     # A partition by name of rule reaches the queue.
     arguments += ["--set-resources", "toy_counting:slurm_partition='long'"]
-    path = path_with(tmp_path / "bin", COMMANDS)
+    # The message at the start names these options; the environment is activated.
+    arguments += ["--shared-fs-usage", "input-output", "persistence", "source-cache", "sources", "storage-local-copies"]
+    arguments += ["--max-jobs-per-timespan", "1000/1s"]
+    path = f"{Path(toy.python).parent}{os.pathsep}{path_with(tmp_path / 'bin', COMMANDS)}"
     done = toy.snakemake(CUBE, *arguments, PATH=path, QUEUE=str(queue))
     printed = "".join(item.read_text() for item in queue.glob("*.out"))
     assert done.returncode == 0, done.stderr + printed

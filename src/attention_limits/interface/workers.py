@@ -1,49 +1,73 @@
 """Processes that share the chunks of `compute`.
 
-A worker imports what its jobs name, and nothing of the program that calls. The processes of `multiprocessing` import this program
-again, so it would need the guard `if __name__ == "__main__"`.
+A worker reads the specification as plain data, and nothing of the program that calls. The processes of `multiprocessing` would
+import this program again, so it would need the guard `if __name__ == "__main__"`.
 """
 
+import json
 import os
-import pickle
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from queue import SimpleQueue
 
+from attention_limits.interface.extras import extras
+from attention_limits.pipeline.chunks import run_chunk
+from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.estimator import Experiment
+from attention_limits.pipeline.experiment import at_scales
+from attention_limits.pipeline.grid import Chunk
 from attention_limits.pipeline.threads import limited
 
-_COMMAND = [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"]
+_ERRORS = {"specification": SpecError, "cube": CubeError}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker must know: the content of an experiment file and its place, the root seed, and the folder of the results."""
+
+    source: str
+    document: dict
+    seed: int
+    results: str
+
+    def experiment(self) -> Experiment:
+        """The experiment. Raises SpecError."""
+        return at_scales(Path(self.source), document=self.document, scales=("laptop",))["laptop"]
 
 
 @contextmanager
-def shared(workers: int) -> Iterator[Callable]:
-    """A function like `map` whose calls run in so many processes, which share the cores of this machine.
+def workers_of(task: Task, number: int) -> Iterator[Callable[[str, Iterable[Chunk]], Iterator[None]]]:
+    """A function that computes chunks of an estimator, by its name, in so many processes; they share the cores of this machine.
 
-    The function and the items must be picklable. An exception of a call is raised here. RuntimeError: a process was killed.
+    Its iterator gives None for each finished chunk, in order. It raises the SpecError or CubeError of a chunk, and RuntimeError
+    for any other error or a killed process.
     """
-    environment = limited(max(1, (os.cpu_count() or 1) // workers), os.environ)
     # So a worker finds the same modules.
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    modules = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = limited(max(1, (os.cpu_count() or 1) // number), {**os.environ, **modules})
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    processes = [subprocess.Popen(_COMMAND, env=environment, **pipes) for _ in range(workers)]
+    command = [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"]
+    processes = [subprocess.Popen(command, text=True, env=environment, **pipes) for _ in range(number)]
     free = SimpleQueue()
     for process in processes:
         free.put(process)
 
-    def call(function, item):
+    def call(name, chunk):
         process = free.get()
         try:
-            return _answer(process, function, item)
+            _ask(process, [asdict(task), name, chunk.name])
         finally:
             free.put(process)
 
-    threads = ThreadPoolExecutor(workers)
+    threads = ThreadPoolExecutor(number)
     try:
-        yield lambda function, items: threads.map(lambda item: call(function, item), items)
+        yield lambda name, chunks: threads.map(lambda chunk: call(name, chunk), chunks)
     except BaseException:
         for process in processes:
             process.kill()
@@ -54,34 +78,44 @@ def shared(workers: int) -> Iterator[Callable]:
             process.communicate()
 
 
-def _answer(process, function, item):
+def _ask(process, question):
     try:
-        pickle.dump((function, item), process.stdin)
+        process.stdin.write(f"{json.dumps(question)}\n")
         process.stdin.flush()
-        answer, error = pickle.load(process.stdout)
-    except (EOFError, BrokenPipeError):
-        raise RuntimeError(
-            f"a process of compute ended with status {process.wait()}: killed, or out of memory?"
-        ) from None
-    if error is not None:
-        raise error
-    return answer
+    except BrokenPipeError:
+        # It has no answer either.
+        pass
+    answer = process.stdout.readline()
+    if not answer:
+        raise RuntimeError(f"a process of compute ended with status {process.wait()}: killed, or out of memory?")
+    kind, problems = json.loads(answer)
+    if kind is not None:
+        raise _ERRORS[kind](problems) if kind in _ERRORS else RuntimeError(f"in a process of compute:\n{problems}")
 
 
 def serve() -> None:
-    """The work of one process: reads calls from its input until this ends, and writes answers or exceptions to its output."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # What a job prints belongs on the screen, not among the answers.
+    """The work of one process: it computes the chunk that each line of its input names, and writes a line with the outcome."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    # What a chunk prints belongs on the screen, not among the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    while True:
+    for line in sys.stdin:
+        task, name, chunk = json.loads(line)
+        kind = problems = None
         try:
-            function, item = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        try:
-            answer = function(item), None
-        except Exception as error:
-            error.add_note(f"In a process of compute:\n{traceback.format_exc()}")
-            answer = None, error
-        pickle.dump(answer, answers)
+            with extras():
+                _compute(Task(**task), name, chunk)
+        except SpecError as error:
+            kind, problems = "specification", error.problems
+        except CubeError as error:
+            kind, problems = "cube", error.problems
+        except Exception:
+            kind, problems = "another", traceback.format_exc()
+        answers.write(f"{json.dumps([kind, problems])}\n")
         answers.flush()
+
+
+def _compute(task, name, chunk):
+    made = task.experiment()
+    estimator = made.all_estimators[name]
+    item = estimator.chunk[chunk]
+    run_chunk(made, estimator, item, task.seed, Path(estimator.path(task.results, item)), task.results)
