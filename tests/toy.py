@@ -172,6 +172,12 @@ ESTIMATORS = {"growth": Growth, "counting": Counting}
 }
 
 
+# A job of a queue then calls the `python` of the activated environment; the workflow names this option where it is needed.
+PATH_WITH_A_SPACE = [
+    "--shared-fs-usage",
+    *("input-output", "persistence", "software-deployment-cache", "source-cache", "sources", "storage-local-copies"),
+]
+
 FIGURES = "heights: {title: Heights, cubes: [growth_curve]}\n"
 
 
@@ -197,7 +203,7 @@ class Toy:
         for name in ("workflow", "profiles", "envs"):
             shutil.copytree(REPOSITORY / name, folder / name)
         # Snakemake ends so many seconds after its last job.
-        self.edit("workflow/profiles/default/config.yaml", "1000/3s", "1000/1s")
+        self.edit("profiles/default/config.yaml", "1000/3s", "1000/1s")
         for name in ("Snakefile", "pyproject.toml", "config/config.yaml"):
             self.write(name, (REPOSITORY / name).read_text(encoding="utf-8"))
         for name, text in SOURCES.items():

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 from slurm import NODES, PROGRAMS, Slurm
 
-from toy import REPOSITORY, Toy
+from toy import PATH_WITH_A_SPACE, REPOSITORY, Toy
 
 pytestmark = pytest.mark.cluster
 
@@ -58,7 +58,16 @@ def sound(tmp_path_factory):
 
 def command(project, *arguments):
     profile = project.folder / "workflow" / "profiles" / "slurm"
-    return [project.python, "-m", "snakemake", "--workflow-profile", str(profile), *SITE, *arguments]
+    return [
+        project.python,
+        "-m",
+        "snakemake",
+        *PATH_WITH_A_SPACE,
+        "--workflow-profile",
+        str(profile),
+        *SITE,
+        *arguments,
+    ]
 
 
 def started(project, slurm, *arguments, **variables):
@@ -74,8 +83,10 @@ def started(project, slurm, *arguments, **variables):
 
 
 def project_path(project, slurm, variables):
+    """The variables of the project, and the path of its activated environment."""
     own = project.environment(**variables)
-    return {name: own[name] for name in ("PYTHONPATH", "TOY_LOG", *variables)}
+    activated = {"PATH": f"{Path(project.python).parent}{os.pathsep}{slurm.environment()['PATH']}"}
+    return activated | {name: own[name] for name in ("PYTHONPATH", "TOY_LOG", *variables)}
 
 
 def finished(process, project, seconds=600):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attention_limits.pipeline.experiment import load_experiment
-from toy import imported, path_with
+from toy import PATH_WITH_A_SPACE, imported, path_with
 
 pytestmark = pytest.mark.slow
 
@@ -52,12 +52,12 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     with imported(toy):
         chunks = load_experiment(toy.folder / spec).chunk_paths("results")
     arguments += ["--jobs", "1", "--max-jobs-per-timespan", "1000/1s", *chunks]
-    # Python and the script of the job lie in paths with a space: the message names the option that helps, and no job is submitted.
+    # Python and the script of the job lie in paths with a space: a message names the option that helps, and no job is submitted.
     refused = toy.snakemake(*arguments, PATH=path, QUEUE=str(queue))
     assert refused.returncode != 0
     assert "Traceback" not in refused.stderr
     option = refused.stderr.rpartition("activate its environment and add to the command: ")[2].split()
-    assert option[0] == "--shared-fs-usage"
+    assert option == PATH_WITH_A_SPACE
     assert not (queue / "submitted").exists()
     activated = f"{Path(toy.python).parent}{os.pathsep}{path}"
     done = toy.snakemake(*arguments, *option, PATH=activated, QUEUE=str(queue))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toy import path_with
+from toy import PATH_WITH_A_SPACE, path_with
 
 pytestmark = pytest.mark.slow
 
@@ -46,9 +46,8 @@ def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_pa
     arguments += ["--default-resources", "slurm_partition='all'", "slurm_account='me'", "mem_mb=1000", "runtime=60"]
     # A partition by name of rule reaches the queue.
     arguments += ["--set-resources", "toy_counting:slurm_partition='long'"]
-    # The message at the start names these options; the environment is activated.
-    arguments += ["--shared-fs-usage", "input-output", "persistence", "source-cache", "sources", "storage-local-copies"]
-    arguments += ["--max-jobs-per-timespan", "1000/1s"]
+    # The environment is activated.
+    arguments += [*PATH_WITH_A_SPACE, "--max-jobs-per-timespan", "1000/1s"]
     path = f"{Path(toy.python).parent}{os.pathsep}{path_with(tmp_path / 'bin', COMMANDS)}"
     done = toy.snakemake(CUBE, *arguments, PATH=path, QUEUE=str(queue))
     printed = "".join(item.read_text() for item in queue.glob("*.out"))

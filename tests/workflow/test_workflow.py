@@ -48,7 +48,7 @@ FAMILY = [
 
 
 def test_the_profiles_limit_how_often_snakemake_looks_at_the_waiting_jobs(toy):
-    """After each finished job Snakemake looks once more in each timespan; its own timespan of a second costs a core."""
+    """After each finished job Snakemake looks once more in each timespan; its own is a second."""
     for profile in (REPOSITORY / "workflow" / "profiles").glob("*/config.yaml"):
         limit = read_yaml(profile)["max-jobs-per-timespan"]
         number, seconds = map(int, limit.removesuffix("s").split("/"))
