@@ -56,11 +56,11 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     refused = toy.snakemake(*arguments, PATH=path, QUEUE=str(queue))
     assert refused.returncode != 0
     assert "Traceback" not in refused.stderr
-    option = refused.stderr.rpartition("activate its environment and add to the command: ")[2].split()
-    assert option == PATH_WITH_A_SPACE
+    option = " ".join(PATH_WITH_A_SPACE)
+    assert f"activate its environment and add to the command: {option}\n" in refused.stderr
     assert not (queue / "submitted").exists()
     activated = f"{Path(toy.python).parent}{os.pathsep}{path}"
-    done = toy.snakemake(*arguments, *option, PATH=activated, QUEUE=str(queue))
+    done = toy.snakemake(*arguments, *PATH_WITH_A_SPACE, PATH=activated, QUEUE=str(queue))
     assert done.returncode == 0, done.stderr
     submitted = (queue / "submitted").read_text().splitlines()
     # Two chunks, one of them twice.

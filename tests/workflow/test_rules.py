@@ -53,10 +53,10 @@ def test_every_rule_that_computes_shows_its_command():
     commands = {}
     for _, line in shells:
         text = "".join(re.findall(r'"([^"]*)"', line))
-        commands[re.match(r"python -m attention_limits (\w+) ", text)[1]] = set(re.findall(r"{([^{}]+)}", text))
-        assert line.rstrip().endswith("+ TO_LOG")
+        commands[re.match(r"python -m attention_limits (\w+) ", text)[1]] = set(re.findall(r"(?<!{){([^{}]+)}", text))
+        assert text.endswith(" > {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}")
         # Text of a user is quoted; a function of common.smk quotes the options of a run.
-        names = r"(?:input|output(?:\[0\]|\.pdf)?|params\.(?:experiment|project)):q|threads|wildcards\.chunk"
+        names = r"(?:input|output(?:\.table|\.pdf)?|params\.(?:experiment|project)):q|log:q|threads|wildcards\.chunk"
         plain = r"params\.(?:run|estimator|figure|cubes|digest|families)"
         assert all(re.fullmatch(f"{names}|{plain}", name) for name in commands[text.split()[3]])
     assert {
@@ -66,8 +66,6 @@ def test_every_rule_that_computes_shows_its_command():
     assert len(re.findall(r"^\s+conda:\n\s+ENVIRONMENT\n", rules, re.MULTILINE)) == 4
     for section in ("log", "benchmark", "threads", "message"):
         assert len(re.findall(rf"^\s+{section}:", rules, re.MULTILINE)) == 4
-    end = re.search(r"^TO_LOG = (.*)$", files["common.smk"], re.MULTILINE)[1]
-    assert set(re.findall(r"(?<!{){([^{}]+)}", end)) == {"log:q"}
 
 
 DRAWN = "toy/shared: drawn"

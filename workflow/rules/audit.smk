@@ -18,7 +18,8 @@ rule audit:
             & _MADE
         ),
     output:
-        AUDIT,
+        table=AUDIT[0],
+        data=AUDIT[1],
     log:
         f"{RESULTS}/logs/audit.log",
     benchmark:
@@ -35,7 +36,8 @@ rule audit:
         project=project_folder,
         run=run_options,
     message:
-        "audit {output[0]}"
+        "audit {output.table}"
     shell:
         "python -m attention_limits audit --project {params.project:q} --families {params.families} {params.run} "
-        "--output {output[0]:q}" + TO_LOG
+        "--output {output.table:q} "
+        "> {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}"

@@ -1,6 +1,7 @@
-# Common to all rules: the environment and the end of the shell lines, params, resources.
+# Common to all rules: the environment of the shell lines, params, resources. A job that fails shows the end of its log.
 import json
 
+from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod, SharedFSUsage
 
 from attention_limits.pipeline import provenance
@@ -17,8 +18,6 @@ RUN = PROJECT.run
 RESULTS = RUN.folder
 # Snakemake formats this path.
 ENVIRONMENT = escaped(ROOT / "envs" / "attention-limits.yaml")
-# The end of every shell line: a job that fails shows the end of its log.
-TO_LOG = " > {log:q} 2>&1 || {{ status=$?; tail -n 20 {log:q} >&2; exit $status; }}"
 
 # The jobs run this checkout, with the Python that runs Snakemake or, under `--sdm conda`, with that of their environment.
 _SOURCE, _BIN = (shlex.quote(str(path)) for path in (provenance.SOURCE.parent, Path(sys.executable).parent))
@@ -27,16 +26,17 @@ _PATH = "" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_
 _PREFIX = f"export {_PATH}PYTHONPATH={_SOURCE} PYTHONNOUSERSITE=1; "
 shell.prefix(escaped(_PREFIX))
 
-# In the line of a job for a queue Snakemake does not quote the path of its Python: github.com/snakemake/snakemake/issues/3211.
-# Without `software-deployment` the line calls `python`.
-_SHARED = workflow.storage_settings.shared_fs_usage
-_ALONE = SharedFSUsage.SOFTWARE_DEPLOYMENT
-if not workflow.local_exec and _ALONE in _SHARED and shlex.quote(sys.executable) != sys.executable:
-    others = sorted(item.item_to_choice() for item in _SHARED if item is not _ALONE)
-    sys.exit(
-        f"{sys.executable}: Snakemake cannot start a Python with a space or another such character in its path in a job of a queue; "
-        f"activate its environment and add to the command: --shared-fs-usage {' '.join(others)}"
-    )
+
+onstart:
+    # In the line of a job for a queue Snakemake does not quote the path of its Python: github.com/snakemake/snakemake/issues/3211.
+    # Without `software-deployment` the line calls `python`.
+    shared, alone = workflow.storage_settings.shared_fs_usage, SharedFSUsage.SOFTWARE_DEPLOYMENT
+    if not workflow.local_exec and alone in shared and shlex.quote(sys.executable) != sys.executable:
+        others = sorted(item.item_to_choice() for item in shared if item is not alone)
+        raise WorkflowError(
+            f"{sys.executable}: Snakemake cannot start a Python with a space or another such character in its path in a job of a "
+            f"queue; activate its environment and add to the command: --shared-fs-usage {' '.join(others)}"
+        )
 
 
 # Snakemake runs a job again if its params are not those of the job that made the output. It does not compare params whose function

@@ -35,4 +35,5 @@ for figure in PROJECT.figures.values():
             "draw {output.pdf}"
         shell:
             "python -m attention_limits draw {params.figure} {input:q} --expect {params.cubes} --digest {params.digest} "
-            "--output {output.pdf:q}" + TO_LOG
+            "--output {output.pdf:q} "
+            "> {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}"
