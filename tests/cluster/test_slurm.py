@@ -25,6 +25,7 @@ SITE = [
     "--slurm-status-command=squeue",
     "--slurm-init-seconds-before-status-checks=3",
     "--latency-wait=10",
+    "--max-jobs-per-timespan=1000/1s",
 ]
 
 
