@@ -172,12 +172,6 @@ ESTIMATORS = {"growth": Growth, "counting": Counting}
 }
 
 
-# A job of a queue then calls the `python` of the activated environment; the workflow names this option where it is needed.
-PATH_WITH_A_SPACE = [
-    "--shared-fs-usage",
-    *("input-output", "persistence", "software-deployment-cache", "source-cache", "sources", "storage-local-copies"),
-]
-
 FIGURES = "heights: {title: Heights, cubes: [growth_curve]}\n"
 
 
@@ -221,6 +215,12 @@ class Toy:
     def edit(self, name: str, old: str, new: str) -> None:
         path = self.folder / name
         path.write_text(edited(path.read_text(encoding="utf-8"), [(old, new)]), encoding="utf-8")
+
+    def link_python(self, link: Path) -> None:
+        """Take the interpreter by a link in a path without a space: Snakemake cannot start another one in jobs of a queue."""
+        assert " " not in str(link)
+        link.symlink_to(sys.prefix)
+        self.python = str(link / "bin" / "python")
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment in which the copied package is the one that is imported."""

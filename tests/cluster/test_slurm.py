@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 from slurm import NODES, PROGRAMS, Slurm
 
-from toy import PATH_WITH_A_SPACE, REPOSITORY, Toy
+from toy import REPOSITORY, Toy
 
 pytestmark = pytest.mark.cluster
 
@@ -45,7 +45,9 @@ def slurm():
 @pytest.fixture
 def project(tmp_path):
     """A toy project in a folder with a space."""
-    return Toy(tmp_path / "a project")
+    toy = Toy(tmp_path / "a project")
+    toy.link_python(tmp_path / "environment")
+    return toy
 
 
 @pytest.fixture(scope="session")
@@ -59,16 +61,7 @@ def sound(tmp_path_factory):
 
 def command(project, *arguments):
     profile = project.folder / "workflow" / "profiles" / "slurm"
-    return [
-        project.python,
-        "-m",
-        "snakemake",
-        *PATH_WITH_A_SPACE,
-        "--workflow-profile",
-        str(profile),
-        *SITE,
-        *arguments,
-    ]
+    return [project.python, "-m", "snakemake", "--workflow-profile", str(profile), *SITE, *arguments]
 
 
 def started(project, slurm, *arguments, **variables):
@@ -84,10 +77,8 @@ def started(project, slurm, *arguments, **variables):
 
 
 def project_path(project, slurm, variables):
-    """The variables of the project, and the path of its activated environment."""
     own = project.environment(**variables)
-    activated = {"PATH": f"{Path(project.python).parent}{os.pathsep}{slurm.environment()['PATH']}"}
-    return activated | {name: own[name] for name in ("PYTHONPATH", "TOY_LOG", *variables)}
+    return {name: own[name] for name in ("PYTHONPATH", "TOY_LOG", *variables)}
 
 
 def finished(process, project, seconds=600):
@@ -213,6 +204,7 @@ def test_too_little_memory_and_too_little_time_are_doubled(project, slurm, tmp_p
     first = heights(project.folder / CUBE)
 
     late = Toy(tmp_path / "late")
+    late.link_python(tmp_path / "environment_of_late")
     hungry(late, "{minutes: 1}", forgets="open(once, 'w').close()")
     before = slurm.jobs()
     arguments = {"TOY_FAULT": "counting", "TOY_BYTES": "0", "TOY_SECONDS": "600"}

@@ -1,13 +1,12 @@
 """The profile for clusters with a queue of any kind, with commands that look like those of Grid Engine."""
 
-import os
 import re
-from pathlib import Path
+import sys
 
 import pytest
 
 from attention_limits.pipeline.experiment import load_experiment
-from toy import PATH_WITH_A_SPACE, imported, path_with
+from toy import imported, path_with
 
 pytestmark = pytest.mark.slow
 
@@ -52,15 +51,16 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     with imported(toy):
         chunks = load_experiment(toy.folder / spec).chunk_paths("results")
     arguments += ["--jobs", "1", "--max-jobs-per-timespan", "1000/1s", *chunks]
-    # Python and the script of the job lie in paths with a space: a message names the option that helps, and no job is submitted.
+    # Python lies in a path with a space: a message says what to do, and no job is submitted.
     refused = toy.snakemake(*arguments, PATH=path, QUEUE=str(queue))
     assert refused.returncode != 0
     assert "Traceback" not in refused.stderr
-    option = " ".join(PATH_WITH_A_SPACE)
-    assert f"activate its environment and add to the command: {option}\n" in refused.stderr
+    assert f"{toy.python}: Snakemake cannot start a Python with a space" in refused.stderr
+    assert f"ln -s {sys.prefix} ~/limits.venv && ~/limits.venv/bin/python -m snakemake\n" in refused.stderr
     assert not (queue / "submitted").exists()
-    activated = f"{Path(toy.python).parent}{os.pathsep}{path}"
-    done = toy.snakemake(*arguments, *PATH_WITH_A_SPACE, PATH=activated, QUEUE=str(queue))
+    # The script of the job still lies in such a path.
+    toy.link_python(tmp_path / "environment")
+    done = toy.snakemake(*arguments, PATH=path, QUEUE=str(queue))
     assert done.returncode == 0, done.stderr
     submitted = (queue / "submitted").read_text().splitlines()
     # Two chunks, one of them twice.

@@ -2,7 +2,7 @@
 import json
 
 from snakemake.exceptions import WorkflowError
-from snakemake.settings.types import DeploymentMethod, SharedFSUsage
+from snakemake.settings.types import DeploymentMethod
 
 from attention_limits.pipeline import provenance
 from attention_limits.pipeline.experiment import SECTIONS, load_family
@@ -29,13 +29,11 @@ shell.prefix(escaped(_PREFIX))
 
 onstart:
     # In the line of a job for a queue Snakemake does not quote the path of its Python: github.com/snakemake/snakemake/issues/3211.
-    # Without `software-deployment` the line calls `python`.
-    shared, alone = workflow.storage_settings.shared_fs_usage, SharedFSUsage.SOFTWARE_DEPLOYMENT
-    if not workflow.local_exec and alone in shared and shlex.quote(sys.executable) != sys.executable:
-        others = sorted(item.item_to_choice() for item in shared if item is not alone)
+    if not workflow.local_exec and shlex.quote(sys.executable) != sys.executable:
         raise WorkflowError(
             f"{sys.executable}: Snakemake cannot start a Python with a space or another such character in its path in a job of a "
-            f"queue; activate its environment and add to the command: --shared-fs-usage {' '.join(others)}"
+            f"queue; link its environment, and start the Python of the link: ln -s {shlex.quote(sys.prefix)} ~/limits.venv && "
+            "~/limits.venv/bin/python -m snakemake"
         )
 
 
