@@ -29,7 +29,10 @@ _ERRORS = {"specification": SpecError, "cube": CubeError}
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker must know: the content of an experiment file and its place, the root seed, and the folder of the results."""
+    """What a worker must know: the `document` and the path `source` of an experiment file, the root `seed`, the folder `results`.
+
+    There need be no file: the path gives family, name and project.
+    """
 
     source: str
     document: dict
@@ -43,7 +46,7 @@ class Task:
 
 @contextmanager
 def workers_of(task: Task, number: int) -> Iterator[Callable[[str, Iterable[Chunk]], Iterator[None]]]:
-    """A function that computes chunks of an estimator, by its name, in so many processes; they share the cores of this machine.
+    """A function that computes chunks of an estimator of `task`, by its name, in `number` processes, which share all cores.
 
     Its iterator gives None for each finished chunk, in order. It raises the SpecError or CubeError of a chunk, and RuntimeError
     for any other error or a killed process.
