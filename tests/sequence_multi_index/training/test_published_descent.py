@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.figures.papers.published import FIG2_DESCENT
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
