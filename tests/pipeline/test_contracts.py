@@ -22,7 +22,7 @@ TRAINING = {"sequence_multi_index": {"batch_reuse_sgd", "online_sgd"}}
 
 
 def direct_imports(path):
-    """The modules that a file imports, `numpy` or `attention_limits.numerics.simd.float32_lanes`; names in a module are left out."""
+    """The modules that a file imports, such as `numpy`; names in a module are left out."""
     nodes = list(ast.walk(ast.parse(path.read_bytes())))
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     assert not any(node.level for node in nodes if isinstance(node, ast.ImportFrom)), path
