@@ -129,3 +129,14 @@ def test_names_of_estimators_and_figures_are_unique(family, kind):
     """`module_in` finds them by name at any depth."""
     names = [path.stem for path in (SOURCE / family / kind).rglob("*.py") if path.name != "__init__.py"]
     assert len(set(names)) == len(names)
+
+
+def test_the_way_of_one_point_is_short():
+    """The pages that a reader of one point of each family's first figure needs."""
+    page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.partition("## The way of one point")[2].partition("\n\n[")[0].partition("\nThe profiles")[0]
+    ways = section.split("\n- ")[1:]
+    assert len(ways) == len(FAMILIES)
+    for way in ways:
+        files = re.findall(r"`([\w/]+\.py)`", way)
+        assert sum(len((SOURCE / file).read_text(encoding="utf-8").splitlines()) for file in files) <= 1500, way
