@@ -205,8 +205,8 @@ def test_a_link_is_code_of_the_experiments_that_name_it_alone():
         name.rpartition(".")[2]
         for name in closure("attention_limits.sequence_multi_index.estimators.bayes.state_evolution")
     ]
-    assert not {"deep_attention", "multi_index", "attention_variants", "large_depth", "sequence_output"} & set(here)
-    assert code_module("untied") == "attention_limits.sequence_multi_index.links.attention.multi_head"
+    assert not {"deep", "one_token", "multi_head", "large_depth", "sequence_output"} & set(here)
+    assert code_module("untied") == "attention_limits.sequence_multi_index.links.attention.untied"
     assert code_module("mine.py:Mine") is None
     assert all(closure(code_module(name)) for name in PROVIDED)
 
