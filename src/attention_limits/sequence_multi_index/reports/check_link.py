@@ -1,4 +1,7 @@
-"""The checks of a link, as a function and as the command check-link, without an experiment file."""
+"""The checks of a link, as a function and as the command check-link, without an experiment file.
+
+They are derived in `channel_checks`.
+"""
 
 from pathlib import Path
 

@@ -45,7 +45,7 @@ class DeepAttention(AttentionLayers):
     skip, beta, depth, tokens
         See `AttentionLayers`; beta is the scale of linear attention.
     activation : str
-        sigma: "softmax" (by rows) or "linear" (the identity).
+        sigma: "softmax" (by rows) or "linear" (the identity); ValueError otherwise.
     """
 
     skip: float = 1.0

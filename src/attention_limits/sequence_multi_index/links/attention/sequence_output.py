@@ -29,7 +29,8 @@ class SequenceOutput(AttentionLayers):
 
     B_l as in `deep`, P = L. Given the layers before, S_L^T = B_{L-1}^-1 y - c I must be an attention matrix. It moves
     y in the directions (1, -1)^T x alone (1^T y is constant), which B_{L-1} multiplies by its second eigenvalue; the last two
-    layers exchange their roles, see the module. The parameters are those of `AttentionLayers`.
+    layers exchange their roles, see the module.
+    skip, beta, depth and tokens are those of `AttentionLayers`.
     """
 
     skip: float = 1.0
