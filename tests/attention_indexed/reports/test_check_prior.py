@@ -17,7 +17,7 @@ from attention_limits.attention_indexed.reports.check_prior import check_prior
 pytestmark = pytest.mark.slow
 
 FILE = Path(__file__).parent / "spectra_of_files.py"
-CONFIG = Path(__file__).parents[2] / "config/attention_indexed/spectra/low_rank_and_bulk.py"
+CONFIG = Path(__file__).parents[3] / "config/attention_indexed/spectra/low_rank_and_bulk.py"
 LAWS = [
     *({"ratio": ratio, "untied": untied} for untied in (False, True) for ratio in (0.1, 0.5, 2.0)),
     *({"ratio": ratio, "untied": True, "aspect": aspect} for ratio, aspect in ((0.5, 4.0), (0.3, 0.5))),

@@ -23,7 +23,7 @@ from attention_limits.sequence_multi_index.reports.check_link import check_link
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class Wedges(Link):
