@@ -104,7 +104,7 @@ def fit_row(repeats, count=300, iterations=100):
         found = fit(
             sequences, COLORS, np.random.default_rng(4), attention="softmax", max_iterations=iterations, tolerance=0.0
         )
-        assert found.iterations == iterations
+        assert found.descent.iterations == iterations
 
     def peer():
         found = minimize(

@@ -18,7 +18,7 @@ from attention_limits.potts_mlm.attention.factored import objective
 from attention_limits.potts_mlm.potts.gibbs import Ladder
 from attention_limits.potts_mlm.transformer import transformer
 from attention_limits.potts_mlm.transformer.transformer import Shape, initial
-from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
 from attention_limits.sequence_single_index.sgd.fixed_students import (
     AttentionProblem,
@@ -160,7 +160,7 @@ def hermite_sgd(limits, repeats, steps=200_000, order=3, tokens=2):
 
 def link_sgd(limits, repeats, steps=200_000):
     """The step of `reduced_sgd` in the program for any student, which takes derivatives by dual numbers, one run at a time."""
-    attends = scalar.positional_semantic(1.0, 0.64), scalar.full_attention
+    attends = built_in.positional_semantic(1.0, 0.64), built_in.full_attention
     problem, generator = LinkProblem(*attends, 2, "frobenius", alternating(2)), _generators()[0]
     start = np.full(problem.components.shape[1] + 1, 0.1)
     return roof(

@@ -10,9 +10,9 @@ from scipy.optimize import minimize
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.simd.float64_lanes import WIDTH
-from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links.geometry import fixed_attention
-from attention_limits.sequence_single_index.links.link import full_attention, positional_semantic
+from attention_limits.sequence_single_index.links.link import Link, named_link, over_sequences
 from attention_limits.sequence_single_index.positional_semantic.loss import LossGrid, attention_loss, attention_tables
 from attention_limits.sequence_single_index.positional_semantic.phase_diagram import phase_grid
 from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
@@ -109,8 +109,8 @@ def sgd_row(repeats, quick):
 
 def link_rows(repeats):
     """Seconds per SGD step of two tokens, alternately for the updates of one student and for those of any student."""
-    attends = scalar.positional_semantic(A, OMEGA), scalar.full_attention
-    cubic = scalar.hermite_sum(3, (12**-0.5, 12**-0.5), 0.0)
+    attends = built_in.positional_semantic(A, OMEGA), built_in.full_attention
+    cubic = built_in.hermite_sum(3, (12**-0.5, 12**-0.5), 0.0)
     schedule = Schedule(1_000_000, threshold=2.0)
     problem = AttentionProblem(A, OMEGA, "frobenius")
     cases = {
@@ -161,7 +161,7 @@ def surface_row(repeats):
     """Seconds for a 200 x 200 loss surface at a new (a, omega), with existing tables."""
     axis = np.linspace(-1.0, 1.0, GRID)
     grid = LossGrid.on(axis, axis)
-    target, student = positional_semantic(A, OMEGA), full_attention(2)
+    target, student = Link(2, over_sequences(built_in.positional_semantic(A, OMEGA))), named_link("full_attention", 2)
     nodes = gaussian_nodes(4, 2**14, np.random.default_rng(0))
     e, m = 0.4, 0.5
     exact = LossGrid.on([e], [m]).loss(A, OMEGA)[0, 0]

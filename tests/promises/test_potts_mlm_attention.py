@@ -148,8 +148,8 @@ def test_mixed_attention_converged_is_honest(mixing, softmax):
         )
         for iterations, tolerance in ((3000, 1e-5), (12_000, 2.5e-7))
     ]  # fmt: skip
-    assert ends[0].converged
-    assert ends[0].objective == pytest.approx(ends[1].objective, abs=AGREEMENT)
+    assert ends[0].descent.converged
+    assert ends[0].descent.objective == pytest.approx(ends[1].descent.objective, abs=AGREEMENT)
 
 
 @settings(max_examples=2)
@@ -252,6 +252,6 @@ def test_factored_attention_converged_is_honest():
             )
             for iterations, tolerance in ((3000, 1e-5), (12_000, 2.5e-7))
         ]  # fmt: skip
-        assert ends[0].converged
-        assert ends[0].objective == pytest.approx(ends[1].objective, abs=AGREEMENT)
+        assert ends[0].descent.converged
+        assert ends[0].descent.objective == pytest.approx(ends[1].descent.objective, abs=AGREEMENT)
         assert losses(ends[0].attention, ends[0].values, sequences).mean() == pytest.approx(ends[0].loss, rel=1e-9)

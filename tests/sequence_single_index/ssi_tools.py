@@ -6,8 +6,9 @@ from numpy.polynomial import chebyshev, polynomial
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.simd.float64_lanes import WIDTH
+from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links.geometry import fixed_attention, mean_attention
-from attention_limits.sequence_single_index.links.link import softmax_attention
+from attention_limits.sequence_single_index.links.link import Link, over_sequences, softmax_attention
 from attention_limits.sequence_single_index.positional_semantic.loss import attention_tables
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
@@ -85,6 +86,16 @@ def token_loss(omega, a, nodes, places, e, m):
             miss = teacher - softmax_attention(c + shift)
             found.append(nodes.mean(0.5 * np.sum(miss**2, axis=(1, 2))))
     return float(np.mean(found))
+
+
+def positional_semantic(a, omega):
+    """The positional-semantic target of two tokens as a link."""
+    return Link(2, over_sequences(built_in.positional_semantic(a, omega)))
+
+
+def trace_of_attention(scale):
+    """The link `scale` times the trace of softmax(z z^T), of two tokens."""
+    return Link(2, lambda z: scale * np.trace(softmax_attention(z), axis1=1, axis2=2))
 
 
 def one_step(simulate, start, dimension, runs):

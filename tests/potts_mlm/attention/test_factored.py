@@ -151,7 +151,7 @@ def test_fit_recovers_contacts_with_softmax_attention():
             fit(exact_sample(probability, states, count, rng), 3, rng, attention="softmax", ridge=1e-8)
             for _ in range(2)
         ]
-        best = min(fits, key=lambda item: item.objective)
+        best = min(fits, key=lambda item: item.descent.objective)
         assert np.all(best.attention >= 0)
         assert np.all(best.attention.sum(axis=1) <= 1 + 1e-12)
         errors.append(site_error(best.attention, model.J))

@@ -136,7 +136,7 @@ def test_fields_mend_attention_on_conserved_sites():
     training, test = conserved(9)
     independent = factored.independent_losses(training, test, 5).mean(axis=1)
     rng = np.random.default_rng(1)
-    old = min((factored.fit(training, 5, rng, ridge=1e-4) for _ in range(2)), key=lambda item: item.objective)
+    old = min((factored.fit(training, 5, rng, ridge=1e-4) for _ in range(2)), key=lambda item: item.descent.objective)
     without = factored.losses(old.attention, old.values, test).mean(axis=1)
     ridge = Ridge(1e-3, 1e-3)
     new = min(

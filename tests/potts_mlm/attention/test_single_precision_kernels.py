@@ -28,6 +28,10 @@ def test_product_of_lanes_is_a_matrix_product(rows, columns, terms):
     left, right = (np.ascontiguousarray(array.swapaxes(0, 1), dtype=np.float32).reshape(-1, WIDTH) for array in (x, y))
     product(left, 1, rows, right, 1, terms, terms, out, 2, rows, columns, False)
     np.testing.assert_allclose(out[2:], expected, **ROUNDING)
+    # The same numbers in all lanes.
+    numbers = np.ascontiguousarray(y[:, :, 0], dtype=np.float32)
+    product(left, 1, rows, numbers.ravel(), columns, 1, terms, out, 2, rows, columns, False)
+    np.testing.assert_allclose(out[2:], np.einsum("rtk,tc->rck", x, numbers).reshape(-1, WIDTH), **ROUNDING)
 
 
 @pytest.mark.parametrize("count", [1, 16, 35])

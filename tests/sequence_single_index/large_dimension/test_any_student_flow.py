@@ -15,16 +15,16 @@ from attention_limits.sequence_single_index.large_dimension.any_student_flow imp
     flows,
     with_error,
 )
-from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.sgd import any_student
 from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow
 
-CUBE = scalar.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
+CUBE = built_in.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
 HERMITE = LinkProblem(CUBE, CUBE, 2)
-ATTENTION = LinkProblem(scalar.positional_semantic(1.0, 0.6), scalar.full_attention, 2, gram=alternating(2))
+ATTENTION = LinkProblem(built_in.positional_semantic(1.0, 0.6), built_in.full_attention, 2, gram=alternating(2))
 
 
 def gate(z):
@@ -67,7 +67,7 @@ def test_drift_at_small_overlaps_is_that_of_the_information_exponent():
     """
     x, weights = gauss_hermite(200)
     amplitude = -weights @ (np.tanh(x) * (x**3 - 3 * x)) / math.sqrt(6)
-    problem = LinkProblem(scalar.hermite_sum(3, (-1 / math.sqrt(12),) * 2, 0.0), mean_tanh, 2)
+    problem = LinkProblem(built_in.hermite_sum(3, (-1 / math.sqrt(12),) * 2, 0.0), mean_tanh, 2)
     found = LinkFlow(problem, 1e-12, flow_nodes(problem, count=24))
     for m in (1e-3, 0.1, 0.5):
         assert found.drift([m])[0] / 1e-12 == pytest.approx(3 * amplitude * m**2 * (1 - m**2), rel=0.01)
@@ -130,7 +130,7 @@ def test_runs_at_large_dimension_follow_the_flow():
 
 
 def test_more_than_two_tokens_have_sobol_nodes():
-    problem = LinkProblem(scalar.hermite_sum(2, (0.5,) * 3, 0.0), scalar.relu_sum, 3, "square")
+    problem = LinkProblem(built_in.hermite_sum(2, (0.5,) * 3, 0.0), built_in.relu_sum, 3, "square")
     # Weights 1/2 in place of 1/sqrt(2): the target, and the part of the drift with it, are smaller by sqrt(2); at order gamma.
     gentle, small = with_error(flows(problem, 1e-6, rng(0).spawn(4)), lambda each: each.drift([0.3]) / 1e-6)
     assert abs(gentle[0] - fixed_students_flow.FEED_FORWARD_SLOPE / np.sqrt(2) * 0.3 * (1 - 0.09)) < 6 * small[0] + 1e-4

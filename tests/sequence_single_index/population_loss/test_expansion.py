@@ -6,18 +6,18 @@ from scipy import stats
 from ssi_tools import box, he
 
 from agreement import assert_mean
-from attention_limits.sequence_single_index.links.link import Link, relu_sum, trace_attention
+from attention_limits.sequence_single_index.links.link import Link, named_link
 from attention_limits.sequence_single_index.population_loss.expansion import expand
 from attention_limits.sequence_single_index.population_loss.quadrature import grid_expansion, sobol_expansion
 
 pytestmark = pytest.mark.slow
 
-TRACE = trace_attention(2)
+TRACE = named_link("trace_attention", 2)
 
 
 def test_expansion_of_relu_is_the_closed_form():
     """E[relu h_k]: 1/sqrt(2 pi), 1/2, 1/(2 sqrt pi), 0, -1/sqrt(48 pi); the kink costs no accuracy."""
-    found = expand(relu_sum(1), 4)
+    found = expand(named_link("relu_sum", 1), 4)
     expected = [1 / np.sqrt(2 * np.pi), 0.5, 0.5 / np.sqrt(np.pi), 0.0, -1 / np.sqrt(48 * np.pi)]
     np.testing.assert_allclose(found.values[:, 0], expected, atol=1e-10)
     assert np.all(np.abs(found.values[:, 0] - expected) <= found.errors[:, 0] + 1e-15)

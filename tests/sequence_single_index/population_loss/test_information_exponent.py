@@ -9,10 +9,8 @@ from ssi_tools import box, he
 
 from attention_limits.sequence_single_index.links.link import (
     Link,
-    full_attention,
     hermite_sum,
-    relu_sum,
-    trace_attention,
+    named_link,
 )
 from attention_limits.sequence_single_index.population_loss.information_exponent import (
     loss_forms,
@@ -24,7 +22,7 @@ from attention_limits.sequence_single_index.population_loss.series import Popula
 
 pytestmark = pytest.mark.slow
 
-TRACE = trace_attention(2)
+TRACE = named_link("trace_attention", 2)
 
 
 SIGNS = (1.0, -1.0)
@@ -59,16 +57,16 @@ def test_exponents_of_the_trace_of_attention(terms, constant, semantic, position
 def test_untied_student_sees_what_a_tied_one_does_not():
     # The constant is order 0 and must not be taken for a gain of another order.
     difference = hermite_sum(2, {1: [1, -1]}, constant=2.0)
-    third = sequence_exponent(hermite_sum(2, {3: 1}, constant=2.0), relu_sum(2), untied=True)
+    third = sequence_exponent(hermite_sum(2, {3: 1}, constant=2.0), named_link("relu_sum", 2), untied=True)
     assert (third.order, third.decided) == (None, True)
-    assert sequence_exponent(difference, relu_sum(2)).order is None
-    untied = sequence_exponent(difference, relu_sum(2), untied=True)
+    assert sequence_exponent(difference, named_link("relu_sum", 2)).order is None
+    untied = sequence_exponent(difference, named_link("relu_sum", 2), untied=True)
     assert (untied.order, untied.descends) == (1, True)
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 9])
 def test_feed_forward_student_of_any_length(tokens):
-    found = sequence_exponent(hermite_sum(tokens, {2: np.sqrt(0.5)}), relu_sum(tokens))
+    found = sequence_exponent(hermite_sum(tokens, {2: np.sqrt(0.5)}), named_link("relu_sum", tokens))
     assert (found.order, found.descends) == (2, True)
     assert found.coefficients[2] == pytest.approx(0.5 / np.sqrt(np.pi), abs=1e-10)
 
@@ -113,7 +111,7 @@ def test_links_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="tokens"):
         sequence_exponent(hermite_sum(3, {2: 1}), TRACE)
     with pytest.raises(ValueError, match="outputs"):
-        sequence_exponent(hermite_sum(2, {2: 1}), full_attention(2))
+        sequence_exponent(hermite_sum(2, {2: 1}), named_link("full_attention", 2))
 
 
 CLOSED = {

@@ -4,16 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ssi_tools import positional_semantic
 
 from agreement import assert_mean
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index.links.link import (
-    full_attention,
-    hermite_sum,
-    positional_semantic,
-    relu_sum,
-    trace_attention,
-)
+from attention_limits.sequence_single_index.links.link import hermite_sum, named_link
 from attention_limits.sequence_single_index.population_loss.series import PopulationLoss
 from attention_limits.sequence_single_index.positional_semantic.loss import attention_loss
 
@@ -26,13 +21,15 @@ def direct(target, student, e, m, signs, nodes):
     return nodes.mean(0.5 * np.sum((target(star) - student(z)) ** 2, axis=1))
 
 
+RELU = named_link("relu_sum", 3)
+TRACE, FULL = named_link("trace_attention", 2), named_link("full_attention", 2)
 CASES = {
-    "tied": (hermite_sum(3, {2: np.sqrt(0.5)}), relu_sum(3), (1, 1, -1), 0.3, 0.5, 2),
-    "untied": (hermite_sum(3, {2: np.sqrt(0.5)}), relu_sum(3), (1, 1, -1), 0.3, np.array([0.5, 0.2, -0.4]), 2),
-    "trace": (hermite_sum(2, {2: [1, 0.5], 1: [0.3, 0.1]}, 0.7), trace_attention(2), (1, -1), 0.4, 0.6, 2),
-    "trace, four tokens": (hermite_sum(4, {2: 0.5}), trace_attention(4), (1, -1, 1, -1), 0.4, 0.6, 2),
-    "trace, six tokens": (hermite_sum(6, {2: 0.5}), trace_attention(6), (1, -1) * 3, 0.4, 0.6, 2),
-    "attention": (positional_semantic(1.0, 0.67), full_attention(2), (1, -1), 0.4, 0.6, 60),
+    "tied": (hermite_sum(3, {2: np.sqrt(0.5)}), RELU, (1, 1, -1), 0.3, 0.5, 2),
+    "untied": (hermite_sum(3, {2: np.sqrt(0.5)}), RELU, (1, 1, -1), 0.3, np.array([0.5, 0.2, -0.4]), 2),
+    "trace": (hermite_sum(2, {2: [1, 0.5], 1: [0.3, 0.1]}, 0.7), TRACE, (1, -1), 0.4, 0.6, 2),
+    "trace, four tokens": (hermite_sum(4, {2: 0.5}), named_link("trace_attention", 4), (1, -1, 1, -1), 0.4, 0.6, 2),
+    "trace, six tokens": (hermite_sum(6, {2: 0.5}), named_link("trace_attention", 6), (1, -1) * 3, 0.4, 0.6, 2),
+    "attention": (positional_semantic(1.0, 0.67), FULL, (1, -1), 0.4, 0.6, 60),
 }
 
 
@@ -64,7 +61,7 @@ def test_gradient_and_hessian_are_the_derivatives(case):
         np.testing.assert_allclose((high.gradient - low.gradient) / (2 * h), here.hessian[k], atol=1e-6)
 
 
-_SHORT = PopulationLoss(positional_semantic(1.0, 0.5), full_attention(2), degree=4)
+_SHORT = PopulationLoss(positional_semantic(1.0, 0.5), FULL, degree=4)
 
 
 @given(st.integers(0, 5), st.floats(0, 0.999))

@@ -4,15 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ssi_tools import attention_derivatives
+from ssi_tools import attention_derivatives, positional_semantic, trace_of_attention
 
 from attention_limits.sequence_single_index.links.geometry import mean_attention
-from attention_limits.sequence_single_index.links.link import (
-    full_attention,
-    hermite_sum,
-    positional_semantic,
-    trace_attention,
-)
+from attention_limits.sequence_single_index.links.link import hermite_sum, named_link
 from attention_limits.sequence_single_index.population_loss.series import PopulationLoss
 from attention_limits.sequence_single_index.positional_semantic.loss import (
     LossGrid,
@@ -29,7 +24,7 @@ OVERLAPS = st.tuples(st.floats(0, 1), st.floats(0, 0.5 * np.pi)).map(
 
 def test_mean_attention_in_closed_form():
     """mu(e) = 1 - sqrt(2)/4 exp(-e^2/2) exactly, to 1e-12 of the quadrature."""
-    loss = PopulationLoss(hermite_sum(2, {0: [0, 0]}), trace_attention(2, 1.0), degree=0)
+    loss = PopulationLoss(hermite_sum(2, {0: [0, 0]}), trace_of_attention(1.0), degree=0)
     for e in (0.0, 0.5, 1.0):
         mean = loss._student_at(e).values[0, 0]
         assert mean == pytest.approx(2 * mean_attention(e**2), abs=1e-11)
@@ -38,7 +33,7 @@ def test_mean_attention_in_closed_form():
 @pytest.mark.parametrize(("e", "m"), [(0.0, 0.0), (0.3, 0.5), (1.0, 0.0), (0.0, 1.0), (-0.6, -0.8)])
 def test_tables_agree_with_the_general_series(e, m):
     """One row of the softmax and a Chebyshev table against all four outputs expanded at this e."""
-    general = PopulationLoss(positional_semantic(0.9, 0.6), full_attention(2), degree=100).at(e, m)
+    general = PopulationLoss(positional_semantic(0.9, 0.6), named_link("full_attention", 2), degree=100).at(e, m)
     assert attention_loss(0.9, 0.6, e, m) == pytest.approx(general.value, abs=2e-9)
     gradient, hessian = attention_derivatives(0.9, 0.6, e, m)
     np.testing.assert_allclose(gradient, general.gradient, atol=1e-7)

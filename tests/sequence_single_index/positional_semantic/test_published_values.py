@@ -7,10 +7,10 @@ feed-forward students.
 import numpy as np
 import pytest
 from scipy import stats
-from ssi_tools import rngs
+from ssi_tools import rngs, trace_of_attention
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_single_index.links.link import hermite_sum, trace_attention
+from attention_limits.sequence_single_index.links.link import hermite_sum, named_link
 from attention_limits.sequence_single_index.population_loss.expansion import expand
 from attention_limits.sequence_single_index.population_loss.series import PopulationLoss
 from attention_limits.sequence_single_index.positional_semantic.flow import linear_theory
@@ -35,7 +35,7 @@ def test_constants_of_the_positional_semantic_model():
 
 def test_constants_of_the_trace_student():
     """q, F_2, F_4 (not normalised) of Tr softmax(z z^T) at e = 0."""
-    found = expand(trace_attention(2, 1.0), 4, tolerance=1e-10)
+    found = expand(trace_of_attention(1.0), 4, tolerance=1e-10)
     rows = {tuple(index): i for i, index in enumerate(found.indices.tolist())}
     assert found.square[0] == pytest.approx(1.75499685, abs=1e-8)
     assert np.sqrt(2) * found.values[rows[2, 0], 0] == pytest.approx(0.14097839, abs=1e-8)
@@ -53,7 +53,7 @@ def test_constants_of_the_trace_student():
     ],
 )
 def test_landscapes_of_figures_1_and_2(scale, terms, constant, H_ee, H_mm, at_start, at_position, at_teacher):
-    loss = PopulationLoss(hermite_sum(2, terms, constant), trace_attention(2, scale), degree=4)
+    loss = PopulationLoss(hermite_sum(2, terms, constant), trace_of_attention(scale), degree=4)
     start = loss.at(0.0, 0.0)
     np.testing.assert_allclose(start.hessian, [[H_ee, 0], [0, H_mm]], atol=1e-8)
     values = [start.value, loss.at(1.0, 0.0).value, loss.at(0.0, 1.0).value]
@@ -61,7 +61,7 @@ def test_landscapes_of_figures_1_and_2(scale, terms, constant, H_ee, H_mm, at_st
 
 
 def test_global_minimum_of_figure_2():
-    loss = PopulationLoss(hermite_sum(2, {4: [1, 2]}, 4 / 3), trace_attention(2), degree=4)
+    loss = PopulationLoss(hermite_sum(2, {4: [1, 2]}, 4 / 3), named_link("trace_attention", 2), degree=4)
     e = np.linspace(0.7, 0.9, 41)
     arc = np.array([loss.at(x, np.sqrt(1 - x**2)).value for x in e])
     assert e[np.argmin(arc)] == pytest.approx(0.824, abs=0.003)

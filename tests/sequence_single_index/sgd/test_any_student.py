@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from ssi_tools import lane_update, rng
 
+from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links import link as batch_links
-from attention_limits.sequence_single_index.links import scalar
 from attention_limits.sequence_single_index.links.geometry import fixed_attention
 from attention_limits.sequence_single_index.sgd import any_student, attention_kernels
 from attention_limits.sequence_single_index.sgd import fixed_students_kernels as kernels
@@ -175,16 +175,16 @@ def test_a_given_gradient_is_used():
     assert abs(automatic[0] - 0.2) > 1e-3
 
 
-ATTENTION = scalar.positional_semantic(1.0, 0.6)
-SQUARES = scalar.hermite_sum(2, (math.sqrt(0.5),) * 3, 0.0)
-HERMITE = scalar.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
+ATTENTION = built_in.positional_semantic(1.0, 0.6)
+SQUARES = built_in.hermite_sum(2, (math.sqrt(0.5),) * 3, 0.0)
+HERMITE = built_in.hermite_sum(3, (1 / math.sqrt(12),) * 2, 0.0)
 FAST = {
     "untied": (
-        LinkProblem(SQUARES, scalar.relu_sum, 3, "square", untied=True),
+        LinkProblem(SQUARES, built_in.relu_sum, 3, "square", untied=True),
         kernels.untied_update, [RATE / D], [0.3, 0.2, -0.1, 1.1, 0.9, 1.0],
     ),
     "frobenius": (
-        LinkProblem(ATTENTION, scalar.full_attention, 2, "frobenius", alternating(2)),
+        LinkProblem(ATTENTION, built_in.full_attention, 2, "frobenius", alternating(2)),
         attention_kernels.attention_update, [RATE / D, 0.6, float(fixed_attention(1.0)), attention_kernels.FROBENIUS], [0.2, 0.3],
     ),
     "hermite": (LinkProblem(HERMITE, HERMITE, 2), kernels.hermite_update, [RATE / D, 2, 3], [0.3]),
@@ -208,7 +208,7 @@ def test_fast_students_are_instances(name):
 
 def test_tied_feed_forward_student_is_an_instance():
     """Its own update takes the normalised sum of the fields off the teacher."""
-    problem = LinkProblem(SQUARES, scalar.relu_sum, 3, "square")
+    problem = LinkProblem(SQUARES, built_in.relu_sum, 3, "square")
     update, one, other = any_student.compiled(problem)[0], np.array([0.3]), np.array([0.3])
     generator, general = rng(4), parameters(problem)
     for _ in range(100):
@@ -230,7 +230,7 @@ def test_built_in_functions_are_those_of_many_sequences(name):
 
 def test_other_built_in_targets_are_those_of_many_sequences():
     z = rng(6).standard_normal((20, 2))
-    many = batch_links.positional_semantic(1.0, 0.6)(z)
+    many = batch_links.over_sequences(ATTENTION)(z)
     np.testing.assert_allclose(many, [ATTENTION(tuple(row)) for row in z.tolist()], atol=1e-14)
     hermite = any_student.sequence_function("hermite", 2, degree=4, weights=(1.0, 2.0), constant=4 / 3)
     many = batch_links.hermite_sum(2, {4: [1.0, 2.0]}, 4 / 3)(z)[:, 0]

@@ -1,9 +1,19 @@
 """Products of small matrices whose entries are lanes (see `lanes`), as rows of arrays (n, WIDTH) of float32."""
 
 import numpy as np
+from numba.extending import overload
 
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.simd.float32_lanes import full, load, store
+
+
+def entry(y, place):
+    """Row `place` of y (n, WIDTH) as lanes; of y (n,), its number in all lanes. For compiled code."""
+
+
+@overload(entry, inline="always")
+def _entry(y, place):
+    return (lambda y, place: full(y[place])) if y.ndim == 1 else (lambda y, place: load(y, place))
 
 
 @njit
@@ -11,7 +21,7 @@ def product(x, x_row, x_term, y, y_term, y_column, terms, out, out_at, rows, col
     """out[r, c] = sum_t x[r, t] y[t, c] over `terms` terms, lane by lane; the sum is added to out if `accumulate`.
 
     x[r, t] is row r x_row + t x_term of the array x, y[t, c] is row t y_term + c y_column of y, and out[r, c] is row
-    out_at + r columns + c of out.
+    out_at + r columns + c of out. If y is an array (n,), its numbers are the same in all lanes.
     """
     zero = full(np.float32(0.0))
     pairs, whole = rows - rows % 2, columns - columns % 4
@@ -30,13 +40,13 @@ def product(x, x_row, x_term, y, y_term, y_column, terms, out, out_at, rows, col
                 at = r * x_row + t * x_term
                 left, right = load(x, at), load(x, at + x_row)
                 place = t * y_term + c * y_column
-                value = load(y, place)
+                value = entry(y, place)
                 first, fifth = first + left * value, fifth + right * value
-                value = load(y, place + y_column)
+                value = entry(y, place + y_column)
                 second, sixth = second + left * value, sixth + right * value
-                value = load(y, place + 2 * y_column)
+                value = entry(y, place + 2 * y_column)
                 third, seventh = third + left * value, seventh + right * value
-                value = load(y, place + 3 * y_column)
+                value = entry(y, place + 3 * y_column)
                 fourth, eighth = fourth + left * value, eighth + right * value
             store(out, upper, first)
             store(out, upper + 1, second)
@@ -55,10 +65,10 @@ def product(x, x_row, x_term, y, y_term, y_column, terms, out, out_at, rows, col
                 third, fourth = load(out, place + 2), load(out, place + 3)
             for t in range(terms):
                 left, at = load(x, r * x_row + t * x_term), t * y_term + c * y_column
-                first = first + left * load(y, at)
-                second = second + left * load(y, at + y_column)
-                third = third + left * load(y, at + 2 * y_column)
-                fourth = fourth + left * load(y, at + 3 * y_column)
+                first = first + left * entry(y, at)
+                second = second + left * entry(y, at + y_column)
+                third = third + left * entry(y, at + 2 * y_column)
+                fourth = fourth + left * entry(y, at + 3 * y_column)
             store(out, place, first)
             store(out, place + 1, second)
             store(out, place + 2, third)
@@ -68,5 +78,5 @@ def product(x, x_row, x_term, y, y_term, y_column, terms, out, out_at, rows, col
             place = out_at + r * columns + c
             total = load(out, place) if accumulate else zero
             for t in range(terms):
-                total = total + load(x, r * x_row + t * x_term) * load(y, t * y_term + c * y_column)
+                total = total + load(x, r * x_row + t * x_term) * entry(y, t * y_term + c * y_column)
             store(out, place, total)

@@ -4,12 +4,14 @@ Its masked-token loss is the asymmetric pseudo-likelihood of a Potts model with 
 Potts problem. The loss depends only on A_ij V_ab, up to V -> V + 1 b^T; the errors below are invariant under both freedoms.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 
 from attention_limits.potts_mlm.attention import factored_kernels, single_precision_kernels
-from attention_limits.potts_mlm.descent.lbfgs import START, descend
+from attention_limits.potts_mlm.descent.lbfgs import START
+from attention_limits.potts_mlm.descent.minima import Fit, minimised, with_ridge
 
 ATTENTIONS = ("raw", "softmax")
 # Sequences that estimate the curvature.
@@ -19,38 +21,17 @@ FLAT = 1e-6
 
 
 @dataclass(frozen=True)
-class Fit:
-    """A local minimum of the regularised training loss.
-
-    Attributes
-    ----------
-    attention : array (L, L)
-        A, zero diagonal.
-    values : array (C, C)
-        V[a, b]: logit of colour a from a site of colour b.
-    loss : float
-        Training loss per site in nats, without the ridge.
-    objective : float
-        With the ridge.
-    gradient_norm : float
-        Largest component of the gradient of the objective at the end.
-    iterations : int
-    converged : bool
-    """
+class FactoredFit(Fit):
+    """A fit with A as `attention` (L, L), zero diagonal, and V as `values` (C, C): V[a, b] is the logit of a from a site of b."""
 
     attention: np.ndarray
     values: np.ndarray
-    loss: float
-    objective: float
-    gradient_norm: float
-    iterations: int
-    converged: bool
 
 
 def fit(
     sequences, colors: int, rng: np.random.Generator, *, attention: str = "raw", ridge: float = 0.0,
     max_iterations: int = 1000, tolerance: float = 1e-5,
-) -> Fit:  # fmt: skip
+) -> FactoredFit:  # fmt: skip
     """Minimise the mean of -log p(s_i | s_-i) plus (ridge / 2)(||parameters of A||^2 + ||V||^2) by L-BFGS, from random weights.
 
     Parameters
@@ -87,21 +68,12 @@ def fit(
     def scales(flat):
         return curvature(flat, sequences[:CURVED], colors, ridge)
 
-    found = descend(
-        lambda flat: objective(flat, sequences, colors, attention, ridge), start, max_iterations, tolerance,
-        curvature=scales if attention == "raw" else None,
-        single=lambda flat: objective(flat, sequences, colors, attention, ridge, single=True),
+    found = minimised(
+        functools.partial(objective, sequences=sequences, colors=colors, attention=attention, ridge=ridge), start, ridge,
+        max_iterations, tolerance, scales if attention == "raw" else None,
     )  # fmt: skip
-    weights, transposed = _unpacked(found.parameters, sites, colors)
-    return Fit(
-        attention=attention_of(weights, attention),
-        values=transposed.T.copy(),
-        loss=float(found.objective - 0.5 * ridge * found.parameters @ found.parameters),
-        objective=found.objective,
-        gradient_norm=found.gradient_norm,
-        iterations=found.iterations,
-        converged=found.converged,
-    )
+    weights, transposed = _unpacked(found.descent.parameters, sites, colors)
+    return FactoredFit(found.loss, found.descent, attention_of(weights, attention), transposed.T.copy())
 
 
 def objective(parameters, sequences, colors: int, attention: str, ridge: float, single: bool = False):
@@ -131,8 +103,7 @@ def objective(parameters, sequences, colors: int, attention: str, ridge: float, 
     loss = kernel(matrix, values, sequences, d_weights, d_values)
     if attention == "softmax":
         d_weights[:] = softmax_pull_back(weights, d_weights)
-    gradient += ridge * parameters
-    return loss + 0.5 * ridge * float(parameters @ parameters), gradient
+    return with_ridge(loss, gradient, parameters, ridge)
 
 
 def curvature(parameters, sequences, colors: int, ridge: float) -> np.ndarray:

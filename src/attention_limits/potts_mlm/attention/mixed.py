@@ -6,41 +6,22 @@ the masked site has value zero. a = 0 is factored attention; at a = 1 the scores
 attention in the paper, and how colours and positions share the space, are inferred.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 
 from attention_limits.potts_mlm.attention import mixed_kernels, single_precision_kernels
-from attention_limits.potts_mlm.descent.lbfgs import START, descend
+from attention_limits.potts_mlm.descent.lbfgs import START
+from attention_limits.potts_mlm.descent.minima import Fit, minimised, with_ridge
 
 
 @dataclass(frozen=True)
-class MixedFit:
-    """A local minimum of the regularised training loss.
-
-    Attributes
-    ----------
-    scores : array (d + 1, d)
-        Q^T K with the mask as last row, d = max(C, L).
-    values : array (C, C)
-        V[a, b].
-    loss : float
-        Training loss per site in nats, without the ridge.
-    objective : float
-        With the ridge.
-    gradient_norm : float
-        Largest component of the gradient of the objective.
-    iterations : int
-    converged : bool
-    """
+class MixedFit(Fit):
+    """A fit with Q^T K as `scores` (d + 1, d), the mask in the last row, d = max(C, L), and V as `values` (C, C)."""
 
     scores: np.ndarray
     values: np.ndarray
-    loss: float
-    objective: float
-    gradient_norm: float
-    iterations: int
-    converged: bool
 
 
 def fit(
@@ -77,21 +58,12 @@ def fit(
     directions = max(colors, sequences.shape[1])
     split = (directions + 1) * directions
     start = START * rng.standard_normal(split + colors**2)
-    found = descend(
-        lambda flat: objective(flat, sequences, colors, mixing, softmax, ridge), start, max_iterations, tolerance,
-        single=lambda flat: objective(flat, sequences, colors, mixing, softmax, ridge, single=True),
+    found = minimised(
+        functools.partial(objective, sequences=sequences, colors=colors, mixing=mixing, softmax=softmax, ridge=ridge), start,
+        ridge, max_iterations, tolerance,
     )  # fmt: skip
-    scores, transposed = _unpacked(found.parameters, directions, colors)
-    loss = found.objective - 0.5 * ridge * found.parameters @ found.parameters
-    return MixedFit(
-        scores=scores,
-        values=transposed.T.copy(),
-        loss=float(loss),
-        objective=found.objective,
-        gradient_norm=found.gradient_norm,
-        iterations=found.iterations,
-        converged=found.converged,
-    )
+    scores, transposed = _unpacked(found.descent.parameters, directions, colors)
+    return MixedFit(found.loss, found.descent, scores, transposed.T.copy())
 
 
 def objective(parameters, sequences, colors: int, mixing: float, softmax: bool, ridge: float, single: bool = False):
@@ -106,8 +78,7 @@ def objective(parameters, sequences, colors: int, mixing: float, softmax: bool, 
     loss = kernel(
         *_unpacked(parameters, directions, colors), sequences, mixing, softmax, *_unpacked(gradient, directions, colors)
     )
-    gradient += ridge * parameters
-    return loss + 0.5 * ridge * float(parameters @ parameters), gradient
+    return with_ridge(loss, gradient, parameters, ridge)
 
 
 def losses(scores, values, sequences, mixing: float, softmax: bool) -> np.ndarray:

@@ -16,6 +16,7 @@ from attention_limits.numerics.simd.aligned_arrays import aligned
 from attention_limits.potts_mlm.attention import pair_kernels, single_precision_kernels
 from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape, composed, penalty, pull_back
 from attention_limits.potts_mlm.descent.lbfgs import MEMORY, START, Descent, descend
+from attention_limits.potts_mlm.descent.minima import Fit
 
 # Largest number of entries of all steps that L-BFGS keeps, and of all gradient changes: more would not stay in the cache.
 KEPT = 3 * 10**6
@@ -25,24 +26,14 @@ SITE_PAIRS = 10
 
 
 @dataclass(frozen=True)
-class PairFit:
-    """The end point of a descent.
+class PairFit(Fit):
+    """A fit with h as `fields` (L, C) and J as `couplings` (L, L, C, C): J_ij(a, b) at [i, j, b, a], zero for i = j.
 
-    Attributes
-    ----------
-    fields : array (L, C)
-    couplings : array (L, L, C, C)
-        J_ij(a, b) at [i, j, b, a]; zero for i = j. J_ij and J_ji are different conditionals: see `contacts.joint_model`.
-    loss : float
-        Weighted training loss per site in nats, without ridges.
-    descent : Descent
-        Objective with the ridges, largest component of the gradient, iterations, whether it has converged.
+    J_ij and J_ji are different conditionals: see `contacts.joint_model`.
     """
 
     fields: np.ndarray
     couplings: np.ndarray
-    loss: float
-    descent: Descent
 
 
 def fit(
@@ -98,7 +89,8 @@ def fit(
             single=lambda flat: objective(flat, shape, distinct, together, ridge, single=True),
         )  # fmt: skip
     fields, couplings = composed(found.parameters, shape)
-    return PairFit(fields, couplings, found.objective - penalty(found.parameters, couplings, shape, ridge), found)
+    loss = found.objective - penalty(found.parameters, couplings, shape, ridge)
+    return PairFit(loss, found, fields, couplings)
 
 
 def objective(

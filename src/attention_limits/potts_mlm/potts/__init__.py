@@ -3,8 +3,7 @@ H(s)) / Z.
 
 In reading order:
 
-- model: Hamiltonian and conditionals
-- instances: couplings of a specification
+- model: Hamiltonian, conditionals, and the couplings of a specification
 - gibbs, gibbs_kernels: parallel tempering, tests of equilibrium
 - tuning: the temperature of a given Hamming distance
 - recovery: the error of learned couplings

@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.potts_mlm.potts.contacts import contact_map
+
 # Enumeration holds all C**L states in memory.
 MAX_STATES = 1 << 20
 # Largest difference between a matrix and its transpose, relative to the largest entry.
@@ -162,3 +165,30 @@ def read_matrix(path: Path) -> np.ndarray:
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
         raise ValueError(f"{path}: an array of shape {matrix.shape} and type {matrix.dtype}; must be a real matrix")
     return matrix.astype(float)
+
+
+def make_model(model: dict, project: Path | str, root_seed: int, family: str, replica: int = 0) -> Potts:
+    """The Potts model of a specification; instances with the same number are equal in all experiments.
+
+    From a list of instances, replica number `replica` takes the entry of this number. Files are relative to `project`.
+    `root_seed` and `family` name the random streams. Raises ValueError when a file holds no symmetric matrix of the right size,
+    or lacks the distance of some sites.
+    """
+    streams = Streams(root_seed, family, "instances")
+    instance = model["instance"][replica] if isinstance(model["instance"], list) else model["instance"]
+
+    def matrix(key, draw, size):
+        options = dict(model[key])
+        kind = options.pop("kind")
+        if kind == "distances":
+            return contact_map(Path(project) / options["file"], size, options["contact"])
+        if kind != "file":
+            return draw(kind, size, streams.generator(key, instance), **options)
+        found = read_matrix(Path(project) / options["file"])
+        if len(found) != size:
+            raise ValueError(f"{options['file']}: shape {found.shape}: must have {size} rows")
+        return found
+
+    return Potts(
+        matrix("couplings", site_couplings, model["sites"]), matrix("color_couplings", color_couplings, model["colors"])
+    )

@@ -39,77 +39,13 @@ class Attention(NamedTuple):
 
 
 @njit
-def _mix(theta, at, sum_step, row_step, bias, x, terms, out, rows, count):
-    """out[i, r] = b[r] + sum_m theta[m, r] x[i, m] of `count` tokens i.
-
-    theta[m, r] is entry at + m sum_step + r row_step, b[r] is entry bias + r. A negative bias means none: the sum is then added
-    to out.
-    """
-    pairs, whole = count - count % 2, rows - rows % 4
-    for i in range(0, pairs, 2):
-        for r in range(0, whole, 4):
-            upper, lower = i * rows + r, (i + 1) * rows + r
-            if bias >= 0:
-                first, second = full(theta[bias + r]), full(theta[bias + r + 1])
-                third, fourth = full(theta[bias + r + 2]), full(theta[bias + r + 3])
-                fifth, sixth, seventh, eighth = first, second, third, fourth
-            else:
-                first, second = load(out, upper), load(out, upper + 1)
-                third, fourth = load(out, upper + 2), load(out, upper + 3)
-                fifth, sixth = load(out, lower), load(out, lower + 1)
-                seventh, eighth = load(out, lower + 2), load(out, lower + 3)
-            # Eight sums share six loads in each step.
-            for m in range(terms):
-                left, right = load(x, i * terms + m), load(x, (i + 1) * terms + m)
-                place = at + m * sum_step + r * row_step
-                weight = full(theta[place])
-                first, fifth = first + weight * left, fifth + weight * right
-                weight = full(theta[place + row_step])
-                second, sixth = second + weight * left, sixth + weight * right
-                weight = full(theta[place + 2 * row_step])
-                third, seventh = third + weight * left, seventh + weight * right
-                weight = full(theta[place + 3 * row_step])
-                fourth, eighth = fourth + weight * left, eighth + weight * right
-            store(out, upper, first)
-            store(out, upper + 1, second)
-            store(out, upper + 2, third)
-            store(out, upper + 3, fourth)
-            store(out, lower, fifth)
-            store(out, lower + 1, sixth)
-            store(out, lower + 2, seventh)
-            store(out, lower + 3, eighth)
-    for i in range(pairs, count):
-        for r in range(0, whole, 4):
-            upper = i * rows + r
-            if bias >= 0:
-                first, second = full(theta[bias + r]), full(theta[bias + r + 1])
-                third, fourth = full(theta[bias + r + 2]), full(theta[bias + r + 3])
-            else:
-                first, second = load(out, upper), load(out, upper + 1)
-                third, fourth = load(out, upper + 2), load(out, upper + 3)
-            for m in range(terms):
-                left, place = load(x, i * terms + m), at + m * sum_step + r * row_step
-                first = first + full(theta[place]) * left
-                second = second + full(theta[place + row_step]) * left
-                third = third + full(theta[place + 2 * row_step]) * left
-                fourth = fourth + full(theta[place + 3 * row_step]) * left
-            store(out, upper, first)
-            store(out, upper + 1, second)
-            store(out, upper + 2, third)
-            store(out, upper + 3, fourth)
-    for i in range(count):
-        for r in range(whole, rows):
-            total = full(theta[bias + r]) if bias >= 0 else load(out, i * rows + r)
-            for m in range(terms):
-                total = total + full(theta[at + m * sum_step + r * row_step]) * load(x, i * terms + m)
-            store(out, i * rows + r, total)
-
-
-@njit
 def dense(theta, at, inputs, outputs, x, out, count):
     """out = x W + b for `count` tokens; theta holds W (inputs, outputs) from `at` on, then b. Returns the entry after b."""
     bias = at + inputs * outputs
-    _mix(theta, at, outputs, 1, bias, x, inputs, out, outputs, count)
+    for i in range(count):
+        for c in range(outputs):
+            store(out, i * outputs + c, full(theta[bias + c]))
+    product(x, inputs, 1, theta[at:], outputs, 1, inputs, out, 0, count, outputs, True)
     return bias + outputs
 
 
@@ -123,7 +59,7 @@ def _outer(x, inputs, d_out, outputs, d_theta, at, count):
 def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
     """Add the gradient in x of `dense` to d_x, and those in W and b to d_theta."""
     bias = at + inputs * outputs
-    _mix(theta, at, 1, outputs, -1, d_out, outputs, d_x, inputs, count)
+    product(d_out, outputs, 1, theta[at:], 1, outputs, outputs, d_x, 0, count, inputs, True)
     _outer(x, inputs, d_out, outputs, d_theta, at, count)
     for c in range(outputs):
         total = load(d_theta, bias + c)
@@ -135,15 +71,13 @@ def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
 @njit
 def turn(theta, at, width, x, out):
     """out = W x of one token, for the square W that `dense` applies as x W."""
-    clear(out, width)
-    _mix(theta, at, 1, width, -1, x, width, out, width, 1)
+    product(x, width, 1, theta[at:], 1, width, width, out, 0, 1, width, False)
 
 
 @njit
 def turn_back(theta, at, width, x, d_out, d_x, d_theta):
     """Write the gradient in x of `turn` into d_x; add that in W to d_theta."""
-    clear(d_x, width)
-    _mix(theta, at, width, 1, -1, d_out, width, d_x, width, 1)
+    product(d_out, width, 1, theta[at:], width, 1, width, d_x, 0, 1, width, False)
     _outer(d_out, width, x, width, d_theta, at, 1)
 
 

@@ -59,6 +59,13 @@ def binomial_errors(successes, runs):
     return np.maximum([p - middle + half, middle + half - p], 0.0)
 
 
+def without_position(axes, m, loss, title):
+    """The loss R(0, m) along the semantic overlap m, arrays (n,), with its start m = 0, below a `title`."""
+    axes.plot(m, loss, color=NEUTRAL)
+    axes.plot(0, loss[m == 0], "o", color="white", markeredgecolor=NEUTRAL, markersize=5)
+    axes.set(title=title, xlabel="semantic overlap $m$", ylabel="population loss $R(0, m)$", xlim=(-1, 1))
+
+
 def exponent_text(cube, name):
     """Text of an information exponent of a cube: its value, and whether the start attracts at that order."""
     value = cube[f"exponent_{name}"].item()

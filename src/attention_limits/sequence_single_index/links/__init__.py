@@ -3,8 +3,7 @@
 
 In reading order:
 
-- names, link: the provided links
-- scalar: the same links for compiled code
+- names, built_in, link: the provided links, for numbers, dual numbers and arrays
 - files, checks: links of a user, and their checks
 - geometry: overlaps and positional vectors
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.probability.hermite import hermite_values
+from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links.files import by_rows, load_function, of_one_sequence
-from attention_limits.sequence_single_index.links.geometry import fixed_attention
 from attention_limits.sequence_single_index.links.names import HERMITE, link_file, name_problem
 
 
@@ -74,6 +73,11 @@ def shifted(link, shift) -> Link:
     return Link(link.tokens, lambda z: link.function(z + shift), link.direction)
 
 
+def over_sequences(function):
+    """The function (n, L) -> (n,) or (n, P) of a `function` of one sequence that accepts arrays as fields (`built_in`)."""
+    return lambda z: np.array(function(z.T)).T
+
+
 def hermite_sum(tokens, terms, constant=0.0) -> Link:
     """constant + sum_k sum_l weights_kl He_k(z_l), He_k not normalised.
 
@@ -85,49 +89,13 @@ def hermite_sum(tokens, terms, constant=0.0) -> Link:
     constant : float
     """
     terms = {int(k): np.broadcast_to(np.asarray(weights, dtype=float), (tokens,)) for k, weights in terms.items()}
-    highest = max(terms, default=0)
-    factorial = np.cumprod([1.0, *range(1, highest + 1)])
-
-    def function(z):
-        table = hermite_values(z, highest)
-        return constant + sum(np.sqrt(factorial[k]) * table[k] @ weights for k, weights in terms.items())
-
-    return Link(tokens, function, terms=terms, constant=constant)
-
-
-def relu_sum(tokens) -> Link:
-    """relu(L^(-1/2) sum_l z_l), L = `tokens`: the feed-forward student; tied when all tokens share their weights."""
-    return Link(
-        tokens, lambda z: np.maximum(z.sum(axis=1) / np.sqrt(tokens), 0.0), np.full(tokens, 1.0 / np.sqrt(tokens))
-    )
+    functions = [over_sequences(built_in.hermite_sum(k, weights, 0.0)) for k, weights in terms.items()]
+    return Link(tokens, lambda z: constant + sum(function(z) for function in functions), terms=terms, constant=constant)
 
 
 def softmax_attention(z):
     """softmax over the rows of z z^T, array (n, L, L), of fields z (n, L)."""
-    scores = z[:, :, None] * z[:, None, :]
-    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-    return weights / weights.sum(axis=2, keepdims=True)
-
-
-def full_attention(tokens) -> Link:
-    """All entries of softmax(z z^T), softmax over rows, L = `tokens`: P = L^2 outputs."""
-    return Link(tokens, lambda z: softmax_attention(z).reshape(len(z), -1))
-
-
-def trace_attention(tokens, scale=None) -> Link:
-    """scale * Tr softmax(z z^T), L = `tokens`; the default scale is L^(-1/2)."""
-    scale = 1.0 / np.sqrt(tokens) if scale is None else scale
-    return Link(tokens, lambda z: scale * np.trace(softmax_attention(z), axis1=1, axis2=2))
-
-
-def positional_semantic(a, omega) -> Link:
-    """(1 - omega) softmax(z z^T) + omega A for two tokens, A = softmax of [[a^2, -a^2], [-a^2, a^2]] over rows."""
-    abar = fixed_attention(a)
-    fixed = omega * np.array([abar, 1.0 - abar, 1.0 - abar, abar])
-    return Link(2, lambda z: (1.0 - omega) * softmax_attention(z).reshape(len(z), 4) + fixed)
-
-
-_FACTORIES = {"relu_sum": relu_sum, "full_attention": full_attention, "trace_attention": trace_attention}
+    return np.stack(built_in.full_attention(z.T), axis=-1).reshape(len(z), z.shape[1], z.shape[1])
 
 
 def named_link(name, tokens, folder=".") -> Link:
@@ -149,9 +117,9 @@ def named_link(name, tokens, folder=".") -> Link:
     problem = name_problem(name, folder)
     if problem:
         raise ValueError(problem)
-    path = link_file(name, folder)
-    if path is None:
-        return _FACTORIES[name](tokens)
+    if link_file(name) is None:
+        direction = np.full(tokens, 1.0 / np.sqrt(tokens)) if name == "relu_sum" else None
+        return Link(tokens, over_sequences(built_in.FUNCTIONS[name]), direction)
     function = load_function(name, tokens, folder)
     symmetry = getattr(function, "symmetry", None)
     return Link(tokens, by_rows(function) if of_one_sequence(function, tokens) else function, symmetry=symmetry)

@@ -174,14 +174,7 @@ def mean_escape_step(theory, field, learning_rate, dimension, threshold):
     t = T_exit + d tau(e, m) over the Gaussian law of (e, m) at the exit. For a part of this law beyond the threshold, linear
     growth gives a negative tau.
 
-    Parameters
-    ----------
-    theory : LinearTheory
-    field : FlowField
-    learning_rate, dimension : float
-        gamma and d.
-    threshold : float
-        Of e^2 + m^2.
+    `theory`, `field`, `learning_rate`, `dimension` and `threshold` are those of `semantic_probability`.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
 from attention_limits.numerics.probability.random_kernels import padded, random_state
-from attention_limits.sequence_single_index.links import scalar
+from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links.files import gradient_problem, load_function, of_one_sequence
 from attention_limits.sequence_single_index.links.geometry import gram_problem
 from attention_limits.sequence_single_index.links.names import HERMITE, link_file, name_problem
@@ -220,13 +220,6 @@ def overlaps(problem, state):
     return m, np.sum(basis * problem.components, axis=-1)
 
 
-_BUILT_IN = {
-    "relu_sum": scalar.relu_sum,
-    "full_attention": scalar.full_attention,
-    "trace_attention": scalar.trace_attention,
-}
-
-
 def sequence_function(name, tokens, folder=".", degree=0, weights=(1.0,), constant=0.0):
     """The function of one sequence of L = `tokens` tokens that a `name` stands for.
 
@@ -249,12 +242,12 @@ def sequence_function(name, tokens, folder=".", degree=0, weights=(1.0,), consta
     """
     if name == HERMITE:
         spread = np.broadcast_to(np.asarray(weights, dtype=float), (tokens,))
-        return scalar.hermite_sum(int(degree), tuple(spread.tolist()), float(constant))
+        return built_in.hermite_sum(int(degree), tuple(spread.tolist()), float(constant))
     problem = name_problem(name, folder)
     if problem:
         raise ValueError(problem)
-    if link_file(name, folder) is None:
-        return _BUILT_IN[name]
+    if link_file(name) is None:
+        return built_in.FUNCTIONS[name]
     function = load_function(name, tokens, folder)
     if not of_one_sequence(function, tokens):
         raise ValueError(

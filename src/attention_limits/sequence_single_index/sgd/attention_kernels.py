@@ -89,20 +89,7 @@ def attention_update(state, draws, chi, at, parameters, learned):
 
 @njit(nogil=True)
 def run_attention(start, sources, parameters, work, law, ends, found):
-    """`fixed_students_kernels.run_lanes` of `attention_update`, in the cache on disk.
-
-    Parameters
-    ----------
-    start : array (2,)
-        Overlaps (e, m) of every replica at the start.
-    sources : array (replicas, 4, LANES)
-        States of the random numbers, one per replica.
-    parameters : array (5,)
-        Those of `attention_update`.
-    work, law, ends, found : Work, Law, Ends, Found
-        Work space, the law of the chi^2 draws, the length and record of a run, and the results, as in
-        `fixed_students_kernels.run_lanes`.
-    """
+    """`run_lanes` of `attention_update`, with its `start`, `sources`, `parameters`, `work`, `law`, `ends` and `found`."""
     run_lanes(attention_update, start, sources, parameters, work, law, ends, found)
 
 

@@ -11,7 +11,9 @@ the others, and raises ValueError when the start is outside of the unit disk.
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -95,20 +97,14 @@ class Schedule:
     records: np.ndarray = ()
 
 
-def run_update(run, start, generators, schedule, *, parameters, draws, freedom, chi=1, halved=False) -> list[Run]:
-    """Runs of one update of `fixed_students_kernels` or `attention_kernels`; the keywords have the names that these modules use.
+class Update(NamedTuple):
+    """An update of `fixed_students_kernels` or `attention_kernels`; the names are those of these modules.
 
-    Parameters
+    Attributes
     ----------
-    run : jitted function
+    run : callable
         `lanes_kernels.run_lanes` of the update.
-    start : array
-        The state of the update at the start.
-    generators : list of numpy.random.Generator
-        One per run. A run does not depend on the others.
-    schedule : Schedule
-    parameters : list
-        Of the update.
+    parameters : list of float
     draws : int
         Rows of its draws in one step.
     freedom : float
@@ -117,20 +113,32 @@ def run_update(run, start, generators, schedule, *, parameters, draws, freedom, 
     halved : bool
         Only half of the steps, at random, change the state.
     """
+
+    run: Callable
+    parameters: list[float]
+    draws: int
+    freedom: float
+    chi: int = 1
+    halved: bool = False
+
+
+def runs_of(update, start, generators, schedule) -> list[Run]:
+    """Runs of the Update `update` from the state `start` (n,) by a `schedule`, one per numpy.random.Generator of `generators`."""
     start, count = np.array(start, dtype=float), len(generators)
     records = np.asarray(schedule.records, dtype=np.int64)
     sources = np.array([random_state(generator) for generator in generators])
-    numbers = max(draws, chi)
+    numbers = max(update.draws, update.chi)
     block = max(1, _NUMBERS // numbers)
     work = Work(
-        np.zeros((block * draws, WIDTH)), np.zeros((block * chi, WIDTH)), np.zeros((block, WIDTH), dtype=np.int64),
+        np.zeros((block * update.draws, WIDTH)), np.zeros((block * update.chi, WIDTH)), np.zeros((block, WIDTH), dtype=np.int64),
         np.empty(padded(block * numbers), dtype=np.uint64),
     )  # fmt: skip
     found = Found(
         np.zeros(count, dtype=np.int64), np.empty((count, len(start))), np.full((count, len(records), len(start)), np.nan)
     )  # fmt: skip
+    law, parameters = Law(float(update.freedom), update.halved), np.array(update.parameters, dtype=float)
     ends = Ends(float(schedule.threshold), int(schedule.steps), bool(schedule.stop), records)
-    run(start, sources, np.array(parameters, dtype=float), work, Law(float(freedom), halved), ends, found)
+    update.run(start, sources, parameters, work, law, ends, found)
     return [
         Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
         for step, state, trajectory in zip(*found, strict=True)
@@ -145,20 +153,22 @@ def tied(tokens, dimension, learning_rate, start, schedule, generators, batch=1)
     check_overlaps(0.0, start)
     # relu passes half of the sequences: a run with single sequences counts the others and does not draw them.
     single = batch == 1
-    return run_update(
-        kernels.run_tied_active if single else kernels.run_tied, [start], generators, schedule,
-        parameters=[learning_rate / dimension, batch, tokens], draws=batch * (tokens + 1), freedom=dimension - 2, halved=single,
+    update = Update(
+        kernels.run_tied_active if single else kernels.run_tied, [learning_rate / dimension, batch, tokens],
+        draws=batch * (tokens + 1), freedom=dimension - 2, halved=single,
     )  # fmt: skip
+    return runs_of(update, [start], generators, schedule)
 
 
 def untied(tokens, dimension, learning_rate, start, schedule, generators) -> list[Run]:
     """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
     check_overlaps(0.0, start)
     state = [start] * tokens + [1.0] * tokens
-    return run_update(
-        kernels.run_untied_active, state, generators, schedule, parameters=[learning_rate / dimension, 1],
-        draws=2 * tokens, chi=tokens, freedom=dimension - 2, halved=True,
+    update = Update(
+        kernels.run_untied_active, [learning_rate / dimension, 1], draws=2 * tokens, freedom=dimension - 2, chi=tokens,
+        halved=True,
     )  # fmt: skip
+    return runs_of(update, state, generators, schedule)
 
 
 def attention(problem, dimension, learning_rate, start, schedule, generators, batch=1) -> list[Run]:
@@ -173,19 +183,16 @@ def attention(problem, dimension, learning_rate, start, schedule, generators, ba
     """
     check_overlaps(*start)
     parameters = [learning_rate / dimension, batch, *problem.numbers]
-    return run_update(
-        attention_kernels.run_attention, start, generators, schedule, parameters=parameters, draws=6 * batch,
-        freedom=dimension - 3,
-    )  # fmt: skip
+    update = Update(attention_kernels.run_attention, parameters, draws=6 * batch, freedom=dimension - 3)
+    return runs_of(update, start, generators, schedule)
 
 
 def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, generators, batch=1) -> list[Run]:
     """Student and target L^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
     check_overlaps(0.0, start)
-    return run_update(
-        kernels.run_hermite, [start], generators, schedule, parameters=[learning_rate / dimension, batch, tokens, order],
-        draws=2 * batch * tokens, freedom=dimension - 2,
-    )  # fmt: skip
+    parameters = [learning_rate / dimension, batch, tokens, order]
+    update = Update(kernels.run_hermite, parameters, draws=2 * batch * tokens, freedom=dimension - 2)
+    return runs_of(update, [start], generators, schedule)
 
 
 def overlapped_start(dimension):

@@ -177,71 +177,23 @@ def hermite_update(state, draws, chi, at, parameters, learned):
 
 @njit(nogil=True)
 def run_tied(start, sources, parameters, work, law, ends, found):
-    """`run_lanes` of `tied_update`.
-
-    Parameters
-    ----------
-    start : array (1,)
-        Overlap (m,) of every replica at the start.
-    sources : array (replicas, 4, LANES)
-        States of the random numbers, one per replica.
-    parameters : array (3,)
-        (eta, batch, L), eta = learning_rate / d.
-    work, law, ends, found : Work, Law, Ends, Found
-        As in `run_lanes`.
-    """
+    """`run_lanes` of `tied_update`, with its `start`, `sources`, `parameters`, `work`, `law`, `ends` and `found`."""
     run_lanes(tied_update, start, sources, parameters, work, law, ends, found)
 
 
 @njit(nogil=True)
 def run_tied_active(start, sources, parameters, work, law, ends, found):
-    """`run_lanes` of `tied_active_update`.
-
-    Parameters
-    ----------
-    start : array (1,)
-        Overlap (m,) of every replica at the start.
-    sources : array (replicas, 4, LANES)
-        States of the random numbers, one per replica.
-    parameters : array (3,)
-        (eta, batch, L), eta = learning_rate / d.
-    work, law, ends, found : Work, Law, Ends, Found
-        As in `run_lanes`.
-    """
+    """`run_lanes` of `tied_active_update`, with its `start`, `sources`, `parameters`, `work`, `law`, `ends` and `found`."""
     run_lanes(tied_active_update, start, sources, parameters, work, law, ends, found)
 
 
 @njit(nogil=True)
 def run_untied_active(start, sources, parameters, work, law, ends, found):
-    """`run_lanes` of `untied_active_update`.
-
-    Parameters
-    ----------
-    start : array (2 L,)
-        (m_1 ... m_L, r_1^2 ... r_L^2) of every replica at the start.
-    sources : array (replicas, 4, LANES)
-        States of the random numbers, one per replica.
-    parameters : array (2,)
-        (eta, batch), eta = learning_rate / d and batch 1.
-    work, law, ends, found : Work, Law, Ends, Found
-        As in `run_lanes`.
-    """
+    """`run_lanes` of `untied_active_update`, with its `start`, `sources`, `parameters`, `work`, `law`, `ends` and `found`."""
     run_lanes(untied_active_update, start, sources, parameters, work, law, ends, found)
 
 
 @njit(nogil=True)
 def run_hermite(start, sources, parameters, work, law, ends, found):
-    """`run_lanes` of `hermite_update`.
-
-    Parameters
-    ----------
-    start : array (1,)
-        Overlap (m,) of every replica at the start.
-    sources : array (replicas, 4, LANES)
-        States of the random numbers, one per replica.
-    parameters : array (4,)
-        (eta, batch, L, k), eta = learning_rate / d.
-    work, law, ends, found : Work, Law, Ends, Found
-        As in `run_lanes`.
-    """
+    """`run_lanes` of `hermite_update`, with its `start`, `sources`, `parameters`, `work`, `law`, `ends` and `found`."""
     run_lanes(hermite_update, start, sources, parameters, work, law, ends, found)

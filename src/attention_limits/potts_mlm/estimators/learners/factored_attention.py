@@ -5,7 +5,8 @@ import numpy as np
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.factored import fit, independent_losses, losses
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one, training_set
-from attention_limits.potts_mlm.descent.lbfgs import agreeing, confirmed, stacked
+from attention_limits.potts_mlm.descent.lbfgs import stacked
+from attention_limits.potts_mlm.descent.minima import of_starts
 from attention_limits.potts_mlm.potts.recovery import contact_precision, full_error, site_error
 
 _PER_START = (
@@ -55,19 +56,12 @@ def _all_starts(attention, sequences, data, ridge, solver, rng):
         )
         for child in rng.spawn(solver["starts"])
     ]  # fmt: skip
-    objectives, converged = [item.objective for item in fits], [item.converged for item in fits]
-    chosen = int(np.argmin(objectives))
+    found = of_starts(fits)
+    chosen = found["chosen"]
     tested = [losses(item.attention, item.values, test).mean(axis=1) for item in fits]
     return {
-        "objective": objectives,
-        "training_loss": [item.loss for item in fits],
+        **found,
         "test_loss": [loss.mean() for loss in tested],
-        "gradient_norm": [item.gradient_norm for item in fits],
-        "iterations": [item.iterations for item in fits],
-        "converged": converged,
-        "chosen": chosen,
-        "agreeing_starts": agreeing(objectives, converged),
-        "confirmed": confirmed(objectives, converged),
         "attention_map": fits[chosen].attention,
         "value_map": fits[chosen].values,
         **_against_the_truth(fits, tested[chosen], data),

@@ -5,7 +5,8 @@ import numpy as np
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.mixed import fit, losses
 from attention_limits.potts_mlm.attention.training_sets import training_set
-from attention_limits.potts_mlm.descent.lbfgs import agreeing, confirmed, stacked
+from attention_limits.potts_mlm.descent.lbfgs import stacked
+from attention_limits.potts_mlm.descent.minima import of_starts
 
 _PER_START = (
     "mixed_objective",
@@ -45,16 +46,8 @@ def _all_starts(attention, sequences, data, mixing, solver, rng):
         )
         for child in rng.spawn(solver["starts"])
     ]  # fmt: skip
-    objectives, converged = [item.objective for item in fits], [item.converged for item in fits]
     test = data.test_states.values
     return {
-        "mixed_objective": objectives,
-        "mixed_training_loss": [item.loss for item in fits],
+        **of_starts(fits, "mixed_"),
         "mixed_test_loss": [losses(item.scores, item.values, test, mixing, softmax).mean() for item in fits],
-        "mixed_gradient_norm": [item.gradient_norm for item in fits],
-        "mixed_iterations": [item.iterations for item in fits],
-        "mixed_converged": converged,
-        "mixed_chosen": int(np.argmin(objectives)),
-        "mixed_agreeing_starts": agreeing(objectives, converged),
-        "mixed_confirmed": confirmed(objectives, converged),
     }

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
-from attention_limits.potts_mlm.descent.lbfgs import confirmed
+from attention_limits.potts_mlm.descent.minima import of_starts
 from attention_limits.potts_mlm.potts.contacts import joint_model
 from attention_limits.potts_mlm.proteins.fits import fit_point
 from attention_limits.potts_mlm.proteins.generation import generate
@@ -26,8 +26,6 @@ def run(spec, streams):
         data = spec["data"](replica, **at)
         found, colors = fit_point(spec, streams, data, at, replica, full_fits), data.sizes["color"]
         best = found.starts[found.chosen]
-        descents = [item.descent for item in found.starts]
-        several = confirmed([item.objective for item in descents], [item.converged for item in descents])
         rng = streams.generator("generation", replica, **at)
         made = generate(
             *joint_model(best.fields, best.couplings), found.sequences, solver["generated"], solver["sweeps"], rng
@@ -49,7 +47,7 @@ def run(spec, streams):
             **statistics,
             "generated_converged": made.converged,
             "fit_converged": best.descent.converged,
-            "fit_confirmed": best.descent.converged if found.shape.convex else several,
+            "fit_confirmed": best.descent.converged if found.shape.convex else of_starts(found.starts)["confirmed"],
         }
 
     coordinates = {"bin": _CENTRES, "bin_other": _CENTRES}

@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.pair import losses, site_frequencies
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
-from attention_limits.potts_mlm.descent.lbfgs import agreeing, confirmed
+from attention_limits.potts_mlm.descent.minima import of_starts
 from attention_limits.potts_mlm.potts.contacts import contact_scores, joint_model, kept_distances, precision
 from attention_limits.potts_mlm.proteins.alignment import Reading
 from attention_limits.potts_mlm.proteins.fits import fit_point
@@ -30,24 +30,17 @@ def run(spec, streams):
         found = fit_point(spec, streams, data, at, replica, full_fits)
         test = data.test_states.values
         weights = unseen_weights(test, data.training_states.values, solver["identity"])
-        descents = [item.descent for item in found.starts]
-        objectives, converged = [item.objective for item in descents], [item.converged for item in descents]
+        starts = of_starts(found.starts, "pair_")
         best = found.starts[found.chosen]
         scores = contact_scores(joint_model(best.fields, best.couplings)[1], gap)
         columns, distances = data.column.values, kept_distances(spec, data)
         frequency = site_frequencies(found.sequences, found.weights, data.sizes["color"], solver["pseudo_count"])
         independent = -np.log(frequency[np.arange(test.shape[1]), test])
         return {
-            "pair_objective": objectives,
-            "pair_training_loss": [item.loss for item in found.starts],
+            **starts,
             "pair_test_loss": [weighted(losses(item.fields, item.couplings, test), weights) for item in found.starts],
-            "pair_gradient_norm": [item.gradient_norm for item in descents],
-            "pair_iterations": [item.iterations for item in descents],
-            "pair_converged": converged,
-            "pair_chosen": found.chosen,
-            "pair_agreeing_starts": agreeing(objectives, converged),
             # A convex fit has one minimum.
-            "pair_confirmed": converged[0] if found.shape.convex else confirmed(objectives, converged),
+            "pair_confirmed": starts["pair_converged"][0] if found.shape.convex else starts["pair_confirmed"],
             "pair_parameters": found.shape.size,
             "independent_test_loss": weighted(independent, weights),
             "effective_samples": found.weights.sum(),

@@ -11,6 +11,7 @@ from attention_limits.sequence_single_index.figures.shared import (
     exponent_text,
     loss_contours,
     lowest_point,
+    without_position,
 )
 
 
@@ -23,11 +24,9 @@ def draw(cubes):
         part = cube.sel(degree=degree)
         e, m, loss = part.e.values, part.m.values, part.loss.values
         top, bottom = axes[:, column]
-        top.plot(m, loss[0], color=NEUTRAL)
-        top.plot(0, loss[0][m == 0], "o", color="white", markeredgecolor=NEUTRAL, markersize=5)
-        top.set(
-            title=f"target $He_{degree}(z_1) + He_{degree}(z_2)$\nno positional encoding: SIE {exponent_text(part, 'semantic')}",
-            xlabel="semantic overlap $m$", ylabel="population loss $R(0, m)$", xlim=(-1, 1),
+        without_position(
+            top, m, loss[0],
+            f"target $He_{degree}(z_1) + He_{degree}(z_2)$\nno positional encoding: SIE {exponent_text(part, 'semantic')}",
         )  # fmt: skip
         loss_contours(figure, bottom, e, m, loss)
         bottom.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False, zorder=4)

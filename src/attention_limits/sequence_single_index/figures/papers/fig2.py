@@ -9,6 +9,7 @@ from attention_limits.sequence_single_index.figures.shared import (
     exponent_text,
     loss_contours,
     lowest_point,
+    without_position,
 )
 
 
@@ -18,12 +19,7 @@ def draw(cubes):
     cube = cubes["fig2_landscape"].isel(replica=0, degree=0)
     e, m, loss = cube.e.values, cube.m.values, cube.loss.values
     figure, (left, right) = new_figure(1, 2, 7.2, 3.6, width_ratios=(2, 3))
-    left.plot(m, loss[0], color=NEUTRAL)
-    left.plot(0, loss[0][m == 0], "o", color="white", markeredgecolor=NEUTRAL, markersize=5)
-    left.set(
-        title=f"without positional encoding\nSIE {exponent_text(cube, 'semantic')}", xlabel="semantic overlap $m$",
-        ylabel="population loss $R(0, m)$", xlim=(-1, 1),
-    )  # fmt: skip
+    without_position(left, m, loss[0], f"without positional encoding\nSIE {exponent_text(cube, 'semantic')}")
     loss_contours(figure, right, e, m, loss, finer_below=3.0)
     right.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False, label="start")
     low_e, low_m = lowest_point(e, m, loss)

@@ -1,32 +1,35 @@
-"""The built-in links as functions of the fields of one sequence, z = (z_1 ... z_L), for `functions_kernels`.
+"""The built-in links as functions of the fields of one sequence, z = (z_1 ... z_L).
 
-They are those of `link`, whose functions take many sequences at once and have no derivative (arXiv:2506.02651).
+A field may be a number, a dual number in compiled code (`sgd.functions_kernels`), or an array (n,) of the fields of n sequences
+(`link`). An output is then of the same kind (arXiv:2506.02651).
 """
 
 import math
+
+import numpy as np
 
 from attention_limits.sequence_single_index.links.geometry import fixed_attention
 
 
 def relu_sum(z):
-    """relu(L^(-1/2) sum_l z_l)."""
+    """relu(L^(-1/2) sum_l z_l): the feed-forward student; tied when all tokens share their weights."""
     total = 0.0
     for field in z:
         total += field
-    return max(total / math.sqrt(len(z)), 0.0)
+    return np.maximum(total / math.sqrt(len(z)), 0.0)
 
 
 def full_attention(z):
-    """All entries of softmax(z z^T) by rows."""
+    """All entries of softmax(z z^T), softmax over rows: a list of L^2 outputs."""
     # A list needs its type from its first element: zero is a dual number where the fields are.
     found = [0.0 * z[0] for _ in range(len(z) * len(z))]
     for i in range(len(z)):
         largest = z[i] * z[0]
         for other in z:
-            largest = max(largest, z[i] * other)
+            largest = np.maximum(largest, z[i] * other)
         total = 0.0
         for j in range(len(z)):
-            found[i * len(z) + j] = math.exp(z[i] * z[j] - largest)
+            found[i * len(z) + j] = np.exp(z[i] * z[j] - largest)
             total += found[i * len(z) + j]
         for j in range(len(z)):
             found[i * len(z) + j] /= total
@@ -39,9 +42,12 @@ def trace_attention(z):
     for i in range(len(z)):
         total = 0.0
         for other in z:
-            total += math.exp(z[i] * (other - z[i]))
+            total += np.exp(z[i] * (other - z[i]))
         trace += 1.0 / total
     return trace / math.sqrt(len(z))
+
+
+FUNCTIONS = {function.__name__: function for function in (relu_sum, full_attention, trace_attention)}
 
 
 def hermite_sum(degree, weights, constant):
@@ -65,8 +71,8 @@ def positional_semantic(a, omega):
     on, off = omega * abar, omega * (1.0 - abar)
 
     def target(z):
-        first = (1.0 - omega) / (1.0 + math.exp(z[0] * (z[1] - z[0])))
-        second = (1.0 - omega) / (1.0 + math.exp(z[1] * (z[0] - z[1])))
+        first = (1.0 - omega) / (1.0 + np.exp(z[0] * (z[1] - z[0])))
+        second = (1.0 - omega) / (1.0 + np.exp(z[1] * (z[0] - z[1])))
         return first + on, 1.0 - omega - first + off, 1.0 - omega - second + off, second + on
 
     return target
