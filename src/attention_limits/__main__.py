@@ -82,8 +82,11 @@ def _parser() -> argparse.ArgumentParser:
     refine.add_argument("--log", action="store_true", help="measure distances along the axis in its logarithm")
     refine.add_argument("--write", action="store_true", help="write the values into the experiment file")
 
-    for path in sorted(SOURCE.glob("*/commands.py")):
-        import_module(f"{PACKAGE}.{path.parent.name}.commands").add(commands)
+    for name in (
+        "cli.interactive_parsers",
+        *(f"{path.parent.name}.commands" for path in sorted(SOURCE.glob("*/commands.py"))),
+    ):
+        import_module(f"{PACKAGE}.{name}").add(commands)
     return parser
 
 
