@@ -135,8 +135,9 @@ class OfChannel(Specification):
         keys = ("tokens", "output_noise", "untied", "aspect", "spectrum")
         axes = [[(key, value) for value in estimator.grid.get(key, ())] for key in keys if key in estimator.grid]
         models = [{**estimator.model, **dict(point)} for point in itertools.product(*axes)]
-        found = (name for model in models for name in (*channel_modules(model), *prior_modules(model)))
-        return sorted(set(found))
+        # Gradient descent has no key `channel`: it imports its own.
+        channels = (name for model in models if "channel" in model for name in channel_modules(model))
+        return sorted({*channels, *(name for model in models for name in prior_modules(model))})
 
 
 class Curve(OfChannel):
