@@ -7,6 +7,7 @@ In reading order:
 - two_tokens/: softmax layers that read two tokens, exact
 - sampled, sampled_fields_kernels, sampled_posterior_kernels: more tokens, posterior sampled
 - hardmax: a hardmax as the last layer
+- layers: what the models share
 - contrasts: coordinates that a constant does not change
 - amp, generalization: simulation and errors on a fresh sequence
 
