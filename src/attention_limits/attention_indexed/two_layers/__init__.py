@@ -9,7 +9,8 @@ In reading order:
 - hardmax: a hardmax as the last layer
 - layers: what the models share
 - contrasts: coordinates that a constant does not change
-- amp, generalization: simulation and errors on a fresh sequence
+- generalization: errors of the output
+- amp, fresh_data: simulation, and its errors of the output on fresh sequences
 
 May import it: estimators.
 """

@@ -3,7 +3,7 @@
 from attention_limits.attention_indexed.model.sizes import sizes
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset
 from attention_limits.attention_indexed.two_layers.amp import run as iterate
-from attention_limits.attention_indexed.two_layers.generalization import fresh_errors
+from attention_limits.attention_indexed.two_layers.fresh_data import fresh_errors
 from attention_limits.attention_indexed.two_layers.state_evolution import model_of
 from attention_limits.pipeline.points import collect
 
