@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 from attention_limits import __main__ as program
-from attention_limits.pipeline.threads import limit_threads
+from attention_limits.pipeline.base.threads import limit_threads
 from toy import REPOSITORY, Toy
 
 # Workers, jobs and later runs share the bytecode of tests and package, also in containers where Python writes none.
@@ -43,8 +43,8 @@ def pytest_xdist_make_scheduler(config, log):
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            folder, file = nodeid.partition("::")[0].split("/")[-2:]
-            return nodeid if folder == "workflow" and file != "test_data.py" else file
+            file = nodeid.partition("::")[0]
+            return nodeid if "/workflow/" in f"/{file}" and not file.endswith("test_data.py") else file
 
     return ByFile(config, log)
 

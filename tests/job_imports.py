@@ -10,11 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from attention_limits.pipeline.estimator import Estimator
-from attention_limits.pipeline.experiment import Experiment
-from attention_limits.pipeline.grid import Chunk
-from attention_limits.pipeline.project import load_project
-from attention_limits.pipeline.provenance import PACKAGE, closure
+from attention_limits.pipeline.base.provenance import PACKAGE, closure
+from attention_limits.pipeline.experiments.estimator import Estimator
+from attention_limits.pipeline.experiments.experiment import Experiment
+from attention_limits.pipeline.experiments.grid import Chunk
+from attention_limits.pipeline.experiments.project import load_project
 
 
 def code_of(estimator: Estimator) -> set[str]:
@@ -27,7 +27,7 @@ def imported_by(experiment: Experiment, estimator: Estimator) -> set[str]:
     """The modules of its family and of `numerics` that the first point of an estimator and its data import."""
     for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
         del sys.modules[name]
-    run_chunk = importlib.import_module(f"{PACKAGE}.pipeline.chunks").run_chunk
+    run_chunk = importlib.import_module(f"{PACKAGE}.pipeline.cubes.chunks").run_chunk
     first = Chunk({key: values[:1] for key, values in estimator.grid.items()}, [0])
     with tempfile.TemporaryDirectory() as results:
         parts = [(estimator.reads, chunk) for chunk in estimator.data_chunks(first)] + [(estimator, first)]

@@ -1,16 +1,15 @@
 """Commands of the jobs of the workflow: run, merge, draw."""
 
 import importlib
-import json
 from pathlib import Path
 
-from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.estimator import Experiment
-from attention_limits.pipeline.experiment import at_scales
-from attention_limits.pipeline.figures import figure_module
-from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.project import RESULTS, Run
-from attention_limits.pipeline.provenance import has_module
+from attention_limits.pipeline.base.errors import CubeError, SpecError
+from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.provenance import has_module
+from attention_limits.pipeline.experiments.estimator import Experiment
+from attention_limits.pipeline.experiments.experiment import at_scales
+from attention_limits.pipeline.experiments.figures import figure_module
+from attention_limits.pipeline.experiments.project import Run
 
 
 def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | None, run: Run) -> None:
@@ -25,7 +24,7 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
     if output is not None and chunk is None:
         raise SpecError(["--output: is the file of one chunk; give --chunk too"])
 
-    from attention_limits.pipeline.chunks import is_current, run_chunk
+    from attention_limits.pipeline.cubes.chunks import is_current, run_chunk
 
     for item in selected.chunks if chunk is None else [selected.chunk[chunk]]:
         path = output or Path(selected.path(run.folder, item))
@@ -41,13 +40,10 @@ def merge_command(spec: Path, output: Path | None, run: Run) -> None:
     """Join all chunks of an experiment."""
     experiment = _ready(spec, run)
 
-    from attention_limits.pipeline.chunks import merge
+    from attention_limits.pipeline.cubes.chunks import merge
 
     path = output or Path(experiment.cube_path(run.folder))
-    config = [f"scale={run.scale}", f"seed={run.seed}"]
-    config += [f"results={run.results}"] if run.results != RESULTS else []
-    config += [f"set={json.dumps(run.set)}"] if run.set else []
-    merge(experiment, run.seed, run.folder, path, config)
+    merge(experiment, run.seed, run.folder, path, run.written())
     print(f"{path}: {len(experiment.chunk_paths(run.folder))} chunks")
 
 
@@ -67,10 +63,15 @@ class _Cubes(dict):
         raise CubeError([f"this figure needs the cube {name} too; given: {', '.join(self)}"])
 
 
-def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | None) -> None:
-    """Draw a figure as PDF and PNG, the same bytes from the same cubes; the PNG holds the digest."""
+def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | None, expect: list[str]) -> None:
+    """Draw a figure as PDF and PNG, the same bytes from the same cubes; the PNG holds the digest.
+
+    `expect` holds the digest of each cube, or nothing. Raises CubeError for a cube with another one.
+    """
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
+    if expect and len(expect) != len(cubes):
+        raise SpecError([f"--expect: {len(expect)} digests; allowed: one for each of the {len(cubes)} cubes"])
     family, _, name = figure.rpartition("/")
     module = figure_module(family, name)
     if not has_module(module):
@@ -79,10 +80,12 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     import matplotlib
 
     matplotlib.use("Agg")
-    from attention_limits.pipeline.attributes import DIGEST
-    from attention_limits.pipeline.cubes import read
+    from attention_limits.pipeline.base.attributes import DIGEST
+    from attention_limits.pipeline.cubes.reader import read
 
-    drawn = importlib.import_module(module).draw(_Cubes({path.stem: read(path) for path in cubes}))
+    wanted = [{"cube_digest": item} for item in expect] or [None] * len(cubes)
+    opened = {path.stem: read(path, expect=one) for path, one in zip(cubes, wanted, strict=True)}
+    drawn = importlib.import_module(module).draw(_Cubes(opened))
     # Without a date.
     texts = {"Software": None, **({DIGEST: digest} if digest else {})}
     for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), texts)):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.user_files import execute
+from attention_limits.pipeline.base.user_files import execute
 
 # Uniform pieces of a density, and Gauss-Legendre nodes of the mass of each.
 PIECES, _NODES = 400, 8

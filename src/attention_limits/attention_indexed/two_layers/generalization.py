@@ -18,7 +18,7 @@ from attention_limits.attention_indexed.channels.linear import FEWEST_NODES
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
 from attention_limits.attention_indexed.state_evolution.generalization import posterior_pair
 from attention_limits.attention_indexed.two_layers.state_evolution import Model
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 # Nodes of one scrambling.
 NODES = 4096

@@ -9,7 +9,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.model.scores import attention
 from attention_limits.attention_indexed.two_layers import contrasts as of_scores
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 # A sampled output is resolved if this many effective nodes carry it in both estimates.
 FEWEST = 20.0

@@ -20,7 +20,7 @@ from attention_limits.attention_indexed.two_layers.contrasts import basis, matri
 from attention_limits.attention_indexed.two_layers.layers import FEWEST, Averages, Sampled, groups, node_sets
 from attention_limits.attention_indexed.two_layers.sampled_fields_kernels import Network
 from attention_limits.attention_indexed.two_layers.sampled_posterior_kernels import posteriors
-from attention_limits.numerics.statistics import with_controls
+from attention_limits.numerics.probability.statistics import with_controls
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ question.
 
 In reading order:
 
-- corpus, grammar, words: public or generated questions
+- corpus, grammar: public or generated questions, with the words of `words.json`
 - tokens: questions as rows of token numbers
 - classifier: model and training
 - classifier_kernels, gradient_kernels, training_kernels: forward, backward, AdamW

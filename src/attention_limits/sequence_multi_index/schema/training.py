@@ -1,10 +1,12 @@
 """Keys of gradient descent, of question classification and of the limit of many layers."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_multi_index.links.link import GRADIENT
 from attention_limits.sequence_multi_index.schema import checks as check
 from attention_limits.sequence_multi_index.schema.checks import OfDataSets
@@ -166,6 +168,11 @@ class DepthScaling(Specification):
 
 class Trec(Specification):
     """AdamW trains a classifier of tied attention layers on questions in six classes."""
+
+    @classmethod
+    def code_files(cls, estimator) -> Iterable[Path]:
+        """The words of the generated questions."""
+        return [Path(__file__).parents[1] / "questions" / "words.json"]
 
     class Model(Section):
         """Questions, tokens and network."""

@@ -1,0 +1,102 @@
+"""Wrong experiments are refused before anything compiles, by key, value and what is allowed."""
+
+import json
+
+import pytest
+
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.experiment import load_experiment
+
+TWO_LAYERS = {"depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0}
+THREE_WITHOUT_SKIP = {"depth": 3, "tokens": 3, "skip": 0.0, "beta": 1.0}
+ALPHA = {"alpha": {"values": [0.5, 1.5]}}
+DATA = {"gaussian_sequences": {"grid": ALPHA, "solver": {"dimension": 40}}}
+DESCENT = {"batch": 10, "batches": 5, "learning_rate": 1.0}
+QUESTIONS = {"corpus": "generated", "questions": 400, "depth": 2, "embedding": 4, "hidden": 4, "skip": 1.0}
+TRAINING = {"grid": {"embedding_std": {"values": [0.1]}, "learning_rate": {"values": [0.001]}}}
+# A section of each estimator that is right.
+RIGHT = {
+    "state_evolution": {"grid": ALPHA},
+    "phase_comparison": {"grid": ALPHA},
+    "gamp": {"grid": ALPHA, "solver": {"dimension": 40}},
+    "staircase": {"grid": {"noise": {"values": [0.0]}}},
+    "held_overlap": {"grid": {**ALPHA, "held": {"values": [0.5]}}},
+    "batch_reuse_sgd": {"grid": ALPHA, "solver": DESCENT, "reads": "gaussian_sequences"},
+    "online_sgd": {"grid": ALPHA, "solver": DESCENT, "reads": "gaussian_sequences"},
+    "trec": TRAINING,
+    "depth_scaling": {"grid": {"ratio": {"values": [1.0]}, "depth": {"values": [4]}}},
+}
+
+
+@pytest.fixture
+def problems(tmp_path):
+    """The problems of an experiment of one estimator, without the path of its file."""
+    path = tmp_path / "config" / "sequence_multi_index" / "experiments" / "trial.yaml"
+    path.parent.mkdir(parents=True)
+
+    def found(name, model, **changes):
+        part = RIGHT[name] | changes
+        document = {"title": "Trial", "description": "Trial.", "model": model, "estimators": {name: part}}
+        if "reads" in part:
+            document["data"] = DATA
+        path.write_text(json.dumps(document))
+        try:
+            load_experiment(path)
+        except SpecError as error:
+            return sorted({line.removeprefix(f"{path}: ").split("scales.")[0] for line in error.problems} - {""})
+        return []
+
+    return found
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_is_accepted(problems, name):
+    model = {"trec": QUESTIONS, "depth_scaling": {"beta": 1.0, "tokens": 2}}.get(name, TWO_LAYERS)
+    assert problems(name, model) == []
+
+
+@pytest.mark.parametrize("name", ["state_evolution", "staircase", "phase_comparison", "gamp", "held_overlap"])
+def test_a_provided_link_whose_output_cannot_be_inverted_is_refused(problems, name):
+    """Three layers without a skip: the output is nearly 1/M everywhere, and rounding destroys its information on the fields."""
+    (line,) = problems(name, THREE_WITHOUT_SKIP)
+    assert line.startswith("model: the true fields are not among the candidates")
+
+
+def test_every_scanned_value_is_checked_and_named(problems):
+    model = {key: value for key, value in THREE_WITHOUT_SKIP.items() if key != "tokens"}
+    (line,) = problems("state_evolution", model, grid={**ALPHA, "tokens": {"values": [2, 3]}})
+    assert line.startswith("estimators.state_evolution.grid.tokens: 3: the true fields are not among")
+
+
+def test_an_estimator_that_runs_the_link_forward_accepts_it(problems):
+    assert problems("online_sgd", THREE_WITHOUT_SKIP) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "changes", "line"),
+    [
+        ("gamp", {"link": "rescaled_attention", "depth": 1000}, {}, "model: rescaled_attention has 1000 rows: allowed: at most"),
+        ("gamp", {"link": "nope"}, {}, "model: no link 'nope'; allowed: deep_attention, untied"),
+        ("phase_comparison", {"depth": 2, "skip": 0.0, "activation": "linear"}, {}, "model: DeepAttention has no channel"),
+        ("phase_comparison", {"depth": 4, "activation": "linear"}, {}, "model: depth 4: allowed with linear"),
+        ("held_overlap", {"link": "product"}, {}, "model: Monomial has the sign symmetry 'all'; allowed: links in which"),
+        ("online_sgd", {"link": "sign_product"}, {}, "model: the output of SignProduct does not change with the"),
+        ("online_sgd", {"link": "rescaled_attention", "depth": 65}, {}, "model: rescaled_attention has 65 rows: allowed for g"),
+        ("gamp", TWO_LAYERS, {"solver": {}}, "estimators.gamp.solver.dimension: missing"),
+        ("gamp", TWO_LAYERS, {"reads": "gaussian_sequences"}, "estimators.gamp.solver.dimension: 40: leave it out"),
+        ("gamp", TWO_LAYERS, {"solver": {"dimension": 100000}}, "estimators.gamp.resources.memory: 1000: allowed: ≥ "),
+        ("staircase", TWO_LAYERS, {"grid": {}}, "estimators.staircase.grid: {}: allowed: at least one of skip, beta"),
+        ("state_evolution", TWO_LAYERS, {"solver": {"nodes": 500}}, "estimators.state_evolution.solver.nodes: 500: allowed: one"),
+        (
+            "batch_reuse_sgd", TWO_LAYERS, {"solver": DESCENT | {"batch": 30}},
+            "estimators.batch_reuse_sgd.solver.batch: 30: allowed: ≤ 20, the number of sequences at alpha = 0.5",
+        ),
+        ("trec", QUESTIONS | {"corpus": "data/x"}, {}, "model.corpus: 'data/x': allowed: generated, or a file"),
+        ("trec", QUESTIONS | {"test_fraction": 0.001}, {}, "model.test_fraction: 0.001 of 400 questions: the test part is empty"),
+        ("trec", QUESTIONS, {"solver": {"batch": 100}}, "estimators.trec.solver.batch: records * batch = 400: allowed: ≤ 360"),
+        ("depth_scaling", {"beta": 1.0, "tokens": 1}, {}, "model.tokens: 1: allowed: a whole number ≥ 2 and ≤ 64"),
+    ],
+)  # fmt: skip
+def test_a_wrong_experiment_is_refused(problems, name, model, changes, line):
+    found = problems(name, model, **changes)
+    assert any(one.startswith(line) for one in found), found
