@@ -1,4 +1,4 @@
-"""Statistical decisions fixed in advance, and differences of eighth order.
+"""Statistical decisions fixed in advance.
 
 Every stochastic comparison is a t-test over independent replicas (or plain samples) with a Bonferroni-corrected threshold:
 the probability that a correct program fails it for a random seed is FALSE_ALARM per call (unless said otherwise),
@@ -48,9 +48,3 @@ def errors_cover(values, errors, others, other_errors, false_alarm=1e-3):
     stated = np.mean(errors**2) + np.mean(other_errors**2) / len(others)
     ratio = np.mean((values - others.mean()) ** 2) / stated
     assert 1e-4 < ratio < stats.f.isf(false_alarm, len(values), 3 * len(values)), ratio
-
-
-# Central differences of eighth order, truncation errors step^8 f^(9) / 630 and step^8 f^(10) / 3150.
-OFFSETS = np.arange(-4, 5)
-FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
-SECOND = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560])

@@ -37,5 +37,3 @@ def _named():
 
 LINKS = dict(_named())
 LINKS["noisy untied"] = load_link({"link": "untied", "tokens": 3, "noise": 0.5}, Path())
-# Those whose output leaves finitely many fields.
-EXACT = [name for name, link in LINKS.items() if hasattr(link, "fibre") and link.free_rows == 0 and link.angles == 0]

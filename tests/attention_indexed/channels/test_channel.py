@@ -1,4 +1,4 @@
-"""Channels of extensive-width attention: gradients are posterior means, the information is their mean square, exact values."""
+"""Channels of extensive-width attention: exact values (`check_channel` has the identities)."""
 
 import numpy as np
 import pytest
@@ -15,15 +15,6 @@ from attention_limits.attention_indexed.channels.hardmax.pair_kernels import pai
 from attention_limits.attention_indexed.channels.loading import make_channel
 
 pytestmark = pytest.mark.slow
-
-CHANNELS = {
-    "linear, T = 3": ("linear", 3, 1.0),
-    "softmax, T = 2": ("softmax", 2, 1.0),
-    "softmax, T = 2, beta = 4": ("softmax", 2, 4.0),
-    "softmax, T = 5, beta = 0.2": ("softmax", 5, 0.2),
-    "hardmax, T = 2": ("hardmax", 2, 1.0),
-    "hardmax, T = 3": ("hardmax", 3, 1.0),
-}
 
 
 def bivariate_normal(a, b, r):
@@ -46,39 +37,6 @@ def drawn(channel, q, V, count, seed):
     omega = symmetric(rng, count, channel.tokens, q)
     h = omega + symmetric(rng, count, channel.tokens, V)
     return channel.observe(h), omega, h
-
-
-def channel_of(name):
-    channel, tokens, beta = CHANNELS[name]
-    return make_channel(channel, tokens, beta)
-
-
-@pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize(("q", "V"), [(0.5, 1.0), (1.2, 0.3), (1.45, 0.05)])
-def test_gradient_is_the_posterior_mean(name, q, V):
-    """E G_ab (h - omega)_ab = 2 V E G_ab^2 for every entry, which only the projection of h on functions of (y, omega) fulfils
-    together with E G_ab f = E (h - omega)_ab f / (2 V), here f = omega_ab^2 sign(omega_ab); 20000 samples, false-alarm
-    rate 1e-4 each.
-    """
-    channel = channel_of(name)
-    observed, omega, h = drawn(channel, q, V, 20000, seed=32)
-    found = channel.gradient(observed, omega, V)
-    residual, G = (h - omega) / (2.0 * V), found.G
-    np.testing.assert_allclose(G, G.transpose(0, 2, 1), atol=1e-12)
-    weight = omega * np.abs(omega)
-    assert_mean((G - residual) * weight, 0.0)
-    assert_mean(G * residual - G**2, 0.0)
-
-
-@pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize(("q", "V"), [(0.5, 1.0), (1.2, 0.3), (1.45, 0.05)])
-def test_information_is_the_mean_square_of_the_gradient(name, q, V):
-    """information(V, q + V) = E 4 sum G^2 on 20 000 independent samples, to its uncertainty; false-alarm rate 1e-4."""
-    channel = channel_of(name)
-    observed, omega, _ = drawn(channel, q, V, 20000, seed=33)
-    squares = 4.0 * np.sum(channel.gradient(observed, omega, V).G ** 2, axis=(1, 2))
-    expected = channel.information(V, q + V)
-    assert_mean(squares, expected, allowance=channel.uncertainty(V, q + V) * expected)
 
 
 def test_hardmax_gradient_in_its_own_coordinates():
@@ -183,14 +141,6 @@ def test_softmax_determines_the_scores_up_to_a_constant(tokens, beta):
     residual = h - omega
     np.testing.assert_allclose(G, residual - residual.mean(axis=(1, 2), keepdims=True), atol=1e-9)
     np.testing.assert_allclose(channel.gradient(channel.observe(h + 0.7), omega, 0.5).G, G, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["linear", "softmax"])
-def test_outputs_determine_the_variance(name):
-    """V estimated from 20 000 samples has a relative error of sqrt(2 / (n K / 2)); five of them are allowed (rate 6e-7)."""
-    channel = make_channel(name, 3)
-    observed, omega, _ = drawn(channel, 1.0, 0.2, 20_000, seed=38)
-    assert channel.variance(observed, omega) == pytest.approx(0.2, rel=5 * np.sqrt(4 / (20_000 * channel.equations)))
 
 
 @pytest.mark.parametrize(

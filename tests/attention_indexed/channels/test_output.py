@@ -18,7 +18,6 @@ from attention_limits.attention_indexed.channels.output import GaussianNoise
 from attention_limits.attention_indexed.channels.sampled import SampledChannel
 from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
 from attention_limits.attention_indexed.model.sizes import Sizes
-from attention_limits.attention_indexed.reports.check_channel import channel_tests
 from attention_limits.attention_indexed.state_evolution.bounded_solutions import bounded
 from attention_limits.attention_indexed.state_evolution.curve import curve, exact_recovery, solve
 from attention_limits.attention_indexed.state_evolution.generalization import bayes_error, posterior_pair
@@ -135,20 +134,6 @@ def test_distance_of_outputs_is_that_of_the_provided_softmax():
     ours, error = of_file("OwnSoftmax", noise=0.1).distance(posterior_pair(1.5, 0.6), None)
     provided = load_channel({"channel": "softmax", "tokens": 2, "beta": 1.0, "output_noise": 0.1}, Path())
     assert ours == pytest.approx(2.0 * bayes_error(provided, 1.5, 0.6, nodes)[0], abs=5.0 * error + 1e-4)
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"), [("FirstScore", {}), ("NoisyFirstScore", {}), ("NextToken", {"sharpness": 2.0})]
-)
-def test_channel_tests_pass_for_right_channels(name, parameters):
-    """About ten tests of false-alarm rate 1e-4 each."""
-    assert all(test.passed for test in channel_tests(of_file(name, **parameters), 2048, 1))
-
-
-@pytest.mark.parametrize(("name", "parameters"), [("HalfPosterior", {}), ("NoisyFirstScore", {"claimed": 0.25})])
-def test_channel_tests_fail_for_wrong_channels(name, parameters):
-    """The smaller violation is 16 standard errors."""
-    assert not all(test.passed for test in channel_tests(of_file(name, **parameters), 2048, 1))
 
 
 @pytest.mark.parametrize(

@@ -46,38 +46,6 @@ def test_all_scores_are_independent():
     assert_mean(h[:, :, None] * h[:, None], np.eye(4), allowance=6.0 / 200)
 
 
-def sampled(channel, V, count, seed):
-    """Outputs, omega and h - omega of `count` sequences at posterior variance V and Q = 1."""
-    rng, shape = np.random.default_rng(seed), (count, channel.tokens, channel.tokens)
-    omega, Z = np.sqrt(1.0 - V) * rng.standard_normal(shape), np.sqrt(V) * rng.standard_normal(shape)
-    return channel.observe(omega + Z, rng), omega, Z
-
-
-@pytest.mark.parametrize(("name", "tokens"), [*CHANNELS, ("hardmax", 5)])
-@pytest.mark.parametrize("V", [0.9, 0.3, 0.01])
-def test_gradient_is_the_posterior_mean_and_has_the_information(name, tokens, V):
-    """Over 5000 outputs: E (Z - 2 V G) G = 0 and E 4 sum G^2 = information, each at false-alarm rate 1e-4; the bound of the
-    interpolated information is allowed."""
-    channel = make_channel(name, tokens, 2.0, untied=True)
-    observed, omega, Z = sampled(channel, V, 5000, 21)
-    found = channel.gradient(observed, omega, V)
-    assert_mean(np.sum((Z - 2.0 * V * found.G) * found.G, axis=(1, 2)))
-    squares, expected = 4.0 * np.sum(found.G**2, axis=(1, 2)), float(channel.information(V, 1.0))
-    assert_mean(squares, expected, allowance=channel.uncertainty(V, 1.0) * expected)
-    assert found.power == pytest.approx(squares.mean() / 4.0)
-    assert channel.uncertainty(V, 1.0) < 0.01
-
-
-def test_noise_of_linear_scores_adds_to_the_variance():
-    """As the test before, with output noise .4: information T^2 / (V + .4)."""
-    channel = make_channel("linear", 2, untied=True, noise=0.4)
-    observed, omega, Z = sampled(channel, 0.3, 20_000, 22)
-    G = channel.gradient(observed, omega, 0.3).G
-    assert_mean(np.sum((Z - 0.6 * G) * G, axis=(1, 2)))
-    assert_mean(4.0 * np.sum(G**2, axis=(1, 2)), 4.0 / 0.7)
-    assert channel.information(0.3, 1.0) == pytest.approx(4.0 / 0.7)
-
-
 def test_posterior_of_a_row_of_two_is_that_of_a_sign():
     """The difference has the variance 2: mean shift phi / (Phi sqrt 2) at k = difference / sqrt 2, also far in both tails."""
     k = np.array([-30.0, -5.0, -0.3, 0.0, 2.0, 5.0])

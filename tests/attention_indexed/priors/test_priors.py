@@ -114,23 +114,6 @@ def test_a_law_agrees_with_its_quantiles():
     np.testing.assert_allclose(slope, difference, rtol=1e-8)
 
 
-@pytest.mark.parametrize("noise", [0.3, 0.03])
-def test_the_error_of_finite_matrices(noise):
-    """A bulk with a fifth of spikes, 6 matrices of d = 200: the error of the denoiser is mmse(D) within 3 %.
-
-    Differences of order 1/d; the standard error of the mean is below one per cent.
-    """
-    prior, errors = prior_of("spiked"), []
-    for seed in range(6):
-        generator = np.random.default_rng(seed)
-        S = prior.draw(Sizes(1, 200, 40), generator)
-        Z = generator.standard_normal(S.shape)
-        values, vectors = np.linalg.eigh(S + math.sqrt(noise / 400) * (Z + Z.T))
-        xi, _ = prior.shrink(values, noise)
-        errors.append(np.sum((S - (vectors * xi) @ vectors.T) ** 2) / 200)
-    assert np.mean(errors) == pytest.approx(prior.exact_mmse(noise), rel=0.03)
-
-
 def test_drawn_matrices_have_the_law():
     prior = prior_of("spiked")
     S = prior.draw(Sizes(1, 50, 10), np.random.default_rng(1))

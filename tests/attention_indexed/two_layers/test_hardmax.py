@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from agreement import FIRST, OFFSETS, assert_mean
+from agreement import assert_mean
 from attention_limits.attention_indexed.channels.hardmax import two_tokens
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
 from attention_limits.attention_indexed.two_layers.contrasts import matrices
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers, _normal_slopes
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
+from attention_limits.numerics.differences import FIRST, OFFSETS
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow

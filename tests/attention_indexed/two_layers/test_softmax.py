@@ -6,7 +6,7 @@ Stochastic comparisons are t-tests of `tools`, false-alarm rate 1e-4 each.
 import numpy as np
 import pytest
 
-from agreement import FIRST, OFFSETS, SECOND, assert_mean
+from agreement import assert_mean
 from attention_limits.attention_indexed.amp.sample_sums import all_scores
 from attention_limits.attention_indexed.model.scores import draw_sequences, draw_weights
 from attention_limits.attention_indexed.model.sizes import Sizes
@@ -14,6 +14,7 @@ from attention_limits.attention_indexed.priors.denoisers.wishart import effectiv
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run, traceless
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers, contrasts, slopes
+from attention_limits.numerics.differences import FIRST, OFFSETS, SECOND
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow

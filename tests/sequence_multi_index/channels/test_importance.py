@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian
 
-from agreement import FIRST, OFFSETS, assert_mean
+from agreement import assert_mean
+from attention_limits.numerics.differences import FIRST, OFFSETS
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.sampling.importance import (
     fibre_moments,

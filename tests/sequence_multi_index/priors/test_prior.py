@@ -1,4 +1,4 @@
-"""Priors of the weights: moments as derivatives of the log-normaliser, averages, and the weights that they draw."""
+"""Priors of the weights: log-normalisers, averages and bases against other computations (`check_prior` has the identities)."""
 
 import itertools
 
@@ -7,7 +7,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import logsumexp
 
-from agreement import FIRST, OFFSETS, SECOND, assert_mean
 from attention_limits.sequence_multi_index.priors.loading import load_prior
 from attention_limits.sequence_multi_index.priors.mixture import MixtureRows, bernoulli_gauss, binary
 from attention_limits.sequence_multi_index.priors.prior import GaussianRows, standard_normal
@@ -22,22 +21,6 @@ PRIORS = {
 }
 PRECISION = np.array([[1.3, 0.5], [0.5, 0.8]])
 B = np.array([[0.3, -0.7], [2.0, 1.0], [-1.5, 0.2]])
-
-
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_moments_are_derivatives_of_the_log_normaliser(prior):
-    """Central differences of eighth order with step 0.05: truncation below 1e-7."""
-    found = prior.posterior(B, PRECISION)
-    directions = {(0, 0): [1, 0], (1, 1): [0, 1], (0, 1): [1, 1]}
-    values = {
-        key: np.array([prior.posterior(B + 0.05 * t * np.array(d), PRECISION).log_normaliser for t in OFFSETS])
-        for key, d in directions.items()
-    }
-    for p in range(2):
-        np.testing.assert_allclose(found.mean[:, p], FIRST @ values[p, p] / 0.05, atol=1e-7)
-        np.testing.assert_allclose(found.covariance[:, p, p], SECOND @ values[p, p] / 0.05**2, atol=1e-6)
-    mixed = 0.5 * (SECOND @ values[0, 1] - SECOND @ values[0, 0] - SECOND @ values[1, 1]) / 0.05**2
-    np.testing.assert_allclose(found.covariance[:, 0, 1], mixed, atol=1e-6)
 
 
 def test_log_normaliser_of_binary_weights_is_a_sum_over_signs():
@@ -96,50 +79,6 @@ def test_overlap_of_sparse_weights_is_an_integral(value):
     assert found.missing[0, 0] == pytest.approx(2.0 * sum(parts), rel=1e-6)
 
 
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_overlap_is_half_the_slope_of_the_average_log_normaliser(prior):
-    """dPsi_w / dLambda = Q / 2 in three directions, by central differences of step 1e-3, whose truncation is below 1e-6."""
-    overlap = prior.overlap(PRECISION)
-
-    def average(precision):
-        """Psi_w, from the prior part of the free entropy at its extremum."""
-        found = prior.overlap(precision)
-        return prior.free_entropy(found, precision) + 0.5 * np.sum(found * precision)
-
-    for direction in (np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.array([[0.0, 1.0], [1.0, 0.0]])):
-        slope = (average(PRECISION + 1e-3 * direction) - average(PRECISION - 1e-3 * direction)) / 2e-3
-        assert slope == pytest.approx(0.5 * np.sum(overlap * direction), abs=1e-5)
-
-
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_nishimori_overlap_is_the_square_of_the_posterior_mean(prior):
-    """Over 40000 drawn weights with their b: E m m^T = E m w^T = Q and E Cov = E w w^T - Q; false-alarm rate 1e-4 each."""
-    rng = np.random.default_rng(2)
-    w = prior.draw(40000, rng)
-    b = w.T @ PRECISION + rng.standard_normal((40000, 2)) @ np.linalg.cholesky(PRECISION).T
-    found, overlap = prior.posterior(b, PRECISION), prior.overlap(PRECISION)
-    assert_mean(np.einsum("np,nq->npq", found.mean, found.mean), overlap)
-    assert_mean(np.einsum("np,qn->npq", found.mean, w), overlap)
-    assert_mean(found.covariance + overlap, prior.second_moment)
-
-
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_weights_have_their_moments(prior):
-    """Mean and second moment of 20000 dimensions; false-alarm rate 1e-4 each."""
-    w = prior.draw(20000, np.random.default_rng(3))
-    assert_mean(w.T, prior.mean)
-    assert_mean(np.einsum("pn,qn->npq", w, w), prior.second_moment)
-    np.testing.assert_allclose(np.diag(prior.second_moment), 1.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_small_precision_reads_the_second_moment_alone(prior):
-    """Q = E w E w^T + S Lambda S + O(Lambda^2), S the covariance: for mean zero as for Gaussian rows."""
-    small = 1e-4 * PRECISION
-    wanted = np.outer(prior.mean, prior.mean) + prior.covariance @ small @ prior.covariance
-    np.testing.assert_allclose(prior.overlap(small), wanted, atol=3e-7)
-
-
 @pytest.mark.parametrize("prior", [binary(2, 0.4), bernoulli_gauss(2, 0.2)], ids=["binary", "sparse"])
 def test_rows_together_agree_with_rows_one_by_one(prior):
     """A diagonal precision turned by 1e-9 takes the rule in the plane; the error that the rule states bounds the difference."""
@@ -159,19 +98,6 @@ def test_correlated_rows_are_a_change_of_basis():
     inverse = np.linalg.inv(np.linalg.cholesky(C))
     whitened = standard_normal(2).free_entropy(inverse @ overlap @ inverse.T, None)
     assert prior.free_entropy(overlap, None) == pytest.approx(whitened, abs=1e-12)
-
-
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_denoiser_returns_its_own_derivative(prior):
-    """The mean of dE[w | b] / db over dimensions, by differences; side information adds to the precision."""
-    b = B.T
-    mean, covariance = prior.denoise(b, PRECISION, hint=0.3, weight=0.5)
-    again = prior.posterior(B, PRECISION + 0.3 * np.eye(2))
-    np.testing.assert_allclose(mean, 0.5 * again.mean.T, atol=1e-12)
-    slopes = np.array([
-        [prior.denoise(b + 0.05 * t * np.eye(2)[:, [p]], PRECISION, 0.3)[0].mean(axis=1) for t in OFFSETS] for p in range(2)
-    ])  # fmt: skip
-    np.testing.assert_allclose(covariance, np.einsum("t,ptq->pq", FIRST, slopes) / 0.05, atol=1e-7)
 
 
 def test_entropy_of_discrete_weights():

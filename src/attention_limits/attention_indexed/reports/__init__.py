@@ -2,7 +2,8 @@
 
 In reading order:
 
-- check_channel: tests of one channel
+- check_channel: the checks of one channel
+- check_prior: those of a law of S
 - thresholds: thresholds of one layer, in closed form
 
 May import it: commands, interface.

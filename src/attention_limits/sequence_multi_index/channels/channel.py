@@ -141,7 +141,7 @@ class Channel:
 
     def __init__(self, link: Link, resolution: float, generator: np.random.Generator, isotropic: bool = False):
         require(link, {POSTERIOR})
-        self.link = link
+        self.link, self._single = link, True
         self.isotropic = isotropic and bool(link.isotropic_method)
         self.method = link.isotropic_method if self.isotropic else link.posterior_methods[0]
         self._sectors = sectors_of(link) if self.method == SAMPLING else None
@@ -150,6 +150,13 @@ class Channel:
         self.invariant = invariant_rows(link)
         self.sampled = self.method in _SAMPLERS
         self._draw(resolution, generator)
+
+    def in_double_precision(self) -> "Channel":
+        """This channel with all nodes in double precision; itself where they are."""
+        found = copy.copy(self)
+        found._single = False
+        found.nodes = tuple(nodes.astype(float) for nodes in self.nodes)
+        return found if self.method in (TRAPEZOID, TWO_TOKEN_SAMPLING) else self
 
     def _draw(self, resolution, generator):
         """Set the resolution, and draw the nodes of a sampled method."""
@@ -238,7 +245,7 @@ class Channel:
         )
         two_layer_moments(
             u, omega, V, float(self.link.skip), float(self.link.beta), self.resolution,
-            np.empty(0, trapezoid_precision(self.link, V, self.resolution)),
+            np.empty(0, trapezoid_precision(self.link, V, self.resolution) if self._single else float),
             log_z, mean, covariance, resolved,
         )  # fmt: skip
         return Posterior(log_z, _pair(mean[None]), _pair(covariance[None]), np.full(n, np.inf), resolved)

@@ -1,7 +1,6 @@
 """Whether a link agrees with its declarations: output, symmetry, candidates.
 
-This module tests seeded random fields, which is quick, without numba or scipy; `density_tests` tests statistically that the
-channel is a density.
+This module tests seeded random fields, which is quick, without numba or scipy; `reports.channel_checks` checks the channel.
 """
 
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ def problems_of(link: Link, count=64, seed=0) -> list[str]:
     if found:
         return found
     noise = rng.standard_normal((count, link.noise_dimension))
-    found = [*_symmetry_problems(link, h), *_observe_problems(link, h, noise)]
+    found = [*_symmetry_problems(link, h), *_invariance_problems(link, h, rng), *_observe_problems(link, h, noise)]
     try:
         form = inference(link)
     except ValueError as error:
@@ -98,6 +97,24 @@ def _symmetry_problems(link, h) -> Iterator[str]:
                 f"{_example(h[wrong], y[wrong])}, with the sign changed {_text(link.forward(flipped)[wrong])}"
             )
             return
+
+
+def _invariance_problems(link, h, rng) -> Iterator[str]:
+    """Rotations of the rows of each block, and permutations of all rows but the last."""
+    y, p = link.forward(h), link.rotations
+    if p > 1 and link.rows % p:
+        yield f"rotations must divide the number of rows {link.rows}, is {p}"
+    elif p > 1:
+        blocks = h.reshape(len(h), link.rows // p, p, link.tokens)
+        turned = (np.linalg.qr(rng.standard_normal((p, p)))[0] @ blocks).reshape(h.shape)
+        wrong = _different(link.forward(turned), y, ACCURACY)
+        if wrong is not None:
+            yield f"a rotation of rows changes the output, against rotations = {p}: {_example(h[wrong], y[wrong])}"
+    if link.exchangeable:
+        moved = np.concatenate([np.roll(h[:, :-1], 1, axis=1), h[:, -1:]], axis=1)
+        wrong = _different(link.forward(moved), y, ACCURACY)
+        if wrong is not None:
+            yield f"a permutation of rows changes the output, against exchangeable = True: {_example(h[wrong], y[wrong])}"
 
 
 def _observe_problems(link, h, noise) -> Iterator[str]:

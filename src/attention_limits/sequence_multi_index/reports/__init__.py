@@ -2,7 +2,9 @@
 
 In reading order:
 
-- check_link, density_tests: tests of one link
+- check_link: the checks of one link
+- channel_checks: those of its channel
+- check_prior: those of a prior of the weights
 - thresholds: thresholds of one link, with errors
 - threshold_table: thresholds of many cubes
 

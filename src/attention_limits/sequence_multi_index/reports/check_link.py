@@ -1,16 +1,58 @@
-"""The command check-link: tests of one link, without an experiment file."""
+"""The checks of a link, as a function and as the command check-link, without an experiment file.
+
+They are derived in `channel_checks`.
+"""
 
 from pathlib import Path
 
+import numpy as np
+
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.checks import Check, require_passed
+from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, inference, require
 from attention_limits.sequence_multi_index.links.loading import load_link
-from attention_limits.sequence_multi_index.reports.density_tests import density_tests
+from attention_limits.sequence_multi_index.reports.channel_checks import channel_checks
+
+
+def check_link(link: Link, outputs: int = 1024, resolution: float = 0.75, seed: int = 0) -> list[Check]:
+    """All checks of a link: that it does what it declares, and that its channel is a density with the posterior it claims.
+
+    The first one counts the problems of `declarations.problems_of`; where there are any, or no channel, it is the only one.
+    The others are those of `channel_checks`, for the channel and, where the link has one, for its channel for V = v I. A
+    correct link fails each statistical one with the probability `checks.FALSE_ALARM`, over the seeds.
+
+    Parameters
+    ----------
+    link : Link
+    outputs : int
+        Number of random outputs of each statistical check, at least 2.
+    resolution : float
+        See `channel.Channel`.
+    seed : int
+        Seed of the random fields, outputs and nodes.
+    """
+    problems = problems_of(link, seed=seed)
+    found = [Check("problems of output, symmetry and inverse", float(len(problems)), note="; ".join(problems))]
+    if problems or not _has_channel(link):
+        return found
+    for isotropic in (False, True)[: 1 + bool(link.isotropic_method)]:
+        rng = np.random.default_rng([seed, 1])
+        found += channel_checks(Channel(link, resolution, rng, isotropic), outputs, rng)
+    return found
+
+
+def _has_channel(link):
+    try:
+        inference(link)
+    except ValueError:
+        return False
+    return True
 
 
 def check_link_command(link: str, parameters: dict, outputs: int, resolution: float, seed: int) -> None:
-    """Print the sizes of a link and the tests on `outputs` outputs. Raises SpecError with all tests that fail.
+    """Print the sizes of a link and its checks on `outputs` outputs. Raises SpecError with all checks that fail.
 
     `link` is the name of a provided link or FILE.py:NAME, `parameters` its keyword arguments, `resolution` the accuracy of the
     channel, `seed` the seed of the fields.
@@ -24,12 +66,7 @@ def check_link_command(link: str, parameters: dict, outputs: int, resolution: fl
         print(f"good for simulations only: {error}")
         return
     print(f"output, symmetry and {form} agree with each other")
-    tests = density_tests(model, outputs, resolution, seed)
-    for test in tests:
-        print(f"{test.name}: {test.report}")
-    failed = [f"{link}: {test.name} violated: {test.report}" for test in tests if not test.passed]
-    if failed:
-        raise SpecError(failed)
+    require_passed(link, check_link(model, outputs, resolution, seed))
 
 
 def _descent_report(link: Link) -> str:

@@ -3,6 +3,7 @@
 
 In reading order:
 
+- base: what layers with a skip connection share
 - deep: tied layers of rank one, the model of the paper
 - layers: the product of layers and the inversion of a layer that reads two tokens
 - rank, multi_head, untied, untied_heads: more rows per layer

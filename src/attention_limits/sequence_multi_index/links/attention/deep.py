@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.layers import as_floats, last_row, layer_product, log_volume
-from attention_limits.sequence_multi_index.links.link import TRAPEZOID, TWO_TOKEN_SAMPLING, Link
+from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
+from attention_limits.sequence_multi_index.links.attention.layers import as_floats, last_row, log_volume
+from attention_limits.sequence_multi_index.links.link import TRAPEZOID, TWO_TOKEN_SAMPLING
 
 # Most layers of linear attention, a polynomial of degree 2 * 3^(L - 1).
 MAX_LINEAR_DEPTH = 3
@@ -26,18 +27,13 @@ def softmax_rows(scores):
     return np.moveaxis(weights, 0, -1)
 
 
-def require_attention(skip, beta, depth, tokens):
-    """Raise ValueError unless skip >= 0, beta > 0, depth >= 1 and tokens >= 2."""
-    if not (np.isfinite(skip) and skip >= 0):
-        raise ValueError(f"skip must be a finite number >= 0, got {skip!r}")
-    if not (np.isfinite(beta) and beta > 0):
-        raise ValueError(f"beta must be a finite number > 0, got {beta!r}")
-    if depth < 1 or tokens < 2:
-        raise ValueError(f"need depth >= 1 and tokens >= 2, got {depth} and {tokens}")
+def rank_one(beta, u):
+    """softmax_rows(beta u u^T), array (..., M, M), of score roots u (..., M)."""
+    return softmax_rows(beta * u[..., :, None] * u[..., None, :])
 
 
 @dataclass(frozen=True)
-class DeepAttention(Link):
+class DeepAttention(AttentionLayers):
     """A stack of tied attention layers of rank one, P = L rows.
 
     The output fixes the score root u = h_L B_{L-1} up to one global sign, and the fibre is h_L = +-B_{L-1}^-T u with the first
@@ -46,19 +42,10 @@ class DeepAttention(Link):
 
     Attributes
     ----------
-    skip : float
-        Strength c >= 0 of the residual connection.
-    beta : float
-        Inverse temperature beta > 0 of the softmax, or scale of the linear attention.
-    depth, tokens : int
-        Number of layers L and of tokens M.
+    skip, beta, depth, tokens
+        See `AttentionLayers`; beta is the scale of linear attention.
     activation : str
-        sigma: "softmax" (by rows) or "linear" (the identity).
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
+        sigma: "softmax" (by rows) or "linear" (the identity); ValueError otherwise.
     """
 
     skip: float = 1.0
@@ -67,10 +54,8 @@ class DeepAttention(Link):
     tokens: int = 2
     activation: str = "softmax"
 
-    sign_symmetry = "rows"
-
     def __post_init__(self):
-        require_attention(self.skip, self.beta, self.depth, self.tokens)
+        super().__post_init__()
         if self.activation not in ("softmax", "linear"):
             raise ValueError(f"activation must be softmax or linear, got {self.activation!r}")
 
@@ -144,8 +129,10 @@ class DeepAttention(Link):
 
     def attention(self, u):
         """Attention matrix sigma(beta u u^T), array (..., M, M), of the score roots u (..., M)."""
-        scores = self.beta * u[..., :, None] * u[..., None, :]
-        return softmax_rows(scores) if self.activation == "softmax" else scores
+        return rank_one(self.beta, u) if self.activation == "softmax" else self.beta * u[..., :, None] * u[..., None, :]
+
+    def _attention(self, read):
+        return self.attention(read[..., 0, :])
 
     def forward(self, h):
         """Output y = sigma(beta u u^T), array (..., M, M), of the local fields h (..., L, M)."""
@@ -167,5 +154,4 @@ class DeepAttention(Link):
 
     def fibre(self, observed, free, angles):
         """The two candidates of the last layer; see `Link` and the class."""
-        transposed = layer_product(free[..., None, :], lambda read: self.attention(read[..., 0, :]), self.skip)
-        return last_row(transposed, observed)
+        return last_row(self._transfer(free), observed)

@@ -17,7 +17,8 @@ from functools import cache
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.deep import require_attention, softmax_rows
+from attention_limits.sequence_multi_index.links.attention.base import require_attention
+from attention_limits.sequence_multi_index.links.attention.deep import rank_one
 from attention_limits.sequence_multi_index.links.attention.layers import (
     apply,
     last_row,
@@ -39,19 +40,28 @@ def _require(ratio, beta, depth, tokens):
     require_attention(1.0, beta, depth, tokens)
 
 
-def _attention(beta, u):
-    return softmax_rows(beta * u[..., :, None] * u[..., None, :])
-
-
 def _log_volume(link, h):
     """`layers.log_volume` at the score roots of a link."""
     u = link.observe(h)
-    return log_volume(u, _attention(link.beta, u), link.beta)
+    return log_volume(u, rank_one(link.beta, u), link.beta)
 
 
 @dataclass(frozen=True)
-class _RescaledLayers(Link):
-    """Common part of both models at finite depth: y = softmax_rows(beta u^T u), u = h_L B_{L-1}; `transfer` is B_{L-1}^T."""
+class RescaledLayers(Link):
+    """Common part of both models at finite depth: y = softmax_rows(beta u^T u), u = h_L B_{L-1}; `transfer` is B_{L-1}^T.
+
+    Attributes
+    ----------
+    depth, tokens : int
+        L and M; P = L.
+    ratio, beta : float
+        kappa = L / c > 0 and beta > 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
 
     depth: int = 2
     ratio: float = 1.0
@@ -80,7 +90,7 @@ class _RescaledLayers(Link):
 
     def forward(self, h):
         """Output y = S_L, array (..., M, M), of fields h (..., L, M)."""
-        return _attention(self.beta, self.observe(h))
+        return rank_one(self.beta, self.observe(h))
 
     def log_volume(self, h):
         """That of u -> y; see `Link`."""
@@ -92,45 +102,24 @@ class _RescaledLayers(Link):
 
 
 @dataclass(frozen=True)
-class RescaledAttention(_RescaledLayers):
+class RescaledAttention(RescaledLayers):
     """Deep attention with rescaled layers, at finite depth and c = depth / ratio.
 
     As h_l enters through h_l B_{l-1} alone, this is `DeepAttention` with skip c of the fields h_l / c^(l-1).
-
-    Attributes
-    ----------
-    depth, tokens : int
-        L and M; P = L.
-    ratio, beta : float
-        kappa = L / c > 0 and beta > 0.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
+    The parameters are those of `RescaledLayers`.
     """
 
     def transfer(self, h):
         """B_{L-1}^T (..., M, M) of the first L - 1 layers h (..., L - 1, M)."""
         gain = self.ratio / self.depth
-        return layer_product(h[..., None, :], lambda read: _attention(self.beta, read[..., 0, :]), 1.0, gain)
+        return layer_product(h[..., None, :], lambda read: rank_one(self.beta, read[..., 0, :]), 1.0, gain)
 
 
 @dataclass(frozen=True)
-class CommitteeDepth(_RescaledLayers):
+class CommitteeDepth(RescaledLayers):
     """First order in 1/c: B_{L-1} = I + (1/c) sum_{l<L} softmax_rows(beta h_l^T h_l)^T.
 
-    Attributes
-    ----------
-    depth, tokens : int
-        L and M; P = L.
-    ratio, beta : float
-        kappa = L / c > 0 and beta > 0.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
+    The parameters are those of `RescaledLayers`.
     """
 
     exchangeable = True
@@ -139,7 +128,7 @@ class CommitteeDepth(_RescaledLayers):
         """B_{L-1}^T (..., M, M) of the first L - 1 layers h (..., L - 1, M)."""
         total = np.zeros((*h.shape[:-2], self.tokens, self.tokens))
         for layer in range(h.shape[-2]):
-            total += _attention(self.beta, h[..., layer, :])
+            total += rank_one(self.beta, h[..., layer, :])
         return np.eye(self.tokens) + self.ratio / self.depth * total
 
 
@@ -159,7 +148,7 @@ def average_transfer(ratio, beta, tokens):
 
     def growth(t, log_difference):
         u = np.exp(t) * mean + np.exp(log_difference) * (h - mean)
-        trace = np.trace(_attention(beta, u), axis1=1, axis2=2).mean()
+        trace = np.trace(rank_one(beta, u), axis1=1, axis2=2).mean()
         return [(trace - 1.0) / (tokens - 1.0)]
 
     solution = solve_ivp(growth, (0.0, ratio), [0.0], rtol=TOLERANCE, atol=TOLERANCE)
@@ -205,7 +194,7 @@ class LargeDepth(Link):
 
     def forward(self, h):
         """Output y, array (..., M, M), of fields h (..., 1, M)."""
-        return _attention(self.beta, self.observe(h))
+        return rank_one(self.beta, self.observe(h))
 
     def log_volume(self, h):
         """That of u -> y; see `Link`."""

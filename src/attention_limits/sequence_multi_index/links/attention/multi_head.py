@@ -15,25 +15,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.deep import require_attention, softmax_rows
+from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
+from attention_limits.sequence_multi_index.links.attention.deep import rank_one
 from attention_limits.sequence_multi_index.links.attention.layers import (
     TWO_TOKENS,
     apply,
     head_weights,
     inverse_of_two,
-    layer_product,
     log_jacobian,
     log_normal,
     require_heads,
-    require_shape,
     score_root,
     signed_pairs,
 )
-from attention_limits.sequence_multi_index.links.link import Link
 
 
 @dataclass(frozen=True)
-class MultiHeadAttention(Link):
+class MultiHeadAttention(AttentionLayers):
     """Layers with H tied heads of rank one: S_l = sum_k w_k softmax_rows(beta (h_lk B_{l-1})^T (h_lk B_{l-1})), y = S_L.
 
     Rows h_11 ... h_1H, h_21 ...: P = L H. B_l as in `deep`. Given all other heads, y minus their attention must be w_H
@@ -41,19 +39,12 @@ class MultiHeadAttention(Link):
 
     Attributes
     ----------
+    skip, beta, depth, tokens
+        See `AttentionLayers`.
     heads : int
         H >= 1.
-    skip, beta : float
-        c >= 0 and beta > 0.
-    depth, tokens : int
-        L and M.
     readout : sequence of float or None
         Readout weights w_k > 0, one for each head; None is 1 / H each, the mean.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
 
     heads: int = 2
@@ -63,10 +54,8 @@ class MultiHeadAttention(Link):
     tokens: int = 2
     readout: tuple[float, ...] | None = None
 
-    sign_symmetry = "rows"
-
     def __post_init__(self):
-        require_attention(self.skip, self.beta, self.depth, self.tokens)
+        super().__post_init__()
         require_heads("heads", self.heads, self.readout)
 
     @property
@@ -102,25 +91,16 @@ class MultiHeadAttention(Link):
         return "" if self.tokens == 2 else TWO_TOKENS
 
     def _head(self, read):
-        return softmax_rows(self.beta * read[..., :, None] * read[..., None, :])
+        return rank_one(self.beta, read)
 
     def _attention(self, read):
         return np.einsum("k,...kab->...ab", self.weights, self._head(read))
 
-    def forward(self, h):
-        """Output y = S_L, array (..., M, M), of fields h (..., L H, M)."""
-        h = require_shape(h, self.rows, self.tokens)
-        layers = h.reshape(*h.shape[:-2], self.depth, self.heads, self.tokens)
-        transposed = layer_product(layers[..., :-1, :, :], self._attention, self.skip)
-        return self._attention(np.einsum("...ab,...rb->...ra", transposed, layers[..., -1, :, :]))
-
     def fibre(self, observed, free, angles):
         """Candidates of the last two heads (or of the only one); see `Link` and the class."""
-        first = (self.depth - 1) * self.heads
-        layers = free[:, :, :first].reshape(*free.shape[:2], self.depth - 1, self.heads, 2)
-        transposed = layer_product(layers, self._attention, self.skip)
+        transposed = self._transfer(free)
         inverse, log_det = inverse_of_two(transposed)
-        others = np.einsum("nsab,nsrb->nsra", transposed, free[:, :, first:])
+        others = np.einsum("nsab,nsrb->nsra", transposed, free[:, :, self.rows - self.heads :])
         left = observed[:, None] - np.einsum("k,nskab->nsab", self.weights[: others.shape[2]], self._head(others))
         if self.heads == 1:
             read, valid, log_change = score_root(left / self.weights[0], self.beta)

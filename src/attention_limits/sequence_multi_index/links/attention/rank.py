@@ -17,18 +17,14 @@ from math import lgamma, log, pi
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.deep import require_attention, softmax_rows
-from attention_limits.sequence_multi_index.links.attention.layers import (
-    head_weights,
-    layer_product,
-    require_heads,
-    require_shape,
-)
-from attention_limits.sequence_multi_index.links.link import ROTATION, SPHERE, Link
+from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
+from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
+from attention_limits.sequence_multi_index.links.attention.layers import head_weights, require_heads
+from attention_limits.sequence_multi_index.links.link import ROTATION, SPHERE
 
 
 @dataclass(frozen=True)
-class RankAttention(Link):
+class RankAttention(AttentionLayers):
     """Layers S_l = softmax_rows(beta sum_k w_k (h_lk B_{l-1})^T (h_lk B_{l-1})) of p rows each, y = S_L.
 
     Rows h_11 ... h_1p, h_21 ...: P = L p. B_l as in `deep`. Without readout weights it is a layer of rank p; with them
@@ -36,19 +32,12 @@ class RankAttention(Link):
 
     Attributes
     ----------
+    skip, beta, depth, tokens
+        See `AttentionLayers`.
     rank : int
         p >= 1.
-    skip, beta : float
-        c >= 0 and beta > 0.
-    depth, tokens : int
-        L and M.
     readout : sequence of float or None
         w_k > 0, one for each of the p heads; None is 1 each.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
 
     rank: int = 2
@@ -58,10 +47,8 @@ class RankAttention(Link):
     tokens: int = 2
     readout: tuple[float, ...] | None = None
 
-    sign_symmetry = "rows"
-
     def __post_init__(self):
-        require_attention(self.skip, self.beta, self.depth, self.tokens)
+        super().__post_init__()
         require_heads("rank", self.rank, self.readout)
 
     @property
@@ -108,40 +95,31 @@ class RankAttention(Link):
     def _attention(self, read):
         return softmax_rows(self.beta * np.einsum("k,...ka,...kb->...ab", self.weights, read, read))
 
-    def _layers(self, h):
-        h = require_shape(h, self.rows, self.tokens)
-        return h.reshape(*h.shape[:-2], self.depth, self.rank, self.tokens)
-
-    def _last(self, h):
+    def _weighted(self, h):
         """v (..., p, M) of the last layer."""
-        layers = self._layers(h)
-        transposed = layer_product(layers[..., :-1, :, :], self._attention, self.skip)
-        read = np.einsum("...ab,...kb->...ka", transposed, layers[..., -1, :, :])
-        return np.sqrt(self.weights)[:, None] * read
+        return np.sqrt(self.weights)[:, None] * self._last(h)
 
     def forward(self, h):
         """Output y = S_L, array (..., M, M), of fields h (..., L p, M)."""
-        v = self._last(h)
+        v = self._weighted(h)
         return softmax_rows(self.beta * np.einsum("...ka,...kb->...ab", v, v))
 
     def observe(self, h, noise=None):
         """v_0 (n, r, M), which y determines up to a rotation of its rows, and known more exactly than y."""
-        v = self._last(h)
+        v = self._weighted(h)
         mean = v.mean(axis=-1, keepdims=True)
         frame = np.linalg.svd(v - mean, full_matrices=False)[0][..., : self._spanned]
         return np.einsum("...kr,...ka->...ra", frame, v)
 
     def log_volume(self, h):
-        """Log-volume of (a, b) -> (y_12, y_21) for two tokens, dy = beta y_11 y_12 of each; unknown (NaN) beyond; see `Link`."""
-        if self.tokens > 2:
-            return np.full(len(h), np.nan)
-        return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))
+        """That of (a, b) -> (y_12, y_21) for two tokens; unknown (NaN) for more; see `Link`."""
+        return self._volume_of_ratios(h)
 
     def fibre(self, observed, free, angles):
         """The fields at one rotation and one z for each node; see `Link` and the module."""
         n, S = free.shape[:2]
         p, r, M, weights = self.rank, self._spanned, self.tokens, self.weights
-        transposed = layer_product(free.reshape(n, S, self.depth - 1, p, M), self._attention, self.skip)
+        transposed = self._transfer(free)
         frame = _frame(angles[:, : p * r].reshape(-1, p, r))
         v = np.einsum("skr,nra->nska", frame, observed)
         log_weight = np.zeros((n, S))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.deep import require_attention, softmax_rows
+from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
+from attention_limits.sequence_multi_index.links.attention.deep import rank_one
 from attention_limits.sequence_multi_index.links.attention.layers import (
     TWO_TOKENS,
     apply,
@@ -20,39 +21,22 @@ from attention_limits.sequence_multi_index.links.attention.layers import (
     score_root,
     signed_pairs,
 )
-from attention_limits.sequence_multi_index.links.link import Link
 
 
 @dataclass(frozen=True)
-class SequenceOutput(Link):
+class SequenceOutput(AttentionLayers):
     """Tied layers of rank one whose output is the sequence itself: y = B_L, that is token a of the output is sum_b y_ba x_b.
 
     B_l as in `deep`, P = L. Given the layers before, S_L^T = B_{L-1}^-1 y - c I must be an attention matrix. It moves
     y in the directions (1, -1)^T x alone (1^T y is constant), which B_{L-1} multiplies by its second eigenvalue; the last two
     layers exchange their roles, see the module.
-
-    Attributes
-    ----------
-    skip, beta : float
-        c >= 0 and beta > 0.
-    depth, tokens : int
-        L and M.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
+    skip, beta, depth and tokens are those of `AttentionLayers`.
     """
 
     skip: float = 1.0
     beta: float = 1.0
     depth: int = 2
     tokens: int = 2
-
-    sign_symmetry = "rows"
-
-    def __post_init__(self):
-        require_attention(self.skip, self.beta, self.depth, self.tokens)
 
     @property
     def rows(self):
@@ -80,8 +64,7 @@ class SequenceOutput(Link):
         return "" if self.tokens == 2 else TWO_TOKENS
 
     def _attention(self, read):
-        u = read[..., 0, :]
-        return softmax_rows(self.beta * u[..., :, None] * u[..., None, :])
+        return rank_one(self.beta, read[..., 0, :])
 
     def _step(self, u):
         """c I + S of a layer that reads u (..., M)."""

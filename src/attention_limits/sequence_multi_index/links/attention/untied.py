@@ -17,36 +17,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.deep import require_attention, softmax_rows
-from attention_limits.sequence_multi_index.links.attention.layers import (
-    apply,
-    inverse_of_two,
-    layer_product,
-    require_shape,
-)
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
+from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
+from attention_limits.sequence_multi_index.links.attention.layers import apply, inverse_of_two
 
 
 @dataclass(frozen=True)
-class UntiedAttention(Link):
+class UntiedAttention(AttentionLayers):
     """Layers with a key row k_l and a query row q_l: S_l = softmax_rows(beta (q_l B_{l-1})^T (k_l B_{l-1})), y = S_L.
 
     Rows k_1, q_1, ..., k_L, q_L: P = 2 L. B_l as in `deep`. For the last layer, with the fields that it reads,
     log(y_11 / y_12) / beta = q_1 (k_1 - k_2) and log(y_22 / y_21) / beta = q_2 (k_2 - k_1): given everything but q_L the output
     fixes q_L, with the weight 1 / ((k_1 - k_2)^2 |det B_{L-1}|) in the density of these two. Only key and query of a layer
     together can change sign. The module text has three and more tokens.
-
-    Attributes
-    ----------
-    skip, beta : float
-        c >= 0 and beta > 0.
-    depth, tokens : int
-        L and M.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
+    skip, beta, depth and tokens are those of `AttentionLayers`.
     """
 
     skip: float = 1.0
@@ -55,9 +39,6 @@ class UntiedAttention(Link):
     tokens: int = 2
 
     sign_symmetry = "all"
-
-    def __post_init__(self):
-        require_attention(self.skip, self.beta, self.depth, self.tokens)
 
     @property
     def rows(self):
@@ -82,17 +63,6 @@ class UntiedAttention(Link):
     def _attention(self, read):
         return softmax_rows(self.beta * read[..., 1, :, None] * read[..., 0, None, :])
 
-    def _last(self, h):
-        """(k B_{L-1}, q B_{L-1}) of the last layer, array (..., 2, M)."""
-        h = require_shape(h, self.rows, self.tokens)
-        layers = h.reshape(*h.shape[:-2], self.depth, 2, self.tokens)
-        transposed = layer_product(layers[..., :-1, :, :], self._attention, self.skip)
-        return np.einsum("...ab,...rb->...ra", transposed, layers[..., -1, :, :])
-
-    def forward(self, h):
-        """Output y = S_L, array (..., M, M), of fields h (..., 2 L, M)."""
-        return self._attention(self._last(h))
-
     def observe(self, h, noise=None):
         """What y determines, known more exactly.
 
@@ -104,17 +74,14 @@ class UntiedAttention(Link):
         return query * (key - key[..., ::-1])
 
     def log_volume(self, h):
-        """Log-volume of the log-ratios -> (y_12, y_21): dy = beta y_11 y_12 of each; NaN for more tokens; see `Link`."""
-        if self.tokens != 2:
-            return np.full(len(h), np.nan)
-        return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))
+        """That of the log-ratios -> (y_12, y_21) for two tokens; unknown (NaN) for more; see `Link`."""
+        return self._volume_of_ratios(h)
 
     def fibre(self, observed, free, angles):
         """The one candidate of the last query, or those of the last layer; see `Link` and the class."""
         if self.tokens != 2:
             return self._scaled(observed, free, angles)
-        earlier = free[..., :-1, :].reshape(*free.shape[:2], self.depth - 1, 2, 2)
-        transposed = layer_product(earlier, self._attention, self.skip)
+        transposed = self._transfer(free)
         inverse, log_det = inverse_of_two(transposed)
         key = apply(transposed, free[..., -1, :])
         difference = key - key[..., ::-1]
@@ -124,8 +91,7 @@ class UntiedAttention(Link):
 
     def _scaled(self, observed, free, angles):
         """The fibre for three or more tokens."""
-        earlier = free.reshape(*free.shape[:2], self.depth - 1, 2, self.tokens)
-        transposed = layer_product(earlier, self._attention, self.skip)
+        transposed = self._transfer(free)
         read, log_weight = keys_and_queries(observed, angles, (1.0 + self.skip) ** (self.depth - 1))
         log_determinant = np.linalg.slogdet(transposed)[1]
         regular = np.isfinite(log_determinant)

@@ -13,37 +13,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.deep import require_attention, softmax_rows
-from attention_limits.sequence_multi_index.links.attention.layers import (
-    head_weights,
-    layer_product,
-    require_heads,
-    require_shape,
-)
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
+from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
+from attention_limits.sequence_multi_index.links.attention.layers import head_weights, require_heads
 
 
 @dataclass(frozen=True)
-class UntiedHeads(Link):
+class UntiedHeads(AttentionLayers):
     """Layers S_l = softmax_rows(beta sum_k w_k (q_lk B_{l-1})^T (k_lk B_{l-1})) of H heads, y = S_L.
 
     Rows k_1 ... k_H, q_1 ... q_H of the first layer, then those of the second, ...: P = 2 L H. B_l as in `deep`.
 
     Attributes
     ----------
+    skip, beta, depth, tokens
+        See `AttentionLayers`.
     heads : int
         H >= 1.
-    skip, beta : float
-        c >= 0 and beta > 0.
-    depth, tokens : int
-        L and M.
     readout : sequence of float or None
         w_k > 0, one for each head; None is 1 each.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
 
     heads: int = 2
@@ -56,7 +44,7 @@ class UntiedHeads(Link):
     sign_symmetry = "all"
 
     def __post_init__(self):
-        require_attention(self.skip, self.beta, self.depth, self.tokens)
+        super().__post_init__()
         require_heads("heads", self.heads, self.readout)
 
     @property
@@ -88,22 +76,11 @@ class UntiedHeads(Link):
         keys, queries = read[..., : self.heads, :], read[..., self.heads :, :]
         return softmax_rows(self.beta * np.einsum("k,...ka,...kb->...ab", self.weights, queries, keys))
 
-    def _last(self, h):
-        """Keys and queries that the last layer reads, array (..., 2 H, M)."""
-        h = require_shape(h, self.rows, self.tokens)
-        layers = h.reshape(*h.shape[:-2], self.depth, 2 * self.heads, self.tokens)
-        transposed = layer_product(layers[..., :-1, :, :], self._attention, self.skip)
-        return np.einsum("...ab,...rb->...ra", transposed, layers[..., -1, :, :])
-
     def _differences(self, keys):
         """D_a (..., M, M - 1, H) of the keys (..., H, M) as read."""
         others = np.array([[b for b in range(self.tokens) if b != a] for a in range(self.tokens)])
         weighted = np.swapaxes(self.weights[:, None] * keys, -1, -2)
         return weighted[..., :, None, :] - weighted[..., others, :]
-
-    def forward(self, h):
-        """Output y = S_L, array (..., M, M), of fields h (..., 2 L H, M)."""
-        return self._attention(self._last(h))
 
     def observe(self, h, noise=None):
         """A (n, M, M - 1), the log-ratios of y, known more exactly than y."""
@@ -111,17 +88,14 @@ class UntiedHeads(Link):
         return np.einsum("nabk,nka->nab", self._differences(read[:, : self.heads]), read[:, self.heads :])
 
     def log_volume(self, h):
-        """Log-volume of A -> (y_12, y_21) for two tokens, dy = beta y_11 y_12 of each; unknown (NaN) for more; see `Link`."""
-        if self.tokens > 2:
-            return np.full(len(h), np.nan)
-        return 2.0 * np.log(self.beta) + np.log(self.forward(h)).sum(axis=(-2, -1))
+        """That of A -> (y_12, y_21) for two tokens; unknown (NaN) for more; see `Link`."""
+        return self._volume_of_ratios(h)
 
     def fibre(self, observed, free, angles):
         """The one candidate of the last queries for each node; see `Link` and the module."""
         n, S = free.shape[:2]
         heads, tokens = self.heads, self.tokens
-        earlier = free[:, :, : self.free_rows - heads].reshape(n, S, self.depth - 1, 2 * heads, tokens)
-        transposed = layer_product(earlier, self._attention, self.skip)
+        transposed = self._transfer(free)
         keys = np.einsum("nsab,nskb->nska", transposed, free[:, :, self.free_rows - heads :])
         D = self._differences(keys)
         gram = np.einsum("nsabk,nsack->nsabc", D, D)
