@@ -13,7 +13,7 @@ def add(commands: Any) -> None:
     def command(name: str, text: str, **more: str) -> ArgumentParser:
         # With abbreviations the key `a` of a model would be --aggregate.
         made = commands.add_parser(name, help=text, allow_abbrev=False, **more)
-        made.set_defaults(function=f"interface.shell:{name}_command")
+        made.set_defaults(function=f"cli.interactive:{name}_command")
         return made
 
     def keys_follow(parser: ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.channels.hardmax import two_tokens
+from attention_limits.attention_indexed.channels.hardmax.limits import SIGN_INTEGRAL
 from attention_limits.attention_indexed.channels.hardmax.pair_kernels import pair_slopes
 from attention_limits.attention_indexed.channels.loading import make_channel
 
@@ -125,7 +126,7 @@ def test_information_of_the_hardmax():
     squares = np.array([8.0, 4.0]) / (8.0 * np.pi) / probability / 3.0
     assert two_tokens.information(0.0) == pytest.approx(4.0 * squares.sum(), rel=1e-9)
     J = quad(lambda k: np.exp(-k * k) / (2 * np.pi) / (ndtr(k) * ndtr(-k)), -30, 30, epsabs=1e-13)[0]
-    assert pytest.approx(J, rel=1e-9) == two_tokens.SIGN_INTEGRAL
+    assert pytest.approx(J, rel=1e-9) == SIGN_INTEGRAL
     assert two_tokens.information(1e10) * 1e5 == pytest.approx(J * np.sqrt(8.0 / np.pi), rel=1e-4)
 
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from agreement import assert_mean
 from attention_limits.attention_indexed.channels.hardmax import two_tokens
 from attention_limits.attention_indexed.channels.hardmax.grid_kernels import nearest
-from attention_limits.attention_indexed.channels.hardmax.limits import tie_information
+from attention_limits.attention_indexed.channels.hardmax.limits import SIGN_INTEGRAL, tie_information
 from attention_limits.attention_indexed.channels.hardmax.many_tokens import ManyHardmax, outputs, without_samples
 from attention_limits.attention_indexed.channels.hardmax.posterior_kernels import posteriors
 from attention_limits.attention_indexed.state_evolution.curve import small_width, solve, tail, weak_recovery
@@ -160,7 +160,7 @@ def test_limits_of_two_tokens():
         return two_tokens.information(1.0 / s**2 - 1.0) / s
 
     value, slope, entropy = without_samples(2)
-    assert tie_information(2) == pytest.approx(two_tokens.SIGN_INTEGRAL * np.sqrt(8.0 / np.pi), rel=1e-9)
+    assert tie_information(2) == pytest.approx(SIGN_INTEGRAL * np.sqrt(8.0 / np.pi), rel=1e-9)
     assert value == pytest.approx(float(f(1.0)), rel=1e-8)
     # The step of the central differences, 0.02: 2e-4 of the slope.
     assert slope == pytest.approx(float(3.0 * f(1.0) - 4.0 * f(0.999) + f(0.998)) / 0.002, rel=5e-4)

@@ -8,7 +8,8 @@ import pytest
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.attention_indexed.two_layers.generalization import fresh_errors, output_errors
+from attention_limits.attention_indexed.two_layers.fresh_data import fresh_errors
+from attention_limits.attention_indexed.two_layers.generalization import output_errors
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers

@@ -58,9 +58,14 @@ def test_probabilities_add_up_and_posterior_means_are_a_martingale(model):
     V = [0.6, 0.3]
     means = draw(model, V, 20, seed=1)[1]
     found = [model.estimates(np.broadcast_to(signs, (20, 2)), means, V) for signs in OUTPUTS]
-    np.testing.assert_allclose(sum(Z for Z, *_ in found), 1.0, atol=1e-12)
-    np.testing.assert_allclose(sum(Z[..., None, None] * z for Z, z, *_ in found), 0.0, atol=1e-12)
-    np.testing.assert_allclose(sum(Z[..., None] * squares for Z, _, squares, _ in found), 2.0, atol=1e-12)
+    Z = [np.exp(log_z) for log_z, *_ in found]
+    np.testing.assert_allclose(sum(Z), 1.0, atol=1e-12)
+    np.testing.assert_allclose(
+        sum(P[..., None, None] * z for P, (_, z, *_) in zip(Z, found, strict=True)), 0.0, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        sum(P[..., None] * squares for P, (_, _, squares, _) in zip(Z, found, strict=True)), 2.0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -74,7 +79,7 @@ def test_moments_of_the_last_layer_are_derivatives_of_log_z(model):
         for offset in OFFSETS:
             shifted = means.copy()
             shifted[:, 1, k] += 0.1 * offset * np.sqrt(V[1])
-            logs.append(np.log(model.estimates(signs, shifted, V)[0]))
+            logs.append(model.estimates(signs, shifted, V)[0])
         np.testing.assert_allclose(np.tensordot(FIRST, logs, 1) / 0.1, z[:, :, 1, k], atol=1e-6)
 
 
@@ -86,7 +91,8 @@ def test_posterior_means_are_those_of_plain_sampling(model):
     signs, means, _ = draw(model, V, 3, seed=4)
     found = [HardmaxLayers(model.skip, model.beta, seed).estimates(signs, means, V) for seed in range(8)]
     assert all(effective.min() >= 20 for *_, effective in found)
-    Z, z, squares = (np.concatenate(parts) for parts in list(zip(*found, strict=True))[:3])
+    log_z, z, squares = (np.concatenate(parts) for parts in list(zip(*found, strict=True))[:3])
+    Z = np.exp(log_z)
     for k in range(3):
         x = rng.standard_normal((200_000, 2, 2))
         fields = matrices(means[k] + np.sqrt(V)[:, None] * x, 2)

@@ -1,8 +1,14 @@
 """Digests of code hold what decides bytes, and nothing else: neither messages nor YAML nor specifications."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 
+import job_imports
 from attention_limits.pipeline.base import provenance
+from job_imports import code_of
 from toy import REPOSITORY, repository
 
 FAMILIES = sorted(path.parent.name for path in (REPOSITORY / "config").glob("*/experiments"))
@@ -54,3 +60,114 @@ def test_the_code_of_a_figure():
         found = modules(figure.module)
         assert {name.split("/")[0] for name in found} <= {figure.family, "plotting.py", "pipeline", "numerics"}
         assert not {name for name in found if name.endswith("_kernels.py") or "/estimators/" in name}, figure.name
+
+
+# Even the first points of the other two families compute for minutes.
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["attention_indexed", "sequence_single_index"])
+def test_the_digest_of_a_job_holds_every_module_that_the_job_imports(family):
+    """Also those that are imported by name. The first point of each kind of job runs."""
+    done = subprocess.run(
+        [sys.executable, job_imports.__file__, family], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {}
+
+
+def values(job, key, default=None):
+    """The values of a key of the model at all points of a job."""
+    return set(job.grid.get(key, [job.model.get(key, default)]))
+
+
+def named(*names):
+    return lambda job: job.name in names
+
+
+def loaded(*conditions):
+    """Jobs that load their channel and their law of S by name, and meet the conditions."""
+    names = ("state_evolution", "small_width_limit", "matrix_amp", "matrix_amp_sizes")
+    return lambda job: job.name in names and all(condition(job) for condition in conditions)
+
+
+def channel(*names):
+    return lambda job: job.model["channel"] in names
+
+
+def untied(job):
+    return values(job, "untied", False) == {True}
+
+
+def tied(job):
+    return not untied(job)
+
+
+def of_file(job):
+    return ".py:" in job.model["channel"]
+
+
+def sampled(job):
+    return of_file(job) or (values(job, "output_noise", 0.0) != {0.0} and job.model["channel"] != "linear")
+
+
+TWO_TOKENS = loaded(channel("hardmax", "hardmax_published"), tied, lambda job: 2 in values(job, "tokens"))
+MORE_TOKENS = loaded(channel("hardmax"), tied, lambda job: max(values(job, "tokens")) > 2)
+RECTANGULAR = loaded(lambda job: values(job, "aspect", 1.0) != {1.0})
+SPECTRUM = loaded(lambda job: values(job, "spectrum") != {None})
+ERM = ("erm_state_evolution", "erm_optimal_decay", "erm_gamp", "erm_minimisation")
+TWO_LAYERS = ("two_layers_state_evolution", "two_layers_amp")
+# Module of attention_indexed -> the jobs that an edit of it concerns.
+EDITS = {
+    "channels.files": loaded(of_file),
+    "channels.output": loaded(sampled),
+    "channels.sampled": loaded(sampled),
+    "channels.untied": loaded(channel("linear", "softmax"), untied),
+    "channels.hardmax.output": loaded(channel("hardmax", "hardmax_published")),
+    "channels.hardmax.untied": loaded(channel("hardmax"), untied),
+    "channels.hardmax.two_tokens": TWO_TOKENS,
+    "channels.hardmax.pair_kernels": TWO_TOKENS,
+    "channels.hardmax.many_tokens": MORE_TOKENS,
+    "channels.hardmax.posterior_kernels": MORE_TOKENS,
+    "priors.product": loaded(untied),
+    "priors.denoisers.product": loaded(untied),
+    "priors.rectangular": RECTANGULAR,
+    "priors.denoisers.rectangular": RECTANGULAR,
+    "priors.invariant": SPECTRUM,
+    "priors.spectra": SPECTRUM,
+    "priors.tabulated": lambda job: RECTANGULAR(job) or SPECTRUM(job),
+    "state_evolution.bounded_solutions": loaded(),
+    "amp.schedule": named("matrix_amp", "matrix_amp_sizes", "two_layers_amp", "erm_gamp"),
+    "amp.matrix_amp": named("matrix_amp", "matrix_amp_sizes", "two_layers_amp"),
+    "training.gradient_descent": named("gradient_descent"),
+    "training.slice_sampling": named("posterior_sampling"),
+    "two_layers.layers": named(*TWO_LAYERS),
+    "two_layers.two_tokens.posterior_kernels": named(*TWO_LAYERS),
+    "two_layers.amp": named("two_layers_amp"),
+    "two_layers.generalization": named("two_layers_state_evolution"),
+    "erm.estimate": named(*ERM),
+    "erm.best_decay": named("erm_optimal_decay"),
+    "erm.simulations.message_passing": named("erm_gamp"),
+    "erm.simulations.minimisation": named("erm_minimisation"),
+}
+
+
+@pytest.mark.parametrize("module", EDITS)
+def test_an_edit_reruns_exactly_the_jobs_that_use_it(module):
+    name = f"attention_limits.attention_indexed.{module}"
+    assert provenance.has_module(name)
+    every = {
+        f"{experiment.name}/{job.name}": job
+        for experiment in repository().experiments["attention_indexed"].values()
+        for job in experiment.estimators.values()
+    }
+    expected = {title for title, job in every.items() if EDITS[module](job)}
+    assert 0 < len(expected) < len(every)
+    assert {title for title, job in every.items() if name in code_of(job)} == expected
+
+
+def test_edits_of_every_room_are_tested():
+    """`model` is the room that all jobs use."""
+    folder = provenance.SOURCE / "attention_indexed"
+    rooms = {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert {module.partition(".")[0] for module in EDITS} == rooms - {
+        "model", "schema", "estimators", "reports", "figures",
+    }  # fmt: skip

@@ -26,7 +26,10 @@ attention has no trace that fixes the scale.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +39,7 @@ from attention_limits.attention_indexed.channels.protocol import Posterior
 from attention_limits.attention_indexed.model.scores import draw_sequences, effective_side
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.prior import Prior
-from attention_limits.attention_indexed.priors.wishart import Wishart, as_prior
+from attention_limits.attention_indexed.priors.wishart import Wishart
 from attention_limits.numerics.solvers.anderson import Acceleration
 
 # A predicted error below this is exact recovery.
@@ -55,10 +58,10 @@ class Dataset:
     ----------
     sequences : array (n, T, d)
         X, standard normal, in single precision.
-    teacher : array (d, d)
-        S.
+    teacher : array (d, d) or (L, d, d)
+        S, of each of L layers.
     observed : array (n, ...)
-        Outputs as `protocol.observe` gives them.
+        Outputs as `protocol.observe` gives them, or the model of several layers.
     prior : priors.Prior
         The law of S.
     keys : array (n, T, d) or None
@@ -97,7 +100,7 @@ def _require_posterior(channel):
 
 
 def refine(
-    sequences, estimate, G, q_hat: float, prior: Prior | float, keys=None, shift_free: bool = False
+    sequences, estimate, G, q_hat: float, prior: Prior, keys=None, shift_free: bool = False
 ) -> tuple[np.ndarray, float, float]:
     """The new S_hat (d, d), not damped, its predicted error V, and V'.
 
@@ -110,14 +113,13 @@ def refine(
         Gradients of the channel.
     q_hat : float
         Precision 1 / D.
-    prior : priors.Prior or float
-        The law of S; a number is rho of the Wishart law.
+    prior : priors.Prior
+        The law of S.
     keys : array (n, T, d) or None
         As in `Dataset`.
     shift_free : bool
         Whether the sum of all G_ab of a sequence is zero; only without keys.
     """
-    prior = as_prior(prior)
     step = shifted_backward(sequences, G) if shift_free else backward(sequences, G, keys)
     step *= 2.0 / (effective_side(estimate) * q_hat)
     step += estimate
@@ -127,7 +129,7 @@ def refine(
 
 @dataclass(frozen=True)
 class AmpRun:
-    """Trajectory over t iterations (the start is not included).
+    """Trajectory over t iterations (the start is not included); with L layers there is another axis (L,).
 
     Attributes
     ----------
@@ -136,15 +138,17 @@ class AmpRun:
     variance : array (t,)
         V, the error that the algorithm predicts.
     residual : array (t,)
-        ||S_new - S_hat||_F / sqrt(d V) of the step before it is damped: its size in units of the predicted error.
+        ||S_new - S_hat||_F / sqrt(d V) of the step before it is damped: its size in units of the predicted error, the largest of
+        all layers.
     estimate : array (d, d)
         S_hat of the iteration `best`.
     best : int
         Number of the iteration that counts, from 0: the last one of a run that converged or diverged, otherwise that of the
         smallest residual.
     converged : bool
-        Whether the residual reached the tolerance, or the predicted error `RECOVERED`. A run that ended before `max_iterations`
-        and neither converged nor diverged has stagnated, or drifted away from an unstable fixed point (`schedule`).
+        Whether the residual reached the tolerance, or all predicted errors exact recovery. A run that ended before
+        `max_iterations` and neither converged nor diverged has stagnated, or drifted away from an unstable fixed point
+        (`schedule`).
     diverged : bool
         Whether numbers were not finite, or the outputs were further from their prediction than without data. The trajectory ends
         at that iteration.
@@ -160,6 +164,84 @@ class AmpRun:
     converged: bool
     diverged: bool
     resolved: float
+
+    def end(self) -> dict:
+        """Variables of the iteration that counts and of the whole run, by the names that all estimators share."""
+        return {
+            "residual": self.residual[self.best],
+            "iterations": len(self.residual),
+            "converged": self.converged,
+            "diverged": self.diverged,
+            "resolved": self.resolved,
+        }
+
+
+class Step(NamedTuple):
+    """An undamped step of all L layers.
+
+    Attributes
+    ----------
+    resolved : float
+        Fraction of outputs whose posterior the channel resolved.
+    estimate : array (d, d) or (L, d, d), or None
+        S_hat; None where the iteration has diverged, and the other values do not count.
+    predicted : float or array (L,)
+        V of each layer.
+    onsager : array (n, T, T) or (n, L, T, T)
+        2 V' G.
+    residual : float
+        As in `AmpRun`.
+    """
+
+    resolved: float
+    estimate: np.ndarray | None = None
+    predicted: float | np.ndarray = math.nan
+    onsager: np.ndarray | None = None
+    residual: float = math.nan
+
+
+def iterate(advance: Callable[..., Step], data: Dataset, schedule: Schedule, recovered: float) -> AmpRun:
+    """The damped iteration of one layer or of several, whose teachers have the same prior.
+
+    Parameters
+    ----------
+    advance : callable
+        The undamped step after S_hat, V and the Onsager term, of the shapes of `Step`.
+    data : Dataset
+    schedule : Schedule
+    recovered : float
+        Predicted error below which S is exactly known.
+    """
+    teacher, layers = data.teacher, data.teacher.shape[:-2]
+    dimension, (count, tokens) = effective_side(teacher), data.sequences.shape[:2]
+    estimate = best = np.broadcast_to(data.prior.mean * np.eye(*teacher.shape[-2:]), teacher.shape).copy()
+    variance, onsager = np.ones(layers), np.zeros((count, *layers, tokens, tokens))
+    acceleration = Acceleration((estimate.shape, onsager.shape, layers), (1.0 / dimension, 1.0 / count, 0.0))
+    # Of numbers and of arrays they differ in the last bit, and results are compared by their bits.
+    log, exp = (np.log, np.exp) if layers else (math.log, math.exp)
+    errors, variances, residuals, resolved, diverged = [], [], [], 1.0, False
+    while not schedule.finished:
+        found = advance(estimate, variance, onsager)
+        resolved = min(resolved, found.resolved)
+        diverged = found.estimate is None
+        residuals.append(found.residual)
+        if diverged:
+            errors.append(np.full(layers, np.nan)), variances.append(np.full(layers, np.nan))
+            break
+        state, new = (estimate, onsager, log(variance)), (found.estimate, found.onsager, log(found.predicted))
+        estimate, onsager, logarithm = acceleration.step(state, new, schedule.damping, found.residual)
+        variance = exp(logarithm)
+        errors.append(np.sum((teacher - estimate) ** 2, axis=(-2, -1)) / dimension)
+        variances.append(variance)
+        largest = float(np.max(variance))
+        schedule.note(found.residual, largest, largest <= recovered)
+        if schedule.best == len(errors) - 1:
+            best = estimate
+    reached = len(errors) - 1 if diverged else schedule.best
+    return AmpRun(
+        np.array(errors), np.array(variances), np.array(residuals), estimate if diverged else best, reached,
+        schedule.converged, diverged, resolved,
+    )  # fmt: skip
 
 
 def run(
@@ -185,44 +267,27 @@ def run(
     """
     _require_posterior(channel)
     schedule = Schedule(max_iterations, damping, tolerance)
-    dimension, count = effective_side(data.teacher), len(data.sequences)
-    estimate = best = data.prior.mean * np.eye(*data.teacher.shape)
-    variance, onsager = 1.0, np.zeros((count, channel.tokens, channel.tokens))
-    acceleration = Acceleration((estimate.shape, onsager.shape, (1,)), (1.0 / dimension, 1.0 / count, 0.0))
-    errors, variances, residuals = [], [], []
-    diverged, resolved = False, 1.0
+    return iterate(partial(_advance, channel, data), data, schedule, RECOVERED)
+
+
+def _advance(channel, data, estimate, variance, onsager):
+    """The `Step` of one layer."""
+    sequences, keys, prior = data.sequences, data.keys, data.prior
     # Then omega is determined up to a constant of each sequence.
-    sequences, keys = data.sequences, data.keys
     shift_free = channel.shift_free and keys is None
-    while not schedule.finished:
-        omega = shifted_scores(sequences, estimate) if shift_free else all_scores(sequences, estimate, keys)
-        omega -= onsager
-        # The variance that the outputs determine, if they do: at finite size it is better than its limit.
-        measured = channel.variance(data.observed, omega)
-        used = variance if measured is None else measured
-        diverged = not 0 < used < _DIVERGED * data.prior.Q
-        if not diverged:
-            found = channel.gradient(data.observed, omega, used)
-            resolved = min(resolved, found.resolved)
-            q_hat = 4.0 * found.power * count / dimension**2
-            diverged = not (np.isfinite(q_hat) and q_hat > 0)
-        if diverged:
-            errors.append(np.nan), variances.append(np.nan), residuals.append(np.nan)
-            break
-        denoised, predicted, own = refine(sequences, estimate, found.G, q_hat, data.prior, keys, shift_free)
-        if channel.scale_free and data.prior.mean > _SCALE:
-            denoised *= data.prior.mean * dimension / np.trace(denoised)
-        residual = float(np.linalg.norm(denoised - estimate) / math.sqrt(dimension * predicted))
-        state, new = (estimate, onsager, math.log(variance)), (denoised, 2.0 * own * found.G, math.log(predicted))
-        estimate, onsager, logarithm = acceleration.step(state, new, schedule.damping, residual)
-        variance = math.exp(logarithm[0])
-        errors.append(float(np.sum((data.teacher - estimate) ** 2) / dimension))
-        variances.append(variance), residuals.append(residual)
-        schedule.note(residual, variance, variance <= RECOVERED)
-        if schedule.best == len(errors) - 1:
-            best = estimate
-    reached = len(errors) - 1 if diverged else schedule.best
-    return AmpRun(
-        np.array(errors), np.array(variances), np.array(residuals), estimate if diverged else best, reached,
-        schedule.converged, diverged, resolved,
-    )  # fmt: skip
+    omega = shifted_scores(sequences, estimate) if shift_free else all_scores(sequences, estimate, keys)
+    omega -= onsager
+    # The variance that the outputs determine, if they do: at finite size it is better than its limit.
+    measured = channel.variance(data.observed, omega)
+    used = float(variance) if measured is None else measured
+    if not 0 < used < _DIVERGED * prior.Q:
+        return Step(1.0)
+    dimension, found = effective_side(estimate), channel.gradient(data.observed, omega, used)
+    q_hat = 4.0 * found.power * len(sequences) / dimension**2
+    if not (np.isfinite(q_hat) and q_hat > 0):
+        return Step(found.resolved)
+    denoised, predicted, own = refine(sequences, estimate, found.G, q_hat, prior, keys, shift_free)
+    if channel.scale_free and prior.mean > _SCALE:
+        denoised *= prior.mean * dimension / np.trace(denoised)
+    residual = float(np.linalg.norm(denoised - estimate) / math.sqrt(dimension * predicted))
+    return Step(found.resolved, denoised, predicted, 2.0 * own * found.G, residual)

@@ -113,5 +113,5 @@ def attention(h: np.ndarray, beta: float = 1.0) -> np.ndarray:
 
 
 def effective_side(matrix: np.ndarray) -> float:
-    """d of a `matrix` (d_q, d_k): sqrt(d_q d_k), the side of a square of as many entries."""
-    return math.sqrt(matrix.shape[0] * matrix.shape[1])
+    """d of a `matrix` (..., d_q, d_k): sqrt(d_q d_k), the side of a square of as many entries."""
+    return math.sqrt(matrix.shape[-2] * matrix.shape[-1])

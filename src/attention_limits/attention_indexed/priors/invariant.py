@@ -13,28 +13,28 @@ Eigenvalues are scaled so that their variance is one: the error is one without d
 """
 
 import math
-from functools import cached_property
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
-from attention_limits.attention_indexed.priors.symmetric import Symmetric
+from attention_limits.attention_indexed.priors.tabulated import Tabulated
+from attention_limits.attention_indexed.priors.wishart import Symmetric
 
-# Halvings of a bracket; noises of the table, by decade.
-_STEPS, _PER_DECADE = 50, 8
+# Halvings of a bracket.
+_STEPS = 50
 # Excess over 1 / D, times D, up to which two merged bulks count as two.
 _NEARLY = 10.0
 # Gauss-Legendre nodes of a bulk, in the angle: of a law with one interval, with a few, and with more than `_FEW` gaps.
 _NODES, _FEW = (48, 96, 24), 8
-_FROM, _TO = 1e-5, 1e3
 
 
-class Invariant(Symmetric):
+class Invariant(Tabulated, Symmetric):
     """S with Haar eigenvectors and eigenvalues of a `law`, scaled to variance one: a `Prior`.
 
     The law has the attributes and functions of `spectra.Law`: mean, variance, support, point_masses, scaled, transform,
     inverse_squares, values. Raises ValueError where its variance is not positive.
     """
+
+    per_decade = 8
 
     def __init__(self, law):
         if not law.variance > 0:
@@ -60,16 +60,6 @@ class Invariant(Symmetric):
         values = self.law.values(size.dimension)
         return float(np.mean(values)), float(np.mean(values**2))
 
-    def mmse(self, noise):
-        """The error at D = `noise` (...), from a table of `exact_mmse`: cubic in log D, and its limits beyond."""
-        noise = np.asarray(noise, dtype=float)
-        inside = np.clip(noise, _FROM, _TO)
-        error = np.exp(self._table(np.log(inside)))
-        # Below the table proportional to D, above it 1 - O(1/D).
-        return np.where(
-            noise > _TO, 1.0 - (1.0 - error) * _TO / np.maximum(noise, _TO), error * np.minimum(noise / _FROM, 1.0)
-        )
-
     def exact_mmse(self, noise: float) -> float:
         """The error at one D = `noise` > 0 by quadrature over the bulks."""
         _, _, h, v, steps = self._spectrum(noise)
@@ -87,11 +77,6 @@ class Invariant(Symmetric):
         middle, slope = 0.5 * (value[1:] + value[:-1]), np.diff(xi) / np.maximum(np.diff(value), 1e-300)
         outside = (eigenvalues < value[0]) | (eigenvalues > value[-1])
         return np.interp(eigenvalues, value, xi), np.where(outside, 0.0, np.interp(eigenvalues, middle, slope))
-
-    @cached_property
-    def _table(self):
-        noises = np.geomspace(_FROM, _TO, round(_PER_DECADE * np.log10(_TO / _FROM)) + 1)
-        return CubicSpline(np.log(noises), np.log([self.exact_mmse(D) for D in noises]))
 
     def _spectrum(self, noise):
         """lambda, u, h, v and the weights of d lambda at the nodes of all bulks, arrays of one shape."""

@@ -15,7 +15,7 @@ from attention_limits.attention_indexed.priors.prior import Prior
 def load_prior(model: Mapping, project: Path) -> Prior:
     """The law of S of the keys `ratio`, `spectrum`, `untied` and `aspect` of a specification, with files below `project`.
 
-    Raises ValueError as `files.law_of_file`, for a spectrum of an untied model, and as `model.sizes.aspect_problem`.
+    Raises ValueError as `spectra.law_of_file`, for a spectrum of an untied model, and as `model.sizes.aspect_problem`.
     """
     untied, aspect, spectrum = model.get("untied", False), model.get("aspect", 1.0), model.get("spectrum")
     problem = aspect_problem(aspect, untied, model["ratio"])
@@ -28,8 +28,8 @@ def load_prior(model: Mapping, project: Path) -> Prior:
     if name == "RectangularProduct":
         return law(model["ratio"], aspect)
     if name == "Invariant":
-        files = import_module(f"{__package__}.files")
-        return law(files.law_of_file(spectrum, model["ratio"], project))
+        spectra = import_module(f"{__package__}.spectra")
+        return law(spectra.law_of_file(spectrum, model["ratio"], project))
     return law(model["ratio"])
 
 
@@ -37,7 +37,7 @@ def code_modules(model: Mapping) -> list[str]:
     """The modules that hold the law of a `model` (keys as in `load_prior`)."""
     spectrum = model.get("spectrum")
     own = _place(model.get("untied", False), model.get("aspect", 1.0), spectrum).partition(":")[0]
-    return [f"{__package__}.{module}" for module in (own, *(["files"] if spectrum is not None else []))]
+    return [f"{__package__}.{module}" for module in (own, *(["spectra"] if spectrum is not None else []))]
 
 
 def _place(untied: bool, aspect: float, spectrum: str | None) -> str:

@@ -9,8 +9,11 @@ A law is a sum of point masses and of uniform pieces. For these all three are cl
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+
+from attention_limits.pipeline.base.user_files import execute
 
 # Uniform pieces of a density, and Gauss-Legendre nodes of the mass of each.
 PIECES, _NODES = 400, 8
@@ -145,3 +148,29 @@ def mixture(laws, weights) -> Law:
     if np.any(high[order][:-1] > low[order][1:]):
         raise ValueError("the continuous parts of a mixture must not overlap; give their sum as one density")
     return Law(points, point_masses, low[order], high[order], masses[order])
+
+
+def law_of_file(name: str, ratio: float, project: Path) -> Law:
+    """The law that the function `name`, path/to/file.py:function below the folder `project`, returns at the ratio rho, `ratio`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, if it fails, or returns no `Law` of positive variance.
+    """
+    path, _, wanted = name.rpartition(":")
+    file = Path(project) / path
+    if not file.is_file():
+        raise ValueError(f"the spectrum {name} needs the file {file}, which does not exist")
+    function = getattr(execute(file), wanted, None)
+    if not callable(function):
+        raise ValueError(f"{file} defines no function {wanted!r}")
+    try:
+        law = function(ratio)
+    except Exception as error:
+        raise ValueError(f"the spectrum {name} fails at ratio {ratio:g}: {type(error).__name__}: {error}") from error
+    if not isinstance(law, Law):
+        raise ValueError(f"the spectrum {name} must return a Law of spectra, not {type(law).__name__}")
+    if not law.variance > 0:
+        raise ValueError(f"the spectrum {name} at ratio {ratio:g}: the eigenvalues must differ")
+    return law

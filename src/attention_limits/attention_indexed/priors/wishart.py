@@ -1,4 +1,7 @@
-"""S = W W^T / sqrt(r d) of Boncoraglio et al. 2025 (arXiv:2506.01582), and the limit of small width."""
+"""Laws of symmetric S: their estimate keeps the eigenvectors and shrinks the eigenvalues.
+
+S = W W^T / sqrt(r d) of Boncoraglio et al. 2025 (arXiv:2506.01582), and its limit of small width.
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +11,26 @@ import numpy as np
 from attention_limits.attention_indexed.model.scores import draw_weights
 from attention_limits.attention_indexed.priors.denoisers import wishart
 from attention_limits.attention_indexed.priors.prior import Prior
-from attention_limits.attention_indexed.priors.symmetric import Symmetric
+
+
+class Symmetric:
+    """Symmetric S with Haar eigenvectors: the part of a `Prior` that the law of the eigenvalues does not change.
+
+    `shrink(eigenvalues, noise)` of a derived class gives the posterior mean xi of each of the `eigenvalues` (d,) of Y, and its
+    slope.
+    """
+
+    symmetric = True
+
+    def denoise(self, matrix, noise):
+        """As in `Prior` at D = `noise`: keeps the eigenvectors of `matrix` (d, d)."""
+        eigenvalues, vectors = np.linalg.eigh(matrix)
+        xi, slope = self.shrink(eigenvalues, noise)
+        return (vectors * xi) @ vectors.T, wishart.response(eigenvalues, xi, slope)
+
+    def spectrum(self, matrix):
+        """The eigenvalues (d,) of `matrix` (d, d), ascending."""
+        return np.linalg.eigvalsh(matrix)
 
 
 @dataclass(frozen=True)

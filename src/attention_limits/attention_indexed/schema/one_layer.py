@@ -243,6 +243,11 @@ class PosteriorSampling(Simulation):
         return super().cross_checks(estimator) + ([(("solver", "record_every"), text)] if wrong else [])
 
     @classmethod
+    def code_modules(cls, estimator) -> list[str]:
+        """None: the chains load no channel and no law of S."""
+        return []
+
+    @classmethod
     def work(cls, estimator) -> dict[str, float]:
         """Every step of a chain computes the scores of all sequences."""
         return {**super().work(estimator), "steps": 1}

@@ -7,8 +7,10 @@ In reading order:
 - two_tokens/: softmax layers that read two tokens, exact
 - sampled, sampled_fields_kernels, sampled_posterior_kernels: more tokens, posterior sampled
 - hardmax: a hardmax as the last layer
+- layers: what the models share
 - contrasts: coordinates that a constant does not change
-- amp, generalization: simulation and errors on a fresh sequence
+- generalization: errors of the output
+- amp, fresh_data: simulation, and its errors of the output on fresh sequences
 
 May import it: estimators.
 """

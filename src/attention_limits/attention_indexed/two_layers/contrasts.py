@@ -6,7 +6,6 @@ Derived for this project.
 """
 
 import functools
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,19 +39,3 @@ def slopes(z: np.ndarray, V, tokens: int) -> np.ndarray:
     T = `tokens`; ||G_l||_F^2 = |z_l|^2 / (2 V_l).
     """
     return matrices(z, tokens) / (2.0 * np.sqrt(np.asarray(V))[:, None, None])
-
-
-@dataclass(frozen=True)
-class Averages:
-    """Averages over outputs.
-
-    Attributes
-    ----------
-    information : array (L,)
-        k_l = 2 E |z_l|^2.
-    resolved : float
-        Fraction of outputs whose posterior met its accuracy check.
-    """
-
-    information: np.ndarray
-    resolved: float

@@ -1,4 +1,4 @@
-"""Generalisation errors of two layers on a fresh sequence, from the errors V_l of both layers and on data.
+"""Generalisation errors of two layers on a fresh sequence, from the errors V_l of both layers.
 
 In the limit the raw scores of layer l of the teacher and of its posterior mean are jointly Gaussian on a fresh sequence, and
 independent of those of the other layer: off the diagonal the covariances are 1, 1 - V_l and 1 - V_l, on it twice as large. With
@@ -14,17 +14,14 @@ import math
 
 import numpy as np
 
-from attention_limits.attention_indexed.amp.fresh_data import between_draws
 from attention_limits.attention_indexed.channels.linear import FEWEST_NODES
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.attention_indexed.model.scores import draw_sequences, scores
 from attention_limits.attention_indexed.state_evolution.generalization import posterior_pair
-from attention_limits.attention_indexed.two_layers.amp import traceless
 from attention_limits.attention_indexed.two_layers.state_evolution import Model
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
-# Nodes of one scrambling; fresh sequences at a time; draws of the scores given omega for each of them.
-NODES, _ROWS, _DRAWS = 4096, 512, 8
+# Nodes of one scrambling.
+NODES = 4096
 
 
 def output_errors(model: Model, V, generator, count=NODES) -> tuple[float, float]:
@@ -53,31 +50,3 @@ def _distance(model, fields):
     if np.any(values) and values.sum() ** 2 < FEWEST_NODES * np.sum(values**2):
         return math.nan
     return float(values.mean())
-
-
-def fresh_errors(model: Model, teachers, estimates, V, count: int, generator) -> tuple[float, float]:
-    """Mean over `count` >= 1 fresh sequences of the squared errors of f(omega) and of E[f(h) | omega]; NaN for a NaN.
-
-    Parameters
-    ----------
-    model : two_layers_evolution.Model
-    teachers, estimates : array (2, d, d)
-        S_l and S_hat_l.
-    V : array (2,)
-        Variance of the raw scores of each layer given omega, the error that the algorithm predicts.
-    generator : numpy.random.Generator
-    """
-    if not (np.all(np.isfinite(estimates)) and np.all(np.isfinite(V))):
-        return math.nan, math.nan
-    plug_in = bayes = 0.0
-    for start in range(0, count, _ROWS):
-        sequences = draw_sequences(min(_ROWS, count - start), model.tokens, teachers.shape[1], generator)
-        truth, omega = ([scores(sequences, traceless(S)) for S in both] for both in (teachers, estimates))
-        output = model.output(*truth)
-        plug_in += np.sum((output - model.output(*omega)) ** 2)
-        errors = []
-        for _ in range(_DRAWS):
-            noise = [SYMMETRIC.scores(generator.standard_normal(h.shape), v) for h, v in zip(omega, V, strict=True)]
-            errors.append(output - model.output(*(h + part for h, part in zip(omega, noise, strict=True))))
-        bayes += between_draws(np.stack(errors))
-    return float(plug_in / count), float(bayes / count)

@@ -14,23 +14,24 @@ The scores of layer 1 are sampled from their prior, with P as weights. The slope
 The output is a bounded function of the scores for any skip strength c >= 0; nothing diverges where the mixing matrix is singular.
 """
 
-import functools
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, ndtr, owens_t
 
 from attention_limits.attention_indexed.model.scores import attention
-from attention_limits.attention_indexed.two_layers import contrasts as layer_contrasts
-from attention_limits.attention_indexed.two_layers.contrasts import Averages
-from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.attention_indexed.two_layers.contrasts import basis
+from attention_limits.attention_indexed.two_layers.layers import (
+    FEWEST,
+    Averages,
+    Sampled,
+    TwoTokens,
+    groups,
+    node_sets,
+)
 
-# Nodes of each of two estimates; an output is resolved if this many effective nodes carry it in both.
-NODES, FEWEST = 128, 20.0
-# The error of the nodes of a posterior is common to all outputs that share them: those of at least so many nodes of an average,
-# in at most so many groups.
-SHARED, GROUPS = 16, 64
+# Nodes of each of two estimates.
+NODES = 128
 # Outputs at a time.
 _CHUNK = 512
 # Means further out than this many standard deviations are moved to this distance: their outputs have probabilities below 1e-88.
@@ -39,109 +40,46 @@ _OUTPUTS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
 
 
 @dataclass(frozen=True)
-class HardmaxLayers:
-    """The model at one strength of the residual connection.
+class HardmaxLayers(Sampled, TwoTokens):
+    """Softmax in the first layer, hardmax in the second.
 
-    Attributes
-    ----------
-    skip : float
-        c >= 0.
-    beta : float
-        Inverse temperature of the first layer, > 0.
-    seed : int
-        Of the nodes of the posterior: a posterior is a function of its output and of the seed.
-
-    Raises
-    ------
-    ValueError
-        If c < 0, or beta is not positive; both must be finite.
+    `seed` is that of the nodes of the posterior: a posterior is a function of its output and of the seed.
     """
 
-    skip: float = 1.0
-    beta: float = 1.0
     seed: int = 0
 
-    tokens = 2
-    layers = 2
-    size = 2
     # Signs are coarser than equations.
     equations = None
     # The prior means of all contrasts: the average sums over the four outputs.
     node_dimension = 4
 
-    def __post_init__(self):
-        if not (0 <= self.skip < math.inf and 0 < self.beta < math.inf):
-            raise ValueError(f"need skip >= 0 and beta > 0, both finite, got {self.skip} and {self.beta}")
-
-    def part(self, number):
-        """The model with other nodes of its posterior, for the part of this `number` of the nodes of an average."""
-        return replace(self, seed=self.seed + 1 + number)
-
-    def mixing(self, first):
-        """B (..., 2, 2) of the scores of layer 1, `first` (..., 2, 2)."""
-        return attention(first, self.beta) + self.skip * np.eye(2)
-
     def output(self, first, second):
         """One-hot rows y (n, 2, 2) of the raw scores of the layers, `first` and `second` (n, 2, 2)."""
-        B = self.mixing(first)
-        return attention(B @ second @ np.swapaxes(B, 1, 2), np.inf)
+        return attention(self.last_scores(first, second), np.inf)
 
     def observed(self, first, second):
         """Signs (n, 2) of (h^2_11 - h^2_12, h^2_22 - h^2_12) of the raw scores of the layers, `first` and `second` (n, 2, 2)."""
-        B = self.mixing(first)
-        h = B @ second @ np.swapaxes(B, 1, 2)
+        h = self.last_scores(first, second)
         return np.where(np.stack([h[:, 0, 0] > h[:, 0, 1], h[:, 1, 1] > h[:, 0, 1]], axis=1), 1.0, -1.0)
 
-    def contrasts(self, h):
-        """Contrasts (..., 2) of scores h (..., 2, 2)."""
-        return layer_contrasts.contrasts(h)
-
-    def slopes(self, z, V):
-        """G_l (n, 2, 2, 2) of posterior means z (n, 2, 2) in prior standard deviations, at variances V (2,)."""
-        return layer_contrasts.slopes(z, V, 2)
-
-    def posterior(self, signs, means, V):
-        """Posterior of outputs `signs` (n, 2), as in `observed`, at prior means (n, 2, 2) of `contrasts` and variances V (2,).
-
-        Returns
-        -------
-        log_z : array (n,)
-            Log probability of the output.
-        z : array (n, 2, 2)
-            Posterior means of the contrasts minus their prior means, in units of sqrt(V_l).
-        spread : array (n, 2)
-            Posterior variances in these units, summed over the contrasts of a layer.
-        resolved : bool array (n,)
-            Whether at least FEWEST effective nodes carry the output in both estimates.
-        """
-        Z, mean, squares, effective = self.estimates(signs, means, V)
-        spread = squares.mean(axis=0) - np.sum(mean[0] * mean[1], axis=2)
-        with np.errstate(divide="ignore"):
-            log_z = np.log(Z.mean(axis=0))
-        return log_z, mean.mean(axis=0), spread, np.all(effective >= FEWEST, axis=0)
-
     def estimates(self, signs, means, V):
-        """Two independent estimates of the moments of outputs; `signs`, `means`, V as in `posterior`.
+        """As in `Sampled`, of outputs `signs` (n, 2), as in `observed`, at prior `means` (n, 2, 2) and variances V (2,).
 
-        Returns
-        -------
-        Z : array (2, n)
-            Probability of the output.
-        mean : array (2, n, 2, 2)
-            Posterior means of the contrasts minus their prior means, in units of sqrt(V_l).
-        squares : array (2, n, 2)
-            Posterior means of the squares of these deviations, summed over the contrasts of a layer.
-        effective : array (2, n)
-            Effective number of nodes; zero where no node explains the output, which then has the moments of the prior.
+        Zero nodes are effective where none explains the output, which then has the moments of the prior.
         """
         V, n = np.asarray(V, float), len(signs)
         Z, effective, mean, squares = (np.empty((2, n, *shape)) for shape in ((), (), (2, 2), (2,)))
-        for side, x in enumerate(_nodes(self.seed, 0)):
+        for side, x in enumerate(self._nodes(0)):
             for start in range(0, n, _CHUNK):
                 part = slice(start, start + _CHUNK)
                 found = _moments(x, signs[part], *self._forms(means[part], V, x))
                 Z[side, part], mean[side, part], squares[side, part], effective[side, part] = found
-        return Z, mean, squares, effective
+        with np.errstate(divide="ignore"):
+            return np.log(Z), mean, squares, effective
+
+    def _nodes(self, group):
+        """Nodes (S, 2) of each estimate."""
+        return node_sets(self.seed, group, 2, 2, NODES)
 
     def _forms(self, means, V, x):
         """Unit vectors c_i / |c_i| (n, S, 2, D) at nodes x (S, 2), and c_i . m_2 / (sqrt(V_2) |c_i|), (n, S, 2).
@@ -150,7 +88,7 @@ class HardmaxLayers:
         h^2_11 - h^2_12 = b_1^T R (b_1 - b_2), and c_1k = sqrt(2) e (b_11 (E_k11 - E_k12) + b_12 (E_k12 - E_k22)); c_2 is the same
         of b_2, with the other sign.
         """
-        E = layer_contrasts.basis(2)
+        E = basis(2)
         to_first, to_second = E[:, 0, 0] - E[:, 0, 1], E[:, 1, 1] - E[:, 0, 1]
         u = (means[:, None, 0] + np.sqrt(V[0]) * x) @ (np.sqrt(2.0) * np.stack([to_first, to_second], axis=1))
         s = expit(self.beta * u)
@@ -173,10 +111,9 @@ class HardmaxLayers:
         """
         V = np.asarray(V, float)
         means = nodes.points.reshape(len(nodes), 2, 2) * np.sqrt(1.0 - V)[:, None]
-        information, resolved, count = np.zeros(2), 0.0, max(SHARED, len(nodes) // GROUPS)
-        for start in range(0, len(nodes), count):
-            part = slice(start, start + count)
-            forms = [(x, *self._forms(means[part], V, x)) for x in _nodes(self.seed, start // count)]
+        information, resolved = np.zeros(2), 0.0
+        for group, part in groups(len(nodes)):
+            forms = [(x, *self._forms(means[part], V, x)) for x in self._nodes(group)]
             for output in _OUTPUTS:
                 signs = np.broadcast_to(output, (len(means[part]), 2))
                 first, second = (_moments(x, signs, *both) for x, *both in forms)
@@ -219,10 +156,3 @@ def _normal_slopes(kappa, r):
     P = np.clip(0.5 * (ndtr(a) + ndtr(b)) - shares - np.where(a * b < 0.0, 0.5, 0.0), 0.0, 1.0)
     density = np.exp(-0.5 * kappa**2) / np.sqrt(2.0 * np.pi)
     return P, density * np.stack([ndtr(to_a), ndtr(to_b)], axis=-1)
-
-
-@functools.lru_cache(maxsize=8 * GROUPS)
-def _nodes(seed, scrambling):
-    """Nodes (S, 2) of each estimate."""
-    generator = np.random.default_rng((seed, scrambling))
-    return [gaussian_nodes(2, NODES, generator, widening=1.0).points for _ in range(2)]

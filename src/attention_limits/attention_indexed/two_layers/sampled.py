@@ -10,29 +10,21 @@ E tr G_l G_L = 0 for l < L, because the model is symmetric under a simultaneous 
 E tr G_1 G_2 does not vanish, and the state evolution of `state_evolution` does not hold (docs/attention_indexed_two_layers.md).
 """
 
-import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from attention_limits.attention_indexed.model.scores import attention, log_attention
-from attention_limits.attention_indexed.two_layers import contrasts as layer_contrasts
-from attention_limits.attention_indexed.two_layers.contrasts import Averages
+from attention_limits.attention_indexed.two_layers.contrasts import basis, matrices
+from attention_limits.attention_indexed.two_layers.layers import FEWEST, Averages, Sampled, groups, node_sets
 from attention_limits.attention_indexed.two_layers.sampled_fields_kernels import Network
 from attention_limits.attention_indexed.two_layers.sampled_posterior_kernels import posteriors
-from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.probability.statistics import with_controls
-
-# An output is resolved if this many effective nodes carry it in both estimates.
-FEWEST = 20.0
-# The error of the nodes of a posterior is common to all outputs that share them: at least so many outputs of an average, in at
-# most so many groups.
-SHARED, GROUPS = 16, 64
 
 
 @dataclass(frozen=True)
-class SampledLayers:
+class SampledLayers(Sampled):
     """The model with T = `tokens`, L = `layers`, and one strength of the residual connection.
 
     Attributes
@@ -82,10 +74,6 @@ class SampledLayers:
         """Prior means and deviations of all contrasts."""
         return 2 * self.layers * self.size
 
-    def part(self, number):
-        """The model with other nodes of its posterior, for the part of this `number` of the nodes of an average."""
-        return replace(self, seed=self.seed + 1 + number)
-
     def log_output(self, *fields):
         """log y (n, T, T) of the raw scores (n, T, T) of each layer, `fields`; y itself may round to zero."""
         mixing = np.eye(self.tokens)
@@ -111,41 +99,17 @@ class SampledLayers:
         """`observe` of the outputs of raw scores (n, T, T) of each layer, `fields`."""
         return self.observe(self.log_output(*fields))
 
-    def contrasts(self, h):
-        """Contrasts (..., D) of scores h (..., T, T)."""
-        return layer_contrasts.contrasts(h)
-
-    def slopes(self, z, V):
-        """G_l (n, L, T, T) of posterior means z (n, L, D) in prior standard deviations, at variances V (L,)."""
-        return layer_contrasts.slopes(z, V, self.tokens)
-
-    def posterior(self, a, means, V):
-        """Posterior of outputs a (n, T, T), as in `observe`, at prior means (n, L, D) of `contrasts` and variances V (L,).
-
-        Returns
-        -------
-        log_z : array (n,)
-            Log density of the contrasts of a.
-        z : array (n, L, D)
-            Posterior means of the contrasts minus their prior means, in units of sqrt(V_l).
-        spread : array (n, L)
-            Posterior variances in these units, summed over the contrasts of a layer: E |z_l|^2 = D - E spread_l.
-        resolved : bool array (n,)
-            Whether at least FEWEST effective nodes carry the output in both estimates.
-        """
-        log_z, mean, squares, effective = self.estimates(a, means, V)
-        spread = squares.mean(axis=0) - np.sum(mean[0] * mean[1], axis=2)
-        return np.logaddexp(*log_z) - np.log(2.0), mean.mean(axis=0), spread, np.all(effective >= FEWEST, axis=0)
-
     def estimates(self, a, means, V):
-        """The two estimates that `sampled_posterior_kernels.posteriors` returns, for a, `means` and V as in `posterior`."""
+        """As in `Sampled`, of outputs a (n, T, T), as in `observe`, at prior `means` (n, L, D) and variances V (L,)."""
         return self._estimates(a, means, V, 0)
 
-    def _estimates(self, a, means, V, scrambling):
-        pilot, nodes = _nodes(self.tokens, self.layers, self.seed, scrambling)
-        network = Network(layer_contrasts.basis(self.tokens), self.layers, float(self.skip), float(self.beta))
+    def _estimates(self, a, means, V, group):
+        # One set for the proposals, two for the estimates; more nodes for more dimensions.
+        dimension, count = (self.layers - 1) * self.size, 2 ** (2 * self.tokens + self.layers)
+        pilot, *nodes = node_sets(self.seed, group, 3, dimension, count)
+        network = Network(basis(self.tokens), self.layers, float(self.skip), float(self.beta))
         arrays = (np.ascontiguousarray(array, float) for array in (a, means, V))
-        return posteriors(*arrays, network, pilot, nodes)
+        return posteriors(*arrays, network, pilot, np.stack(nodes))
 
     def averages(self, V, nodes) -> Averages:
         """Averages over outputs at variances V (L,), on Gaussian nodes of dimension `node_dimension`.
@@ -156,25 +120,12 @@ class SampledLayers:
         V = np.asarray(V, float)
         points = nodes.points.reshape(len(nodes), 2, self.layers, self.size)
         means, truth = points[:, 0] * np.sqrt(1.0 - V)[:, None], points[:, 1]
-        fields = layer_contrasts.matrices(means + truth * np.sqrt(V)[:, None], self.tokens)
+        fields = matrices(means + truth * np.sqrt(V)[:, None], self.tokens)
         a = self.observed(*np.moveaxis(fields, 1, 0))
-        count = max(SHARED, len(a) // GROUPS)
-        found = [
-            self._estimates(a[start : start + count], means[start : start + count], V, start // count)
-            for start in range(0, len(a), count)
-        ]
+        found = [self._estimates(a[part], means[part], V, group) for group, part in groups(len(a))]
         _, z, moments, effective = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
         weights = nodes.weights[:, None]
         squares, overlaps = np.sum(z[0] * z[1], axis=2), np.sum(z.mean(axis=0) * truth, axis=2)
         known = self.size - moments.mean(axis=0) + squares
         combined = with_controls(*(weights * estimate for estimate in (known, squares, overlaps)))
         return Averages(2.0 * combined.mean(axis=0), float(np.mean(np.all(effective >= FEWEST, axis=0))))
-
-
-@functools.lru_cache(maxsize=8 * GROUPS)
-def _nodes(tokens, layers, seed, scrambling):
-    """Nodes (S, F) for the proposals and (2, S, F) for the two estimates, S = 2^(2 T + L): more for more dimensions."""
-    generator = np.random.default_rng((seed, scrambling))
-    dimension = (layers - 1) * (tokens * (tokens + 1) // 2 - 1)
-    sets = [gaussian_nodes(dimension, 2 ** (2 * tokens + layers), generator, widening=1.0).points for _ in range(3)]
-    return sets[0], np.stack(sets[1:])

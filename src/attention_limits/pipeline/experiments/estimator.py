@@ -95,10 +95,19 @@ class Estimator:
         It includes the bytes of required files and the modules of this package that they import. Raises ModuleNotFoundError when
         the estimator has no module, and OSError when a required file is missing.
         """
-        files = [*self.specification.code_files(self), *(self.project / name for name in self.requires)]
-        modules = {*self.specification.code_modules(self), *(name for file in files for name in imported_modules(file))}
-        own = code_digest(self.module, f"{PACKAGE}.pipeline.base.streams", *modules, extra_files=files)
+        own = code_digest(*self.code_roots, extra_files=self._code_files)
         return own if self.reads is None else digest([own, self.reads.code])
+
+    @property
+    def code_roots(self) -> list[str]:
+        """The modules that decide the numbers with all that they import; those of the data that it reads are not among them."""
+        by_name = {*self.specification.code_modules(self)}
+        by_name |= {name for file in self._code_files for name in imported_modules(file)}
+        return [self.module, f"{PACKAGE}.pipeline.base.streams", *sorted(by_name)]
+
+    @property
+    def _code_files(self) -> list[Path]:
+        return [*self.specification.code_files(self), *(self.project / name for name in self.requires)]
 
     def attributes(self, chunk: Chunk, seed: int) -> dict[str, str]:
         """The attributes that the file of a chunk has if it is current.

@@ -3,6 +3,7 @@
 
 In reading order:
 
+- output: what every hardmax shares
 - two_tokens, pair_kernels: two signs, bivariate normal probabilities
 - many_tokens, posterior_kernels, grid_kernels: any number of tokens
 - limits: the information between limits that are known exactly

@@ -30,6 +30,11 @@ class Limits:
     cubic: np.polynomial.Polynomial
     uncertainty: float
 
+    def information(self, V, Q):
+        """f(s) s / V at posterior variance V (...) and prior variance Q."""
+        s = np.sqrt(V / Q)
+        return self.cubic(s) * s / V
+
 
 def polynomial_limits(at_ties: float, without_data: float, slope: float, integral: float) -> Limits:
     """The cubic of f(0) = `at_ties`, f(1) = `without_data`, f'(1) = `slope` and int_0^1 f ds = `integral`, with its bound."""

@@ -14,26 +14,19 @@ from math import factorial
 
 import numpy as np
 
-from attention_limits.attention_indexed.channels.hardmax.distance import hardmax_distance
 from attention_limits.attention_indexed.channels.hardmax.limits import polynomial_limits, tie_information
+from attention_limits.attention_indexed.channels.hardmax.output import HardmaxOutput, gradient_of_means
 from attention_limits.attention_indexed.channels.hardmax.posterior_kernels import posteriors
-from attention_limits.attention_indexed.channels.protocol import Gradient
-from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.attention_indexed.model.scores import attention
 
 # Step of the central difference of the gradient: relative error of f'(1) about 1e-4.
 _STEP = 0.02
 
 
 @dataclass(frozen=True)
-class ManyHardmax:
+class ManyHardmax(HardmaxOutput):
     """y_a = position of the largest entry of row a; a `protocol.Posterior` of T = `tokens` from 2 to 8."""
 
     tokens: int
-    equations = None
-    scale_free = shift_free = True
-    closed_form = True
-    law = SYMMETRIC
 
     @property
     def ties(self) -> float:
@@ -46,31 +39,13 @@ class ManyHardmax:
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
-        s = np.sqrt(V / Q)
-        return _limits(self.tokens).cubic(s) * s / V
-
-    def output(self, h):
-        """One-hot rows of scores h (n, T, T)."""
-        return attention(h, np.inf)
-
-    def distance(self, mixing, nodes):
-        """As in `protocol.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not used."""
-        return hardmax_distance(self.tokens, mixing, self.law.diagonal)
-
-    def observe(self, h, generator=None):
-        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not used."""
-        return np.argmax(h, axis=2)
+        return _limits(self.tokens).information(V, Q)
 
     def gradient(self, observed, omega, V):
         """G given the positions `observed` (n, T), omega (n, T, T) and V > 0."""
         means = np.empty(omega.shape)
         posteriors(observed, omega / np.sqrt(V), means, np.empty(len(omega)))
-        G = means / (2.0 * np.sqrt(V))
-        return Gradient(G, float(np.sum(G**2) / len(G)))
-
-    def variance(self, observed, omega):
-        """None: positions, `observed` (n, T), have no distance to omega (n, T, T)."""
-        return None
+        return gradient_of_means(means, V)
 
 
 @functools.cache

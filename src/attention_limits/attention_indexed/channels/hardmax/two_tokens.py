@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import BarycentricInterpolator
 
-from attention_limits.attention_indexed.channels.hardmax.distance import hardmax_distance
 from attention_limits.attention_indexed.channels.hardmax.limits import tie_information
+from attention_limits.attention_indexed.channels.hardmax.output import HardmaxOutput
 from attention_limits.attention_indexed.channels.hardmax.pair_kernels import (
     BY_A,
     BY_B,
@@ -29,7 +29,6 @@ from attention_limits.attention_indexed.channels.hardmax.pair_kernels import (
 )
 from attention_limits.attention_indexed.channels.protocol import Gradient
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.attention_indexed.model.scores import attention
 
 # The table of the information in log(1 + q/V): its upper end, and its number of Chebyshev points; beyond it a power law holds.
 _LARGEST, _POINTS = np.log(1e8), 48
@@ -101,14 +100,10 @@ def _pair_density(x, y):
 
 
 @dataclass(frozen=True)
-class Hardmax:
+class Hardmax(HardmaxOutput):
     """y_a = position of the largest entry of row a of two tokens, exact: a `Posterior`."""
 
     tokens = 2
-    law = SYMMETRIC
-    equations = None
-    scale_free = shift_free = True
-    closed_form = True
 
     @property
     def ties(self) -> float:
@@ -123,25 +118,9 @@ class Hardmax:
         """Zero, at every V and Q: the information has a relative error below 1e-9."""
         return 0.0
 
-    def output(self, h):
-        """One-hot rows of scores h (n, 2, 2)."""
-        return attention(h, np.inf)
-
-    def distance(self, mixing, nodes):
-        """As in `Posterior`, in closed form; M = `mixing` (2, 2). `nodes` are not used."""
-        return hardmax_distance(2, mixing, self.law.diagonal)
-
-    def observe(self, h, generator=None):
-        """The positions (n, 2) of the largest entries of the rows of scores h (n, 2, 2); `generator` is not used."""
-        return np.argmax(h, axis=2)
-
     def gradient(self, observed, omega, V):
         """G given the positions `observed` (n, 2) and omega (n, 2, 2)."""
         return Gradient(*gradient(observed, omega, V))
-
-    def variance(self, observed, omega):
-        """None: signs, `observed` (n, 2), have no distance to omega (n, 2, 2)."""
-        return None
 
 
 @dataclass(frozen=True)

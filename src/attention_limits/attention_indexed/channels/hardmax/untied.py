@@ -26,11 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from attention_limits.attention_indexed.channels.hardmax.distance import hardmax_distance
 from attention_limits.attention_indexed.channels.hardmax.limits import SIGN_INTEGRAL, Limits, polynomial_limits
-from attention_limits.attention_indexed.channels.protocol import Gradient
+from attention_limits.attention_indexed.channels.hardmax.output import HardmaxOutput, gradient_of_means
 from attention_limits.attention_indexed.model.score_law import UNSYMMETRIC
-from attention_limits.attention_indexed.model.scores import attention
 
 # Nodes of x about the maximum of the integrand, whose standard deviation is between 1 / sqrt(T) and 1.
 _STEP = 0.3
@@ -46,13 +44,10 @@ _SCALED = 0.1 * np.arange(-350, 351)
 
 
 @dataclass(frozen=True)
-class UntiedHardmax:
+class UntiedHardmax(HardmaxOutput):
     """y_a = position of the largest entry of row a; a `protocol.Posterior` of T = `tokens` from 2 to 8."""
 
     tokens: int
-    equations = None
-    scale_free = shift_free = True
-    closed_form = True
     law = UNSYMMETRIC
 
     @property
@@ -68,31 +63,13 @@ class UntiedHardmax:
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
         if self.tokens == 2:
             return 2.0 * sign_information(np.asarray((Q - V) / V, dtype=float)) / V
-        s = np.sqrt(V / Q)
-        return _limits(self.tokens).cubic(s) * s / V
-
-    def output(self, h):
-        """One-hot rows of scores h (n, T, T)."""
-        return attention(h, np.inf)
-
-    def distance(self, mixing, nodes):
-        """As in `protocol.Posterior`, by quadrature in two dimensions; M = `mixing` (2, 2). `nodes` are not used."""
-        return hardmax_distance(self.tokens, mixing, self.law.diagonal)
-
-    def observe(self, h, generator=None):
-        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not used."""
-        return np.argmax(h, axis=2)
+        return _limits(self.tokens).information(V, Q)
 
     def gradient(self, observed, omega, V):
         """G given the positions `observed` (n, T), omega (n, T, T) and V > 0."""
         posterior = posterior_signs if self.tokens == 2 else posterior_rows
         means = posterior(observed.ravel(), omega.reshape(-1, self.tokens) / np.sqrt(V))[0]
-        G = means.reshape(omega.shape) / (2.0 * np.sqrt(V))
-        return Gradient(G, float(np.sum(G**2) / len(G)))
-
-    def variance(self, observed, omega):
-        """None: positions, `observed` (n, T), have no distance to omega (n, T, T)."""
-        return None
+        return gradient_of_means(means.reshape(omega.shape), V)
 
 
 def posterior_signs(best: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,39 +15,18 @@ after the state evolution of Boncoraglio, Erba, Troiani, Krzakala, Zdeborova 202
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from attention_limits.attention_indexed.amp.sample_sums import all_scores, backward
 from attention_limits.attention_indexed.amp.schedule import Schedule
 from attention_limits.attention_indexed.erm import softmax_kernels as kernels
-from attention_limits.attention_indexed.erm.simulations.objective import Data
+from attention_limits.attention_indexed.erm.simulations.objective import Data, Fit
 from attention_limits.attention_indexed.erm.softmax import score_basis
 from attention_limits.attention_indexed.priors.denoisers.wishart import response
 
 # The iteration has diverged when tr S^2 / d exceeds that of the teacher by this factor.
 _DIVERGED = 100.0
-
-
-@dataclass(frozen=True)
-class GampRun:
-    """The last iterate.
-
-    Attributes
-    ----------
-    S : array (d, d)
-    residual : float
-        Change of S by the last undamped step, relative to S.
-    iterations : int
-    converged, diverged : bool
-    """
-
-    S: np.ndarray
-    residual: float
-    iterations: int
-    converged: bool
-    diverged: bool
 
 
 class _Linear:
@@ -79,7 +58,7 @@ class _Softmax:
         return np.tensordot(moved, self._basis, axes=1), float(results[:, kernels.DIVERGENCE].mean())
 
 
-def run(data: Data, decay: float, damping: float = 0.5, tolerance: float = 1e-4, max_iterations: int = 1000) -> GampRun:
+def run(data: Data, decay: float, damping: float = 0.5, tolerance: float = 1e-4, max_iterations: int = 1000) -> Fit:
     """Iterate on `data` from S = 0, V = 1 for lambda = `decay`, with the `damping` and the end of `schedule.Schedule`.
 
     It is converged when an undamped step changes S by less than `tolerance`, relative, within `max_iterations`.
@@ -100,11 +79,11 @@ def run(data: Data, decay: float, damping: float = 0.5, tolerance: float = 1e-4,
         size = float(np.linalg.norm(new))
         residual = float(np.linalg.norm(new - S)) / max(size, 1e-300)
         if not (np.isfinite(residual) and size**2 < largest):
-            return GampRun(S, math.inf, iterations, False, True)
+            return Fit(S, math.inf, iterations, converged=False, diverged=True)
         following = max(response(eigenvalues, kept, (over > 0.0).astype(float)) / sigma_hat, 1e-12)
         old = schedule.damping
         S = (1.0 - old) * new + old * S
         V = (1.0 - old) * following + old * V
         onsager = (1.0 - old) * 2.0 * following * G + old * onsager
         schedule.note(residual)
-    return GampRun(S, residual, iterations, schedule.converged, False)
+    return Fit(S, residual, iterations, schedule.converged)

@@ -9,12 +9,11 @@ Sci. 2, 183), with a restart where a step does not descend and with a search for
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
 
-from attention_limits.attention_indexed.erm.simulations.objective import Data, loss_and_gradient
+from attention_limits.attention_indexed.erm.simulations.objective import Data, Fit, loss_and_gradient
 
 # Corrections that L-BFGS remembers, and its start, W = `_START` sqrt(d) I.
 _MEMORY, _START = 20, 0.5
@@ -24,30 +23,7 @@ _DECREASE = 1e-10
 _GROW, _SHRINK = 1.1, 0.5
 
 
-@dataclass(frozen=True)
-class Minimum:
-    """Where the minimisation ended.
-
-    Attributes
-    ----------
-    S : array (d, d)
-    loss : float
-        Sum of the squared errors, without the decay.
-    residual : float
-        Change of S by the last proximal step, relative to S.
-    iterations : int
-        Of L-BFGS and of proximal steps together.
-    converged : bool
-    """
-
-    S: np.ndarray
-    loss: float
-    residual: float
-    iterations: int
-    converged: bool
-
-
-def minimise(data: Data, decay: float, method: str, tolerance: float = 1e-5, max_iterations: int = 3000) -> Minimum:
+def minimise(data: Data, decay: float, method: str, tolerance: float = 1e-5, max_iterations: int = 3000) -> Fit:
     """The minimum on `data` for lambda = `decay` > 0.
 
     The `method` is "factor", for L-BFGS and then proximal steps, or "proximal", for proximal steps from S = 0.
@@ -116,8 +92,8 @@ def _proximal(data, decay, S, before, tolerance, max_iterations):
         size = float(np.linalg.norm(new))
         residual = float(np.linalg.norm(step)) / size if size else float(np.linalg.norm(step) > 0)
         if residual <= tolerance:
-            return Minimum(new, reached, residual, before + iteration, True)
+            return Fit(new, residual, before + iteration, True)
         following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * weight**2))
         point = new + (weight - 1.0) / following * (new - S)
         S, value, weight = new, total, following
-    return Minimum(S, loss_and_gradient(data, S)[0], residual, before + max_iterations, False)
+    return Fit(S, residual, before + max_iterations, False)

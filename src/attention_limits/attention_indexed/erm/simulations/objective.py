@@ -45,6 +45,29 @@ class Data:
     beta: float | None
 
 
+@dataclass(frozen=True)
+class Fit:
+    """Where an algorithm for the minimum ended.
+
+    Attributes
+    ----------
+    S : array (d, d)
+    residual : float
+        Change of S by the last proximal step, or undamped step of message passing, relative to S.
+    iterations : int
+        Of all kinds together.
+    converged : bool
+    diverged : bool
+        Whether the algorithm was stopped as diverging.
+    """
+
+    S: np.ndarray
+    residual: float
+    iterations: int
+    converged: bool
+    diverged: bool = False
+
+
 def draw_data(size: Sizes, tokens: int, beta: float | None, score_noise: float, generator) -> Data:
     """A teacher and its data from the numpy.random.Generator `generator`, with T = `tokens` and tau = `score_noise`.
 

@@ -53,11 +53,7 @@ def amp_point(
     variables = {
         "mmse": found.error[found.best],
         "mmse_predicted": found.variance[found.best],
-        "residual": found.residual[found.best],
-        "iterations": len(found.error),
-        "converged": found.converged,
-        "diverged": found.diverged,
-        "resolved": found.resolved,
+        **found.end(),
         **size.realised(side),
         "trace_excess": trace - of_trace,
         "square_excess": square - of_square,

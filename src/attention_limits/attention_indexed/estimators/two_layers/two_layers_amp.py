@@ -3,7 +3,7 @@
 from attention_limits.attention_indexed.model.sizes import sizes
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset
 from attention_limits.attention_indexed.two_layers.amp import run as iterate
-from attention_limits.attention_indexed.two_layers.generalization import fresh_errors
+from attention_limits.attention_indexed.two_layers.fresh_data import fresh_errors
 from attention_limits.attention_indexed.two_layers.state_evolution import model_of
 from attention_limits.pipeline.cubes.points import collect
 
@@ -21,17 +21,13 @@ def run(spec, streams):
         data = draw_dataset(model, size, streams.generator("data", replica, **at))
         found = iterate(model, data, solver["max_iterations"], solver["damping"], solver["tolerance"])
         plug_in, bayes = fresh_errors(
-            model, data.teachers, found.estimate, found.variance[found.best], solver["fresh_sequences"],
+            model, data.teacher, found.estimate, found.variance[found.best], solver["fresh_sequences"],
             streams.generator("fresh", replica, **at),
         )  # fmt: skip
         return {
             "mmse_by_layer": found.error[found.best],
             "predicted_by_layer": found.variance[found.best],
-            "residual": found.residual[found.best],
-            "iterations": len(found.residual),
-            "converged": found.converged,
-            "diverged": found.diverged,
-            "resolved": found.resolved,
+            **found.end(),
             **size.realised(),
             "error_plug_in": plug_in,
             "error_bayes": bayes,

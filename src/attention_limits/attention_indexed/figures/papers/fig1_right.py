@@ -1,7 +1,7 @@
 """Hardmax attention towards small width."""
 
 from attention_limits.attention_indexed.figures.papers.published import HARDMAX_SMALL_WIDTH
-from attention_limits.attention_indexed.figures.papers.small_width import draw_small_width
+from attention_limits.attention_indexed.figures.papers.widths import draw_small_width
 from attention_limits.plotting import PUBLISHED, house_style
 
 

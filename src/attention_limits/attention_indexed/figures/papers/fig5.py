@@ -1,6 +1,6 @@
 """Softmax attention towards small width."""
 
-from attention_limits.attention_indexed.figures.papers.small_width import draw_small_width
+from attention_limits.attention_indexed.figures.papers.widths import draw_small_width
 from attention_limits.plotting import house_style
 
 

@@ -1,4 +1,4 @@
-"""Errors against the number of samples for several widths, with the thresholds of exact recovery."""
+"""Errors against the number of samples for several widths, with their thresholds, and down to the limit of small width."""
 
 import numpy as np
 
@@ -15,7 +15,18 @@ from attention_limits.attention_indexed.figures.shared import (
     theory,
     threshold,
 )
-from attention_limits.plotting import PUBLISHED
+from attention_limits.plotting import PUBLISHED, banded_line, house_style, new_figure
+
+
+@house_style
+def draw_two_panels(cube, published=None):
+    """The figure of both errors side by side, as `draw_widths` and `draw_outputs` draw them."""
+    figure, (left, right) = new_figure(1, 2, 8.8, 3.8)
+    draw_widths(left, cube, published)
+    draw_outputs(right, cube)
+    left.legend(loc="upper right")
+    right.legend(loc="upper right")
+    return figure
 
 
 def draw_widths(axes, cube, published=None):
@@ -55,3 +66,39 @@ def _mark(axes, cube):
     shared = np.isclose(thresholds, max(thresholds)) & (ratios > 1)
     colors = [ratio_color(1.0 if same else ratio) for ratio, same in zip(ratios, shared, strict=True)]
     mark_thresholds(axes, thresholds, colors)
+
+
+@house_style
+def draw_small_width(cube, logarithmic, marks):
+    """One line per ratio, that of the limit in black; `marks` are the values of alpha / rho to mark, with their labels.
+
+    A logarithmic x axis is for learning without exact recovery. Returns the figure, and the axes of the error of the estimate.
+    """
+    figure, (left, right) = new_figure(1, 2, 9.2, 3.7)
+    part = cube.isel(replica=0)
+    for ratio in cube.ratio.values[::-1]:
+        at, label = part.sel(ratio=ratio), rf"$\rho = {ratio:g}$" if ratio else r"$\rho \to 0$"
+        look = {"color": ratio_color(ratio), "linestyle": "-" if ratio else "--", "zorder": 2 if ratio else 3}
+        left.plot(part.rescaled_alpha, at.mmse, label=label, **look)
+        for variable, width in (("error_bayes", 1.5), ("error_plug_in", 0.7)):
+            error = at[f"{variable}_uncertainty"]
+            banded_line(right, part.rescaled_alpha, at[variable], error, linewidth=width, **look)
+    for axes in (left, right):
+        for position, text in marks:
+            axes.axvline(position, color="0.6", linewidth=0.8, linestyle=":", zorder=1)
+            axes.annotate(
+                text, (position, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
+                ha="center", va="bottom", fontsize=7.5,
+            )  # fmt: skip
+        axes.set(
+            xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$",
+            xscale="log" if logarithmic else "linear",
+            xlim=(float(part.rescaled_alpha[0]), float(part.rescaled_alpha[-1])),
+        )
+    for label, width in (("posterior mean of the output", 1.5), ("output of the estimate", 0.7)):
+        right.plot([], [], color="0.3", linewidth=width, label=label)
+    right.legend(loc="upper right")
+    left.set(ylabel=ESTIMATION, ylim=(0, 1.03))
+    # Room for the legend above the curves.
+    right.set(ylabel=GENERALISATION, ylim=(0, 1.2 * float(part.error_plug_in.max())))
+    return figure, left

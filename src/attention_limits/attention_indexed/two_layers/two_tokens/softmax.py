@@ -20,13 +20,12 @@ with k_1 + k_2 -> 4, twice the two equations of an output, as V -> 0. E tr G_1 G
 a simultaneous change of sign of S~_2 and of h^2. More tokens and a hardmax are in `two_layers.sampled` and `two_layers.hardmax`.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.attention_indexed.model.scores import attention, log_attention
-from attention_limits.attention_indexed.two_layers.contrasts import Averages
+from attention_limits.attention_indexed.model.scores import log_attention
+from attention_limits.attention_indexed.two_layers.layers import Averages, TwoTokens
 from attention_limits.attention_indexed.two_layers.two_tokens.posterior_kernels import posterior
 from attention_limits.numerics.probability.statistics import with_controls
 
@@ -51,51 +50,22 @@ def slopes(z, V):
 
 
 @dataclass(frozen=True)
-class TwoLayers:
-    """The model at one strength of the residual connection.
+class TwoLayers(TwoTokens):
+    """Softmax in both layers."""
 
-    Attributes
-    ----------
-    skip : float
-        c >= 0. For c >= 1 the mixing matrix of all tokens is invertible.
-    beta : float
-        Inverse temperature, > 0.
-
-    Raises
-    ------
-    ValueError
-        If c < 0, or beta is not positive; both must be finite.
-    """
-
-    skip: float = 1.0
-    beta: float = 1.0
-
-    tokens = 2
-    layers = 2
-    # Contrasts of a layer, and equations of an output.
-    size = 2
     equations = 2
     # Prior means and deviations of two sums and two differences.
     node_dimension = 8
     contrasts = staticmethod(contrasts)
     slopes = staticmethod(slopes)
 
-    def __post_init__(self):
-        if not (0 <= self.skip < math.inf and 0 < self.beta < math.inf):
-            raise ValueError(f"need skip >= 0 and beta > 0, both finite, got {self.skip} and {self.beta}")
-
     def part(self, number):
         """The model itself, for the part of any `number` of the nodes of an average: its posterior needs no nodes."""
         return self
 
-    def mixing(self, first):
-        """B (n, 2, 2) of the scores of layer 1, `first` (n, 2, 2)."""
-        return attention(first, self.beta) + self.skip * np.eye(2)
-
     def log_output(self, first, second):
         """log y (n, 2, 2) of the raw scores of both layers, `first` and `second` (n, 2, 2); y itself may round to zero."""
-        B = self.mixing(first)
-        return log_attention(B @ second @ B.transpose(0, 2, 1), self.beta)
+        return log_attention(self.last_scores(first, second), self.beta)
 
     def output(self, first, second):
         """y (n, 2, 2) of raw scores of the layers, `first` and `second` (n, 2, 2)."""
