@@ -41,7 +41,7 @@ def alignment_counts(data) -> dict[str, int]:
         count = _sizes(data)[0]
     except (OSError, ValueError):
         return {}
-    test = held_out(count, data.solver["test_fraction"])
+    test = held_out(count, data.solver.test_fraction)
     return {"training": count - test, "test": test}
 
 
@@ -87,7 +87,7 @@ def _sizes(data) -> tuple[int, int, int]:
     """Kept sequences, kept columns and match columns of an alignment. Raises OSError or ValueError when it cannot be read."""
     path = data.project / data.model["alignment"]
     status = path.stat()
-    rules = {key: value for key, value in data.solver.items() if key != "test_fraction"}
+    rules = {key: value for key, value in data.solver.plain().items() if key != "test_fraction"}
     return _read(path, data.model["alphabet"], tuple(rules.items()), status.st_mtime_ns, status.st_size)
 
 

@@ -13,7 +13,7 @@ from attention_limits.potts_mlm.potts.recovery import contact_precision
 def run(spec, streams):
     """Test loss, precision of the contacts and convergence (see `variables`)."""
     solver = spec["solver"]
-    ridge = Ridge(solver["field_ridge"], solver["coupling_ridge"])
+    ridge = Ridge(solver.field_ridge, solver.coupling_ridge)
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
@@ -21,7 +21,7 @@ def run(spec, streams):
         shape = Shape(sequences.shape[1], data.sizes["color"], 0, full=True)
         found = fit(
             sequences, np.ones(len(sequences)), shape, ridge, streams.generator("start", replica),
-            max_iterations=solver["max_iterations"], tolerance=solver["tolerance"],
+            max_iterations=solver.max_iterations, tolerance=solver.tolerance,
         )  # fmt: skip
         scores = contact_scores(joint_model(found.fields, found.couplings)[1], None)
         return {

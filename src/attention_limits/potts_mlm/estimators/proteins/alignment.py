@@ -19,9 +19,11 @@ COUNTS = (
 def run(spec, streams):
     """Training and test sequences, frequencies of the training sequences, and the counts of the reader (see `variables`)."""
     model, solver = spec["model"], spec["solver"]
-    reading = Reading(model["alphabet"], **{key: value for key, value in solver.items() if key != "test_fraction"})
+    reading = Reading(
+        model["alphabet"], **{key: value for key, value in solver.plain().items() if key != "test_fraction"}
+    )
     found = read_alignment(Path(spec["project"]) / model["alignment"], reading)
-    test = held_out(len(found.states), solver["test_fraction"])
+    test = held_out(len(found.states), solver.test_fraction)
 
     def compute(at, replica):
         order = streams.generator("split", replica).permutation(len(found.states))

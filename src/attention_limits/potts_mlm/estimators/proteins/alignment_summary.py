@@ -22,7 +22,7 @@ def run(spec, streams):
     def compute(at, replica):
         data = spec["data"](replica, **at)
         states = np.concatenate([data.training_states.values, data.test_states.values])
-        weights = sequence_weights(states, spec["solver"]["identity"])
+        weights = sequence_weights(states, spec["solver"].identity)
         gap = Reading(spec["reads"]["model"]["alphabet"]).gap
         return {
             **{name: data[name].values for name in (*COUNTS, "column")},

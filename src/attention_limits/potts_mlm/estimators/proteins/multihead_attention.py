@@ -29,13 +29,13 @@ def run(spec, streams):
         data = spec["data"](replica, **at)
         found = fit_point(spec, streams, data, at, replica, full_fits)
         test = data.test_states.values
-        weights = unseen_weights(test, data.training_states.values, solver["identity"])
+        weights = unseen_weights(test, data.training_states.values, solver.identity)
         descents = [item.descent for item in found.starts]
         objectives, converged = [item.objective for item in descents], [item.converged for item in descents]
         best = found.starts[found.chosen]
         scores = contact_scores(joint_model(best.fields, best.couplings)[1], gap)
         columns, distances = data.column.values, kept_distances(spec, data)
-        frequency = site_frequencies(found.sequences, found.weights, data.sizes["color"], solver["pseudo_count"])
+        frequency = site_frequencies(found.sequences, found.weights, data.sizes["color"], solver.pseudo_count)
         independent = -np.log(frequency[np.arange(test.shape[1]), test])
         return {
             "pair_objective": objectives,
@@ -54,11 +54,11 @@ def run(spec, streams):
             "effective_test_samples": weights.sum(),
             "contact_score": scores,
             "precision": precision(
-                scores, distances, columns, contact=model["contact"], separation=model["separation"], ranks=solver["ranks"]
+                scores, distances, columns, contact=model["contact"], separation=model["separation"], ranks=solver.ranks
             ),
         }  # fmt: skip
 
-    return sites_from_one(collect(spec, compute, _DIMS, {"rank": np.arange(1, solver["ranks"] + 1)}))
+    return sites_from_one(collect(spec, compute, _DIMS, {"rank": np.arange(1, solver.ranks + 1)}))
 
 
 def unseen_weights(test, training, identity: float) -> np.ndarray:
