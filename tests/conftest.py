@@ -43,8 +43,8 @@ def pytest_xdist_make_scheduler(config, log):
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            folder, file = nodeid.partition("::")[0].split("/")[-2:]
-            return nodeid if folder == "workflow" and file != "test_data.py" else file
+            file = nodeid.partition("::")[0]
+            return nodeid if "/workflow/" in f"/{file}" and not file.endswith("test_data.py") else file
 
     return ByFile(config, log)
 

@@ -196,6 +196,8 @@ class Toy:
         shutil.copytree(REPOSITORY / "src" / "attention_limits", self.source, ignore=machinery)
         for name in ("workflow", "profiles", "envs"):
             shutil.copytree(REPOSITORY / name, folder / name)
+        # Snakemake ends so many seconds after its last job.
+        self.edit("profiles/default/config.yaml", "1000/3s", "1000/1s")
         for name in ("Snakefile", "pyproject.toml", "config/config.yaml"):
             self.write(name, (REPOSITORY / name).read_text(encoding="utf-8"))
         for name, text in SOURCES.items():
@@ -213,6 +215,12 @@ class Toy:
     def edit(self, name: str, old: str, new: str) -> None:
         path = self.folder / name
         path.write_text(edited(path.read_text(encoding="utf-8"), [(old, new)]), encoding="utf-8")
+
+    def link_python(self, link: Path) -> None:
+        """Take the interpreter by a link in a path without a space: Snakemake cannot start another one in jobs of a queue."""
+        assert " " not in str(link)
+        link.symlink_to(sys.prefix)
+        self.python = str(link / "bin" / "python")
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment in which the copied package is the one that is imported."""

@@ -57,7 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
     draw.add_argument("cubes", type=Path, nargs="+", metavar="CUBE", help="the figure gets each by its file name")
     draw.add_argument("--output", type=Path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
-    draw.add_argument("--digest", help="digest of cubes, code and caption, for the workflow: is the PNG current?")
+    draw.add_argument("--digest", metavar="SHA256", help="digest of cubes and code, written into the PNG")
+    expected = "the cube_digest that each cube must have (default: any)"
+    draw.add_argument("--expect", nargs="+", default=[], metavar="SHA256", help=expected)
 
     check = command("check", "cli.reports:check_command", "validate experiment files at every scale")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")
@@ -70,9 +72,6 @@ def _parser() -> argparse.ArgumentParser:
 
     audit = command("audit", "cli.reports:audit_command", "compare published numbers with the cubes", families)
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
-    audit.add_argument(
-        "--digest", metavar="SHA256", help="for the JSON file; the workflow recognises an outdated audit by it"
-    )
 
     refine = command("refine", "cli.reports:refine_command", "add grid values where a curve bends", file)
     refine.add_argument("cube", type=Path, metavar="CUBE", help="its cube, which holds the curve")
@@ -138,7 +137,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] in (["run"], ["merge"], ["draw"]):
-        # pandas imports pyarrow where it is installed, which takes a tenth of the start of a job.
-        sys.modules["pyarrow"] = None
     sys.exit(main())

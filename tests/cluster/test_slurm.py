@@ -25,6 +25,7 @@ SITE = [
     "--slurm-status-command=squeue",
     "--slurm-init-seconds-before-status-checks=3",
     "--latency-wait=10",
+    "--max-jobs-per-timespan=1000/1s",
 ]
 
 
@@ -44,7 +45,9 @@ def slurm():
 @pytest.fixture
 def project(tmp_path):
     """A toy project in a folder with a space."""
-    return Toy(tmp_path / "a project")
+    toy = Toy(tmp_path / "a project")
+    toy.link_python(tmp_path / "environment")
+    return toy
 
 
 @pytest.fixture(scope="session")
@@ -201,6 +204,7 @@ def test_too_little_memory_and_too_little_time_are_doubled(project, slurm, tmp_p
     first = heights(project.folder / CUBE)
 
     late = Toy(tmp_path / "late")
+    late.link_python(tmp_path / "environment_of_late")
     hungry(late, "{minutes: 1}", forgets="open(once, 'w').close()")
     before = slurm.jobs()
     arguments = {"TOY_FAULT": "counting", "TOY_BYTES": "0", "TOY_SECONDS": "600"}

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from attention_limits.pipeline.audit import (
     Published,
     compare,
-    digest_of_audit,
     full_table,
     load_published,
     number_text,
@@ -99,16 +98,6 @@ def test_numbers_are_written_with_one_or_two_digits_of_their_error(number, error
     assert 2 <= shown <= 20 or places == 0
     assert abs(shown * 10.0**-places - error) <= 0.51 * 10.0**-places
     assert abs(float(digits) - number) <= 0.51 * 10.0**-places
-
-
-def test_a_damaged_audit_has_no_digest(tmp_path):
-    path = tmp_path / "audit.json"
-    assert digest_of_audit(path) is None
-    for text in ("", "[]", "{}", '{"digest": "ab"'):
-        path.write_text(text)
-        assert digest_of_audit(path) is None
-    path.write_text('{"digest": "ab", "numbers": []}')
-    assert digest_of_audit(path) == "ab"
 
 
 def test_a_table_groups_by_reason():

@@ -1,11 +1,8 @@
 import importlib
-import sys
-from pathlib import Path
 
 import pytest
 
 # The benchmarks are scripts beside the package, not part of it.
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 table = importlib.import_module("table")
 
 

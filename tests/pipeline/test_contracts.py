@@ -94,3 +94,37 @@ def test_the_digest_of_compiled_code_holds_every_module_that_compiled_code_can_c
     # Parent packages are executed too, but they define nothing.
     packages = {name.removesuffix(".__init__") for name in names.values() if name.endswith(".__init__")}
     assert {name: left for name in compiling if (left := set(closure(name)) - held - packages)} == {}
+
+
+def rooms():
+    """The folders of the families whose front pages list their modules."""
+    named = {"estimators", "figures"}
+    found = (path.parent for family in FAMILIES for path in (SOURCE / family).rglob("*/__init__.py"))
+    return sorted(path for path in found if not named & set(path.relative_to(SOURCE).parts))
+
+
+@pytest.mark.parametrize("room", rooms(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_front_page_of_a_room_lists_its_modules_and_holds_no_code(room):
+    (page,) = ast.parse((room / "__init__.py").read_text(encoding="utf-8")).body
+    text = ast.literal_eval(page.value)
+    listed = re.findall(r"^- ([\w/, ]+): ", text, re.MULTILINE)
+    names = [name.strip() for line in listed for name in line.split(",")]
+    modules = {path.stem for path in room.glob("*.py")} - {"__init__"}
+    folders = {f"{path.parent.name}/" for path in room.glob("*/__init__.py")}
+    assert sorted(names) == sorted(modules | folders)
+    assert "\nMay import it: " in text
+
+
+def test_no_folder_of_a_family_has_more_than_ten_modules():
+    for family in FAMILIES:
+        for page in (SOURCE / family).rglob("__init__.py"):
+            modules = [path for path in page.parent.glob("*.py") if path != page]
+            assert len(modules) <= 10, page.parent
+
+
+@pytest.mark.parametrize("kind", ["estimators", "figures"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_names_of_estimators_and_figures_are_unique(family, kind):
+    """`module_in` finds them by name at any depth."""
+    names = [path.stem for path in (SOURCE / family / kind).rglob("*.py") if path.name != "__init__.py"]
+    assert len(set(names)) == len(names)

@@ -1,6 +1,7 @@
 """The profile for clusters with a queue of any kind, with commands that look like those of Grid Engine."""
 
 import re
+import sys
 
 import pytest
 
@@ -49,12 +50,21 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     arguments += ["--cluster-generic-submit-cmd", f"PARTITION={{resources.slurm_partition}} {submit}"]
     with imported(toy):
         chunks = load_experiment(toy.folder / spec).chunk_paths("results")
-    done = toy.snakemake(*arguments, "--jobs", "1", *chunks, PATH=path, QUEUE=str(queue))
+    arguments += ["--jobs", "1", "--max-jobs-per-timespan", "1000/1s", *chunks]
+    # Python lies in a path with a space: a message says what to do, and no job is submitted.
+    refused = toy.snakemake(*arguments, PATH=path, QUEUE=str(queue))
+    assert refused.returncode != 0
+    assert "Traceback" not in refused.stderr
+    assert f"{toy.python}: Snakemake cannot start a Python with a space" in refused.stderr
+    assert f"ln -s {sys.prefix} ~/limits.venv && ~/limits.venv/bin/python -m snakemake\n" in refused.stderr
+    assert not (queue / "submitted").exists()
+    # The script of the job still lies in such a path.
+    toy.link_python(tmp_path / "environment")
+    done = toy.snakemake(*arguments, PATH=path, QUEUE=str(queue))
     assert done.returncode == 0, done.stderr
     submitted = (queue / "submitted").read_text().splitlines()
     # Two chunks, one of them twice.
     assert len(submitted) == 3
-    # Python and the script of the job lie in paths with a space.
     asked = [re.search(r"-pe smp (\d+ -l \S+) ", line)[1] for line in submitted]
     partitions = {(line.partition(":")[0], "1400M" in line or "2800M" in line) for line in submitted}
     assert partitions == {("long", True), ("normal", False)}

@@ -59,30 +59,34 @@ def same_content(project, sound):
     return same and len(project.chunks()) == len(sound.chunks())
 
 
-def test_damaged_chunks_are_named_and_outdated_ones_made_again(finished, sound):
-    """Also where the damage left the date of the file. The merge names the damaged chunk and the command that makes it again."""
+def test_damaged_chunks_are_named_with_the_command_that_makes_them_again(finished, sound):
+    """Also where the damage left the date of the file, and for a file of another seed."""
     counting, first, second = finished.chunks()
     damages = {first: replace_by_another_chunk, second: flip, counting: replace_by_another_seed}
     for path, damage in damages.items():
         date = path.stat()
         damage(path)
         os.utime(path, ns=(date.st_atime_ns, date.st_mtime_ns))
+    # A start of Snakemake opens no results.
     assert finished.planned() == []
     (finished.folder / CUBE).unlink()
     stopped = finished.snakemake(CUBE)
     assert stopped.returncode == 1
-    # Two of the four values of alpha with three replicas, and the four points of counting.
-    assert len(finished.computed()) == 10
-    found = stopped.stdout + stopped.stderr
-    damaged = relative(finished, second)
-    assert f"; repair: rm -f {damaged} && snakemake {damaged} --config scale=laptop seed=0" in found
-    assert found.count("; repair: rm -f ") == found.count(f"; repair: rm -f {damaged}")
-    second.unlink()
+    assert finished.computed() == []
+    found = [line for line in stopped.stderr.splitlines() if line.startswith("attention-limits: ")]
+    for line, path in zip(found, (first, second, counting), strict=False):
+        name = relative(finished, path)
+        assert f"{name}: " in line
+        assert line.endswith(f"; repair: rm -f {name} && snakemake {name} --config scale=laptop seed=0")
+    names = " ".join(relative(finished, path) for path in (first, second, counting))
+    command = f"rm -f {names} && snakemake {CUBE} --config scale=laptop seed=0"
+    assert found[3:] == [f"attention-limits: {CUBE}: 3 chunks to repair; all: {command}"]
+    for path in damages:
+        path.unlink()
     done = finished.snakemake("--cores", "2", CUBE)
     assert done.returncode == 0, done.stderr
     assert same_content(finished, sound)
-    # Its points, and no others.
-    assert len(finished.computed()) == 6
+    assert len(finished.computed()) == 16
     assert finished.planned(CUBE) == []
 
 
@@ -94,7 +98,7 @@ def test_a_chunk_of_an_older_specification_is_not_damaged(finished):
     refused = finished.program("merge", SPEC)
     assert refused.returncode == 2
     lines = refused.stderr.splitlines()
-    assert [line.count("was made with another specification, seed or code") for line in lines] == [1, 1, 0]
+    assert [line.count("was made with another specification, seed or code") for line in lines] == [1, 1, 0, 0]
     assert f"{relative(finished, missing)}: is missing; repair: " in lines[2]
     assert lines[2].endswith(f"&& snakemake {relative(finished, missing)} --config scale=laptop seed=0")
     missing.with_suffix(".away").rename(missing)

@@ -81,6 +81,22 @@ def test_results_that_cannot_be_written(finished, sound):
         assert finished.planned() == []
 
 
+def test_a_dry_run_where_checkout_and_results_belong_to_another_user(finished, tmp_path):
+    """They cannot be written. Snakemake needs a folder for its locks; a copy of the records says that all is done."""
+    content = finished.folder.with_name("content")
+    finished.folder.rename(content)
+    looking, computing = tmp_path / "looking", tmp_path / "computing"
+    shutil.copytree(content / ".snakemake", looking / ".snakemake")
+    (looking / "results").symlink_to(finished.folder / "results")
+    with mounted(finished.folder, "200m") as remount:
+        shutil.copytree(content, finished.folder, dirs_exist_ok=True)
+        remount("ro")
+        assert finished.planned("--directory", str(looking)) == []
+        assert len(finished.planned("--directory", str(computing))) == 5
+    # A start writes nothing of ours.
+    assert [path.name for path in computing.iterdir()] == [".snakemake"]
+
+
 def test_two_commands_at_once_write_the_same_file(toy, sound):
     command = [toy.python, "-m", "attention_limits", "run", SPEC, "--estimator", "growth"]
     both = [subprocess.Popen(command, cwd=toy.folder, env=toy.environment(TOY_SLEEP="0.05")) for _ in range(2)]

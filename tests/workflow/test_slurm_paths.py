@@ -33,7 +33,7 @@ COMMANDS = {
 }
 
 
-def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_path):
+def test_jobs_run_where_the_project_lies_in_a_path_with_a_space(toy, tmp_path):
     queue = tmp_path / "queue"
     queue.mkdir()
     toy.edit("config/toy/experiments/growth_curve.yaml", "chunk: {alpha: 2}", "chunk: {}")
@@ -44,7 +44,13 @@ def test_jobs_run_where_python_and_project_lie_in_paths_with_a_space(toy, tmp_pa
     arguments += ["--default-resources", "slurm_partition='all'", "slurm_account='me'", "mem_mb=1000", "runtime=60"]
     # A partition by name of rule reaches the queue.
     arguments += ["--set-resources", "toy_counting:slurm_partition='long'"]
+    arguments += ["--max-jobs-per-timespan", "1000/1s"]
     path = path_with(tmp_path / "bin", COMMANDS)
+    refused = toy.snakemake(CUBE, *arguments, PATH=path, QUEUE=str(queue))
+    assert refused.returncode != 0
+    assert f"{toy.python}: Snakemake cannot start a Python with a space" in refused.stderr
+    assert list(queue.iterdir()) == []
+    toy.link_python(tmp_path / "environment")
     done = toy.snakemake(CUBE, *arguments, PATH=path, QUEUE=str(queue))
     printed = "".join(item.read_text() for item in queue.glob("*.out"))
     assert done.returncode == 0, done.stderr + printed

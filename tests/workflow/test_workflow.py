@@ -5,10 +5,14 @@ The tutorial more_points extends an experiment; tests/pipeline/test_chunks.py co
 
 import os
 import re
+import shlex
 import shutil
 
 import pytest
 import xarray as xr
+
+from attention_limits.pipeline.yaml_reader import read_yaml
+from toy import REPOSITORY, Toy
 
 pytestmark = pytest.mark.slow
 
@@ -43,13 +47,17 @@ FAMILY = [
 ]
 
 
-def test_snakemake_looks_at_the_waiting_jobs_once_for_each_job(toy, monkeypatch):
-    """Without our limit of its timers it would look again every second, and after each finished job once more every second."""
-    monkeypatch.setenv("TOY_SLEEP", "0.3")
+def test_the_profiles_limit_how_often_snakemake_looks_at_the_waiting_jobs(toy):
+    """After each finished job Snakemake looks once more in each timespan; its own is a second."""
+    for profile in (REPOSITORY / "workflow" / "profiles").glob("*/config.yaml"):
+        limit = read_yaml(profile)["max-jobs-per-timespan"]
+        number, seconds = map(int, limit.removesuffix("s").split("/"))
+        assert seconds >= 3
+        assert number / seconds > 100
     done = toy.snakemake("--cores", "1", "--verbose")
     assert done.returncode == 0, done.stderr
-    finished = re.findall(r"^Finished jobid: ", done.stderr, re.MULTILINE)
-    assert len(re.findall(r"^Ready jobs: \d+$", done.stderr, re.MULTILINE)) <= len(finished) + 1
+    # With the timespan of the toy project.
+    assert re.search(r"Submitting maximum 1000 job\(s\) over 1(\.0)? second", done.stderr)
 
 
 def test_an_edit_of_what_decides_no_bytes_makes_no_work(finished):
@@ -84,29 +92,66 @@ EDITS = [
 ]
 
 
+# With the profile, and with the defaults of Snakemake alone.
+TRIGGERS = [(), ("--workflow-profile", "none", "--cores", "1")]
+
+
 def test_only_the_dependants_of_an_edit_run_again(finished):
     for file, old, new, again in EDITS:
         finished.edit(file, old, new)
-        assert finished.planned() == again
+        assert [finished.planned(*how) for how in TRIGGERS] == [again] * 2
         finished.edit(file, new, old)
+    assert [finished.planned(*how) for how in TRIGGERS] == [[]] * 2
     finished.write("src/attention_limits/toy/figures/heights.rst", "Another caption.\n")
-    assert finished.planned() == [DRAW]
+    assert [finished.planned(*how) for how in TRIGGERS] == [[DRAW]] * 2
 
 
-def test_another_checkout_goes_on_with_the_results(finished):
-    """A new checkout has no records of Snakemake; without an edit it has nothing to do, and it sees each edit."""
+def run_repair(toy, printed):
+    """Run the last command that a text offers, `rm -f FILES && snakemake FILE --config OPTIONS`; return what Snakemake does."""
+    command = printed.splitlines()[-1].rpartition(": rm -f ")[2]
+    removed, made = (shlex.split(part) for part in command.split(" && snakemake "))
+    for name in removed:
+        (toy.folder / name).unlink()
+    return toy.snakemake("--cores", "2", *made)
+
+
+def test_another_checkout_goes_on_with_the_results(finished, sound):
+    """A copy of results brings no records of Snakemake. What is outdated is named and never used; the rest is kept."""
     shutil.rmtree(finished.folder / ".snakemake")
     assert finished.planned() == []
-    for file, old, new, again in EDITS:
+    assert "repair" not in finished.program("summary").stdout
+    for file, old, new, _ in EDITS[1:3]:
         finished.edit(file, old, new)
-        assert finished.planned() == again
-        finished.edit(file, new, old)
-    for file, old, new, _ in EDITS:
-        finished.edit(file, old, new)
-    done = finished.snakemake("--cores", "2")
+    # Snakemake sees existing files with sound dates.
+    assert finished.planned() == []
+    # The figure is not drawn from the cube.
+    (finished.folder / "results/figures/toy/toy_heights.png").unlink()
+    refused = finished.snakemake("--cores", "1")
+    assert refused.returncode == 1
+    assert (
+        f"{CUBE}: was made with another specification, seed or code (its cube_digest differs); repair" in refused.stderr
+    )
+    # The commands lead to the chunks of one estimator.
+    summary = finished.program("summary")
+    assert f"{CUBE}: was made with another specification" in summary.stdout
+    stopped = run_repair(finished, summary.stdout)
+    assert stopped.returncode == 1
+    assert finished.computed() == []
+    printed = "\n".join(line for line in stopped.stderr.splitlines() if line.startswith("attention-limits: "))
+    assert printed.count("/growth/") == 8
+    assert printed.count("/counting/") == 0
+    assert printed.count("was made with another specification, seed or code (its point_digest differs)") == 2
+    done = run_repair(finished, printed)
     assert done.returncode == 0, done.stderr
-    shutil.rmtree(finished.folder / ".snakemake")
-    assert finished.planned() == []
+    assert {point.split()[0] for point in finished.computed()} == {"growth"}
+    assert finished.planned() == [DRAW]
+    assert finished.snakemake("--cores", "1").returncode == 0
+    assert "repair" not in finished.program("summary").stdout
+    (old,) = sound.folder.glob("results/chunks/toy/growth_curve/counting/*.nc")
+    assert (finished.folder / old.relative_to(sound.folder)).read_bytes() == old.read_bytes()
+    # From here on Snakemake has records of what it made.
+    finished.edit(FIGURE, "figure.subplots()", "figure.subplots(1)")
+    assert finished.planned() == [DRAW]
 
 
 PUBLISHED = """\
@@ -122,21 +167,42 @@ numbers:
 """
 
 
-def test_another_checkout_makes_an_outdated_audit_again(finished):
+def test_the_audit(finished):
+    """Made again after an edit of a published number; an outdated cube is not compared."""
     finished.write("config/toy/published.yaml", PUBLISHED)
     done = finished.snakemake("--cores", "1", "audit")
     assert done.returncode == 0, done.stderr
-    shutil.rmtree(finished.folder / ".snakemake")
-    assert finished.planned("audit") == []
+    assert [finished.planned("audit", *how) for how in TRIGGERS] == [[]] * 2
     finished.edit("config/toy/published.yaml", "published: 0.5", "published: 0.6")
-    assert finished.planned("audit") == ["audit results/audit.md"]
+    assert [finished.planned("audit", *how) for how in TRIGGERS] == [["audit results/audit.md"]] * 2
+    finished.edit(SPEC, "steps: 3", "steps: 4")
+    by_hand = finished.program("audit", "--output", "results/audit.md")
+    assert by_hand.returncode == 0
+    assert by_hand.stdout == "results/audit.md: 1 not computed\n"
+    assert f"not compared: {CUBE}: was made with another specification, seed or code" in by_hand.stderr
 
 
 def test_another_checkout_extends_the_results_to_another_scale(finished):
+    """Without records Snakemake keeps each cube that exists. It joins the chunks again where the cubes are removed."""
     shutil.rmtree(finished.folder / ".snakemake")
+    shutil.rmtree(finished.folder / "results/cubes")
+    finished.computed()
     done = finished.snakemake("--cores", "2", "--config", "scale=paper")
     assert done.returncode == 0, done.stderr
     assert height(finished).sizes["replica"] == 5
+    # The replicas of the scale `laptop` are taken from its chunks.
+    assert {point.split()[2] for point in finished.computed() if point.startswith("growth")} == {"3", "4"}
+
+
+def test_results_move_with_their_records(finished, tmp_path):
+    """Then another checkout sees each edit."""
+    other = Toy(tmp_path / "another checkout")
+    for name in ("results", ".snakemake"):
+        shutil.copytree(finished.folder / name, other.folder / name)
+    assert other.planned() == []
+    file, old, new, again = EDITS[1]
+    other.edit(file, old, new)
+    assert other.planned() == again
 
 
 def test_a_variant_stands_beside_the_original(finished):

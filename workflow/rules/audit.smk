@@ -1,5 +1,5 @@
 # Published numbers and ours, from the cubes of all selected families: `snakemake audit`.
-from attention_limits.pipeline.audit import audit_digest, digest_of_audit, load_published
+from attention_limits.pipeline.audit import audit_digest, load_published
 
 try:
     PUBLISHED = load_published(FOLDER, PROJECT.experiments)
@@ -9,18 +9,17 @@ except SpecError as error:
 # The audit of a run waits for the cubes that the run makes, and reads the others where they exist.
 _MADE = {path for family in PROJECT.experiments for path in PROJECT.targets(family)}
 AUDIT = [f"{RESULTS}/audit.{kind}" for kind in ("md", "json")]
-AUDIT_DIGEST = audit_digest(PUBLISHED, PROJECT)
 
 
 rule audit:
     input:
-        lambda wildcards: [OUTDATED] if digest_of_audit(AUDIT[1]) not in (None, AUDIT_DIGEST) else [],
         sorted(
             {PROJECT.experiments[entry.family][name].cube_path(RESULTS) for entry in PUBLISHED for name in entry.cubes}
             & _MADE
         ),
     output:
-        AUDIT,
+        table=AUDIT[0],
+        data=AUDIT[1],
     log:
         f"{RESULTS}/logs/audit.log",
     benchmark:
@@ -32,9 +31,13 @@ rule audit:
         mem_mb=2000,
         runtime=10,
     params:
-        digest=AUDIT_DIGEST,
-        command=audit_command,
+        digest=audit_digest(PUBLISHED, PROJECT),
+        families=list(PROJECT.experiments),
+        project=project_folder,
+        run=run_options,
     message:
-        "audit {output[0]}"
+        "audit {output.table}"
     shell:
-        SHELL
+        "python -m attention_limits audit --project {params.project:q} --families {params.families} {params.run} "
+        "--output {output.table:q} "
+        "> {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}"

@@ -3,16 +3,8 @@ def chunks_of(family):
     return lambda wildcards: PROJECT.experiments[family][wildcards.experiment].chunk_paths(RESULTS)
 
 
-def outdated_of(family):
-    return lambda wildcards: outdated_cube(family, wildcards.experiment)
-
-
 def digest_of(family):
     return lambda wildcards: PROJECT.experiments[family][wildcards.experiment].digest(RUN.seed)
-
-
-def merge_command(family):
-    return lambda wildcards, output: program("merge", experiment_file(family, wildcards.experiment), "--output", output)
 
 
 for family in PROJECT.experiments:
@@ -22,7 +14,6 @@ for family in PROJECT.experiments:
             load_family(family).rule("cube")
         input:
             chunks_of(family),
-            outdated_of(family),
         output:
             f"{RESULTS}/cubes/{family}/{{experiment}}.nc",
         log:
@@ -39,8 +30,11 @@ for family in PROJECT.experiments:
             runtime=lambda wildcards, attempt: 30 * attempt,
         params:
             digest=digest_of(family),
-            command=merge_command(family),
+            experiment=experiment_file(family),
+            run=run_options,
         message:
             f"{family}/{{wildcards.experiment}}: merge {{output}}"
         shell:
-            SHELL
+            # The program finds the inputs by their names: thousands of chunks would not fit into a line.
+            "python -m attention_limits merge {params.experiment:q} {params.run} --output {output:q} "
+            "> {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}"

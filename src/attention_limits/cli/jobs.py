@@ -1,7 +1,6 @@
 """Commands of the jobs of the workflow: run, merge, draw."""
 
 import importlib
-import json
 from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
@@ -9,7 +8,7 @@ from attention_limits.pipeline.estimator import Experiment
 from attention_limits.pipeline.experiment import at_scales
 from attention_limits.pipeline.figures import figure_module
 from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.project import RESULTS, Run
+from attention_limits.pipeline.project import Run
 from attention_limits.pipeline.provenance import has_module
 
 
@@ -44,10 +43,7 @@ def merge_command(spec: Path, output: Path | None, run: Run) -> None:
     from attention_limits.pipeline.chunks import merge
 
     path = output or Path(experiment.cube_path(run.folder))
-    config = [f"scale={run.scale}", f"seed={run.seed}"]
-    config += [f"results={run.results}"] if run.results != RESULTS else []
-    config += [f"set={json.dumps(run.set)}"] if run.set else []
-    merge(experiment, run.seed, run.folder, path, config)
+    merge(experiment, run.seed, run.folder, path, run.written())
     print(f"{path}: {len(experiment.chunk_paths(run.folder))} chunks")
 
 
@@ -67,10 +63,15 @@ class _Cubes(dict):
         raise CubeError([f"this figure needs the cube {name} too; given: {', '.join(self)}"])
 
 
-def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | None) -> None:
-    """Draw a figure as PDF and PNG, the same bytes from the same cubes; the PNG holds the digest."""
+def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | None, expect: list[str]) -> None:
+    """Draw a figure as PDF and PNG, the same bytes from the same cubes; the PNG holds the digest.
+
+    `expect` holds the digest of each cube, or nothing. Raises CubeError for a cube with another one.
+    """
     if output.suffix != ".pdf":
         raise SpecError([f"--output: {output}: must end in .pdf"])
+    if expect and len(expect) != len(cubes):
+        raise SpecError([f"--expect: {len(expect)} digests; allowed: one for each of the {len(cubes)} cubes"])
     family, _, name = figure.rpartition("/")
     module = figure_module(family, name)
     if not has_module(module):
@@ -82,7 +83,9 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     from attention_limits.pipeline.attributes import DIGEST
     from attention_limits.pipeline.cubes import read
 
-    drawn = importlib.import_module(module).draw(_Cubes({path.stem: read(path) for path in cubes}))
+    wanted = [{"cube_digest": item} for item in expect] or [None] * len(cubes)
+    opened = {path.stem: read(path, expect=one) for path, one in zip(cubes, wanted, strict=True)}
+    drawn = importlib.import_module(module).draw(_Cubes(opened))
     # Without a date.
     texts = {"Software": None, **({DIGEST: digest} if digest else {})}
     for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), texts)):

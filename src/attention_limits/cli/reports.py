@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.estimator import Experiment
 from attention_limits.pipeline.experiment import at_scales
 from attention_limits.pipeline.files import replacing
 from attention_limits.pipeline.project import Run, load_project
@@ -44,22 +45,19 @@ def list_command(project: Path, run: Run) -> None:
 
 
 def summary_command(project: Path, run: Run) -> None:
-    """Print the number of points of each cube that fail a flag, and the paths of the results."""
-    from attention_limits.pipeline.cubes import read
-
+    """Print the number of points of each cube that fail a flag, the paths of the results, and cubes to make again."""
     loaded = load_project(project, run.plain())
-    lines, damaged = [], []
-    for path in (Path(experiment.cube_path(run.folder)) for experiment in loaded.all()):
+    lines, wrong = [], []
+    for experiment in loaded.all():
         try:
-            cube = read(path) if path.exists() else {}
+            cube = _cube(experiment, run)
         except CubeError as error:
-            damaged += error.problems
+            wrong += error.problems
             continue
-        for estimator, flag, count, points in _failed(cube):
+        for estimator, flag, count, points in _failed({} if cube is None else cube):
             if count:
-                lines.append(
-                    f"  {f'{count} of {points}':>12}  {flag:<16}  {path}{f', {estimator}' if estimator else ''}"
-                )
+                where = f"{experiment.cube_path(run.folder)}{f', {estimator}' if estimator else ''}"
+                lines.append(f"  {f'{count} of {points}':>12}  {flag:<16}  {where}")
     print(
         "\n".join(
             ["points that fail a flag, marked in the figures:", *lines] if lines else ["all points pass their flags"]
@@ -72,7 +70,16 @@ def summary_command(project: Path, run: Run) -> None:
     for name, text in others.items():
         if Path(run.folder, name).exists():
             print(f"{text}: {run.folder}/{name}")
-    print("".join(f"{problem}\n" for problem in damaged), end="")
+    print("".join(f"{problem}\n" for problem in wrong), end="")
+
+
+def _cube(experiment: Experiment, run: Run):
+    """The cube of an experiment, or None if there is none. Raises CubeError when it is damaged or outdated."""
+    from attention_limits.pipeline.cubes import read, remake
+
+    path = Path(experiment.cube_path(run.folder))
+    expect = {"cube_digest": experiment.digest(run.seed)}
+    return read(path, remake(path, run.written()), expect) if path.exists() else None
 
 
 def estimate_command(project: Path, families: list[str], run: Run) -> None:
@@ -140,23 +147,30 @@ def show_command(cube: Path) -> None:
         print(f"{flag}: {count} of {points} points{f' of {estimator}' if estimator else ''} fail")
 
 
-def audit_command(project: Path, families: list[str], output: Path, digest: str | None, run: Run) -> None:
-    """Compare published numbers with ours; write a table, and with the `digest` as JSON.
+def audit_command(project: Path, families: list[str], output: Path, run: Run) -> None:
+    """Compare published numbers with ours; write a table, and the same as JSON.
 
-    A number without its cubes is "not computed".
+    A number without its cubes is "not computed". So is that of a cube of another specification, seed or code; a line names it.
     """
     if output.suffix != ".md":
         raise SpecError([f"--output: {output}: must end in .md"])
     loaded = load_project(project, {**run.plain(), "families": families or "all"})
 
     from attention_limits.pipeline.audit import compare, counts, full_table, load_published
-    from attention_limits.pipeline.cubes import read
+    from attention_limits.pipeline.cubes import OutdatedError
 
-    rows = []
+    rows, outdated = [], {}
     for entry in load_published(project, loaded.experiments):
-        paths = [Path(loaded.experiments[entry.family][name].cube_path(run.folder)) for name in entry.cubes]
-        rows.append(compare(entry, {path.stem: read(path) for path in paths if path.exists()}))
-    data = json.dumps({"digest": digest, "numbers": rows}, indent=1, ensure_ascii=False) + "\n"
+        cubes = {}
+        for name in entry.cubes:
+            try:
+                cube = _cube(loaded.experiments[entry.family][name], run)
+                cubes |= {} if cube is None else {name: cube}
+            except OutdatedError as error:
+                outdated |= dict.fromkeys(error.problems)
+        rows.append(compare(entry, cubes))
+    print("".join(f"not compared: {problem}\n" for problem in outdated), end="", file=sys.stderr)
+    data = json.dumps({"numbers": rows}, indent=1, ensure_ascii=False) + "\n"
     for path, text in ((output, full_table(rows)), (output.with_suffix(".json"), data)):
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")

@@ -2,14 +2,11 @@
 
 import math
 import os
-import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import get_context
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, get_args
 
 import numpy as np
@@ -18,15 +15,15 @@ import xarray as xr
 from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import extras
 from attention_limits.interface.given import objects_of, with_names
+from attention_limits.interface.workers import Task, workers_of
 from attention_limits.pipeline import cubes
 from attention_limits.pipeline.chunks import is_current, merge, run_chunk
 from attention_limits.pipeline.errors import SpecError
 from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import Family, at_scales
+from attention_limits.pipeline.experiment import Family
 from attention_limits.pipeline.grid import Chunk, single
 from attention_limits.pipeline.progress import progress
 from attention_limits.pipeline.specification import fields
-from attention_limits.pipeline.threads import limit_threads
 
 # The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
 MOST_CHUNKS = 8
@@ -103,8 +100,9 @@ def compute(
         _require_file(own, workers, folder)
         model = with_names(model)
     document = _document(family, name, model, grid, replicas, solver, data, workers)
+    task = Task(str(source), document, seed, results="")
     try:
-        made = at_scales(source, document=document, scales=("laptop",))["laptop"]
+        made = task.experiment()
     except SpecError as error:
         places = [
             (f"estimators.{name}.resources.memory", "memory of this machine for each worker"),
@@ -115,11 +113,11 @@ def compute(
         problems = [_placed(problem.removeprefix(f"{source}: "), places) for problem in error.problems]
         raise SpecError(dict.fromkeys(problems)) from None
     with tempfile.TemporaryDirectory() as temporary:
-        results = str(temporary if folder is None else folder)
+        task = replace(task, results=str(temporary if folder is None else folder))
         for item in made.all_estimators.values():
-            _run(made, item, seed, results, workers, finished if item.name == name else None)
+            _run(made, item, task, workers, finished if item.name == name else None)
         cube = Path(temporary, f"{experiment}.nc")
-        merge(made, seed, results, cube)
+        merge(made, seed, task.results, cube)
         return cubes.read(cube, repair="compute again")
 
 
@@ -198,43 +196,22 @@ def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
     return problem
 
 
-def _run(
-    made: Experiment, estimator: Estimator, seed: int, results: str, workers: int, finished: Callable | None
-) -> None:
+def _run(made: Experiment, estimator: Estimator, task: Task, workers: int, finished: Callable | None) -> None:
     """Compute the chunks of an estimator, or of data, that the folder does not hold; report each when it is done."""
-    paths = [(chunk, Path(estimator.path(results, chunk))) for chunk in estimator.chunks]
-    files = [(chunk, path, is_current(path, estimator, chunk, seed)) for chunk, path in paths]
-    jobs = [(made, estimator, chunk, seed, path, results) for chunk, path, there in files if not there]
+    paths = [(chunk, Path(estimator.path(task.results, chunk))) for chunk in estimator.chunks]
+    files = [(chunk, path, is_current(path, estimator, chunk, task.seed)) for chunk, path in paths]
+    jobs = [chunk for chunk, _, there in files if not there]
     done, total = 0, sum(chunk.size for chunk in estimator.chunks)
-    with _mapped(workers if jobs else 1) as mapped:
-        computed = mapped(_chunk, jobs)
+
+    @extras()
+    def compute_here(chunk: Chunk) -> None:
+        run_chunk(made, estimator, chunk, task.seed, Path(estimator.path(task.results, chunk)), task.results)
+
+    with workers_of(task, workers) if jobs and workers > 1 else nullcontext() as elsewhere:
+        computed = elsewhere(estimator.name, jobs) if elsewhere else map(compute_here, jobs)
         for chunk, path, there in progress(files, len(files), f"chunks of {estimator.name}"):
             if not there:
                 next(computed)
             done += chunk.size
             if finished is not None:
                 finished(cubes.read(path, repair="compute again"), done, total)
-
-
-@contextmanager
-def _mapped(workers: int) -> Iterator[Callable]:
-    """A function like `map` that uses `workers` processes and shares the cores between them."""
-    if workers == 1:
-        yield map
-        return
-    environment, main = dict(os.environ), sys.modules["__main__"]
-    limit_threads(max(1, (os.cpu_count() or 1) // workers))
-    # The processes need nothing of the program that calls, and must not execute it again.
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            yield pool.map
-    finally:
-        sys.modules["__main__"] = main
-        os.environ.clear()
-        os.environ.update(environment)
-
-
-@extras()
-def _chunk(job: tuple[Experiment, Estimator, Chunk, int, Path, str]) -> None:
-    run_chunk(*job)

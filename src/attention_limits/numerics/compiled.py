@@ -2,7 +2,7 @@
 
 The cache of numba detects an edit of the file of a function, but not of the modules which that file imports. Therefore each state
 of the kernels and of `numerics` has a separate folder; a kernel imports no other module of this package. Code from the cache
-gives the same bytes as freshly compiled code; see `_own_helpers`.
+gives the same bytes as freshly compiled code; see `own_helpers`.
 """
 
 import hashlib
@@ -13,11 +13,9 @@ from pathlib import Path
 
 import llvmlite
 import numba
-from llvmlite.binding import Linkage
-from numba import config, types
-from numba.core.caching import FunctionCache
-from numba.core.codegen import CPUCodeLibrary
-from numba.core.sigutils import normalize_signature
+from numba import config
+
+from attention_limits.numerics import own_helpers
 
 PACKAGE = Path(__file__).parents[1]
 # For `fastmath`: all liberties of fast arithmetic, except approximate functions and the assumption that no number is infinite.
@@ -64,52 +62,25 @@ def _cache_folder() -> Path | None:
 FOLDER = _cache_folder()
 
 
-class _Cache(FunctionCache):
-    """The cache of a function, which leaves out calls with a compiled function as argument: no other process could find those."""
-
-    def load_overload(self, signature, context):
-        return None if _of_functions(signature) else super().load_overload(signature, context)
-
-    def save_overload(self, signature, compiled):
-        if not _of_functions(signature):
-            super().save_overload(signature, compiled)
-
-
-def _of_functions(signature):
-    arguments, _ = normalize_signature(signature)
-    return any(isinstance(argument, types.Dispatcher) for argument in arguments)
-
-
 def njit(function=None, **options):
-    """`numba.njit` of a function with its `options`, and with the cache; without the cache where no folder can be written."""
+    """`numba.njit` of a function with its `options`, and with the cache; without the cache where no folder can be written.
+
+    A function that takes a compiled function as argument needs `cache=False`: numba would store both, and no other process could
+    read the file where the module of the argument is missing.
+    """
 
     def compiled(function):
-        dispatcher = numba.njit(**options)(function)
-        if FOLDER is not None:
-            # numba reads this setting when the cache of a function is enabled; other packages keep theirs.
-            theirs, config.CACHE_DIR = config.CACHE_DIR, str(FOLDER)
-            try:
-                dispatcher._cache = _Cache(dispatcher.py_func)
-            finally:
-                config.CACHE_DIR = theirs
-        return dispatcher
+        if FOLDER is None:
+            return numba.njit(**options)(function)
+        # numba reads this option when it makes the cache of a function; other packages keep theirs.
+        theirs, config.CACHE_DIR = config.CACHE_DIR, str(FOLDER)
+        try:
+            return numba.njit(**{"cache": True, **options})(function)
+        finally:
+            config.CACHE_DIR = theirs
 
     return compiled if function is None else compiled(function)
 
 
-_optimize = CPUCodeLibrary._optimize_final_module
-
-
-def _own_helpers(library):
-    """Make the compiled helpers of a function private to it before the optimisation.
-
-    numba copies each helper into every function that calls it and optimises it again, which can change the last bits. The
-    copies are weak symbols: the linker takes the one that it saw first, which depends on the compiled and loaded functions.
-    """
-    for function in library._final_module.functions:
-        if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
-            function.linkage = Linkage.internal
-    _optimize(library)
-
-
-CPUCodeLibrary._optimize_final_module = _own_helpers
+# False where numba works in another way.
+OWN_HELPERS = own_helpers.switch_on()

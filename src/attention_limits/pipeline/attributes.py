@@ -15,12 +15,6 @@ def attributes_of(path: str) -> dict[str, str]:
         return {}
 
 
-def is_outdated(path: str, wanted: dict[str, str]) -> bool:
-    """Whether a sound file has other values of the attributes `wanted`. A file that is missing or damaged is not outdated."""
-    there = attributes_of(path)
-    return any(there.get(name, value) != value for name, value in wanted.items())
-
-
 def digest_of_picture(path: str) -> str | None:
     """The digest that `draw` has written into a PNG; None without it, and for a file that is missing or damaged."""
     # Comes with matplotlib; other readers of this module need neither.

@@ -1,7 +1,6 @@
 """The numbers of config/<family>/published.yaml, published or computed independently, compared with ours."""
 
 import importlib
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -116,14 +115,6 @@ def audit_digest(entries: Iterable[Published], project) -> str:
     cubes = sorted({(entry.family, name) for entry in entries for name in entry.cubes})
     made = [project.experiments[family][name].digest(project.run.seed) for family, name in cubes]
     return digest([[entry.plain() for entry in entries], made, code_digest(__name__, *modules)])
-
-
-def digest_of_audit(path: str) -> str | None:
-    """The digest in the JSON file of an audit; None without it, and for a file that is missing or damaged."""
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))["digest"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def compare(entry: Published, cubes: Mapping[str, object]) -> dict:

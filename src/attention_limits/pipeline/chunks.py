@@ -76,9 +76,9 @@ def merge(experiment: Experiment, seed: int, results: str, output: Path, config:
     """Read every chunk of an experiment below the folder `results` of its scale, combine them and write the cube.
 
     A variable of several estimators gets the dimension `estimator`. Raises one CubeError for all missing, damaged and outdated
-    chunks, each with the command that makes it again (with the options `config`).
+    chunks, each with the command that makes it again (with the options `config`), and with one command for all.
     """
-    problems, datasets = [], {}
+    problems, datasets, refused = [], {}, []
     for name, estimator in experiment.estimators.items():
         read = []
         for chunk in estimator.chunks:
@@ -87,9 +87,12 @@ def merge(experiment: Experiment, seed: int, results: str, output: Path, config:
                 read.append(cubes.read(path, cubes.remake(path, config), estimator.attributes(chunk, seed)))
             except CubeError as error:
                 problems += error.problems
+                refused.append(path)
         if not problems:
             axes = {**estimator.grid, "replica": list(range(estimator.replicas))}
             datasets[name] = fill(read, {**union(read), **{key: np.array(values) for key, values in axes.items()}})
+    if len(refused) > 1:
+        problems.append(f"{output}: {len(refused)} chunks to repair; all: {cubes.remake(output, config, refused)}")
     if problems:
         raise CubeError(problems)
     write_atomic(cube_of(experiment, datasets, seed, versions()), output)

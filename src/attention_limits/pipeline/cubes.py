@@ -15,11 +15,16 @@ from attention_limits.pipeline.layout import data_digest
 _UNREADABLE = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
 
 
+class OutdatedError(CubeError):
+    """A sound file was made with another specification, seed or code."""
+
+
 def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = None) -> xr.Dataset:
     """Read a whole data file into memory and validate it.
 
     `repair` states how to make the file again, by default with the workflow; `expect` holds attributes that the file must have.
-    Raises CubeError with the file and the repair when the file is missing, truncated, damaged, foreign or outdated.
+    Raises CubeError with the file and the repair when the file is missing, truncated, damaged or foreign, and OutdatedError when
+    it has other attributes.
     """
     path = Path(path)
 
@@ -47,11 +52,13 @@ def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = 
         raise problem("is damaged: its specification does not agree with its checksum")
     for key, value in (expect or {}).items():
         if dataset.attrs.get(key) != value:
-            raise problem(f"was made with another specification, seed or code (its {key} differs)")
+            outdated = problem(f"was made with another specification, seed or code (its {key} differs)")
+            raise OutdatedError(outdated.problems)
     return dataset
 
 
-def remake(path: Path, config: Sequence[str] = ()) -> str:
-    """The shell command that makes a file of the workflow again."""
-    name = shlex.quote(str(path))
-    return f"rm -f {name} && snakemake {name}" + (f" --config {shlex.join(config)}" if config else "")
+def remake(path: Path, config: Sequence[str] = (), without: Sequence[Path] = ()) -> str:
+    """The shell command that makes a file of the workflow again, after it removes the files `without` (default: the file)."""
+    removed = shlex.join(map(str, without or [path]))
+    options = f" --config {shlex.join(config)}" if config else ""
+    return f"rm -f {removed} && snakemake {shlex.quote(str(path))}{options}"

@@ -1,5 +1,6 @@
 """The whole project at one scale and seed: its experiments and figures, and where their files are."""
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,12 @@ class Run(Section):
     def folder(self) -> str:
         """The folder of all results of the scale: `smoke` has a separate one, `paper` extends the results of `laptop`."""
         return f"{self.results}/smoke" if self.scale == "smoke" else self.results
+
+    def written(self) -> list[str]:
+        """The options that decide the numbers and the folder, as `--config` of Snakemake takes them."""
+        options = [f"scale={self.scale}", f"seed={self.seed}"]
+        options += [f"results={self.results}"] if self.results != RESULTS else []
+        return options + ([f"set={json.dumps(self.set)}"] if self.set else [])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,16 @@
+"""Channels: what an output y says about its scores h, of mean omega and variance V (Boncoraglio et al. 2025,
+arXiv:2506.01582).
+
+    G = E[h - omega | y] / (2 V),    information(V, Q) = E 4 sum_ab G_ab^2
+
+In reading order:
+
+- protocol: what a channel offers
+- linear: the scores, with noise, and their softmax
+- hardmax/: the position of the largest entry of each row
+- untied: scores without symmetry
+- output, sampled, files: any output or likelihood of a user, its posterior sampled
+- names, loading: channels by name, each loaded when it is used
+
+May import it: state evolution, AMP, two_layers, erm, estimators, reports.
+"""

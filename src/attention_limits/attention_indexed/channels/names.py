@@ -29,7 +29,10 @@ def untied_problem(channel: str, noise: float) -> str | None:
 
 
 def place_of(channel: str, tokens: int, untied: bool = False, noise: float = 0.0) -> str:
-    """Module of this folder and class of a provided `channel` of T = `tokens`; a linear one has `noise`, others not."""
+    """Module of this folder and class of a provided `channel` of so many `tokens`, of `untied` attention or not.
+
+    A linear channel has `noise`, others not.
+    """
     if channel == "linear" and noise:
         return "untied:UntiedNoisyLinear" if untied else "linear:NoisyLinear"
     if channel == "hardmax" and tokens == 2 and not untied:
@@ -38,11 +41,13 @@ def place_of(channel: str, tokens: int, untied: bool = False, noise: float = 0.0
 
 
 def code_modules(model: Mapping) -> list[str]:
-    """The modules that hold the channel of a `model` (keys as in `loading.load_channel`).
+    """The modules that hold the channel of a `model` (keys as in `loading.load_channel`); none for a model without a channel.
 
     `loading` imports them by name, so that an edit of one channel concerns no other one.
     """
-    name, noise = model["channel"], model.get("output_noise") or 0.0
+    name, noise = model.get("channel"), model.get("output_noise") or 0.0
+    if name is None:
+        return []
     if name not in NAMES:
         modules = ["files", "sampled"]
     else:

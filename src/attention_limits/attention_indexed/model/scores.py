@@ -1,4 +1,4 @@
-"""Weights, sequences, scores and attention."""
+"""Weights, sequences, scores and attention of the model of Boncoraglio et al. 2025 (arXiv:2506.01582)."""
 
 import functools
 import math

@@ -1,0 +1,12 @@
+"""State evolution of the Bayes-optimal estimate of S (Boncoraglio et al. 2025, arXiv:2506.01582).
+
+    V = mmse(D),    1 / D = alpha information(V),    alpha = n / d^2
+
+In reading order:
+
+- curve: the error against alpha, both solutions, and its limits
+- bounded_solutions: bounds where the information is uncertain
+- generalization: errors on a fresh sequence
+
+May import it: two_layers, erm, estimators, reports.
+"""

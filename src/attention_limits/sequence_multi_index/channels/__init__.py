@@ -1,0 +1,19 @@
+"""Channels: the posterior moments of the fields h given an output y, h ~ N(omega, V), and the denoiser of GAMP.
+
+    g_out = V^-1 (E[h | y] - omega),    dg_out = V^-1 Cov(h | y) V^-1 - V^-1    (Troiani et al. 2025, arXiv:2502.00901)
+
+Each link is integrated by the method that fits it, one folder or module per method.
+
+In reading order:
+
+- channel: chooses the method, and returns moments, Z and g_out
+- averages: averages over outputs, E_y, at an overlap
+- half_line, sectors: exact moments of signs and of discrete outputs of two fields
+- rotations/: one layer of rank two or more, one integral over an angle or a sphere
+- trapezoid/: two layers of two tokens, a two-dimensional rule
+- sampling/: any other link, by importance sampling
+- published/: the quadratures of the public program of the paper
+- single_precision: where nodes are computed in single precision
+
+May import it: state evolution, GAMP, weak recovery, estimators, reports.
+"""

@@ -1,4 +1,4 @@
-"""Priors of the weights by the keys of a model."""
+"""Priors of the weights by the keys of a model (the laws: `prior` and `mixture`; Troiani et al. 2025, arXiv:2502.00901)."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from attention_limits.sequence_multi_index.priors.prior import GaussianRows, Pri
 
 
 def load_prior(section: Mapping | None, rows: int) -> Prior:
-    """The prior of P = `rows` rows that `section`, the key `prior` of a model, describes (`specs_priors`).
+    """The prior of P = `rows` rows that `section`, the key `prior` of a model, describes (`schema.keys`).
 
     Without a section the weights are standard normal.
 

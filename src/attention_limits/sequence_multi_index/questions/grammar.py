@@ -4,11 +4,17 @@ The repository cannot contain the public corpus. This one has its format, its cl
 question words and nouns between the classes; some names may occur only in held-out questions. It has no label noise.
 """
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.questions.words import FRAMES, PHRASES, WORDS
+# Slots in braces are replaced by one of the alternatives of that name. A frame of a class is `fine label: sentence`. The nouns
+# that decide a class as the head of a question ("which river ...") also occur in the side clauses of all classes, so that no
+# single word determines the class.
+_FILE = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
+WORDS, PHRASES, FRAMES = _FILE["words"], _FILE["phrases"], _FILE["frames"]
 
 # Frequencies of the classes in the public training file (5452 questions).
 CLASS_FREQUENCIES = {"ABBR": 0.016, "DESC": 0.213, "ENTY": 0.229, "HUM": 0.224, "LOC": 0.153, "NUM": 0.165}

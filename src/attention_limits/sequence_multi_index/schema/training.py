@@ -1,5 +1,7 @@
 """Keys of gradient descent, of question classification and of the limit of many layers."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -164,6 +166,11 @@ class DepthScaling(Specification):
 
 class Trec(Specification):
     """AdamW trains a classifier of tied attention layers on questions in six classes."""
+
+    @classmethod
+    def code_files(cls, estimator) -> Iterable[Path]:
+        """The words of the generated questions."""
+        return [Path(__file__).parents[1] / "questions" / "words.json"]
 
     class Model(Section):
         """Questions, tokens and network."""

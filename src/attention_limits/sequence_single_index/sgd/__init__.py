@@ -1,0 +1,14 @@
+"""Online SGD in the space of the overlaps alone: the law of the simulation in d dimensions, at a cost without d (Arnaboldi et
+al. 2025, arXiv:2506.02651).
+
+    w <- w - gamma gradient,    tokens x = g / sqrt d, weights kept on the sphere
+
+In reading order:
+
+- fixed_students, fixed_students_kernels: tied, untied and Hermite students
+- attention_kernels: a softmax layer of two tokens
+- lanes_kernels, run_kernels: the loops over steps
+- any_student, any_student_kernels, functions_kernels: any student and target
+
+May import it: large_dimension, positional_semantic, estimators.
+"""

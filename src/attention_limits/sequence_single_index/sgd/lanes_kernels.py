@@ -135,7 +135,7 @@ def _escape(lanes, lane, state, ends, found):
         _free(lanes, lane)
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=False)
 def run_lanes(update, start, sources, parameters, work, law, ends, found):
     """SGD of many replicas, each until its steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
 

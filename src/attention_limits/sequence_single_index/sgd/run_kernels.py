@@ -4,7 +4,7 @@ from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.random_kernels import fill_chi_squares, fill_normals
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=False)
 def run(update, state, source, parameters, work, freedom, schedule):
     """SGD steps until the steps are done, or, if `stop`, until the result of `update` exceeds the threshold.
 

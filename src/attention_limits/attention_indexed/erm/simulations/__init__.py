@@ -1,0 +1,10 @@
+"""Weight decay on one data set (equations: docs/erm.md).
+
+In reading order:
+
+- objective: the training objective
+- minimisation: L-BFGS and proximal gradient
+- message_passing: its message passing
+
+May import it: estimators.
+"""

@@ -1,0 +1,1 @@
+"""Figures: weight decay. Each module has `draw(cubes)`, which computes nothing; the caption stands beside it."""

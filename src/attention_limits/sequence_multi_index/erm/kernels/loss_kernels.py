@@ -147,7 +147,7 @@ def of_polynomial(y, z, parameters, gradient, hessian, table):
     return _of_output(y, first, parameters, gradient, hessian, table)
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", cache=False)
 def values_of(loss, outputs, fields, parameters, slots):
     """A loss (N,) and its gradient (N, n) at outputs (N, K) and fields (N, n); `slots` jets fit into its table."""
     count, n = fields.shape
@@ -158,7 +158,7 @@ def values_of(loss, outputs, fields, parameters, slots):
     return value, gradient
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", cache=False)
 def hessians_of(loss, outputs, fields, parameters, slots):
     """The Hessians (N, n, n) of a loss at outputs (N, K) and fields (N, n); parameters and slots as for `values_of`."""
     count, n = fields.shape

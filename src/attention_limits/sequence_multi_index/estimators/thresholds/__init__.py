@@ -1,0 +1,3 @@
+"""Doors to the computation: thresholds of weak and exact recovery. Each module has `run(spec, streams)`, which returns an
+xarray.Dataset.
+"""

@@ -1,0 +1,1 @@
+"""Figures: empirical risk minimisation. Each module has `draw(cubes)`, which computes nothing; the caption stands beside it."""

@@ -1,0 +1,10 @@
+"""State evolution of exchangeable layers: at large depth the output depends on the layers before the last one through their
+sum alone (Troiani et al. 2025, arXiv:2502.00901, appendix). Four numbers replace the matrix Q.
+
+In reading order:
+
+- matrices: symmetric matrices that every permutation of the layers keeps
+- reduced: the state evolution on them
+
+May import it: estimators.
+"""

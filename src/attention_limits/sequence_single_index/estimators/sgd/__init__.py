@@ -1,0 +1,3 @@
+"""Doors to the computation: online SGD and its diffusion. Each module has `run(spec, streams)`, which returns an
+xarray.Dataset.
+"""
