@@ -67,7 +67,7 @@ def factored(limits, repeats, sites=20, colors=20, count=3000):
 def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=100):
     """Training step per sequence: the products of all layers, with one query in the last. Backward costs twice forward."""
     rng = np.random.default_rng(4)
-    shape = Shape(sites, colors, layers)
+    shape = Shape(sites, colors, layers, width=20, hidden=40)
     width, hidden = shape.width, shape.hidden
     sequences = rng.integers(0, colors, (count, sites))
     orders, masked = rng.permutation(count).reshape(-1, batch), rng.integers(0, sites, (count // batch, batch))

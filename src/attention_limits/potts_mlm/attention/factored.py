@@ -5,6 +5,7 @@ Potts problem. The loss depends only on A_ij V_ab, up to V -> V + 1 b^T; the err
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +17,21 @@ ATTENTIONS = ("raw", "softmax")
 CURVED = 500
 # Keeps the curvature positive where colours never meet.
 FLAT = 1e-6
+
+
+class Settings(Protocol):
+    """What L-BFGS reads of its settings; the section `schema.samples.Descent` has it all.
+
+    Attributes
+    ----------
+    max_iterations : int
+        Largest number of iterations.
+    tolerance : float
+        Largest component of the gradient, nats per site, at which the fit has converged.
+    """
+
+    max_iterations: int
+    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -47,10 +63,7 @@ class Fit:
     converged: bool
 
 
-def fit(
-    sequences, colors: int, rng: np.random.Generator, *, attention: str = "raw", ridge: float = 0.0,
-    max_iterations: int = 1000, tolerance: float = 1e-5,
-) -> Fit:  # fmt: skip
+def fit(sequences, colors: int, rng: np.random.Generator, attention: str, ridge: float, settings: Settings) -> Fit:
     """Minimise the mean of -log p(s_i | s_-i) plus (ridge / 2)(||parameters of A||^2 + ||V||^2) by L-BFGS, from random weights.
 
     Parameters
@@ -64,10 +77,7 @@ def fit(
         A itself is the parameter, or A_ij = softmax_j(W_ij) over all j. The diagonal of the softmax is the weight of the masked
         site and does not enter: rows of A are positive and add up to at most one.
     ridge : float >= 0
-    max_iterations : int
-        Largest number of L-BFGS iterations.
-    tolerance : float
-        Largest component of the gradient, nats per site, at which the fit has converged.
+    settings : Settings
 
     Raises
     ------
@@ -88,7 +98,8 @@ def fit(
         return curvature(flat, sequences[:CURVED], colors, ridge)
 
     found = descend(
-        lambda flat: objective(flat, sequences, colors, attention, ridge), start, max_iterations, tolerance,
+        lambda flat: objective(flat, sequences, colors, attention, ridge), start, settings.max_iterations,
+        settings.tolerance,
         curvature=scales if attention == "raw" else None,
         single=lambda flat: objective(flat, sequences, colors, attention, ridge, single=True),
     )  # fmt: skip

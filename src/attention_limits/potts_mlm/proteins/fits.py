@@ -57,21 +57,13 @@ def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
     shape = shape_of(sequences.shape[1], data.sizes["color"], int(at["heads"]), solver)
     ridge = Ridge(solver.field_ridge, solver.coupling_ridge, solver.weight_ridge)
     rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver.starts)
-    options = {"pseudo_count": solver.pseudo_count, "max_iterations": solver.max_iterations}
 
     def full_fit():
         key = (at["samples"], replica)
         if key not in full_fits:
             full = Shape(shape.sites, shape.colors, 0, full=True)
-            full_fits[key] = fit(
-                sequences,
-                weights,
-                full,
-                ridge,
-                streams.generator("start", replica),
-                tolerance=FULL * solver.tolerance,
-                **options,
-            )
+            sharp = solver.model_copy(update={"tolerance": FULL * solver.tolerance})
+            full_fits[key] = fit(sequences, weights, full, ridge, streams.generator("start", replica), sharp)
         return full_fits[key]
 
     if shape.full:
@@ -80,10 +72,7 @@ def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
         # Singular values have no meaning for products of factors and for softmax attention.
         free = shape.rank is None and shape.attention == "raw" and not shape.convex
         found = [
-            fit(
-                sequences, weights, shape, ridge, rng, full=full_fit() if free and start == 0 else None,
-                tolerance=solver.tolerance, **options,
-            )
+            fit(sequences, weights, shape, ridge, rng, solver, full_fit() if free and start == 0 else None)
             for start, rng in enumerate(rngs)
         ]  # fmt: skip
     starts = found * solver.starts if shape.convex else found

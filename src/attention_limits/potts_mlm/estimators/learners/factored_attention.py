@@ -48,13 +48,7 @@ def run(spec, streams):
 def _all_starts(attention, sequences, data, ridge, solver, rng):
     """All starts of one kind of attention: {variable: array}."""
     test = data.test_states.values
-    fits = [
-        fit(
-            sequences, data.sizes["color"], child, attention=attention, ridge=ridge,
-            max_iterations=solver.max_iterations, tolerance=solver.tolerance,
-        )
-        for child in rng.spawn(solver.starts)
-    ]  # fmt: skip
+    fits = [fit(sequences, data.sizes["color"], child, attention, ridge, solver) for child in rng.spawn(solver.starts)]
     objectives, converged = [item.objective for item in fits], [item.converged for item in fits]
     chosen = int(np.argmin(objectives))
     tested = [losses(item.attention, item.values, test).mean(axis=1) for item in fits]

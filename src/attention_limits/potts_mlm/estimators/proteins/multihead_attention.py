@@ -7,7 +7,7 @@ from attention_limits.potts_mlm.attention.pair import losses, site_frequencies
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.descent.lbfgs import agreeing, confirmed
 from attention_limits.potts_mlm.potts.contacts import contact_scores, joint_model, kept_distances, precision
-from attention_limits.potts_mlm.proteins.alignment import Reading
+from attention_limits.potts_mlm.proteins.alignment import Alphabet
 from attention_limits.potts_mlm.proteins.fits import fit_point
 from attention_limits.potts_mlm.proteins.statistics import neighbours, sequence_weights
 
@@ -22,7 +22,7 @@ _DIMS = {
 def run(spec, streams):
     """Losses of every start; contact scores and precision of the start with the smallest objective (see `variables`)."""
     model, solver = spec["model"], spec["solver"]
-    gap = Reading(spec["reads"]["model"]["alphabet"]).gap
+    gap = Alphabet(spec["reads"]["model"]["alphabet"]).gap
     full_fits = {}
 
     def compute(at, replica):

@@ -11,7 +11,7 @@ from attention_limits.potts_mlm.attention.factored import losses
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.potts.gibbs import Ladder, Sampled, color_counts, compare
 from attention_limits.potts_mlm.potts.instances import make_model
-from attention_limits.potts_mlm.potts.tuning import Search, Tuning, UnreachableError, tune
+from attention_limits.potts_mlm.potts.tuning import Tuning, UnreachableError, tune
 
 # The sampled distance may deviate from the target by the tolerance plus this number of standard errors.
 DEVIATIONS = 3.0
@@ -55,17 +55,8 @@ def run(spec, streams):
 
 
 def _tuned(spec, model, distance, rng, own) -> Tuning:
-    solver = spec["solver"]
-    search = Search(
-        tolerance=solver.tolerance,
-        swap_rate=solver.swap_rate,
-        beta_max=solver.beta_max,
-        samples=solver.tuning_samples,
-        gap=solver.tuning_gap,
-        rounds=solver.tuning_rounds,
-    )
     try:
-        return tune(model, distance, rng, search)
+        return tune(model, distance, rng, spec["solver"])
     except UnreachableError as error:
         instance = spec["model"]["instance"]
         number = instance[own] if isinstance(instance, list) else instance
