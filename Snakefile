@@ -6,8 +6,8 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.project import load_project
 
 min_version("9.0")
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics import fast_math, random_kernels
+from attention_limits.numerics import fast_math
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.probability import random_kernels
 from table import Roof, Spread, timed
 
 SINGLE, DOUBLE = np.float32, np.float64

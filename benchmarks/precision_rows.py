@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels import channel
 from attention_limits.sequence_multi_index.channels.sampling.importance import shared_proposal
 from attention_limits.sequence_multi_index.channels.sampling.two_tokens import two_token_moments

@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.training.gradient_descent import descend
 from attention_limits.attention_indexed.two_layers.two_tokens.lattice_kernels import Output, empty_lattice, fill
 from attention_limits.attention_indexed.two_layers.two_tokens.posterior_kernels import SUMS, _sums_of_plane
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.double_lanes import WIDTH
+from attention_limits.numerics.simd.float64_lanes import WIDTH
 from attention_limits.potts_mlm.attention.factored import objective
 from attention_limits.potts_mlm.potts.gibbs import Ladder
 from attention_limits.potts_mlm.transformer import transformer

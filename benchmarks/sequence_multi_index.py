@@ -13,10 +13,10 @@ import numpy as np
 import descent_rows
 import erm_rows
 import precision_rows
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.pipeline.streams import Streams
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.gamp import gamp

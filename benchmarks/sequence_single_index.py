@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from attention_limits.numerics.double_lanes import WIDTH
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.simd.float64_lanes import WIDTH
 from attention_limits.sequence_single_index.links import scalar
 from attention_limits.sequence_single_index.links.geometry import fixed_attention
 from attention_limits.sequence_single_index.links.link import full_attention, positional_semantic

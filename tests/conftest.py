@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 from attention_limits import __main__ as program
-from attention_limits.pipeline.threads import limit_threads
+from attention_limits.pipeline.base.threads import limit_threads
 from toy import REPOSITORY, Toy
 
 # Workers, jobs and later runs share the bytecode of tests and package, also in containers where Python writes none.

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import attention_limits
 import snakemake_server
-from attention_limits.pipeline import figures, provenance
-from attention_limits.pipeline.estimator import Estimator
-from attention_limits.pipeline.project import Project, load_project
+from attention_limits.pipeline.base import provenance
+from attention_limits.pipeline.experiments import figures
+from attention_limits.pipeline.experiments.estimator import Estimator
+from attention_limits.pipeline.experiments.project import Project, load_project
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -59,7 +60,7 @@ import time
 import numpy as np
 import xarray as xr
 
-from attention_limits.pipeline.progress import progress
+from attention_limits.pipeline.base.progress import progress
 from attention_limits.toy.{module} import {function}
 
 
@@ -106,7 +107,7 @@ def draw(cubes):
     return figure
 """,
     "toy/variables.py": """\
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 
 SOURCE = "A toy"
 COORDINATES = (
@@ -127,7 +128,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 
 PREFIX = "toy"
 Gain = Annotated[float, Field(ge=0, description="Slope.")]
@@ -277,7 +278,7 @@ def point_digest(estimator: Estimator, seed: int = 0, code: str = "c") -> str:
 
 
 def forget_code() -> None:
-    """Forget the source files that `pipeline.provenance` has read."""
+    """Forget the source files that `pipeline.base.provenance` has read."""
     for function in (provenance.closure, provenance._module):
         function.cache_clear()
 

@@ -71,7 +71,7 @@ SPECS = """
 
 from typing import Literal
 
-from attention_limits.pipeline.specification import DataSpecification
+from attention_limits.pipeline.experiments.specification import DataSpecification
 
 
 class Place(Section):

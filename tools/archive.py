@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from attention_limits.pipeline.cubes import read
-from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.base.errors import CubeError, SpecError
+from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.cubes.reader import read
+from attention_limits.pipeline.experiments.project import load_project
 
 ROOT = Path(__file__).parents[1]
 # Without a time, so that the bytes depend on the content alone.

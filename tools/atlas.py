@@ -1,6 +1,6 @@
 """The tables of docs/atlas.md and docs/thresholds.html, from docs/atlas.csv, and the CSV itself, from the cubes of smi_atlas."""
 
-from attention_limits.pipeline.cubes import read
+from attention_limits.pipeline.cubes.reader import read
 from attention_limits.sequence_multi_index.reports.threshold_table import atlas_table, by_model, csv_text
 
 FIGURE = "smi_atlas"

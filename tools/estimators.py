@@ -10,10 +10,10 @@ import json
 import sys
 
 from attention_limits.interface.describe import families, variables
-from attention_limits.pipeline.estimator import Estimator
-from attention_limits.pipeline.project import load_project
-from attention_limits.pipeline.registry import registry
-from attention_limits.pipeline.specification import json_schema
+from attention_limits.pipeline.base.registry import registry
+from attention_limits.pipeline.experiments.estimator import Estimator
+from attention_limits.pipeline.experiments.messages import json_schema
+from attention_limits.pipeline.experiments.project import load_project
 from schemas import HEAD, ROOT, SECTIONS, cells, rows
 
 # The longest line of code, as in pyproject.toml.

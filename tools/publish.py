@@ -19,11 +19,11 @@ import atlas
 import benchmark_tables
 import bounds
 import scales
-from attention_limits.pipeline.attributes import digest_of_picture
 from attention_limits.pipeline.audit import full_table, load_published, number_text
-from attention_limits.pipeline.estimate import cpu_seconds, needed_chunks
-from attention_limits.pipeline.experiment import load_family
-from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.base.attributes import digest_of_picture
+from attention_limits.pipeline.experiments.estimate import cpu_seconds, needed_chunks
+from attention_limits.pipeline.experiments.experiment import load_family
+from attention_limits.pipeline.experiments.project import load_project
 from attention_limits.sequence_multi_index.reports.threshold_table import page as page_of_thresholds
 
 ROOT = Path(__file__).parents[1]

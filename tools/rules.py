@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from attention_limits.pipeline.experiment import load_family
+from attention_limits.pipeline.experiments.experiment import load_family
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "rules.md"

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from attention_limits.pipeline.audit import number_text
-from attention_limits.pipeline.experiment import at_scales
+from attention_limits.pipeline.experiments.experiment import at_scales
 
 HEAD = """\
 # Laptop against paper

@@ -18,10 +18,11 @@ from attention_limits.interface.describe import (
     meaning,
 )
 from attention_limits.pipeline.audit import Entry
-from attention_limits.pipeline.experiment import File
-from attention_limits.pipeline.figures import FigureEntry
-from attention_limits.pipeline.project import Run
-from attention_limits.pipeline.specification import Range, Resources, Specification, Values, json_schema
+from attention_limits.pipeline.experiments.experiment import File
+from attention_limits.pipeline.experiments.figures import FigureEntry
+from attention_limits.pipeline.experiments.messages import json_schema
+from attention_limits.pipeline.experiments.project import Run
+from attention_limits.pipeline.experiments.specification import Range, Resources, Specification, Values
 
 ROOT = Path(__file__).parents[1]
 # The keys of a section stand in full once; a section with at least so many keys refers to the first that has the same.

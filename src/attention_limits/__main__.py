@@ -9,10 +9,10 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 from attention_limits.interface.extras import extras
-from attention_limits.pipeline.arguments import mapping, named, whole
-from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.provenance import PACKAGE, SOURCE
-from attention_limits.pipeline.threads import limit_threads
+from attention_limits.pipeline.base.arguments import mapping, named, whole
+from attention_limits.pipeline.base.errors import CubeError, SpecError
+from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE
+from attention_limits.pipeline.base.threads import limit_threads
 
 # Errors of a full or read-only disk; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
@@ -104,8 +104,8 @@ def main(arguments: list[str] | None = None) -> int:
         limit_threads(options.pop("threads"))
     del options["command"]
     if "set" in options:
-        from attention_limits.pipeline.project import Run
-        from attention_limits.pipeline.specification import validated
+        from attention_limits.pipeline.experiments.messages import validated
+        from attention_limits.pipeline.experiments.project import Run
 
         written = {key: options.pop(key) for key in ("scale", "seed", "set", "results")}
         options["run"], wrong = validated(Run, written)

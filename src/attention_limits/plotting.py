@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from attention_limits.numerics.statistics import lies_on_two_sides, mean_and_error
+from attention_limits.numerics.probability.statistics import lies_on_two_sides, mean_and_error
 
 # Okabe and Ito's palette, which readers with any colour vision distinguish. One colour per layer, everywhere.
 LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73", 4: "#CC79A7", 5: "#E69F00"}

@@ -11,8 +11,8 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from attention_limits.pipeline.experiment import load_family
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.experiments.experiment import load_family
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # Seconds between lines if the program cannot overwrite a line.
 INTERVAL = 20.0

@@ -6,8 +6,8 @@ from pathlib import Path
 import yaml
 
 from attention_limits.attention_indexed.schema.keys import Iteration
-from attention_limits.pipeline.experiment import Estimator, Experiment, load_experiment
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.experiments.experiment import Estimator, Experiment, load_experiment
 
 FAMILY = "attention_indexed"
 ONE_LAYER = {

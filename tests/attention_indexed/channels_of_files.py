@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from attention_limits.attention_indexed.channels.output import OutputChannel
-from attention_limits.pipeline.user_files import execute
+from attention_limits.pipeline.base.user_files import execute
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ GRID = {"alpha": np.linspace(0.0, 0.2, 9), "ratio": [0.25, 0.5], "tokens": [2, 3
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     path = tmp_path_factory.mktemp("cubes") / "curves.nc"
-    from attention_limits.pipeline.layout import write_atomic
+    from attention_limits.pipeline.cubes.cube_bytes import write_atomic
 
     write_atomic(al.compute(NAME, {"channel": "softmax"}, GRID), path)
     return path

@@ -19,17 +19,17 @@ from toy import Toy
 
 LOAD = """\
 from pathlib import Path
-from attention_limits.pipeline.project import load_project
+from attention_limits.pipeline.experiments.project import load_project
 paths = load_project(Path()).experiments["toy"]["growth_curve"].chunk_paths("results")
 """
 FILL = """\
 import sys
 from pathlib import Path
 import numpy as np, xarray as xr
-from attention_limits.pipeline.files import canonical_json
-from attention_limits.pipeline.layout import annotate, common_attributes, write_atomic
-from attention_limits.pipeline.provenance import versions
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.base.files import canonical_json
+from attention_limits.pipeline.cubes.cube_bytes import annotate, common_attributes, write_atomic
+from attention_limits.pipeline.base.provenance import versions
+from attention_limits.pipeline.experiments.experiment import load_experiment
 import os
 os.fsync = lambda descriptor: None
 experiment = load_experiment(Path("config/toy/experiments/growth_curve.yaml"))

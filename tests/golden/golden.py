@@ -25,7 +25,7 @@ def platform() -> dict[str, str]:
     import llvmlite.binding as llvm
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
-    from attention_limits.pipeline.provenance import versions
+    from attention_limits.pipeline.base.provenance import versions
 
     found = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
     used = {name: version for name, version in versions().items() if name != "attention-limits"}

@@ -9,7 +9,7 @@ import pytest
 import attention_limits as al
 from attention_limits.interface import compute
 from attention_limits.interface.describe import families, variables
-from attention_limits.pipeline.registry import registry, registry_module
+from attention_limits.pipeline.base.registry import registry, registry_module
 from toy import REPOSITORY
 
 # A script beside the package, not part of it.

@@ -10,8 +10,8 @@ import xarray as xr
 
 import attention_limits as al
 from attention_limits.interface.explorer import described
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,7 +85,7 @@ def test_figures_and_published_numbers_of_a_project(cube):
 def test_the_page_holds_everything_and_asks_nothing(tmp_path):
     grid = {"alpha": [0.0, 0.1]}
     found = al.compute("attention_indexed.state_evolution", {"tokens": 2, "ratio": 0.5, "channel": "linear"}, grid)
-    from attention_limits.pipeline.layout import write_atomic
+    from attention_limits.pipeline.cubes.cube_bytes import write_atomic
 
     write_atomic(found.assign_attrs(title="A </script> title"), tmp_path / "cube.nc")
     page = al.explore([tmp_path / "cube.nc"], tmp_path / "explorer.html").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ import yaml
 import attention_limits as al
 from attention_limits.__main__ import main
 from attention_limits.interface import compute
-from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.base.errors import CubeError, SpecError
 
 NAME = "attention_indexed.state_evolution"
 MODEL = {"tokens": 2, "ratio": 0.5, "channel": "linear"}

@@ -10,7 +10,7 @@ import xarray as xr
 
 import attention_limits as al
 from attention_limits.interface.table import to_csv, write_parquet
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import attention_limits as al
 from attention_limits.__main__ import main
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.links.one_token import Monomial
 
 FEW = {"nodes": 64}

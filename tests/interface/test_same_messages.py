@@ -7,7 +7,7 @@ import yaml
 
 import attention_limits as al
 from attention_limits.__main__ import main
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 FAMILY, NAME = "attention_indexed", "state_evolution"
 MODEL, GRID = {"tokens": 2, "ratio": 0.5, "channel": "linear"}, {"alpha": [0.1]}

@@ -12,7 +12,7 @@ import pytest
 import attention_limits as al
 from attention_limits.__main__ import main
 from attention_limits.interface import compute
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 POINTS = {"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 2.0]}
 RIDGE = ["compute", "potts_mlm.ridge_simulation", "--gamma", "3", "--ridge", "0.1", "--alpha", "0.5,2", "--sites", "20"]

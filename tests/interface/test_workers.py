@@ -8,8 +8,8 @@ import pytest
 
 from attention_limits.interface import workers
 from attention_limits.interface.workers import Task, workers_of
-from attention_limits.pipeline.chunks import is_current
-from attention_limits.pipeline.errors import CubeError
+from attention_limits.pipeline.base.errors import CubeError
+from attention_limits.pipeline.cubes.chunks import is_current
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from attention_limits.pipeline.errors import CubeError, SpecError
+from attention_limits.pipeline.base.errors import CubeError, SpecError
 from toy import REPOSITORY, Toy, imported
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from attention_limits.pipeline.audit import (
     number_text,
     reading,
 )
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.readings import value
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.cubes.readings import value
 from toy import REPOSITORY, repository
 
 CUBE = xr.Dataset(

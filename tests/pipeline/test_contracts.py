@@ -7,9 +7,9 @@ import tomllib
 import pytest
 
 from attention_limits.numerics import compiled
-from attention_limits.pipeline.estimator import estimator_module
-from attention_limits.pipeline.experiment import load_family
-from attention_limits.pipeline.provenance import PACKAGE, SOURCE, closure, imported_modules
+from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE, closure, imported_modules
+from attention_limits.pipeline.experiments.estimator import estimator_module
+from attention_limits.pipeline.experiments.experiment import load_family
 from attention_limits.sequence_multi_index.erm import state_evolution
 from attention_limits.sequence_multi_index.figures.erm import erm_positional
 from toy import REPOSITORY
@@ -22,7 +22,7 @@ TRAINING = {"sequence_multi_index": {"batch_reuse_sgd", "online_sgd"}}
 
 
 def direct_imports(path):
-    """The modules that a file imports, `numpy` or `attention_limits.numerics.lanes`; names in a module are left out."""
+    """The modules that a file imports, such as `numpy`; names in a module are left out."""
     nodes = list(ast.walk(ast.parse(path.read_bytes())))
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     assert not any(node.level for node in nodes if isinstance(node, ast.ImportFrom)), path
@@ -97,9 +97,10 @@ def test_the_digest_of_compiled_code_holds_every_module_that_compiled_code_can_c
 
 
 def rooms():
-    """The folders of the families whose front pages list their modules."""
+    """The folders whose front pages list their modules."""
     named = {"estimators", "figures"}
-    found = (path.parent for family in FAMILIES for path in (SOURCE / family).rglob("*/__init__.py"))
+    packages = (*FAMILIES, "numerics", "pipeline")
+    found = (path.parent for package in packages for path in (SOURCE / package).rglob("*/__init__.py"))
     return sorted(path for path in found if not named & set(path.relative_to(SOURCE).parts))
 
 
@@ -115,9 +116,9 @@ def test_the_front_page_of_a_room_lists_its_modules_and_holds_no_code(room):
     assert "\nMay import it: " in text
 
 
-def test_no_folder_of_a_family_has_more_than_ten_modules():
-    for family in FAMILIES:
-        for page in (SOURCE / family).rglob("__init__.py"):
+def test_no_folder_has_more_than_ten_modules():
+    for package in (*FAMILIES, "numerics", "pipeline", "cli", "interface"):
+        for page in (SOURCE / package).rglob("__init__.py"):
             modules = [path for path in page.parent.glob("*.py") if path != page]
             assert len(modules) <= 10, page.parent
 
@@ -128,3 +129,14 @@ def test_names_of_estimators_and_figures_are_unique(family, kind):
     """`module_in` finds them by name at any depth."""
     names = [path.stem for path in (SOURCE / family / kind).rglob("*.py") if path.name != "__init__.py"]
     assert len(set(names)) == len(names)
+
+
+def test_the_way_of_one_point_is_short():
+    """The pages that a reader of one point of each family's first figure needs."""
+    page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.partition("## The way of one point")[2].partition("\n\n[")[0].partition("\nThe profiles")[0]
+    ways = section.split("\n- ")[1:]
+    assert len(ways) == len(FAMILIES)
+    for way in ways:
+        files = re.findall(r"`([\w/]+\.py)`", way)
+        assert sum(len((SOURCE / file).read_text(encoding="utf-8").splitlines()) for file in files) <= 1500, way

@@ -15,9 +15,9 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from attention_limits.pipeline.attributes import DIGEST
 from attention_limits.pipeline.audit import load_published
-from attention_limits.pipeline.experiment import load_family
+from attention_limits.pipeline.base.attributes import DIGEST
+from attention_limits.pipeline.experiments.experiment import load_family
 from toy import REPOSITORY, repository
 
 # A script beside the package, not part of it.

@@ -7,7 +7,7 @@ import sys
 import jsonschema
 import pytest
 
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from toy import REPOSITORY
 
 # A script beside the package, not part of it.

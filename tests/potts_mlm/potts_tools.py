@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from attention_limits.pipeline.chunks import run_chunk
-from attention_limits.pipeline.cubes import read
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.cubes.chunks import run_chunk
+from attention_limits.pipeline.cubes.reader import read
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.potts_mlm.potts.model import Potts, color_couplings, site_couplings
 
 SMALL = {

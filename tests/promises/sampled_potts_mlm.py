@@ -2,7 +2,7 @@
 
 from specifications import Refused, compute, project
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 FAMILY = "potts_mlm"
 SAMPLING = {
@@ -44,8 +44,8 @@ def training(found, samples):
 
 def training_and_test(found, samples):
     """The training sequences of the learners of `sampled`, and the test sequences."""
-    from attention_limits.pipeline.experiment import load_experiment
-    from attention_limits.pipeline.streams import Streams
+    from attention_limits.pipeline.base.streams import Streams
+    from attention_limits.pipeline.experiments.experiment import load_experiment
     from attention_limits.potts_mlm.attention.training_sets import training_set
     from attention_limits.potts_mlm.estimators.samples import potts_samples
 

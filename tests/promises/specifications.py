@@ -16,10 +16,10 @@ import xarray as xr
 import yaml
 from hypothesis import strategies as st
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment, load_family
-from attention_limits.pipeline.specification import json_schema
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.experiments.experiment import load_experiment, load_family
+from attention_limits.pipeline.experiments.messages import json_schema
 
 # Below the smallest bound that a class excludes, and above it, values are drawn evenly in logarithm over these decades.
 DECADES = 12

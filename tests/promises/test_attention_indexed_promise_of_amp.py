@@ -13,7 +13,7 @@ from attention_limits.attention_indexed.channels.loading import make_channel
 from attention_limits.attention_indexed.model.scores import scores
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.state_evolution.curve import solve
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
 
 pytestmark = pytest.mark.slow
 

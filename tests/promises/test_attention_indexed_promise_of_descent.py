@@ -15,7 +15,7 @@ from attention_limits.attention_indexed.model.scores import (
     draw_weights,
     scores,
 )
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from specifications import section
 from agreement import errors_cover
 from attention_limits.attention_indexed.erm.simulations.objective import draw_data
 from attention_limits.attention_indexed.model.sizes import Sizes
-from attention_limits.pipeline.readings import passed
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.cubes.readings import passed
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_limits.pipeline.experiment import load_family
+from attention_limits.pipeline.experiments.experiment import load_family
 from toy import REPOSITORY
 
 FAMILIES = [load_family(path.parent.name) for path in sorted((REPOSITORY / "config").glob("*/experiments"))]

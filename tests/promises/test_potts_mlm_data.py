@@ -130,8 +130,8 @@ def test_alignment_is_read_and_split_without_loss(data, alphabet, fraction):
 
 def compute_data(written):
     """The dataset of an alignment, as an estimator reads it, or the refusal."""
-    from attention_limits.pipeline.experiment import load_experiment
-    from attention_limits.pipeline.streams import Streams
+    from attention_limits.pipeline.base.streams import Streams
+    from attention_limits.pipeline.experiments.experiment import load_experiment
     from attention_limits.potts_mlm.estimators.proteins import alignment
 
     path = project() / "config" / FAMILY / "experiments" / "promise.yaml"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from slow_potts_mlm_proteins import full_pseudo_likelihood, letters_of, scores_of, weights_of
 from specifications import Refused, compute, node, project, whole_range
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +99,7 @@ def test_multihead_attention_ends_at_the_optimum_of_full_pseudo_likelihood():
     _, found = written("multihead_attention", part, rows, solver={"test_fraction": 0.2}, **structure)
     cube = found["multihead_attention"].isel(samples=0, replica=0)
     data = alignment_data()
-    from attention_limits.pipeline.streams import Streams
+    from attention_limits.pipeline.base.streams import Streams
     from attention_limits.potts_mlm.attention.training_sets import training_set
 
     sequences = training_set(Streams(0, FAMILY, "promise"), data, 0, {}, 40).astype(int)
@@ -122,8 +122,8 @@ def test_multihead_attention_ends_at_the_optimum_of_full_pseudo_likelihood():
 
 def alignment_data():
     """The sequences that the estimators of the last experiment read."""
-    from attention_limits.pipeline.experiment import load_experiment
-    from attention_limits.pipeline.streams import Streams
+    from attention_limits.pipeline.base.streams import Streams
+    from attention_limits.pipeline.experiments.experiment import load_experiment
     from attention_limits.potts_mlm.estimators.proteins import alignment
 
     path = project() / "config" / FAMILY / "experiments" / "promise.yaml"
@@ -143,7 +143,7 @@ def test_generated_sequences_have_the_statistics_of_the_fitted_model():
     _, found = written("generated_sequences", part, random_rows(50, 3, 2))
     cube = found["generated_sequences"].isel(samples=0, heads=0, replica=0)
     data = alignment_data()
-    from attention_limits.pipeline.streams import Streams
+    from attention_limits.pipeline.base.streams import Streams
     from attention_limits.potts_mlm.attention.training_sets import training_set
 
     sequences = training_set(Streams(0, FAMILY, "promise"), data, 0, {}, 40).astype(int)

@@ -107,7 +107,7 @@ def test_ridge_simulation_is_dense_linear_algebra(gamma, ridge, alpha, sites):
 
 def _drawn(gamma, alpha, sites, count):
     """The precision matrix and sequences of the streams, with the covariance by its inverse."""
-    from attention_limits.pipeline.streams import Streams
+    from attention_limits.pipeline.base.streams import Streams
     from attention_limits.potts_mlm.replica.simulation import draw_instance, draw_sequences
 
     streams = Streams(0, FAMILY, "promise")

@@ -8,7 +8,7 @@ from sampled_potts_mlm import FAMILY, POTTS, one, sampled, training, training_an
 from slow_potts_mlm_proteins import full_pseudo_likelihood
 from specifications import Refused, node, whole_range
 
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
 
 pytestmark = pytest.mark.slow
 

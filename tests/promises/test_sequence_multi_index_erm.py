@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from specifications import Refused, compute, document, node, whole_range
 
 from agreement import errors_cover
-from attention_limits.pipeline.readings import passed
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.nodes import make_nodes
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.estimators.bayes import held_overlap
 from attention_limits.sequence_multi_index.estimators.thresholds import (

@@ -4,8 +4,8 @@ import numpy as np
 import yaml
 from numpy.polynomial import chebyshev, polynomial
 
-from attention_limits.numerics.double_lanes import WIDTH
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.simd.float64_lanes import WIDTH
 from attention_limits.sequence_single_index.links.geometry import fixed_attention, mean_attention
 from attention_limits.sequence_single_index.links.link import softmax_attention
 from attention_limits.sequence_single_index.positional_semantic.loss import attention_tables

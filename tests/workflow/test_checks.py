@@ -3,7 +3,7 @@
 import pytest
 
 from attention_limits.__main__ import main
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from toy import forget_code, imported
 
 SPEC = "config/toy/experiments/growth_curve.yaml"

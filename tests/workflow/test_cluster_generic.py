@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from toy import imported, path_with
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from toy import REPOSITORY
 
 ENVIRONMENT = REPOSITORY / "envs" / "attention-limits.yaml"

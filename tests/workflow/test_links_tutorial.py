@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from attention_limits.__main__ import main
-from attention_limits.pipeline.cubes import read
-from attention_limits.pipeline.figures import FigureEntry
-from attention_limits.pipeline.yaml_reader import load as load_yaml
+from attention_limits.pipeline.cubes.reader import read
+from attention_limits.pipeline.experiments.figures import FigureEntry
+from attention_limits.pipeline.experiments.yaml_reader import load as load_yaml
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ import pytest
 import xarray as xr
 import yaml
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.project import load_project
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.project import load_project
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from toy import REPOSITORY, Toy, imported
 
 SPEC = "config/toy/experiments/growth_curve.yaml"

@@ -15,9 +15,9 @@ import pytest
 
 import snakemake_server
 from attention_limits.__main__ import main
-from attention_limits.pipeline.cubes import read
-from attention_limits.pipeline.project import load_project
-from attention_limits.pipeline.yaml_reader import load as load_yaml
+from attention_limits.pipeline.cubes.reader import read
+from attention_limits.pipeline.experiments.project import load_project
+from attention_limits.pipeline.experiments.yaml_reader import load as load_yaml
 from toy import repository
 
 pytestmark = pytest.mark.slow

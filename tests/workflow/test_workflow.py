@@ -1,6 +1,6 @@
 """The workflow as a whole, on the toy family: what runs, what runs again, and what does not.
 
-The tutorial more_points extends an experiment; tests/pipeline/test_chunks.py compares the bytes of copied points.
+The tutorial more_points extends an experiment; tests/pipeline/cubes/test_chunks.py compares the bytes of copied points.
 """
 
 import os
@@ -11,7 +11,7 @@ import shutil
 import pytest
 import xarray as xr
 
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from toy import REPOSITORY, Toy
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def test_one_command_makes_everything_and_a_second_nothing(finished):
 
 # Modules that have dependants; no other of the package has any.
 LAYOUT = [f"pipeline/{name}.py" for name in ("layout", "combine", "registry", "errors", "files")]
-NUMBERS = ["pipeline/streams.py", *(f"toy/{name}.py" for name in ("line", "curve"))]
+NUMBERS = ["pipeline/base/streams.py", *(f"toy/{name}.py" for name in ("line", "curve"))]
 FAMILY = [
     "toy/variables.py",
     *(f"toy/{name}.py" for name in ("estimators/growth", "estimators/counting", "figures/heights")),
@@ -76,7 +76,7 @@ def test_an_edit_of_what_decides_no_bytes_makes_no_work(finished):
     for path in others:
         path.write_text(path.read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
     # A message, a docstring, a comment.
-    finished.edit("src/attention_limits/pipeline/combine.py", "two datasets hold", "two of the datasets hold")
+    finished.edit("src/attention_limits/pipeline/cubes/combine.py", "two datasets hold", "two of the datasets hold")
     finished.edit("src/attention_limits/toy/line.py", '"""Up."""', '"""Along."""  # and a comment')
     finished.edit(SPEC, "title:", "# a comment\ntitle:")
     # The dates of files decide nothing.

@@ -4,9 +4,9 @@ import json
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from attention_limits.pipeline import provenance
-from attention_limits.pipeline.experiment import SECTIONS, load_family
-from attention_limits.pipeline.files import canonical_json
+from attention_limits.pipeline.base import provenance
+from attention_limits.pipeline.base.files import canonical_json
+from attention_limits.pipeline.experiments.experiment import SECTIONS, load_family
 
 
 def escaped(text):

@@ -1,6 +1,6 @@
 """Command of this family: check-channel. Nothing heavy is imported before it runs."""
 
-from attention_limits.pipeline.arguments import not_negative, whole
+from attention_limits.pipeline.base.arguments import not_negative, whole
 
 
 def add(commands) -> None:

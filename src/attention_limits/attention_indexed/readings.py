@@ -4,8 +4,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import chdtrc, ndtr, ndtri, stdtr
 
-from attention_limits.numerics.statistics import mean_and_error, mean_with_floor
-from attention_limits.pipeline.readings import at, passed
+from attention_limits.numerics.probability.statistics import mean_and_error, mean_with_floor
+from attention_limits.pipeline.cubes.readings import at, passed
 
 # Numbers of mean zero that the teacher of a data set has: they explain a part of the scatter of its error.
 CONTROLS = ("trace_excess", "square_excess")

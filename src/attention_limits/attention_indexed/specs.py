@@ -4,7 +4,7 @@
 """
 
 from attention_limits.attention_indexed.schema import erm, one_layer, two_layers
-from attention_limits.pipeline.specification import DataSpecification, Specification
+from attention_limits.pipeline.experiments.specification import DataSpecification, Specification
 
 PREFIX = "aim"
 DATA: dict[str, type[DataSpecification]] = {}

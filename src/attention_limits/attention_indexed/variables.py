@@ -1,7 +1,7 @@
 """Variables of the attention-indexed family."""
 
 from attention_limits.attention_indexed.schema import variables_erm as erm
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 
 SOURCE = (
     "Boncoraglio, Troiani, Erba, Zdeborova 2025, Bayes optimal learning of attention-indexed models, arXiv:2506.01582"

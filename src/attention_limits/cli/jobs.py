@@ -3,13 +3,13 @@
 import importlib
 from pathlib import Path
 
-from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.estimator import Experiment
-from attention_limits.pipeline.experiment import at_scales
-from attention_limits.pipeline.figures import figure_module
-from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.project import Run
-from attention_limits.pipeline.provenance import has_module
+from attention_limits.pipeline.base.errors import CubeError, SpecError
+from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.provenance import has_module
+from attention_limits.pipeline.experiments.estimator import Experiment
+from attention_limits.pipeline.experiments.experiment import at_scales
+from attention_limits.pipeline.experiments.figures import figure_module
+from attention_limits.pipeline.experiments.project import Run
 
 
 def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | None, run: Run) -> None:
@@ -24,7 +24,7 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
     if output is not None and chunk is None:
         raise SpecError(["--output: is the file of one chunk; give --chunk too"])
 
-    from attention_limits.pipeline.chunks import is_current, run_chunk
+    from attention_limits.pipeline.cubes.chunks import is_current, run_chunk
 
     for item in selected.chunks if chunk is None else [selected.chunk[chunk]]:
         path = output or Path(selected.path(run.folder, item))
@@ -40,7 +40,7 @@ def merge_command(spec: Path, output: Path | None, run: Run) -> None:
     """Join all chunks of an experiment."""
     experiment = _ready(spec, run)
 
-    from attention_limits.pipeline.chunks import merge
+    from attention_limits.pipeline.cubes.chunks import merge
 
     path = output or Path(experiment.cube_path(run.folder))
     merge(experiment, run.seed, run.folder, path, run.written())
@@ -80,8 +80,8 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     import matplotlib
 
     matplotlib.use("Agg")
-    from attention_limits.pipeline.attributes import DIGEST
-    from attention_limits.pipeline.cubes import read
+    from attention_limits.pipeline.base.attributes import DIGEST
+    from attention_limits.pipeline.cubes.reader import read
 
     wanted = [{"cube_digest": item} for item in expect] or [None] * len(cubes)
     opened = {path.stem: read(path, expect=one) for path, one in zip(cubes, wanted, strict=True)}

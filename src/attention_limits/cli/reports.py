@@ -4,11 +4,11 @@ import json
 import sys
 from pathlib import Path
 
-from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.estimator import Experiment
-from attention_limits.pipeline.experiment import at_scales
-from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.project import Run, load_project
+from attention_limits.pipeline.base.errors import CubeError, SpecError
+from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.experiments.estimator import Experiment
+from attention_limits.pipeline.experiments.experiment import at_scales
+from attention_limits.pipeline.experiments.project import Run, load_project
 
 
 def check_command(files: list[Path]) -> None:
@@ -75,7 +75,7 @@ def summary_command(project: Path, run: Run) -> None:
 
 def _cube(experiment: Experiment, run: Run):
     """The cube of an experiment, or None if there is none. Raises CubeError when it is damaged or outdated."""
-    from attention_limits.pipeline.cubes import read, remake
+    from attention_limits.pipeline.cubes.reader import read, remake
 
     path = Path(experiment.cube_path(run.folder))
     expect = {"cube_digest": experiment.digest(run.seed)}
@@ -88,7 +88,7 @@ def estimate_command(project: Path, families: list[str], run: Run) -> None:
     for note in loaded.notes():
         print(note, file=sys.stderr)
 
-    from attention_limits.pipeline.estimate import estimates
+    from attention_limits.pipeline.experiments.estimate import estimates
 
     rows = list(estimates(loaded))
     print(
@@ -138,7 +138,7 @@ def _sum(name: str, rows) -> str:
 
 def show_command(cube: Path) -> None:
     """Print the attributes, the dimensions and the variables of a cube, and its points that fail a flag."""
-    from attention_limits.pipeline.cubes import read
+    from attention_limits.pipeline.cubes.reader import read
 
     dataset = read(cube)
     dataset.info(sys.stdout)
@@ -157,7 +157,7 @@ def audit_command(project: Path, families: list[str], output: Path, run: Run) ->
     loaded = load_project(project, {**run.plain(), "families": families or "all"})
 
     from attention_limits.pipeline.audit import compare, counts, full_table, load_published
-    from attention_limits.pipeline.cubes import OutdatedError
+    from attention_limits.pipeline.cubes.reader import OutdatedError
 
     rows, outdated = [], {}
     for entry in load_published(project, loaded.experiments):
@@ -184,8 +184,8 @@ def refine_command(
 
     Raises SpecError as `refine.curves_of` and `refine.refined_text`, or when the file is no valid experiment.
     """
-    from attention_limits.pipeline.cubes import read
-    from attention_limits.pipeline.refine import curves_of, further_values, refined_text
+    from attention_limits.pipeline.cubes.reader import read
+    from attention_limits.pipeline.experiments.refine import curves_of, further_values, refined_text
 
     at_scales(spec)
     x, mean, error = curves_of(read(cube), estimator, of, key)
@@ -203,7 +203,7 @@ def refine_command(
 
 def _failed(cube) -> list[tuple[str, str, int, int]]:
     """Estimator, flag, number of points that fail it, number of points, for every flag of a cube."""
-    from attention_limits.pipeline.readings import judges, least
+    from attention_limits.pipeline.cubes.readings import judges, least
 
     found = []
     for name in map(str, cube):

@@ -16,14 +16,14 @@ from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import extras
 from attention_limits.interface.given import objects_of, with_names
 from attention_limits.interface.workers import Task, workers_of
-from attention_limits.pipeline import cubes
-from attention_limits.pipeline.chunks import is_current, merge, run_chunk
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiment import Family
-from attention_limits.pipeline.grid import Chunk, single
-from attention_limits.pipeline.progress import progress
-from attention_limits.pipeline.specification import fields
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.progress import progress
+from attention_limits.pipeline.cubes import reader
+from attention_limits.pipeline.cubes.chunks import is_current, merge, run_chunk
+from attention_limits.pipeline.experiments.estimator import Estimator, Experiment
+from attention_limits.pipeline.experiments.experiment import Family
+from attention_limits.pipeline.experiments.grid import Chunk, single
+from attention_limits.pipeline.experiments.specification import fields
 
 # The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
 MOST_CHUNKS = 8
@@ -118,14 +118,14 @@ def compute(
             _run(made, item, task, workers, finished if item.name == name else None)
         cube = Path(temporary, f"{experiment}.nc")
         merge(made, seed, task.results, cube)
-        return cubes.read(cube, repair="compute again")
+        return reader.read(cube, repair="compute again")
 
 
 def open(path: str | Path) -> xr.Dataset:
     """The cube in the file `path`, in memory. Raises CubeError when the file is missing, damaged or foreign."""
     path = Path(path)
     of_workflow = path.parts[-3:-2] == ("cubes",)
-    return cubes.read(path, None if of_workflow else "compute it again, or give another path")
+    return reader.read(path, None if of_workflow else "compute it again, or give another path")
 
 
 def _document(
@@ -214,4 +214,4 @@ def _run(made: Experiment, estimator: Estimator, task: Task, workers: int, finis
                 next(computed)
             done += chunk.size
             if finished is not None:
-                finished(cubes.read(path, repair="compute again"), done, total)
+                finished(reader.read(path, repair="compute again"), done, total)

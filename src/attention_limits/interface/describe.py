@@ -6,12 +6,12 @@ from importlib import resources
 
 import pandas as pd
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import Family, load_family
-from attention_limits.pipeline.provenance import SOURCE
-from attention_limits.pipeline.registry import registry
-from attention_limits.pipeline.specification import describe as in_words
-from attention_limits.pipeline.specification import json_schema
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.provenance import SOURCE
+from attention_limits.pipeline.base.registry import registry
+from attention_limits.pipeline.experiments.experiment import Family, load_family
+from attention_limits.pipeline.experiments.messages import describe as in_words
+from attention_limits.pipeline.experiments.messages import json_schema
 
 SECTIONS = ("model", "grid", "solver")
 

@@ -18,13 +18,13 @@ from attention_limits.interface.compute import open as opened
 from attention_limits.interface.extras import extras
 from attention_limits.interface.table import grid_keys
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.figures import caption_file, figure_module
-from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.layout import is_flag, linked
-from attention_limits.pipeline.readings import judges, least
-from attention_limits.pipeline.specification import validated
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.cubes.cube_bytes import is_flag, linked
+from attention_limits.pipeline.cubes.readings import judges, least
+from attention_limits.pipeline.experiments.figures import caption_file, figure_module
+from attention_limits.pipeline.experiments.messages import validated
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # A longer dimension of a trajectory or a map keeps only this many values, at even distances, both ends included.
 MOST_VALUES = 41

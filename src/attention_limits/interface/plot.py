@@ -10,8 +10,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from attention_limits.interface.table import grid_keys, require_cube
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import LAYER_COLORS, curve, flagged_entry, house_style, new_figure, points
 
 # Without a named variable the figure draws the first of these that the cube has.
@@ -39,7 +39,7 @@ def plot(
     """Draw a variable of a cube against a coordinate; `Figure.savefig` writes the picture.
 
     The first estimator is a line with a band of one standard error, every other one markers with bars. Replicas that fail a flag
-    (`pipeline.readings.passed`) have no part in the mean: each is a faint open circle.
+    (`pipeline.cubes.readings.passed`) have no part in the mean: each is a faint open circle.
 
     Parameters
     ----------

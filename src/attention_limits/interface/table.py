@@ -9,9 +9,9 @@ import pandas as pd
 import xarray as xr
 
 from attention_limits.interface.extras import extras
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.files import replacing
+from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.files import replacing
 
 # A variable with more values per point (trajectory, map) would have too many columns to read.
 MOST_COLUMNS = 64

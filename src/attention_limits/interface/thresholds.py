@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_limits.interface.given import with_names
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.provenance import PACKAGE
-from attention_limits.pipeline.specification import Section, validated
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.provenance import PACKAGE
+from attention_limits.pipeline.experiments.messages import validated
+from attention_limits.pipeline.experiments.specification import Section
 
 if TYPE_CHECKING:
     import pandas as pd

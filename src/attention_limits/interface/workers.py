@@ -18,12 +18,12 @@ from queue import SimpleQueue
 from typing import Any
 
 from attention_limits.interface.extras import extras
-from attention_limits.pipeline.chunks import run_chunk
-from attention_limits.pipeline.errors import CubeError, SpecError
-from attention_limits.pipeline.estimator import Experiment
-from attention_limits.pipeline.experiment import at_scales
-from attention_limits.pipeline.grid import Chunk
-from attention_limits.pipeline.threads import limited
+from attention_limits.pipeline.base.errors import CubeError, SpecError
+from attention_limits.pipeline.base.threads import limited
+from attention_limits.pipeline.cubes.chunks import run_chunk
+from attention_limits.pipeline.experiments.estimator import Experiment
+from attention_limits.pipeline.experiments.experiment import at_scales
+from attention_limits.pipeline.experiments.grid import Chunk
 
 _ERRORS = {"specification": SpecError, "cube": CubeError}
 

@@ -9,11 +9,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.files import digest
-from attention_limits.pipeline.provenance import PACKAGE, code_digest, has_module
-from attention_limits.pipeline.specification import Section, located, validated
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.files import digest
+from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, has_module
+from attention_limits.pipeline.experiments.messages import located, validated
+from attention_limits.pipeline.experiments.specification import Section
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # Two numbers differ if their distance exceeds this many standard errors; one pair in 370 does by chance.
 DIFFERENT = 3.0
@@ -50,7 +51,7 @@ class Entry(Section):
     cubes: list[_Text] = Field(
         min_length=1, description="Experiments of the family, in the order of the reading's arguments."
     )
-    reading: _Text = Field(description="Function of readings.py of the family, or of pipeline/readings.py.")
+    reading: _Text = Field(description="Function of readings.py of the family, or of pipeline/cubes/readings.py.")
     arguments: dict = Field({}, description="Keyword arguments of the reading.")
     reason: str = Field("", description="Why the numbers differ; empty where they agree.")
     evidence: _Text = Field(description="A command that shows the agreement or the reason.")
@@ -105,7 +106,7 @@ def reading(entry: Published) -> Callable:
 
 def reading_modules(family: str) -> list[str]:
     """The modules with the readings of a family: that of the family, if there is one, and the common one."""
-    modules = f"{PACKAGE}.{family}.readings", f"{PACKAGE}.pipeline.readings"
+    modules = f"{PACKAGE}.{family}.readings", f"{PACKAGE}.pipeline.cubes.readings"
     return [module for module in modules if has_module(module)]
 
 

@@ -5,7 +5,7 @@ One rule holds for figures and numbers: a mean holds only replicas that pass all
 
 import numpy as np
 
-from attention_limits.pipeline.readings import at, mean_at
+from attention_limits.pipeline.cubes.readings import at, mean_at
 
 
 def of_chosen(cube, name, chosen="chosen"):

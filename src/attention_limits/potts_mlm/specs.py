@@ -3,7 +3,7 @@
 `config/<family>/experiments` name them so. The module `estimators/**/<name>.py` computes each.
 """
 
-from attention_limits.pipeline.specification import DataSpecification, Specification
+from attention_limits.pipeline.experiments.specification import DataSpecification, Specification
 from attention_limits.potts_mlm.schema import proteins, samples, training
 
 PREFIX = "potts"

@@ -1,6 +1,6 @@
 """Variables of the Potts and masked-language-modelling family."""
 
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 from attention_limits.potts_mlm.schema import variables_proteins, variables_training
 
 SOURCE = (

@@ -1,6 +1,6 @@
 """Commands of this family: check-link and threshold-table. Nothing heavy is imported before it runs."""
 
-from attention_limits.pipeline.arguments import positive, whole
+from attention_limits.pipeline.base.arguments import positive, whole
 
 
 def add(commands) -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import xarray as xr
 from scipy.interpolate import BarycentricInterpolator
 
-from attention_limits.numerics.statistics import mean_and_error, mean_with_floor
-from attention_limits.pipeline.readings import at
-from attention_limits.pipeline.registry import RESOLVED
+from attention_limits.numerics.probability.statistics import mean_and_error, mean_with_floor
+from attention_limits.pipeline.base.registry import RESOLVED
+from attention_limits.pipeline.cubes.readings import at
 
 # A layer is known on a branch if its overlap is above this; a direction that is followed has at least twice as much.
 SMALLEST_KNOWN = 5e-4

@@ -3,7 +3,7 @@
 `config/<family>/experiments` name them so. The module `estimators/**/<name>.py` computes each.
 """
 
-from attention_limits.pipeline.specification import DataSpecification, Specification
+from attention_limits.pipeline.experiments.specification import DataSpecification, Specification
 from attention_limits.sequence_multi_index.schema import bayes, erm, published, thresholds, training
 
 PREFIX = "smi"

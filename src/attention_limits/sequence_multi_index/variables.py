@@ -1,6 +1,6 @@
 """Variables of the sequence multi-index family."""
 
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 from attention_limits.sequence_multi_index.schema import variables_erm as erm
 from attention_limits.sequence_multi_index.schema import variables_thresholds as atlas
 from attention_limits.sequence_multi_index.schema import variables_training as training

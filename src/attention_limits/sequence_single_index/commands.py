@@ -1,6 +1,6 @@
 """Command of this family: exponent. Nothing heavy is imported before it runs."""
 
-from attention_limits.pipeline.arguments import finite, positive, whole
+from attention_limits.pipeline.base.arguments import finite, positive, whole
 
 
 def add(commands) -> None:

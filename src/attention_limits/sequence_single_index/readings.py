@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.numerics.scaling import PowerLaw, fit_power_law, median_and_range
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.power_laws import PowerLaw, fit_power_law, median_and_range
+from attention_limits.numerics.probability.statistics import mean_and_error
 
 
 class Gain(NamedTuple):

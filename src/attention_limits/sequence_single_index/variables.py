@@ -1,6 +1,6 @@
 """Variables of the sequence single-index family."""
 
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 
 SOURCE = (
     "Arnaboldi, Loureiro, Stephan, Krzakala, Zdeborova 2025, Asymptotics of SGD in sequence-single index models and single-layer "

@@ -13,7 +13,7 @@ from attention_limits.attention_indexed.channels.loading import make_channel
 from attention_limits.attention_indexed.model.scores import draw_sequences, scores
 from attention_limits.attention_indexed.model.sizes import Sizes, megabytes, samples
 from attention_limits.attention_indexed.state_evolution.curve import exact_recovery, solve
-from attention_limits.numerics import anderson
+from attention_limits.numerics.solvers import anderson
 
 pytestmark = pytest.mark.slow
 

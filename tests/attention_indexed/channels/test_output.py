@@ -22,7 +22,7 @@ from attention_limits.attention_indexed.reports.check_channel import channel_tes
 from attention_limits.attention_indexed.state_evolution.bounded_solutions import bounded
 from attention_limits.attention_indexed.state_evolution.curve import curve, exact_recovery, solve
 from attention_limits.attention_indexed.state_evolution.generalization import bayes_error, posterior_pair
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 FILE = Path(__file__).parents[1] / "channels_of_files.py"
 

@@ -32,7 +32,7 @@ from attention_limits.attention_indexed.state_evolution.curve import (
 )
 from attention_limits.attention_indexed.state_evolution.generalization import bayes_error, plug_in_error
 from attention_limits.interface.thresholds import thresholds
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 CHANNELS = [("linear", 2), ("linear", 3), ("softmax", 2), ("softmax", 3), ("hardmax", 2), ("hardmax", 3)]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from aim_tools import FAMILY, GRADIENT_DESCENT, ONE_LAYER, SIZES, TWO_LAYERS, computed, estimator, load
 
-from attention_limits.pipeline.layout import annotate
+from attention_limits.pipeline.cubes.cube_bytes import annotate
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import xarray as xr
 from attention_limits.attention_indexed.figures.erm import erm_shared
 from attention_limits.attention_indexed.figures.extensions import layers, two_layers
 from attention_limits.attention_indexed.readings import mean_of_passed
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import new_figure
 
 ALPHA = [0.1, 0.2]

@@ -17,7 +17,7 @@ from attention_limits.attention_indexed.priors.loading import load_prior
 from attention_limits.attention_indexed.priors.spectra import mixture, of_density, of_values
 from attention_limits.attention_indexed.priors.wishart import Wishart
 from attention_limits.attention_indexed.state_evolution.curve import exact_recovery, solve
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 FILE = Path(__file__).parents[1] / "spectra_of_files.py"
 

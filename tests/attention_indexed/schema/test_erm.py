@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from aim_tools import computed, estimator, load
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 LINEAR = {"channel": "linear", "tokens": 2, "ratio": 0.5, "score_noise": 0.1}
 SOFTMAX = {**LINEAR, "channel": "softmax"}

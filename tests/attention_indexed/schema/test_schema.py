@@ -5,7 +5,7 @@ import re
 import pytest
 from aim_tools import GRADIENT_DESCENT, TWO_LAYERS, estimator, load
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 MODEL = {"channel": "softmax", "tokens": 2, "ratio": 0.5}
 

@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
 from attention_limits.attention_indexed.two_layers.contrasts import matrices
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers, _normal_slopes
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
 from attention_limits.attention_indexed.two_layers.contrasts import basis, contrasts, matrices
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow
 

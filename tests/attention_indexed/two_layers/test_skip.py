@@ -8,7 +8,7 @@ import pytest
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow
 

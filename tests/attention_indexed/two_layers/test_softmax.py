@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.priors.denoisers.wishart import effectiv
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run, traceless
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers, contrasts, slopes
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 pytestmark = pytest.mark.slow
 

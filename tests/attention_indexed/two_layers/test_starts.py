@@ -14,9 +14,9 @@ from attention_limits.attention_indexed.readings import mean_of_passed
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.readings import passed
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.cubes.readings import passed
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 pytestmark = pytest.mark.slow
 

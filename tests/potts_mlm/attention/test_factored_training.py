@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from potts_tools import SMALL, computed, edited, random_model, write
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.potts_mlm.attention.factored import fit, losses
 from attention_limits.potts_mlm.attention.factored_training import train
 from attention_limits.potts_mlm.potts.contacts import contact_map

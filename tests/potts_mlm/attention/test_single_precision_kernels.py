@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attention_limits.numerics.lane_products import product
-from attention_limits.numerics.lanes import WIDTH
+from attention_limits.numerics.simd.float32_lanes import WIDTH
+from attention_limits.numerics.simd.products import product
 from attention_limits.potts_mlm.attention import factored, mixed, pair
 from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from potts_tools import ALIGNED, SMALL, computed, edited, write
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from potts_tools import ALIGNED, SMALL, edited, write
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.experiment import load_experiment
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from toy import REPOSITORY
 
 

@@ -8,7 +8,7 @@ import pytest
 from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian
 
 from agreement import FIRST, OFFSETS, assert_mean
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.sampling.importance import (
     fibre_moments,
     own_proposals,

@@ -5,7 +5,7 @@ import pytest
 from smi_tools import channel_of, draw_channels, gradient_and_hessian, node_sets, path_settings, search_settings
 
 from agreement import assert_mean
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.channels.rotations.moments import rotated_moments
 from attention_limits.sequence_multi_index.figures.thresholds import rank

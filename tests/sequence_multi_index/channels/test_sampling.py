@@ -10,7 +10,7 @@ import pytest
 from smi_tools import channel_of, draw_channels
 
 from agreement import assert_mean, t_threshold
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.channel import denoiser
 from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
 from attention_limits.sequence_multi_index.estimators.bayes import gamp
 from attention_limits.sequence_multi_index.estimators.training import batch_reuse_sgd, gaussian_sequences, online_sgd
 from attention_limits.sequence_multi_index.links.loading import load_link

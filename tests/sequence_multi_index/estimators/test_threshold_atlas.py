@@ -10,10 +10,10 @@ import xarray as xr
 from smi_tools import channel_of, node_sets, search_settings
 
 from attention_limits.__main__ import main
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.files import digest
-from attention_limits.pipeline.layout import data_digest
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.files import digest
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.cubes.cube_bytes import data_digest
 from attention_limits.sequence_multi_index.estimators.at_point import completed
 from attention_limits.sequence_multi_index.estimators.thresholds import exact_recovery as estimator
 from attention_limits.sequence_multi_index.estimators.thresholds import staircase, threshold_atlas

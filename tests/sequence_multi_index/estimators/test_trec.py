@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.pipeline.layout import annotate
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.cubes.cube_bytes import annotate
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.sequence_multi_index.estimators.training.trec import run
 from attention_limits.sequence_multi_index.questions.grammar import generate_questions
 from attention_limits.sequence_multi_index.schema.training import Trec

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attention_limits.pipeline.readings import passed, value
+from attention_limits.pipeline.cubes.readings import passed, value
 from attention_limits.plotting import new_figure
 from attention_limits.sequence_multi_index.figures.erm import erm, erm_classic, erm_positional
 

@@ -10,7 +10,7 @@ import pytest
 from links_under_test import LINKS
 from smi_tools import descent_settings
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
 from attention_limits.sequence_multi_index.links import jax_forward
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention

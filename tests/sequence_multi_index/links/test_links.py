@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from links_under_test import LINKS, VARIANTS
 from scipy.stats import norm
 
-from attention_limits.pipeline.provenance import closure
+from attention_limits.pipeline.base.provenance import closure
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.attention.large_depth import (
     CommitteeDepth,

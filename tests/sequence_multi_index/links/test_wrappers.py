@@ -8,8 +8,8 @@ import pytest
 from smi_tools import channel_of, draw_channels
 
 from agreement import assert_mean
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.linear import LargestRow, Linear

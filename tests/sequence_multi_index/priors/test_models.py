@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 from smi_tools import channel_of, gamp_settings, node_sets, path_settings, search_settings
 
 from agreement import assert_mean
-from attention_limits.numerics.hermite import gauss_hermite
+from attention_limits.numerics.probability.hermite import gauss_hermite
 from attention_limits.sequence_multi_index.estimators.at_point import completed
 from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention

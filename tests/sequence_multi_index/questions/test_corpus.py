@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.questions.corpus import (
     CLASSES,
     Corpus,

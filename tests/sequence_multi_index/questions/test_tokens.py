@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.questions.tokens import encode, word_pieces, words
 
 QUESTIONS = ["Who built it ?", "What is it ?", "Who is Tarve ?"]

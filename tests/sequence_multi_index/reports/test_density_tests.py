@@ -5,7 +5,7 @@ import pytest
 from links_under_test import EXACT, LINKS
 
 from agreement import assert_mean
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.experiment import load_experiment
 
 TWO_LAYERS = {"depth": 2, "tokens": 2, "skip": 1.0, "beta": 1.0}
 THREE_WITHOUT_SKIP = {"depth": 3, "tokens": 3, "skip": 0.0, "beta": 1.0}

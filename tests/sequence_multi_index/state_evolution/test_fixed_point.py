@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smi_tools import channel_of, gamp_settings, search_settings
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.averages import channel_averages, node_dimension, sample_outputs
 from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention

@@ -8,9 +8,9 @@ import pytest
 from scipy.spatial import cKDTree
 from scipy.special import digamma, log_ndtr, ndtr
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.readings import passed
-from attention_limits.pipeline.streams import Streams
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.sequence_multi_index.estimators.bayes import state_evolution
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.attention.large_depth import LargeDepth

@@ -12,9 +12,9 @@ from scipy.special import ndtr
 from smi_tools import channel_of, draw_channels, node_sets
 
 from agreement import assert_mean
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.sequence_multi_index.channels.averages import channel_averages, node_dimension
 from attention_limits.sequence_multi_index.channels.published.gradient import Boxes, published_gradient
 from attention_limits.sequence_multi_index.channels.published.three_layers_kernels import mean_weights

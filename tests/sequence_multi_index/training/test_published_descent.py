@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from smi_tools import descent_settings
 
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.figures.papers.published import FIG2_DESCENT
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention

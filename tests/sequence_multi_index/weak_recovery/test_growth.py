@@ -8,9 +8,9 @@ import xarray as xr
 from scipy.optimize import brentq
 
 from agreement import assert_mean
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.streams import Streams
-from attention_limits.pipeline.yaml_reader import read_yaml
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from attention_limits.sequence_multi_index.channels.averages import node_dimension, sample_outputs
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.estimators.thresholds import shallow_growth

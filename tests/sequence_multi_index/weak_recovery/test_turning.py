@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from smi_tools import channel_of, node_sets, search_settings
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.priors.mixture import binary
 from attention_limits.sequence_multi_index.readings import jump_and_error

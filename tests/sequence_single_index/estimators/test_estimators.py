@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from ssi_tools import write_experiment
 
-from attention_limits.pipeline.experiment import load_experiment
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.sequence_single_index.estimators.theory import information_exponent
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.sequence_single_index.large_dimension.fixed_students_flow import tied_drift
 from toy import REPOSITORY
 

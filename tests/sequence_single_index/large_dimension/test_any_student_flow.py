@@ -7,7 +7,7 @@ import pytest
 from ssi_tools import attention_derivatives, rng
 
 from agreement import assert_mean
-from attention_limits.numerics.hermite import gauss_hermite
+from attention_limits.numerics.probability.hermite import gauss_hermite
 from attention_limits.sequence_single_index.large_dimension import fixed_students_flow
 from attention_limits.sequence_single_index.large_dimension.any_student_flow import (
     LinkFlow,

@@ -5,7 +5,7 @@ import pytest
 from ssi_tools import attention_derivatives, attention_nodes, one_step, rngs
 
 from agreement import assert_mean
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index.positional_semantic import flow
 from attention_limits.sequence_single_index.sgd import attention_kernels as kernels
 from attention_limits.sequence_single_index.sgd.fixed_students import AttentionProblem, Schedule, attention

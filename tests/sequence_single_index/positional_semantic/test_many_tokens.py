@@ -5,7 +5,7 @@ import pytest
 from ssi_tools import attention_derivatives, rng, token_loss
 
 from agreement import assert_mean
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index.links.link import softmax_attention
 from attention_limits.sequence_single_index.positional_semantic import many_tokens, phase_diagram
 from attention_limits.sequence_single_index.positional_semantic.loss import attention_loss

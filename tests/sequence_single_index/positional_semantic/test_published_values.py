@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from ssi_tools import rngs
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index.links.link import hermite_sum, trace_attention
 from attention_limits.sequence_single_index.population_loss.expansion import expand
 from attention_limits.sequence_single_index.population_loss.series import PopulationLoss

@@ -7,7 +7,7 @@ import pytest
 from ssi_tools import token_loss
 
 from agreement import assert_mean
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_single_index.positional_semantic import many_tokens, phase_diagram
 from attention_limits.sequence_single_index.positional_semantic.several_positions import chart_point, falls, sphere_loss
 

@@ -3,8 +3,8 @@
 import pytest
 from ssi_tools import write_experiment
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.experiment import load_experiment
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.experiment import load_experiment
 
 LINKS = {"target": "cube.py:cube", "student": "relu_sum", "tokens": 1, "weights": [1.0]}
 ATTENTION = {"a": 1.0, "loss": "frobenius", "dimension": 100, "learning_rate": 0.1}

@@ -18,10 +18,11 @@ corrections of relative order d / n. With V in place of V' errors are too large,
 .53 for linear scores at rho = .1, alpha = .025, d = 400. V' gives .43 and .43; the limit is .4286.
 
 Damping acts on S_hat, log V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
-converges when it is damped by one half, or more (`schedule`). Steps at the first damping are combined (`numerics.anderson`): this
-saves a third of the iterations, and often far more where r is about ten. If the output does not depend on the scale of S, only
-the prior determines the scale, with a relative error sqrt(2 / (r d)). In this case each iteration gives S_hat the trace
-sqrt(rho) d of the prior mean; in the limit S_hat has this trace by itself. Untied attention has no trace that fixes the scale.
+converges when it is damped by one half, or more (`schedule`). Steps at the first damping are combined
+(`numerics.solvers.anderson`): this saves a third of the iterations, and often far more where r is about ten. If the output
+does not depend on the scale of S, only the prior determines the scale, with a relative error sqrt(2 / (r d)). In this case
+each iteration gives S_hat the trace sqrt(rho) d of the prior mean; in the limit S_hat has this trace by itself. Untied
+attention has no trace that fixes the scale.
 """
 
 import math
@@ -36,7 +37,7 @@ from attention_limits.attention_indexed.model.scores import draw_sequences, effe
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.prior import Prior
 from attention_limits.attention_indexed.priors.wishart import Wishart, as_prior
-from attention_limits.numerics.anderson import Acceleration
+from attention_limits.numerics.solvers.anderson import Acceleration
 
 # A predicted error below this is exact recovery.
 RECOVERED = 1e-6

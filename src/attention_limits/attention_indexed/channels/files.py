@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.channels.output import (
     described_by,
 )
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.pipeline.user_files import execute
+from attention_limits.pipeline.base.user_files import execute
 
 
 def channel_file(name: str, project: Path) -> Path | None:

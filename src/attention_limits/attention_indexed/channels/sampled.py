@@ -24,7 +24,7 @@ from attention_limits.attention_indexed.channels.output import POSTERIOR, Gaussi
 from attention_limits.attention_indexed.channels.protocol import Gradient
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
 from attention_limits.attention_indexed.model.scores import over_last
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 # Pairs of nodes of each of two scramblings; an output is resolved if this many effective nodes carry it in both.
 PAIRS, FEWEST = 64, 20.0

@@ -21,7 +21,7 @@ from attention_limits.attention_indexed.channels.linear import Linear, Softmax
 from attention_limits.attention_indexed.erm import linear, softmax
 from attention_limits.attention_indexed.erm.spectral import Law
 from attention_limits.attention_indexed.erm.thresholds import least_decay_of_nothing
-from attention_limits.numerics.statistics import node_error
+from attention_limits.numerics.probability.statistics import node_error
 
 # Points of the density of each bulk.
 PLACES = 101

@@ -19,7 +19,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.erm.semicircle import small_decay
 from attention_limits.attention_indexed.erm.spectral import Law
-from attention_limits.numerics.roots import root_between
+from attention_limits.numerics.solvers.roots import root_between
 
 # Where delta^2 is below this times the gap of the spectrum of S*, the limit of vanishing noise holds, with this relative error.
 _SMALL = 1e-9

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.roots import root_between
+from attention_limits.numerics.solvers.roots import root_between
 
 
 def tail(c):

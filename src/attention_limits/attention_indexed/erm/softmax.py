@@ -24,8 +24,8 @@ from attention_limits.attention_indexed.erm import softmax_kernels as kernels
 from attention_limits.attention_indexed.erm.linear import LinearSolution
 from attention_limits.attention_indexed.erm.spectral import Law
 from attention_limits.attention_indexed.model.scores import attention
-from attention_limits.numerics.anderson import anderson
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.solvers.anderson import anderson
 
 # Former iterates and weight of the new residual of the iteration, and its longest step in the logarithms.
 _DEPTH, _MIXING, _LONGEST = 3, 1.0, 0.7

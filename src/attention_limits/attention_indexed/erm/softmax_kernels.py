@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.numerics.cholesky_kernels import cholesky, solve_factored
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.solvers.cholesky_kernels import cholesky, solve_factored
 
 # Steps of Newton's method, halvings of a step, and its last step, relative.
 _STEPS, _HALVINGS, _LAST = 200, 40, 1e-5

@@ -11,7 +11,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.erm.spectral import Law
 from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension
-from attention_limits.numerics.roots import root_between
+from attention_limits.numerics.solvers.roots import root_between
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 
-from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import banded_line, flagged_entry, points, realised_alpha
 
 # The ratio is a scale, and so are its colours: a value has the same colour in every figure.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 # Nodes of one scrambling, and scramblings. The errors of the softmax are means over them.
 NODES, SCRAMBLINGS = 2048, 8

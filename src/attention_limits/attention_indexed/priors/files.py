@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from attention_limits.attention_indexed.priors.spectra import Law
-from attention_limits.pipeline.user_files import execute
+from attention_limits.pipeline.base.user_files import execute
 
 
 def law_of_file(name: str, ratio: float, project: Path) -> Law:

@@ -11,7 +11,7 @@ from attention_limits.attention_indexed.channels.files import channel_problems, 
 from attention_limits.attention_indexed.channels.loading import load_channel
 from attention_limits.attention_indexed.channels.output import described_by
 from attention_limits.attention_indexed.channels.sampled import FEWEST, SampledChannel
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 # A correct channel fails one statistical test with this probability, over the seeds.
 FALSE_ALARM = 1e-4

@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.state_evolution.curve import (
     tail,
     weak_recovery,
 )
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:

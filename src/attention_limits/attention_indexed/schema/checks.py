@@ -6,7 +6,7 @@ from attention_limits.attention_indexed.channels.files import channel_problems
 from attention_limits.attention_indexed.channels.names import NAMES, untied_problem
 from attention_limits.attention_indexed.model.sizes import MOST_SAMPLED, MOST_TOKENS, aspect_problem, megabytes, sizes
 from attention_limits.attention_indexed.priors.files import law_of_file
-from attention_limits.pipeline.specification import Problem
+from attention_limits.pipeline.experiments.specification import Problem
 
 
 def _values(estimator, key: str) -> list:

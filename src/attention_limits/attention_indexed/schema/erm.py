@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from attention_limits.attention_indexed.schema.checks import memory_checks, size_checks
 from attention_limits.attention_indexed.schema.keys import Damping, Dimension, FreshSequences, Tied
-from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole, fields
+from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole, fields
 
 # Smallest decay and noise beside zero, and the most tokens of a softmax.
 SMALLEST_DECAY, SMALLEST_SCORE_NOISE, MOST_SOFTMAX_TOKENS = 1e-4, 1e-4, 4

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 
 from attention_limits.attention_indexed.channels.names import NAMES, WITH_POSTERIOR
 from attention_limits.attention_indexed.model.sizes import ASPECTS
-from attention_limits.pipeline.specification import Section, Whole
+from attention_limits.pipeline.experiments.specification import Section, Whole
 
 # Below it the limit of small width is right to 1e-5, and the state evolution is not promised.
 SMALLEST_RATIO = 1e-9

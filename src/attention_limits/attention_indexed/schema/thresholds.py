@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from attention_limits.attention_indexed.schema.one_layer import OneReplica, Ratio, StateEvolution
-from attention_limits.pipeline.specification import Nothing, Section, Whole
+from attention_limits.pipeline.experiments.specification import Nothing, Section, Whole
 
 
 class Thresholds(Section):

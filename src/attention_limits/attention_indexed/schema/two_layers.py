@@ -20,7 +20,7 @@ from attention_limits.attention_indexed.schema.keys import (
     Skip,
     Tied,
 )
-from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole
 
 
 class TwoLayers(Section):

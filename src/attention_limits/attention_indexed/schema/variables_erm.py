@@ -4,7 +4,7 @@ The learned S has the law of eta (S* + delta Z - eps)_+, Z of the Gaussian ortho
 of S* + delta Z, and Theta the mean derivative of (x - eps)_+ (`erm.spectral`). f is the output of the scores.
 """
 
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 
 _PER_DIMENSION = "per dimension d; those of the teacher are 1 + rho"
 _OUTPUT = "summed over the T^2 entries of the output"

@@ -22,7 +22,7 @@ from scipy.optimize import minimize_scalar
 from attention_limits.attention_indexed.channels.protocol import Channel
 from attention_limits.attention_indexed.priors.prior import Prior
 from attention_limits.attention_indexed.priors.wishart import SmallWidth, as_prior
-from attention_limits.numerics.roots import root_between
+from attention_limits.numerics.solvers.roots import root_between
 
 # Where an output gives equations, errors of order D below this count as exact recovery.
 SMALLEST_NOISE = 1e-11

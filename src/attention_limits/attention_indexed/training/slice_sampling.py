@@ -17,7 +17,7 @@ import numpy as np
 from attention_limits.attention_indexed.model.scores import attention_matrix, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.training.slice_sampling_kernels import chain
-from attention_limits.numerics.chains import autocorrelation_time, split_r_hat
+from attention_limits.numerics.probability.chain_diagnostics import autocorrelation_time, split_r_hat
 
 # Largest split R-hat, and smallest number of independent samples, of chains that have mixed.
 MIXED, INDEPENDENT = 1.05, 100.0

@@ -23,7 +23,7 @@ from attention_limits.attention_indexed.amp.schedule import Schedule
 from attention_limits.attention_indexed.model.scores import draw_sequences, draw_weights
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.two_layers.state_evolution import RECOVERED, Model
-from attention_limits.numerics.anderson import Acceleration
+from attention_limits.numerics.solvers.anderson import Acceleration
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from attention_limits.attention_indexed.model.scores import draw_sequences, scor
 from attention_limits.attention_indexed.state_evolution.generalization import posterior_pair
 from attention_limits.attention_indexed.two_layers.amp import traceless
 from attention_limits.attention_indexed.two_layers.state_evolution import Model
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 # Nodes of one scrambling; fresh sequences at a time; draws of the scores given omega for each of them.
 NODES, _ROWS, _DRAWS = 4096, 512, 8

@@ -24,7 +24,7 @@ from scipy.special import expit, ndtr, owens_t
 from attention_limits.attention_indexed.model.scores import attention
 from attention_limits.attention_indexed.two_layers import contrasts as layer_contrasts
 from attention_limits.attention_indexed.two_layers.contrasts import Averages
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
 # Nodes of each of two estimates; an output is resolved if this many effective nodes carry it in both.
 NODES, FEWEST = 128, 20.0

@@ -21,8 +21,8 @@ from attention_limits.attention_indexed.two_layers import contrasts as layer_con
 from attention_limits.attention_indexed.two_layers.contrasts import Averages
 from attention_limits.attention_indexed.two_layers.sampled_fields_kernels import Network
 from attention_limits.attention_indexed.two_layers.sampled_posterior_kernels import posteriors
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.statistics import with_controls
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.statistics import with_controls
 
 # An output is resolved if this many effective nodes carry it in both estimates.
 FEWEST = 20.0

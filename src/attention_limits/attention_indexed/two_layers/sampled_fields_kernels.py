@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.copying_kernels import copy_matrix
+from attention_limits.numerics.simd.copying_kernels import copy_matrix
 
 ROOT_2 = math.sqrt(2.0)
 # Below this |det M| the density is taken as zero.

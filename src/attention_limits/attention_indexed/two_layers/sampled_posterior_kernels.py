@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from attention_limits.attention_indexed.two_layers.sampled_fields_kernels import Given, empty_space, energy, last_layer
-from attention_limits.numerics.cholesky_kernels import cholesky, solve_factored
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.copying_kernels import copy_matrix, copy_vector
+from attention_limits.numerics.simd.copying_kernels import copy_matrix, copy_vector
+from attention_limits.numerics.solvers.cholesky_kernels import cholesky, solve_factored
 
 # Starts of the descents: the prior mean, and the best node of each of the other groups of nodes.
 STARTS = 5

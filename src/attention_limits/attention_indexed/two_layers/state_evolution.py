@@ -18,8 +18,8 @@ from attention_limits.attention_indexed.priors.denoisers.wishart import effectiv
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
-from attention_limits.numerics.fixed_point import FixedPoint, iterate
-from attention_limits.numerics.statistics import PARTS
+from attention_limits.numerics.probability.statistics import PARTS
+from attention_limits.numerics.solvers.fixed_point import FixedPoint, iterate
 
 # A smaller V counts as exact recovery.
 RECOVERED = 1e-7
@@ -70,7 +70,7 @@ def solve(
     start : array (2,)
         First V: 1, the uninformed start, or less.
     tolerance, max_iterations, lookahead
-        As in `numerics.fixed_point.iterate`, in log V.
+        As in `numerics.solvers.fixed_point.iterate`, in log V.
     """
     if alpha == 0:
         return FixedPoint(np.ones(2), 0.0, 0, True)

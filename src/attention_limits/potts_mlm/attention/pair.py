@@ -13,7 +13,7 @@ from typing import Protocol
 import numba
 import numpy as np
 
-from attention_limits.numerics.memory import aligned
+from attention_limits.numerics.simd.aligned_arrays import aligned
 from attention_limits.potts_mlm.attention import pair_kernels, single_precision_kernels
 from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape, composed, penalty, pull_back
 from attention_limits.potts_mlm.descent.lbfgs import MEMORY, START, Descent, descend

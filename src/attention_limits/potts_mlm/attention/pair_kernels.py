@@ -8,15 +8,15 @@ out as [i, j, b, a]: the logits from one colour of one site are contiguous.
 
 import numpy as np
 
-from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import exp
-from attention_limits.numerics.memory import aligned
+from attention_limits.numerics.simd import float32_lanes
+from attention_limits.numerics.simd.aligned_arrays import aligned
 from attention_limits.potts_mlm.attention.factored_kernels import residual
 
 # Columns of a row of couplings are a multiple of this, by the bytes of a number: the innermost loops then run over whole vector
 # registers. `single_precision_kernels.pairwise` handles two at once.
-COLUMNS = {8: 8, 4: 2 * lanes.WIDTH}
+COLUMNS = {8: 8, 4: 2 * float32_lanes.WIDTH}
 
 
 def padded(couplings) -> np.ndarray:

@@ -7,11 +7,11 @@ are kept in double precision, or lane by lane.
 
 import numpy as np
 
-from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import REORDERED, njit
 from attention_limits.numerics.fast_math import log
-from attention_limits.numerics.lane_products import product
-from attention_limits.numerics.lanes import GROUP, WIDTH, full, load, store
+from attention_limits.numerics.simd import float32_lanes
+from attention_limits.numerics.simd.float32_lanes import GROUP, WIDTH, full, load, store
+from attention_limits.numerics.simd.products import product
 from attention_limits.potts_mlm.attention.factored_kernels import residual
 
 # Rows behind the last one that `lanes.take` may write and `lanes.add` may read.
@@ -43,7 +43,7 @@ def _gather(values, starts, colors, gathered):
     """gathered[j C + a, k] = V[s_kj, a]; values is the flat V, its row s_kj begins at starts[j, k]. Writes SPARE rows more."""
     for j in range(len(starts)):
         for a in range(0, colors, GROUP):
-            lanes.take(values, starts, j, a, gathered, j * colors + a, 1)
+            float32_lanes.take(values, starts, j, a, gathered, j * colors + a, 1)
 
 
 @njit
@@ -57,7 +57,7 @@ def _residuals(logits, tokens, colors, used, totals, own):
         first = i * colors
         highest = load(logits, first)
         for a in range(1, colors):
-            highest = lanes.maximum(highest, load(logits, first + a))
+            highest = float32_lanes.maximum(highest, load(logits, first + a))
         total = full(np.float32(0.0))
         for a in range(colors):
             value = load(logits, first + a) - highest
@@ -65,7 +65,7 @@ def _residuals(logits, tokens, colors, used, totals, own):
         for k in range(WIDTH):
             own[i, k] = logits[first + tokens[i, k], k]
         for a in range(colors):
-            value = lanes.exp(load(logits, first + a))
+            value = float32_lanes.exp(load(logits, first + a))
             store(logits, first + a, value)
             total = total + value
         store(totals, i, total)
@@ -88,7 +88,7 @@ def _scatter(received, starts, colors, d_values):
     """Add received[j C + a, k] to the flat gradient in V, as `_gather` reads V."""
     for j in range(len(starts)):
         for a in range(0, colors, GROUP):
-            lanes.add(received, j * colors + a, 1, d_values, starts, j, a)
+            float32_lanes.add(received, j * colors + a, 1, d_values, starts, j, a)
 
 
 @njit
@@ -101,14 +101,14 @@ def factored(attention, values, sequences, d_attention, d_values):
     colors = values.shape[1]
     length = -(-colors // GROUP) * GROUP
     single, sums = _padded(values, length), np.zeros(colors * length)
-    looks = lanes.empty(sites * sites)
+    looks = float32_lanes.empty(sites * sites)
     for i in range(sites):
         for j in range(sites):
             looks[i * sites + j] = attention[i, j]
     tokens = np.empty((sites, WIDTH), dtype=np.int64)
-    gathered, logits, received = lanes.zeros(3 * (sites * colors + SPARE)).reshape(3, -1, WIDTH)
-    change = lanes.zeros(sites * sites)
-    totals, own = lanes.empty(2 * sites).reshape(2, sites, WIDTH)
+    gathered, logits, received = float32_lanes.zeros(3 * (sites * colors + SPARE)).reshape(3, -1, WIDTH)
+    change = float32_lanes.zeros(sites * sites)
+    totals, own = float32_lanes.empty(2 * sites).reshape(2, sites, WIDTH)
     total = 0.0
     for start in range(0, count, WIDTH):
         used = _tokens(sequences, start, tokens)
@@ -139,13 +139,13 @@ def _mixed_looks(of_place, of_color, queried, softmax, looks, itself):
     sites = len(of_place)
     for j in range(sites):
         for i in range(0, sites, GROUP):
-            lanes.take(of_color, queried, j, i, looks, i * sites + j, sites)
+            float32_lanes.take(of_color, queried, j, i, looks, i * sites + j, sites)
     for i in range(sites):
         for j in range(sites):
             store(looks, i * sites + j, full(of_place[i, j]) + load(looks, i * sites + j))
         looks[i * sites + i] = of_place[i, i]
         if softmax:
-            lanes.softmax(looks, i * sites, sites, np.float32(1.0))
+            float32_lanes.softmax(looks, i * sites, sites, np.float32(1.0))
             itself[i] = looks[i * sites + i]
         looks[i * sites + i] = np.float32(0.0)
 
@@ -185,11 +185,11 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
     of_place, of_color = ((1.0 - mixing) * queries).astype(np.float32), _padded((mixing * queries).T, places)
     d_color = np.zeros(directions * places)
     tokens = np.empty((sites, WIDTH), dtype=np.int64)
-    gathered, logits, received = lanes.zeros(3 * (sites * colors + SPARE)).reshape(3, -1, WIDTH)
-    looks, change = lanes.zeros(2 * (sites + SPARE) * sites).reshape(2, -1, WIDTH)
-    d_place = lanes.zeros(sites * sites)
-    totals, own = lanes.empty(2 * sites).reshape(2, sites, WIDTH)
-    itself = lanes.zeros(sites)
+    gathered, logits, received = float32_lanes.zeros(3 * (sites * colors + SPARE)).reshape(3, -1, WIDTH)
+    looks, change = float32_lanes.zeros(2 * (sites + SPARE) * sites).reshape(2, -1, WIDTH)
+    d_place = float32_lanes.zeros(sites * sites)
+    totals, own = float32_lanes.empty(2 * sites).reshape(2, sites, WIDTH)
+    itself = float32_lanes.zeros(sites)
     d_scores[:] = 0.0
     total = 0.0
     for start in range(0, count, WIDTH):
@@ -206,7 +206,7 @@ def mixed(scores, values, sequences, mixing, softmax, d_scores, d_values):
         if mixing > 0.0:
             for j in range(sites):
                 for i in range(0, sites, GROUP):
-                    lanes.add(change, i * sites + j, sites, d_color, queried, j, i)
+                    float32_lanes.add(change, i * sites + j, sites, d_color, queried, j, i)
     scale = 1.0 / (count * sites)
     for i in range(sites):
         row = mixing * d_color[i::places]
@@ -228,7 +228,7 @@ def pairwise(site, couplings, fields, sequences, weights, d_couplings, d_fields)
     count, sites = sequences.shape
     colors, width = len(fields), couplings.shape[2] // WIDTH
     rows, d_rows = couplings.reshape(-1, WIDTH), d_couplings.reshape(-1, WIDTH)
-    logits = lanes.zeros(width)
+    logits = float32_lanes.zeros(width)
     flat = logits.reshape(-1)
     d_couplings[:] = np.float32(0.0)
     d_fields[:] = np.float32(0.0)

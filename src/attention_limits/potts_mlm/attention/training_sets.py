@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
 from attention_limits.potts_mlm.attention.factored import losses
 
 

@@ -1,6 +1,6 @@
 """Masked-token learning of Potts data: excess loss by epoch, by number of sequences, and between factored and position-free."""
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import house_style
 from attention_limits.potts_mlm.figures.shared import (
     FULL_LOOK,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import house_style, new_figure, points, realised_alpha
 from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS
 

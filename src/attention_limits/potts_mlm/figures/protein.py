@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import LogNorm
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import house_style, new_figure
 from attention_limits.potts_mlm.figures.shared import level, series
 from attention_limits.potts_mlm.readings import of_chosen

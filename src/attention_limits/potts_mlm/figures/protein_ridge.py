@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import banded_line, house_style, new_figure, points
 from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS, level
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import curve, new_figure, points
 
 # One colour per learner, everywhere.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.chains import autocorrelation_time, jackknife, split_r_hat
-from attention_limits.numerics.lanes import WIDTH
-from attention_limits.pipeline.progress import progress
+from attention_limits.numerics.probability.chain_diagnostics import autocorrelation_time, jackknife, split_r_hat
+from attention_limits.numerics.simd.float32_lanes import WIDTH
+from attention_limits.pipeline.base.progress import progress
 from attention_limits.potts_mlm.potts import gibbs_kernels
 from attention_limits.potts_mlm.potts.model import Potts
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.lanes import WIDTH
+from attention_limits.numerics.simd import float32_lanes
+from attention_limits.numerics.simd.float32_lanes import WIDTH
 
 # Sweeps between exact computations of the energies, which the sweeps change by increments in single precision.
 REFRESH = 100
@@ -99,39 +99,39 @@ def _collect(row, places, weights):
 @njit
 def _fields(U, weights, fields):
     """h_a = sum_b U[a, b] w_b into fields (rows of U, WIDTH); their number is a multiple of ROWS, the last ones are zero."""
-    zero = lanes.full(np.float32(0.0))
+    zero = float32_lanes.full(np.float32(0.0))
     for a in range(0, len(fields), ROWS):
         first, second, third, fourth = zero, zero, zero, zero
         for b in range(len(weights)):
-            weight = lanes.load(weights, b)
-            first = first + lanes.full(U[a, b]) * weight
-            second = second + lanes.full(U[a + 1, b]) * weight
-            third = third + lanes.full(U[a + 2, b]) * weight
-            fourth = fourth + lanes.full(U[a + 3, b]) * weight
-        lanes.store(fields, a, first)
-        lanes.store(fields, a + 1, second)
-        lanes.store(fields, a + 2, third)
-        lanes.store(fields, a + 3, fourth)
+            weight = float32_lanes.load(weights, b)
+            first = first + float32_lanes.full(U[a, b]) * weight
+            second = second + float32_lanes.full(U[a + 1, b]) * weight
+            third = third + float32_lanes.full(U[a + 2, b]) * weight
+            fourth = fourth + float32_lanes.full(U[a + 3, b]) * weight
+        float32_lanes.store(fields, a, first)
+        float32_lanes.store(fields, a + 1, second)
+        float32_lanes.store(fields, a + 2, third)
+        float32_lanes.store(fields, a + 3, fourth)
 
 
 @njit
 def _draw(fields, beta, uniform, weights, chosen):
     """Colours from softmax(beta h) by inversion of uniform numbers, into chosen (1, WIDTH); weights (C, WIDTH) is scratch."""
     colors = len(weights)
-    highest = lanes.load(fields, 0)
+    highest = float32_lanes.load(fields, 0)
     for a in range(1, colors):
-        highest = lanes.maximum(highest, lanes.load(fields, a))
-    slope, total = lanes.load(beta, 0), lanes.full(np.float32(0.0))
+        highest = float32_lanes.maximum(highest, float32_lanes.load(fields, a))
+    slope, total = float32_lanes.load(beta, 0), float32_lanes.full(np.float32(0.0))
     for a in range(colors):
-        weight = lanes.exp(slope * (lanes.load(fields, a) - highest))
+        weight = float32_lanes.exp(slope * (float32_lanes.load(fields, a) - highest))
         total = total + weight
-        lanes.store(weights, a, weight)
-    left, new = total * lanes.load(uniform, 0), lanes.full(np.float32(0.0))
+        float32_lanes.store(weights, a, weight)
+    left, new = total * float32_lanes.load(uniform, 0), float32_lanes.full(np.float32(0.0))
     # The colour is the number of sums w_0 + ... + w_a that do not exceed the drawn one.
     for a in range(colors - 1):
-        left = left - lanes.load(weights, a)
-        new = new + lanes.nonnegative(left)
-    lanes.store(chosen, 0, new)
+        left = left - float32_lanes.load(weights, a)
+        new = new + float32_lanes.nonnegative(left)
+    float32_lanes.store(chosen, 0, new)
 
 
 @njit

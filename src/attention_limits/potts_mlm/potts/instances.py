@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attention_limits.pipeline.streams import Streams
+from attention_limits.pipeline.base.streams import Streams
 from attention_limits.potts_mlm.potts.contacts import contact_map
 from attention_limits.potts_mlm.potts.model import Potts, color_couplings, read_matrix, site_couplings
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from attention_limits.pipeline.specification import Problem
+from attention_limits.pipeline.experiments.specification import Problem
 
 # The matrices of a model and the number of rows of each.
 _SIZES = {"couplings": "sites", "color_couplings": "colors"}

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterable
 from pathlib import Path
 
-from attention_limits.pipeline.specification import Problem
+from attention_limits.pipeline.experiments.specification import Problem
 
 
 def alphabet(value: str) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import DataSpecification, Specification, Whole
+from attention_limits.pipeline.experiments.specification import DataSpecification, Specification, Whole
 from attention_limits.potts_mlm.schema import checks as check
 
 Samples = Annotated[

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from attention_limits.pipeline.specification import Axis, Section, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Section, Whole
 from attention_limits.potts_mlm.schema import checks as check
 from attention_limits.potts_mlm.schema.keys import Attention, Distance, Learner, Samples, Tolerance
 

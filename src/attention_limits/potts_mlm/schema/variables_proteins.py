@@ -1,6 +1,6 @@
 """Variables of the cubes on alignments of real proteins and RNA."""
 
-from attention_limits.pipeline.registry import Coordinate
+from attention_limits.pipeline.base.registry import Coordinate
 
 COORDINATES = (
     Coordinate(

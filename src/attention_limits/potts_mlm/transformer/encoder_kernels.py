@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.lane_products import product
-from attention_limits.numerics.lanes import full, load, store
+from attention_limits.numerics.simd import float32_lanes
+from attention_limits.numerics.simd.float32_lanes import full, load, store
+from attention_limits.numerics.simd.products import product
 
 # Added to the variance of a layer norm.
 EPSILON = np.float32(1e-5)
@@ -159,7 +159,7 @@ def norm(theta, at, width, x, hat, root, out, count):
         for c in range(width):
             centred = load(x, i * width + c) - mean
             variance = variance + share * centred * centred
-        inverse = one / lanes.sqrt(variance)
+        inverse = one / float32_lanes.sqrt(variance)
         store(root, i, inverse)
         for c in range(width):
             value = (load(x, i * width + c) - mean) * inverse
@@ -196,7 +196,7 @@ def attend(own, seen, sites, width, asked):
     scale = np.float32(1.0 / math.sqrt(width))
     product(query, width, 1, key, 1, width, width, looks, 0, asked, sites, False)
     for i in range(asked):
-        lanes.softmax(looks, i * sites, sites, scale)
+        float32_lanes.softmax(looks, i * sites, sites, scale)
     product(looks, sites, 1, value, width, 1, sites, seen, 0, asked, width, False)
 
 

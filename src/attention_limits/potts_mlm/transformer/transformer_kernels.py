@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from attention_limits.numerics import lanes
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.lanes import GROUP, WIDTH, full, load, store
+from attention_limits.numerics.simd import float32_lanes
+from attention_limits.numerics.simd.float32_lanes import GROUP, WIDTH, full, load, store
 from attention_limits.potts_mlm.transformer import encoder_kernels as blocks
 
 # Sums may be reordered; weights that diverge are NaN and stay so.
@@ -36,7 +36,7 @@ def _embed(theta, starts, waves, out):
     whole = width - width % GROUP
     for i in range(sites):
         for c in range(0, whole, GROUP):
-            lanes.take(theta, starts, i, c, out, i * width + c, 1)
+            float32_lanes.take(theta, starts, i, c, out, i * width + c, 1)
         for k in range(WIDTH):
             for c in range(whole, width):
                 out[i * width + c, k] = theta[starts[i, k] + c]
@@ -50,7 +50,7 @@ def _embed_back(d_out, starts, width, d_embedding):
     whole = width - width % GROUP
     for i in range(len(starts)):
         for c in range(0, whole, GROUP):
-            lanes.add(d_out, i * width + c, 1, d_embedding, starts, i, c)
+            float32_lanes.add(d_out, i * width + c, 1, d_embedding, starts, i, c)
         for k in range(WIDTH):
             for c in range(whole, width):
                 d_embedding[starts[i, k] + c] += d_out[i * width + c, k]
@@ -109,7 +109,7 @@ def forward(theta, sizes, waves, starts, masked, kept, logits):
         blocks.norm(theta, norms, width, own[MIDDLE], own[HAT_1], own[ROOT_1], own[MIDDLE], asked)
         blocks.dense(theta, up, width, hidden, own[MIDDLE], own[HIDDEN], asked)
         for row in range(asked * hidden):
-            store(own[HIDDEN], row, lanes.maximum(load(own[HIDDEN], row), full(np.float32(0.0))))
+            store(own[HIDDEN], row, float32_lanes.maximum(load(own[HIDDEN], row), full(np.float32(0.0))))
         blocks.dense(theta, down, hidden, width, own[HIDDEN], own[OUTPUT], asked)
         blocks.add(own[OUTPUT], own[MIDDLE], asked * width)
         blocks.norm(theta, norms + 2 * width, width, own[OUTPUT], own[HAT_2], own[ROOT_2], own[OUTPUT], asked)
@@ -132,7 +132,7 @@ def _feedforward_back(theta, up, width, hidden, own, slopes, d_theta, asked):
     blocks.clear(slopes[HIDDEN], asked * hidden)
     blocks.dense_back(theta, down, hidden, width, own[HIDDEN], slopes[MIDDLE], slopes[HIDDEN], d_theta, asked)
     for row in range(asked * hidden):
-        closed = lanes.nonnegative(full(np.float32(0.0)) - load(own[HIDDEN], row))
+        closed = float32_lanes.nonnegative(full(np.float32(0.0)) - load(own[HIDDEN], row))
         slope = load(slopes[HIDDEN], row)
         store(slopes[HIDDEN], row, slope - closed * slope)
     blocks.dense_back(theta, up, width, hidden, own[MIDDLE], slopes[HIDDEN], slopes[MIDDLE], d_theta, asked)
@@ -231,7 +231,7 @@ def _softmax(logits, own_colors, losses):
         for a in range(1, len(logits)):
             highest = max(highest, logits[a, k])
         losses[k] += highest
-    lanes.softmax(logits, 0, len(logits), np.float32(1.0))
+    float32_lanes.softmax(logits, 0, len(logits), np.float32(1.0))
     # The largest value is the inverse of the sum of the exponentials, and at least 1 / C.
     for k in range(WIDTH):
         largest = logits[0, k]
@@ -262,12 +262,12 @@ def mean_loss(theta, sizes, waves, sequences, rows, masked, out, looks, slope):
     sites, colors, width, hidden, layers = sizes
     learns = len(slope) > 0
     size = sites * max(sites, width, hidden)
-    kept = lanes.empty(layers * SLOTS * size).reshape(layers, SLOTS, size, WIDTH)
+    kept = float32_lanes.empty(layers * SLOTS * size).reshape(layers, SLOTS, size, WIDTH)
     scratch = size if learns else 0
-    slopes = lanes.empty(SLOTS * scratch).reshape(SLOTS, scratch, WIDTH)
-    columns, embedding = lanes.empty(len(slope)), np.zeros((colors + 1) * width)
+    slopes = float32_lanes.empty(SLOTS * scratch).reshape(SLOTS, scratch, WIDTH)
+    columns, embedding = float32_lanes.empty(len(slope)), np.zeros((colors + 1) * width)
     blocks.clear(columns, len(slope))
-    logits, losses = lanes.empty(colors), np.empty(WIDTH)
+    logits, losses = float32_lanes.empty(colors), np.empty(WIDTH)
     starts, own, own_colors = np.empty((sites, WIDTH), np.int64), np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64)
     total, share = 0.0, np.float32(1.0 / len(rows))
     for start in range(0, len(rows), WIDTH):

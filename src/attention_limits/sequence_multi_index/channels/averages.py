@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.statistics import combine_unbiased
+from attention_limits.numerics.probability.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channels.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.half_line import half_line_moments
 from attention_limits.sequence_multi_index.channels.rotations.moments import rotated_moments
 from attention_limits.sequence_multi_index.channels.sampling.importance import (

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit  # noqa: TID251
 from numba.core.errors import NumbaError
 
-from attention_limits.pipeline.user_files import execute
+from attention_limits.pipeline.base.user_files import execute
 from attention_limits.sequence_multi_index.erm.kernels import (
     fixed_loss_kernels,
     jet_kernels,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.erm.losses import Loss, values
 from attention_limits.sequence_multi_index.links.attention.layers import score_root
 from attention_limits.sequence_multi_index.links.link import Link

@@ -21,7 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
-from attention_limits.numerics.anderson import anderson
+from attention_limits.numerics.solvers.anderson import anderson
 from attention_limits.sequence_multi_index.erm.losses import Loss
 from attention_limits.sequence_multi_index.erm.nodes import Nodes
 from attention_limits.sequence_multi_index.erm.prox import prox

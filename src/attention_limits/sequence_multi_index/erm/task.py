@@ -13,8 +13,8 @@ import numpy as np
 import xarray as xr
 from scipy.fft import idct
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.points import collect, points
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.cubes.points import collect, points
 from attention_limits.sequence_multi_index.data.sequences import local_fields
 from attention_limits.sequence_multi_index.erm.losses import CODES, Loss, checked, make_loss
 from attention_limits.sequence_multi_index.erm.nodes import anchors_of, make_nodes, outputs_of

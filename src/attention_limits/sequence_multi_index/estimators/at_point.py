@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import GaussianNodes, gaussian_nodes
-from attention_limits.pipeline.points import points
+from attention_limits.numerics.probability.gaussian_nodes import GaussianNodes, gaussian_nodes
+from attention_limits.pipeline.cubes.points import points
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.link import Link

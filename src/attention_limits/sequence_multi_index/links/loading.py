@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attention_limits.pipeline.user_files import execute
+from attention_limits.pipeline.base.user_files import execute
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, OutputNoise
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 PAGE = "https://cogcomp.seas.upenn.edu/Data/QA/QC/"

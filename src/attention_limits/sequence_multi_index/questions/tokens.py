@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import BertWordPieceTokenizer
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 
 PADDING, UNKNOWN = 0, 1
 

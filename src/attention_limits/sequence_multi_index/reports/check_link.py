@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, inference, require
 from attention_limits.sequence_multi_index.links.loading import load_link

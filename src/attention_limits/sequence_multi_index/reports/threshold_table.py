@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from attention_limits.pipeline.audit import number_text
-from attention_limits.pipeline.cubes import read
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.files import replacing
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.cubes.reader import read
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.sequence_multi_index.readings import (
     branch_of_layer,
     growth_factors_at_threshold,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.statistics import mean_with_floor
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.registry import RESOLVED
-from attention_limits.pipeline.streams import Streams
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.statistics import mean_with_floor
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.registry import RESOLVED
+from attention_limits.pipeline.base.streams import Streams
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.loading import load_prior

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, DataSpecification, Section, Specification, Whole
+from attention_limits.pipeline.experiments.specification import Axis, DataSpecification, Section, Specification, Whole
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, EXCHANGEABLE, POSTERIOR
 from attention_limits.sequence_multi_index.schema import checks as check
 from attention_limits.sequence_multi_index.schema import thresholds

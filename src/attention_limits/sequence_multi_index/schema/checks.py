@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, cast
 
-from attention_limits.pipeline.files import canonical_json
-from attention_limits.pipeline.specification import Problem, Section, fields
+from attention_limits.pipeline.base.files import canonical_json
+from attention_limits.pipeline.experiments.specification import Problem, Section, fields
 from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import GRADIENT, POSTERIOR, Link, require

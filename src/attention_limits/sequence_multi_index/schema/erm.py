@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Problem, Section, Specification, Whole, fields
+from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole, fields
 from attention_limits.sequence_multi_index.erm.students import ERM_KEYS, problem_of, student_of
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module
 from attention_limits.sequence_multi_index.schema.checks import OfDataSets, OfLink

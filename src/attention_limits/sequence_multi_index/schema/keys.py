@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Section, Whole
 
 Skip = Annotated[
     float,

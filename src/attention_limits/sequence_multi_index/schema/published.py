@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_multi_index.schema.checks import OfNodes
 from attention_limits.sequence_multi_index.schema.keys import Damping, Nodes, Regularization, Resolution, SomeAlpha
 

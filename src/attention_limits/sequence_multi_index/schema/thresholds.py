@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Specification, Whole, fields
+from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole, fields
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.schema.checks import OfNodes

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_multi_index.links.link import GRADIENT
 from attention_limits.sequence_multi_index.schema import checks as check
 from attention_limits.sequence_multi_index.schema.checks import OfDataSets

@@ -4,7 +4,7 @@ q, m, mu, V, V_hat, m_hat, g and omega are those of `erm.state_evolution`; sigma
 token, 1 by default.
 """
 
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 
 _PRIOR = "in units of the prior variance of a weight of the target"
 _SOURCE = "replica-symmetric state evolution of empirical risk minimisation, `erm.state_evolution`"

@@ -1,6 +1,6 @@
 """Variables of the thresholds of many models, and of exchangeable layers."""
 
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 
 COORDINATES = (
     Coordinate("rank", "rank of a layer", "p", "count"),

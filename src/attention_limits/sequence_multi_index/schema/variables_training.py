@@ -1,6 +1,6 @@
 """Variables of training in the sequence multi-index family: question classification, data sets, gradient descent."""
 
-from attention_limits.pipeline.registry import Coordinate, Variable
+from attention_limits.pipeline.base.registry import Coordinate, Variable
 
 COORDINATES = (
     Coordinate("learning_rate", "learning rate", "η", "constant step of AdamW"),

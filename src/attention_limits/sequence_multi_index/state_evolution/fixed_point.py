@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from attention_limits.numerics.fixed_point import FixedPoint, iterate
+from attention_limits.numerics.solvers.fixed_point import FixedPoint, iterate
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
@@ -101,7 +101,7 @@ class Steps(NamedTuple):
         Smallest eigenvalue of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
         An eigenvalue that the map sends below it is zero, and returned as 0.
     lookahead : int
-        Geometric acceleration, see `numerics.fixed_point.iterate`; 0 is the plain iteration.
+        Geometric acceleration, see `numerics.solvers.fixed_point.iterate`; 0 is the plain iteration.
     """
 
     seed_overlap: float = 1e-4

@@ -12,7 +12,7 @@ arXiv:2502.00901) are plug-in errors in this normalisation.
 
 import numpy as np
 
-from attention_limits.numerics.memory import NUMBERS_AT_ONCE
+from attention_limits.numerics.simd.aligned_arrays import NUMBERS_AT_ONCE
 from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
 from attention_limits.sequence_multi_index.priors.prior import as_prior
 

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.links import jax_forward
 from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, require
 from attention_limits.sequence_multi_index.training import two_tokens_kernels

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from attention_limits.numerics.fixed_point import iterate
-from attention_limits.numerics.statistics import combine_unbiased
+from attention_limits.numerics.probability.statistics import combine_unbiased
+from attention_limits.numerics.solvers.fixed_point import iterate
 from attention_limits.sequence_multi_index.channels.averages import sample_outputs
 from attention_limits.sequence_multi_index.channels.channel import Channel, denoiser
 from attention_limits.sequence_multi_index.priors.overlaps import from_coordinates, to_coordinates

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from attention_limits.numerics.gaussian_nodes import GaussianNodes, gaussian_nodes
-from attention_limits.numerics.hermite import gauss_hermite
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.gaussian_nodes import GaussianNodes, gaussian_nodes
+from attention_limits.numerics.probability.hermite import gauss_hermite
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.sequence_single_index.sgd.any_student import compiled
 
 # Nodes per axis of the grids.

@@ -10,7 +10,7 @@ student.
 import numpy as np
 from scipy.integrate import quad, solve_ivp
 
-from attention_limits.numerics.hermite import gauss_hermite, hermite_values
+from attention_limits.numerics.probability.hermite import gauss_hermite, hermite_values
 
 # Slope of the drift of the feed-forward student at m = 0, per unit of learning rate.
 FEED_FORWARD_SLOPE = 2.0 / np.sqrt(np.pi)

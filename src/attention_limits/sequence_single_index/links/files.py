@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 
-from attention_limits.pipeline.user_files import execute
+from attention_limits.pipeline.base.user_files import execute
 from attention_limits.sequence_single_index.links.checks import problems_of
 from attention_limits.sequence_single_index.links.names import link_file
 

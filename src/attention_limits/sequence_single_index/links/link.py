@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.hermite import hermite_values
+from attention_limits.numerics.probability.hermite import hermite_values
 from attention_limits.sequence_single_index.links.files import by_rows, load_function, of_one_sequence
 from attention_limits.sequence_single_index.links.geometry import fixed_attention
 from attention_limits.sequence_single_index.links.names import HERMITE, link_file, name_problem

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.hermite import multi_indices, raising
+from attention_limits.numerics.probability.hermite import multi_indices, raising
 from attention_limits.sequence_single_index.links.link import shifted
 from attention_limits.sequence_single_index.population_loss.expansion import expand
 

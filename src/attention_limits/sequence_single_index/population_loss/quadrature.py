@@ -9,9 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.integrate import cubature
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.hermite import gauss_hermite, hermite_values, multi_indices, tensor_coefficients
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.hermite import (
+    gauss_hermite,
+    hermite_values,
+    multi_indices,
+    tensor_coefficients,
+)
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.sequence_single_index.links.checks import RANGE
 
 # Ends, below and above zero, of a second adaptive quadrature: its intervals end elsewhere.

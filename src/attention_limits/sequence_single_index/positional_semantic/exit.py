@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erf
 
-from attention_limits.numerics.hermite import gauss_hermite
+from attention_limits.numerics.probability.hermite import gauss_hermite
 from attention_limits.sequence_single_index.positional_semantic.flow import attention_drift
 
 # Largest ratio of the noise of the exit to the threshold, and largest threshold. At larger values runs drift along e^2 + m^2 = 1

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import expit
 
-from attention_limits.numerics.hermite import gauss_hermite, tensor_coefficients
+from attention_limits.numerics.probability.hermite import gauss_hermite, tensor_coefficients
 from attention_limits.sequence_single_index.links.geometry import check_overlaps, fixed_attention, mean_attention
 
 DEGREE = 100

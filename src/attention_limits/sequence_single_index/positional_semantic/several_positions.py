@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from attention_limits.numerics.polynomial_minima import is_positive, local_minima
+from attention_limits.numerics.solvers.polynomial_minima import is_positive, local_minima
 from attention_limits.sequence_single_index.links.link import softmax_attention
 from attention_limits.sequence_single_index.positional_semantic.many_tokens import loss_parts
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_single_index.links.link import target_and_student
 from attention_limits.sequence_single_index.links.names import HERMITE, link_file
 from attention_limits.sequence_single_index.population_loss.escape_law import escape_law

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Section, Whole
 
 Tokens = Annotated[Whole, Field(ge=1, le=1000, description="Number of tokens L of a sequence.")]
 Dimension = Annotated[Whole, Field(ge=5, le=10**9, description="Dimension d of a token.")]

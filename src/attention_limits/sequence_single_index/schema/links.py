@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Axis, Section, Specification, Whole
+from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_single_index.links.names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.schema.checks import unequal_outputs, unsound
 from attention_limits.sequence_single_index.schema.keys import Batch, Rate, Threshold

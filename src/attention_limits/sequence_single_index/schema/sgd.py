@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from attention_limits.pipeline.specification import Specification
+from attention_limits.pipeline.experiments.specification import Specification
 from attention_limits.sequence_single_index.links.geometry import gram_problem
 from attention_limits.sequence_single_index.schema.keys import (
     AttentionGrid,

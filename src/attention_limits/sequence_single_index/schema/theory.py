@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from attention_limits.pipeline.specification import Specification
+from attention_limits.pipeline.experiments.specification import Specification
 from attention_limits.sequence_single_index.links.geometry import gram_problem
 from attention_limits.sequence_single_index.schema.keys import (
     AttentionGrid,

@@ -14,7 +14,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
-from attention_limits.numerics.random_kernels import padded, random_state
+from attention_limits.numerics.probability.random_kernels import padded, random_state
 from attention_limits.sequence_single_index.links import scalar
 from attention_limits.sequence_single_index.links.files import gradient_problem, load_function, of_one_sequence
 from attention_limits.sequence_single_index.links.geometry import gram_problem

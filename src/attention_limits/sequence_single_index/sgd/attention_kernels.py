@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.double_lanes import exp, full, load, maximum, sqrt, store
+from attention_limits.numerics.simd.float64_lanes import exp, full, load, maximum, sqrt, store
 from attention_limits.sequence_single_index.sgd.lanes_kernels import run_lanes
 
 # Losses of attention.

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.double_lanes import WIDTH
-from attention_limits.numerics.random_kernels import padded, random_state
+from attention_limits.numerics.probability.random_kernels import padded, random_state
+from attention_limits.numerics.simd.float64_lanes import WIDTH
 from attention_limits.sequence_single_index.links.geometry import check_overlaps, fixed_attention
 from attention_limits.sequence_single_index.sgd import attention_kernels
 from attention_limits.sequence_single_index.sgd import fixed_students_kernels as kernels

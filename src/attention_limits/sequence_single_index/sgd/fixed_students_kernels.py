@@ -5,7 +5,7 @@ and position the tokens are independent of D, so that their combination is |D| t
 norm is one chi^2 draw, and nothing d-dimensional is left. The law of the overlaps is exact at every d (arXiv:2506.02651).
 
 A step waits for a square root, a division and an exponential in turn. Eight replicas at once fill the time: every array ends
-with the axis of the lanes (`numerics.double_lanes`), and no number of a lane depends on another lane. An update takes
+with the axis of the lanes (`numerics.simd.float64_lanes`), and no number of a lane depends on another lane. An update takes
 (state, draws, chi, at, parameters, learned): `state` (n, lanes) changes in place. `draws` holds standard normals, the same number
 of rows for each sequence of each step, and `chi` chi^2 draws with d minus the dimension of the span degrees of freedom; an
 update reads the rows of the step number `at`. `parameters` starts with eta = learning_rate / d and the batch. The first row of
@@ -17,7 +17,7 @@ update reads the rows of the step number `at`. `parameters` starts with eta = le
 import math
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.double_lanes import full, load, maximum, sqrt, store, with_sign
+from attention_limits.numerics.simd.float64_lanes import full, load, maximum, sqrt, store, with_sign
 from attention_limits.sequence_single_index.sgd.lanes_kernels import run_lanes
 
 # Indices of the parameters of all updates, and of those of the updates with them: number of tokens, order of the polynomial.

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.double_lanes import WIDTH
-from attention_limits.numerics.random_kernels import fill_chi_squares, fill_normals, fill_waits
+from attention_limits.numerics.probability.random_kernels import fill_chi_squares, fill_normals, fill_waits
+from attention_limits.numerics.simd.float64_lanes import WIDTH
 
 # Later than any step of a run.
 NEVER = 2**62

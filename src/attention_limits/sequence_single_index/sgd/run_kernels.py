@@ -1,7 +1,7 @@
 """The loop around an update of `any_student_kernels`."""
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.random_kernels import fill_chi_squares, fill_normals
+from attention_limits.numerics.probability.random_kernels import fill_chi_squares, fill_normals
 
 
 @njit(nogil=True, cache=False)

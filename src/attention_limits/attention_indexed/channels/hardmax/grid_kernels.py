@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.copying_kernels import copy_matrix
+from attention_limits.numerics.simd.copying_kernels import copy_matrix
 
 # A value is integrated over _REACH standard deviations on either side of the most likely score (the rest has a probability of
 # 1e-10), on panels of _WIDTH sqrt(V) with ORDER Gauss-Legendre nodes each. Where entries are d > 1 standard deviations from

@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.erm.thresholds import interpolation
 from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
 from attention_limits.attention_indexed.state_evolution.curve import exact_recovery
 from attention_limits.attention_indexed.state_evolution.curve import solve as bayes_curve
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 
 _SPECTRUM = ("spectrum_value", "spectrum_density")
 

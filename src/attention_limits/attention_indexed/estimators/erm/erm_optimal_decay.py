@@ -4,7 +4,7 @@ from attention_limits.attention_indexed.erm.best_decay import at_decay, best_lin
 from attention_limits.attention_indexed.erm.estimate import with_node_errors
 from attention_limits.attention_indexed.erm.softmax import score_nodes
 from attention_limits.attention_indexed.estimators.erm.decay_curves import collect_points
-from attention_limits.numerics.statistics import PARTS
+from attention_limits.numerics.probability.statistics import PARTS
 
 
 def run(spec, streams):

@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.attention_indexed.erm.simulations.objective import draw_data, fresh_losses, loss_and_gradient
 from attention_limits.attention_indexed.estimators.erm.decay_curves import task_at
 from attention_limits.attention_indexed.model.sizes import sizes
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 
 # Eigenvalues above this times the largest one count in the rank.
 RANK = 1e-6

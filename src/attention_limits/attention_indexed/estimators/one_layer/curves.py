@@ -12,7 +12,7 @@ from attention_limits.attention_indexed.priors.loading import load_prior
 from attention_limits.attention_indexed.priors.prior import Prior
 from attention_limits.attention_indexed.state_evolution.bounded_solutions import bounded
 from attention_limits.attention_indexed.state_evolution.generalization import output_errors
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 
 # Variables of every learning curve.
 ERRORS = (

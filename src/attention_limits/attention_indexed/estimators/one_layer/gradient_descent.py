@@ -19,7 +19,7 @@ from attention_limits.attention_indexed.training.gradient_descent import (
     movement,
     steps_of_records,
 )
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 
 # Starts whose estimates moved by less, in units of their error, since a half of the steps or earlier have settled. Errors below
 # the second number are exact recovery: Adam at a constant rate wanders about it.

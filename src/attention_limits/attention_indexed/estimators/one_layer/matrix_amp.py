@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.attention_indexed.estimators.one_layer.amp_point import ALONG, amp_point
 from attention_limits.attention_indexed.estimators.one_layer.curves import channels_of, priors_of
 from attention_limits.attention_indexed.model.sizes import sides
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 
 _DIMS = {**ALONG, "eigenvalues": ("eigenvalue",), "eigenvalues_teacher": ("eigenvalue",)}
 

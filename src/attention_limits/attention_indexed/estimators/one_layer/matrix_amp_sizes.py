@@ -6,7 +6,7 @@ from attention_limits.attention_indexed.estimators.one_layer.amp_point import AL
 from attention_limits.attention_indexed.estimators.one_layer.curves import channels_of, priors_of
 from attention_limits.attention_indexed.state_evolution.bounded_solutions import bounded
 from attention_limits.attention_indexed.state_evolution.curve import solve, trajectory
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 
 
 def run(spec, streams):

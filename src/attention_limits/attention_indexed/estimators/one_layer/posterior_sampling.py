@@ -2,7 +2,7 @@
 
 from attention_limits.attention_indexed.model.sizes import sizes
 from attention_limits.attention_indexed.training.slice_sampling import sample_posterior
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 
 
 def run(spec, streams):

@@ -5,7 +5,7 @@ from attention_limits.attention_indexed.two_layers.amp import draw_dataset
 from attention_limits.attention_indexed.two_layers.amp import run as iterate
 from attention_limits.attention_indexed.two_layers.generalization import fresh_errors
 from attention_limits.attention_indexed.two_layers.state_evolution import model_of
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 
 _DIMS = {"mmse_by_layer": ("layer",), "predicted_by_layer": ("layer",)}
 

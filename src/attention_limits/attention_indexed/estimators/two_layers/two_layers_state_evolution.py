@@ -12,9 +12,9 @@ from attention_limits.attention_indexed.two_layers.state_evolution import (
     model_of,
     recovery_threshold,
 )
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.statistics import PARTS, node_error
-from attention_limits.pipeline.points import collect
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.probability.statistics import PARTS, node_error
+from attention_limits.pipeline.cubes.points import collect
 
 _DIMS = dict.fromkeys(("mmse_by_layer", "mmse_by_layer_node_error", "mmse_informed_by_layer"), ("layer",))
 

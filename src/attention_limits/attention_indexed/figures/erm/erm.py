@@ -7,7 +7,7 @@ from attention_limits.attention_indexed.figures.erm.erm_shared import METHODS, e
 from attention_limits.attention_indexed.figures.erm.erm_shared import best as at_best
 from attention_limits.attention_indexed.figures.shared import mark_thresholds, model
 from attention_limits.attention_indexed.readings import errors_of_mean
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import house_style, new_figure, points
 
 # Starts in the mean of gradient descent, and errors below which the axis ends.

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import model
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import curve, points, present, realised_alpha
 
 BEST = "#CC79A7"

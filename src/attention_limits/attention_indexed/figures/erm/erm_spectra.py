@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.erm.erm_shared import decay_label, equations, of
 from attention_limits.attention_indexed.figures.shared import model
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import house_style, new_figure
 
 # Cube, weight decay and alphas of the panels of a row.

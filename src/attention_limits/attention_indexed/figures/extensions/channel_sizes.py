@@ -2,7 +2,7 @@
 
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.attention_indexed.readings import agreement, normal_number, overall
-from attention_limits.pipeline.readings import value
+from attention_limits.pipeline.cubes.readings import value
 from attention_limits.plotting import house_style, new_figure
 
 # Cubes in the order of the rows, and the names of the models that their keys do not give.

@@ -12,7 +12,7 @@ from attention_limits.attention_indexed.readings import (
     inverse_law,
     pooled_errors,
 )
-from attention_limits.pipeline.readings import at
+from attention_limits.pipeline.cubes.readings import at
 from attention_limits.plotting import curve, flagged_entry, house_style, new_figure, points
 
 AMP, VARIANCE, MEAN, DESCENT = "#0072B2", "#D55E00", "#CC79A7", "#E69F00"

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.attention_indexed.readings import mean_of_passed
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import LAYER_COLORS, curve, flagged_entry, house_style, new_figure, present
 
 _PANELS = {

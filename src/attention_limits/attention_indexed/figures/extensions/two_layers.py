@@ -3,8 +3,8 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import FLOOR, GENERALISATION, output_key
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import passed
+from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     LAYER_COLORS,
     curve,

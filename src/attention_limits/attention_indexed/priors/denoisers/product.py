@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.priors.denoisers.wishart_kernels import quotient_sum
-from attention_limits.numerics.roots import bisect, root_between
+from attention_limits.numerics.solvers.roots import bisect, root_between
 
 # Gauss-Legendre nodes per panel, in the angle theta of y = middle - half cos(theta): the square roots of the edges become smooth.
 NODES = 64

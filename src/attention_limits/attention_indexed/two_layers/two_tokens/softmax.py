@@ -28,7 +28,7 @@ import numpy as np
 from attention_limits.attention_indexed.model.scores import attention, log_attention
 from attention_limits.attention_indexed.two_layers.contrasts import Averages
 from attention_limits.attention_indexed.two_layers.two_tokens.posterior_kernels import posterior
-from attention_limits.numerics.statistics import with_controls
+from attention_limits.numerics.probability.statistics import with_controls
 
 # Standard deviations of the sum and of the difference of (h_11 - h_12, h_22 - h_12), at unit variance off the diagonal.
 SPREADS = np.sqrt([8.0, 4.0])

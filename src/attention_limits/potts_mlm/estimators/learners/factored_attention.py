@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.factored import fit, independent_losses, losses
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one, training_set
 from attention_limits.potts_mlm.descent.lbfgs import agreeing, confirmed, stacked

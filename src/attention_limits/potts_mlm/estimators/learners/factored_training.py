@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.factored_training import train
 from attention_limits.potts_mlm.attention.training_sets import optimal_loss, training_set, true_couplings
 from attention_limits.potts_mlm.descent.epochs import evaluated_epochs

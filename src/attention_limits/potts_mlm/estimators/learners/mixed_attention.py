@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.mixed import fit, losses
 from attention_limits.potts_mlm.attention.training_sets import training_set
 from attention_limits.potts_mlm.descent.lbfgs import agreeing, confirmed, stacked

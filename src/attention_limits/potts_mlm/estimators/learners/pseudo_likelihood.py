@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.pair import fit, losses
 from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
 from attention_limits.potts_mlm.attention.training_sets import training_set, true_couplings

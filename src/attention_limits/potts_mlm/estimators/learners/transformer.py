@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numba
 import numpy as np
 
-from attention_limits.pipeline.points import collect, points
+from attention_limits.pipeline.cubes.points import collect, points
 from attention_limits.potts_mlm.attention.training_sets import (
     optimal_loss,
     sites_from_one,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.potts.gibbs import color_counts
 from attention_limits.potts_mlm.proteins.alignment import Alphabet, held_out, read_alignment

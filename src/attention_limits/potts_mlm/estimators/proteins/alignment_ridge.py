@@ -7,8 +7,8 @@ import functools
 
 import numpy as np
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.proteins.gaussian_population import GaussianSequences
 from attention_limits.potts_mlm.proteins.ridge import draw_distinct, errors, largest_training_set, population
 from attention_limits.potts_mlm.proteins.statistics import sequence_weights

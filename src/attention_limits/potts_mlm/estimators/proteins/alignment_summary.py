@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.estimators.proteins.alignment import COUNTS
 from attention_limits.potts_mlm.potts.contacts import kept_distances

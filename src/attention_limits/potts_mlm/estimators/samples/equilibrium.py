@@ -1,6 +1,6 @@
 """Couplings and diagnostics of the samples that all learners share. The cube keeps them; it does not keep the samples."""
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.estimators.samples.potts_samples import DIMS, RUNS
 

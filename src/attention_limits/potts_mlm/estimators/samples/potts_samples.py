@@ -5,8 +5,8 @@ Training and test sequences come from two independent tempered runs. Their agree
 
 import numpy as np
 
-from attention_limits.pipeline.errors import SpecError
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.factored import losses
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.potts.gibbs import Ladder, Sampled, color_counts, compare

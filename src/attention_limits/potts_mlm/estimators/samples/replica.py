@@ -1,6 +1,6 @@
 """Replica theory of masked Gaussian sequences, and the best ridge at each number of samples per input."""
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.replica.theory import closed_form, optimal_ridge
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.replica.simulation import draw_instance, draw_sequences, errors, realised_samples
 
 

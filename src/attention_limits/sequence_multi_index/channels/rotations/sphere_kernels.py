@@ -18,7 +18,7 @@ import numpy as np
 from numba import prange
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.directions import direction
+from attention_limits.numerics.probability.von_mises_fisher import direction
 
 # Nodes of a panel; panels at the start; the width of a panel at resolution 1 in units of the narrowest width; the most panels.
 NODES, FIRST_PANELS, PANEL, MOST = 12, 4, 2.0, 4096

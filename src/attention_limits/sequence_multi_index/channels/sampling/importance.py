@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.memory import NUMBERS_AT_ONCE
+from attention_limits.numerics.simd.aligned_arrays import NUMBERS_AT_ONCE
 from attention_limits.sequence_multi_index.links.link import Link, inference
 
 # Rows with a known fraction below the first number are drawn independently of omega; above the second number they follow omega.

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attention_limits.numerics.cholesky_kernels import cholesky, solve_factored
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.solvers.cholesky_kernels import cholesky, solve_factored
 
 # Steps of Newton's method, and the step, in whitened units, after which the next one would change nothing.
 MAX_STEPS, LAST_STEP = 100, 1e-8

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.points import collect
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.data.sequences import local_fields, sample_count
 from attention_limits.sequence_multi_index.data.teacher_overlap import towards_teacher

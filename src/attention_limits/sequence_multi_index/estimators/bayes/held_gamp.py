@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.estimators.at_point import completed, link_at, rows_from_one

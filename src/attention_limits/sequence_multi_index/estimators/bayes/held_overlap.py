@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, completed, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve

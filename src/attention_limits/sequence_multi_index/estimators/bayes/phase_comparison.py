@@ -4,7 +4,7 @@ impossible: the fixed point of largest free entropy has no overlap; hard: it has
 the uninformed start reaches it. One replica is one scrambling of the nodes.
 """
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, completed, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.phases import compare
 

@@ -5,8 +5,8 @@ The outputs are as wide as those that the program draws, without the usual widen
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.points import collect
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.generalization import ERROR_NODES, bayes_error, plug_in_error

@@ -5,8 +5,8 @@ All points of a replica share its nodes: a curve is smooth, and the spread over 
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.points import collect
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import error_of_few_nodes, solve

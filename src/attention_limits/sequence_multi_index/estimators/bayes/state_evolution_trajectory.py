@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.trajectory import trajectory
 

@@ -1,6 +1,6 @@
 """State evolution of empirical risk minimisation at the best ridge; one replica is one scrambling of the nodes."""
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.erm.optimal_ridge import optimal_ridge
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
 from attention_limits.sequence_multi_index.erm.task import DIMS, coordinates, of_solution, task_at

@@ -1,6 +1,6 @@
 """State evolution of empirical risk minimisation; one replica is one scrambling of the nodes, which all points share."""
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
 from attention_limits.sequence_multi_index.erm.task import DIMS, coordinates, of_solution, ridge_at, task_at
 from attention_limits.sequence_multi_index.estimators.erm.node_errors import node_errors

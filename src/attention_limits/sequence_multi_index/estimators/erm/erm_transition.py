@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import PARTS, node_error
-from attention_limits.pipeline.points import collect
+from attention_limits.numerics.probability.statistics import PARTS, node_error
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.erm.task import ridge_at, task_at
 from attention_limits.sequence_multi_index.erm.transition import CRITERIA, constant_loss, transitions
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attention_limits.numerics.statistics import PARTS, node_error
+from attention_limits.numerics.probability.statistics import PARTS, node_error
 from attention_limits.sequence_multi_index.erm.nodes import Nodes
 from attention_limits.sequence_multi_index.erm.state_evolution import Solution
 

@@ -3,7 +3,7 @@
 The grid keys `ratio` and `depth` together set the skip strength c = depth / ratio.
 """
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.links.attention.large_depth import depth_errors
 
 

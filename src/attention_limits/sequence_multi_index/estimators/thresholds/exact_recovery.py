@@ -1,6 +1,6 @@
 """Bracket of the alpha of exact recovery; one replica is one scrambling of the nodes."""
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, completed, prior_of
 from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery
 

@@ -5,7 +5,7 @@ Source: Troiani et al. 2025, arXiv:2502.00901.
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at
 from attention_limits.sequence_multi_index.weak_recovery.growth import growth_by_row
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.points import collect
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.weak_recovery.branch import principal

@@ -6,8 +6,8 @@ points have the same dimensions.
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.points import collect
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of
 from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase

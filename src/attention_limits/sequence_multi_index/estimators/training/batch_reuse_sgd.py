@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import xarray as xr
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.points import points
-from attention_limits.pipeline.progress import progress
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.base.progress import progress
+from attention_limits.pipeline.cubes.points import points
 from attention_limits.sequence_multi_index.data.sequences import local_fields
 from attention_limits.sequence_multi_index.data.teacher_overlap import towards_teacher
 from attention_limits.sequence_multi_index.estimators.at_point import NOT_OF_THE_LINK, link_at, rows_from_one

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.data.sequences import draw, sample_count
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.priors.loading import load_prior

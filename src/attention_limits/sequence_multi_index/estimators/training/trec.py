@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.questions import classifier, corpus, tokens
 from attention_limits.sequence_multi_index.questions.grammar import generate_questions
 

@@ -1,6 +1,6 @@
 """The published learning curves of two and three layers beside the model itself and a regularised channel."""
 
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import LAYER_COLORS, PUBLISHED, curve, house_style, new_figure, points, present
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_OVERLAPS, FIG3_OVERLAPS
 

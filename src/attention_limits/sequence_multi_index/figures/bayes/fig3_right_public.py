@@ -2,7 +2,7 @@
 
 import itertools
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
 from attention_limits.sequence_multi_index.figures.papers.fig3_right import corpus_title, draw_accuracies
 from attention_limits.sequence_multi_index.figures.papers.published import FIG3_SIMILARITIES

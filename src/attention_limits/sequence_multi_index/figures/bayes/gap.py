@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import LAYER_COLORS, house_style, new_figure, points, present
 
 

@@ -1,6 +1,6 @@
 """Binary perceptron: overlap from both starts of state evolution, and the two published thresholds."""
 
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import curve, house_style, new_figure, points, present
 from attention_limits.sequence_multi_index.figures.papers.published import BINARY_PERCEPTRON
 from attention_limits.sequence_multi_index.readings import equal_free_entropy, recovery

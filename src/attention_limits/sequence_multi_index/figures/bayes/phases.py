@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import house_style, new_figure
 
 LINKS = {

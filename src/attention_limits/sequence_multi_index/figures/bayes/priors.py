@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
 from attention_limits.sequence_multi_index.readings import jump_and_error, layer_threshold_and_error
 

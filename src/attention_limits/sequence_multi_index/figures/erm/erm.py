@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import house_style, new_figure
 
 TARGET, POSITIONS, ENERGY = "#0072B2", "#D55E00", "#000000"

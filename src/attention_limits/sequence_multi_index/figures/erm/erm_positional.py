@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import at, passed, specifications
+from attention_limits.pipeline.cubes.readings import at, passed, specifications
 from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
 from attention_limits.sequence_multi_index.figures.papers import published
 

@@ -1,6 +1,6 @@
 """Semantic solution of empirical risk minimisation for both positional targets of Cui et al. 2024."""
 
-from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
 from attention_limits.sequence_multi_index.figures.papers import published
 

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.lines import Line2D
 
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import specifications
+from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import LAYER_COLORS, PUBLISHED, banded_line, curve, house_style, new_figure, present
 from attention_limits.sequence_multi_index.figures.papers.published import FIG2_DESCENT
 

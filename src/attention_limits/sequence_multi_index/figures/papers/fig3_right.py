@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 from matplotlib.ticker import NullLocator
 
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import specifications
+from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
 
 _TRAIN, _TEST = "0.55", "black"

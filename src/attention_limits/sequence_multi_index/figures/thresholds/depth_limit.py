@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import SERIES_COLORS, house_style, new_figure
 
 # Layers from which on the slope is fitted.

@@ -1,6 +1,6 @@
 """Learning curves of many attention layers to first order in 1 / c, from their reduced state evolution."""
 
-from attention_limits.pipeline.readings import passed
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import SERIES_COLORS, curve, house_style, new_figure, present
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     LAYER_COLORS,
     SERIES_COLORS,

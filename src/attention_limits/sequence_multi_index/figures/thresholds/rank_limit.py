@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.readings import passed, specifications
+from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import SERIES_COLORS, curve, house_style, new_figure, present
 from attention_limits.sequence_multi_index.figures.thresholds.rank import draw_thresholds, small_width_threshold
 

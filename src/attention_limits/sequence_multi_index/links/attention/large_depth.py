@@ -151,7 +151,7 @@ def average_transfer(ratio, beta, tokens):
     """
     from scipy.integrate import solve_ivp
 
-    from attention_limits.numerics.gaussian_nodes import gaussian_nodes
+    from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 
     count = NODES if tokens <= 8 else max(FEWEST_NODES, 2 ** int(np.log2(NODES * 64 / tokens**2)))
     h = gaussian_nodes(tokens, count, np.random.default_rng(0), 1.0).points

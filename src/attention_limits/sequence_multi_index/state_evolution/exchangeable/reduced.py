@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.fixed_point import FixedPoint, iterate
-from attention_limits.numerics.memory import NUMBERS_AT_ONCE
-from attention_limits.numerics.statistics import combine_unbiased
+from attention_limits.numerics.probability.statistics import combine_unbiased
+from attention_limits.numerics.simd.aligned_arrays import NUMBERS_AT_ONCE
+from attention_limits.numerics.solvers.fixed_point import FixedPoint, iterate
 from attention_limits.sequence_multi_index.channels.channel import SMALLEST_SAMPLE, Channel
 from attention_limits.sequence_multi_index.channels.sampling.importance import FOLLOWING_ABOVE, INDEPENDENT_BELOW
 from attention_limits.sequence_multi_index.links.link import EXCHANGEABLE, POSTERIOR, require

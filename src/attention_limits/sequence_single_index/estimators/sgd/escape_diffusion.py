@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_single_index.estimators.sgd.link_sgd import SCRAMBLINGS, problem_of, rate_of
 from attention_limits.sequence_single_index.large_dimension.any_student_flow import flows, with_error
 from attention_limits.sequence_single_index.large_dimension.escape_diffusion import MESH, QUANTILES, escape_times

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_single_index.estimators.sgd.runs import records_of, sgd_dataset
 from attention_limits.sequence_single_index.large_dimension.any_student_flow import flows, with_error
 from attention_limits.sequence_single_index.sgd import any_student

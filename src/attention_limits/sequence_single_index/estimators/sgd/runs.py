@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.points import collect
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_single_index.links.link import target_and_student
 from attention_limits.sequence_single_index.population_loss.information_exponent import information_exponents
 

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
-from attention_limits.numerics.gaussian_nodes import gaussian_nodes
-from attention_limits.pipeline.points import collect
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_single_index.positional_semantic.many_tokens import arc, start_hessian, token_lines
 from attention_limits.sequence_single_index.positional_semantic.phase_diagram import LINES
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.numerics.scaling import median_and_range
+from attention_limits.numerics.probability.power_laws import median_and_range
 from attention_limits.plotting import banded_line, house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import curve, house_style, new_figure, present
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, binomial_errors
 

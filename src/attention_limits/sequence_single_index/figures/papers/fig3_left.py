@@ -3,7 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import house_style, new_figure
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.errors import CubeError
+from attention_limits.pipeline.base.errors import CubeError
 from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import power_text
 from attention_limits.sequence_single_index.readings import gain

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from attention_limits.pipeline.readings import specifications
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import curve, house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC, binomial_errors
 from attention_limits.sequence_single_index.readings import equal_curvatures

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.numerics.statistics import mean_and_error
-from attention_limits.pipeline.readings import specifications
+from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC
 

@@ -1,0 +1,12 @@
+"""Gaussian nodes, random numbers and statistics.
+
+In reading order:
+
+- gaussian_nodes, hermite: quasi-random nodes of a normal law, Hermite polynomials
+- random_kernels, von_mises_fisher: random numbers in blocks, and directions on a sphere
+- statistics: means with errors, control variates, the two sides of a jump
+- chain_diagnostics: Markov chains
+- power_laws: exponents of growth
+
+May import it: the families, `plotting` and `pipeline`.
+"""

@@ -1,0 +1,131 @@
+"""The code that decides a number: import closure, code digest, versions.
+
+This module parses the source files and does not import them, so it is fast enough for every start of the workflow.
+"""
+
+import ast
+import contextlib
+import functools
+import hashlib
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+
+PACKAGE = "attention_limits"
+SOURCE = Path(__file__).parents[2]
+
+# Modules that cannot change a number: an edit to them must not rerun anything.
+INERT = frozenset({PACKAGE, f"{PACKAGE}.pipeline.base.progress"})
+
+_WITH_DOCSTRING = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_RECORDED = ("attention-limits", "numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "tokenizers")
+
+
+def has_module(module: str) -> bool:
+    """True if this package has a file for `module`."""
+    return _file(module) is not None
+
+
+def module_in(folder: str, name: str) -> str:
+    """The module `name` of the package `folder`, in it or in one of its subpackages; directly in it if there is no file.
+
+    Names are unique in a folder; tests compare.
+    """
+    here = SOURCE.joinpath(*folder.split(".")[1:])
+    found = sorted(here.rglob(f"{name}.py"))
+    return ".".join((folder, *found[0].relative_to(here).with_suffix("").parts)) if found else f"{folder}.{name}"
+
+
+@functools.cache
+def closure(module: str) -> tuple[str, ...]:
+    """The modules of this package that importing `module` may execute, itself included, sorted.
+
+    Follows `import` and `from`, also inside functions, submodules, relative imports and the `__init__` files of parent
+    packages. Imports whose name is made at run time are not seen. Raises ModuleNotFoundError when `module` has no file.
+    """
+    found: set[str] = set()
+    open_ = [module]
+    while open_:
+        name = open_.pop()
+        if name not in found:
+            found.add(name)
+            open_ += _module(name)[0]
+    return tuple(sorted(found - INERT))
+
+
+@functools.cache
+def _module(name: str) -> tuple[set[str], str]:
+    """The modules that importing a module executes first or may execute, and the digest of its code alone."""
+    file, parent = _file(name), name.rpartition(".")[0]
+    if file is None:
+        raise ModuleNotFoundError(f"{PACKAGE} has no module {name!r} below {SOURCE}", name=name)
+    tree = ast.parse(file.read_bytes())
+    nodes = list(ast.walk(tree))
+    package = name if file.name == "__init__.py" else parent
+    imported = {parent} if name in INERT else {parent, *_named(nodes, package.split("."))}
+    for node in nodes:
+        if isinstance(node, ast.Raise):
+            node.exc = node.cause = None
+        elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    code = hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+    return {other for other in imported if has_module(other)}, code
+
+
+def _file(module: str) -> Path | None:
+    package, *parts = module.split(".")
+    if package != PACKAGE:
+        return None
+    path = SOURCE.joinpath(*parts)
+    for candidate in (path / "__init__.py", path.with_name(path.name + ".py")):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def imported_modules(file: Path) -> list[str]:
+    """The modules of this package that a file outside of it imports; none for a file that is not valid Python."""
+    if file.suffix != ".py":
+        return []
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return []
+    return sorted(name for name in _named(ast.walk(tree), []) if has_module(name))
+
+
+def _named(nodes: Iterable[ast.AST], here: list[str]) -> set[str]:
+    """Modules, and names in modules, that the imports among the `nodes` of a module in the package `here` may refer to."""
+    named = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = here[: len(here) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            named |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return named
+
+
+def code_digest(module: str, *more: str, extra_files: Iterable[Path] = ()) -> str:
+    """sha256 of all code that `module` (and the modules in `more`) can execute.
+
+    Comments, docstrings, formatting, the messages of `raise` and the place of the checkout do not enter. The bytes of
+    `extra_files` do.
+    """
+    names = sorted(set().union(*(closure(name) for name in (module, *more))))
+    total = hashlib.sha256()
+    for name in names:
+        total.update(f"{name} {_module(name)[1]}\n".encode())
+    for file in sorted(Path(file) for file in extra_files):
+        total.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that compute the numbers, and of this one; a missing package is left out."""
+    found = {}
+    for name in _RECORDED:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

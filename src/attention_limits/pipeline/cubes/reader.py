@@ -1,0 +1,64 @@
+"""Data files, validated when they are read."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import xarray as xr
+
+from attention_limits.pipeline.base.errors import CubeError
+from attention_limits.pipeline.base.files import digest
+from attention_limits.pipeline.cubes.cube_bytes import data_digest
+
+# The netCDF library raises one of these for a damaged file; which one depends on the place of the damage.
+_UNREADABLE = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
+
+
+class OutdatedError(CubeError):
+    """A sound file was made with another specification, seed or code."""
+
+
+def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = None) -> xr.Dataset:
+    """Read a whole data file into memory and validate it.
+
+    `repair` states how to make the file again, by default with the workflow; `expect` holds attributes that the file must have.
+    Raises CubeError with the file and the repair when the file is missing, truncated, damaged or foreign, and OutdatedError when
+    it has other attributes.
+    """
+    path = Path(path)
+
+    def problem(what: str) -> CubeError:
+        return CubeError([f"{path}: {what}; repair: {repair or remake(path)}"])
+
+    if path.is_dir():
+        raise CubeError([f"{path}: is a folder; allowed: the NetCDF file of a cube"])
+    if not path.is_file():
+        raise problem("is missing")
+    try:
+        with xr.open_dataset(path, engine="netcdf4", decode_times=False) as opened:
+            dataset = opened.load()
+    except _UNREADABLE as error:
+        raise problem(f"is not a readable netCDF file ({' '.join(str(error).split())})") from None
+    if "data_digest" not in dataset.attrs:
+        raise problem("was not written by attention-limits")
+    if dataset.attrs["data_digest"] != data_digest(dataset):
+        raise problem("is damaged: its data do not agree with its checksum")
+    try:
+        sound = dataset.attrs["spec_digest"] == digest(json.loads(dataset.attrs["spec"]))
+    except (KeyError, ValueError):
+        sound = False
+    if not sound:
+        raise problem("is damaged: its specification does not agree with its checksum")
+    for key, value in (expect or {}).items():
+        if dataset.attrs.get(key) != value:
+            outdated = problem(f"was made with another specification, seed or code (its {key} differs)")
+            raise OutdatedError(outdated.problems)
+    return dataset
+
+
+def remake(path: Path, config: Sequence[str] = (), without: Sequence[Path] = ()) -> str:
+    """The shell command that makes a file of the workflow again, after it removes the files `without` (default: the file)."""
+    removed = shlex.join(map(str, without or [path]))
+    options = f" --config {shlex.join(config)}" if config else ""
+    return f"rm -f {removed} && snakemake {shlex.quote(str(path))}{options}"

@@ -1,0 +1,301 @@
+"""An experiment file as an `Experiment`: read, take the model, overlay a scale, validate, expand."""
+
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.provenance import PACKAGE, has_module
+from attention_limits.pipeline.experiments.estimator import Estimator, Experiment, estimator_module
+from attention_limits.pipeline.experiments.grid import axis_values, single
+from attention_limits.pipeline.experiments.messages import located, validated
+from attention_limits.pipeline.experiments.specification import (
+    DataSpecification,
+    Name,
+    Problem,
+    Range,
+    Section,
+    Specification,
+    Values,
+    fields,
+)
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
+
+SCALES = ("laptop", "paper", "smoke")
+# The sections of a file that list what to compute, by name of the estimator or kind of data.
+SECTIONS = ("data", "estimators")
+
+_Text = Annotated[str, Field(min_length=1)]
+_Path = Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
+_Source = Annotated[_Text, Field(description="Content and source of the file, printed while it is missing.")]
+_Listed = dict[Name, dict]
+
+
+class Overlay(Section):
+    """Values that replace those of the file at one scale."""
+
+    model: dict = {}
+    data: _Listed = {}
+    estimators: _Listed = {}
+
+
+class Scales(Section):
+    """Overlays, merged key by key into the file; the file itself is the scale laptop."""
+
+    paper: Overlay = Overlay()
+    smoke: Overlay = Overlay()
+
+
+class File(Section):
+    """One experiment file: one cube, computed by one or several estimators on their grids."""
+
+    title: _Text = Field(description="One line; the title of the cube.")
+    description: _Text = Field(description="One paragraph; the summary of the cube.")
+    model: dict | str = Field(
+        {},
+        description=(
+            "Parameters of all estimators, or the name of a model of models.yaml, or {base: name} and other values."
+        ),
+    )
+    requires: dict[_Path, _Source] = Field(
+        {},
+        description=(
+            "Paths of files, relative to the project. While one is missing, the workflow leaves out the experiment."
+        ),
+    )
+    data: _Listed = Field({}, description="Data that estimators read, by name: grid, replicas, solver.")
+    estimators: _Listed = Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
+    scales: Scales = Scales()
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family by its `specs.py`: the prefix of its rules and figures, and its classes by name."""
+
+    name: str
+    prefix: str
+    data: dict[str, type[DataSpecification]]
+    estimators: dict[str, type[Specification]]
+
+    def rule(self, name: str) -> str:
+        """The name of the rule of an estimator or of data: prefix of the family, then name, as in smi_gamp."""
+        return name if name.startswith(f"{self.prefix}_") else f"{self.prefix}_{name}"
+
+
+def load_family(name: str) -> Family:
+    """The family of a folder of the package. Raises ModuleNotFoundError when it has no `specs.py`."""
+    module = f"{PACKAGE}.{name}.specs"
+    # The import is not tried first: an import error inside an existing module is a bug and shows its traceback.
+    if not has_module(module):
+        raise ModuleNotFoundError(f"no module {module}", name=module)
+    specs = importlib.import_module(module)
+    return Family(name, specs.PREFIX, specs.DATA, specs.ESTIMATORS)
+
+
+def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None = None) -> Experiment:
+    """Read `config/<family>/experiments/<experiment>.yaml` at one scale.
+
+    `settings` holds changes of models: family -> model of `models.yaml` -> key -> value. Every scale of the file is validated.
+    Raises SpecError with one line per problem.
+    """
+    return at_scales(path, settings)[scale]
+
+
+def at_scales(
+    path: Path, settings: Mapping | None = None, document: dict | None = None, scales: Iterable[str] = SCALES
+) -> dict[str, Experiment]:
+    """The experiment of the file `path` at each of the `scales`, as `load_experiment`; only these are validated.
+
+    `document` is the content if there is no file.
+    """
+    document = read_yaml(path) if document is None else document
+    name = path.absolute().parents[1].name
+    try:
+        family = load_family(name)
+    except ModuleNotFoundError as error:
+        raise SpecError([f"{path}: the folder {name} is not a family: {error}"]) from None
+    _, found = validated(File, document)
+    if not found:
+        models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))
+        document, own, found = _with_model(document, models)
+    experiments: dict[str, Experiment] = {}
+    for which in scales if not found else ():
+        overlay = document.get("scales", {}).get(which, {})
+        if not overlay and "laptop" in experiments:
+            experiments[which] = experiments["laptop"]
+            continue
+        fixed = {*own, *overlay.get("model", {})}
+        made, wrong = _expand(path, _overlaid(document, overlay), fixed, family)
+        if made is not None:
+            experiments[which] = made
+        # A problem of the file itself appears at every scale; it is reported once. Others are reported below their scale.
+        below = () if which == "laptop" else ("scales", which)
+        found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
+    if found:
+        raise SpecError(located(path, dict.fromkeys(found)))
+    return experiments
+
+
+def load_models(path: Path, changes: Mapping) -> dict[str, dict]:
+    """The named models of a family, with changes. Raises SpecError, also for a change of a model that does not exist."""
+    models = read_yaml(path) if path.is_file() else {}
+    found = [f"{path}: {name}: must be a mapping" for name, model in models.items() if not isinstance(model, dict)]
+    known = ", ".join(models) or "none"
+    found += [f"set: {name}: not in {path}; allowed: {known}" for name in changes if name not in models]
+    if found:
+        raise SpecError(found)
+    return {name: {**model, **changes.get(name, {})} for name, model in models.items()}
+
+
+def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[str], list[Problem]]:
+    """The document with the name of a model replaced by its keys, and the keys that the file itself gives."""
+    model = document.get("model", {})
+    model = {"base": model} if isinstance(model, str) else dict(model)
+    base = model.pop("base", None)
+    if base is None:
+        return {**document, "model": model}, list(model), []
+    if isinstance(base, str) and base in models:
+        return {**document, "model": {**models[base], **model}}, list(model), []
+    return document, [], [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
+
+
+def _overlaid(base: dict, overlay: Mapping) -> dict:
+    """`base` with the values of `overlay` in it, mapping by mapping.
+
+    An axis that the overlay writes in the other form (list of values or range) is replaced as a whole. The further values `also`
+    belong to the range of their file: an overlay with another number of values drops them.
+    """
+    merged = {key: value for key, value in base.items() if key != "also" or "num" not in overlay}
+    for key, value in overlay.items():
+        old = merged.get(key)
+        if isinstance(old, dict) and isinstance(value, dict) and ("values" in old) == ("values" in value):
+            merged[key] = _overlaid(old, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tuple[Experiment | None, list[Problem]]:
+    """The experiment of one scale, or None and all its problems; `fixed` are the keys of the model that the file itself gives."""
+    model, data = document["model"], document.get("data", {})
+    found: list[Problem] = []
+    expanded: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
+    read = set()
+    listed = [(section, *item) for section in SECTIONS for item in document.get(section, {}).items()]
+    for section, name, written in listed:
+        classes = getattr(family, section)
+        module = estimator_module(family.name, name)
+        if name not in classes or not has_module(module):
+            allowed = f"no such estimator; allowed: {', '.join(classes) or 'none'}"
+            found.append(((section, name), f"no module {module}" if name in classes else allowed))
+            read |= set(model)
+            continue
+        read |= fields(classes[name], "model")
+        if "model" in written:
+            found.append(
+                ((section, name, "model"), "unknown key; write model once, at the top of the file, for all estimators")
+            )
+        valid, wrong = _validated(classes[name], written, model, fixed)
+        if valid is not None and (reads := getattr(valid, "reads", None)) and reads not in data:
+            wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
+        found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
+        if found or valid is None:
+            continue
+        # The order of the file is that of the dimensions of the cube.
+        grid = {key: getattr(valid.grid, key) for key in written.get("grid", {})}
+        expanded[section][name] = Estimator(
+            family=family.name,
+            experiment=path.stem,
+            name=name,
+            specification=type(valid),
+            model={key: value for key, value in valid.model.plain().items() if key not in grid},
+            grid=grid,
+            replicas=valid.replicas,
+            solver=valid.solver,
+            resources=valid.resources.plain(),
+            blocks={**({} if isinstance(valid, Specification) else single(grid)), **valid.chunk},
+            project=path.absolute().parents[3],
+            reads=expanded["data"].get(getattr(valid, "reads", "")),
+            requires=tuple(document.get("requires", {})),
+        )
+    unknown = [key for key in model if key not in read]
+    found += [(("model", key), f"unknown key; allowed: {', '.join(sorted(read)) or 'none'}") for key in unknown]
+    wanted = [written.get("reads") for written in document["estimators"].values()]
+    found += [(("data", name), "no estimator reads it") for name in data if name not in wanted]
+    for section, name, _ in listed if not found else ():
+        estimator = expanded[section][name]
+        wrong = [*_points_without_data(estimator), *estimator.specification.cross_checks(estimator)]
+        found += [(tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong]
+    if found:
+        return None, list(dict.fromkeys(found))
+    texts = document["title"], " ".join(document["description"].split())
+    sections = expanded["data"], expanded["estimators"]
+    return Experiment(path, family.name, path.stem, *texts, document.get("requires", {}), *sections), []
+
+
+def _validated(
+    cls: type[DataSpecification], written: dict, model: dict, fixed: set[str]
+) -> tuple[DataSpecification | None, list[Problem]]:
+    """One entry of a file as an instance of its class, with expanded axes. A scanned key of the model has its first value."""
+    grid, blocks = written.get("grid", {}), written.get("chunk", {})
+    axes: dict[str, list[float]] = {}
+    found: list[Problem] = []
+    for key, axis in grid.items() if isinstance(grid, dict) else ():
+        of_model = axis == "model" and key in model
+        axes[key], wrong = _axis({"values": [model[key]]} if of_model else axis)
+        found += [(("grid", key, *keys), text) for keys, text in wrong]
+        # An axis takes the place of a key of a named model, never of a key that the file itself gives.
+        if key in fixed and not of_model:
+            found.append((("grid", key), "is also in model; a key is either fixed or scanned"))
+    cuttable = [*axes, "replicas"] if issubclass(cls, Specification) else ["replicas"]
+    unknown = [key for key in blocks if key not in cuttable] if isinstance(blocks, dict) else []
+    found += [(("chunk", key), f"unknown key; allowed: {', '.join(cuttable)}") for key in unknown]
+    own = {**model, **{key: values[0] for key, values in axes.items() if values}}
+    own = {key: value for key, value in own.items() if key in fields(cls, "model")}
+    valid, wrong = validated(
+        cls, {"solver": {}, **written, "grid": axes if isinstance(grid, dict) else grid, "model": own}
+    )
+    for keys, text in wrong:
+        if keys[0] in ("grid", "model") and keys[1:2] and keys[1] in axes:
+            # A long axis reports only one wrong value.
+            keys = ("grid", keys[1])
+        if not any(keys == other[: len(keys)] for other, _ in found):
+            found.append((keys, text))
+    return (None if found else valid), found
+
+
+def _axis(axis) -> tuple[list[float], list[Problem]]:
+    """The values of an axis, or an empty list and the problem."""
+    form = Values if isinstance(axis, dict) and "values" in axis else Range
+    _, wrong = validated(form, axis)
+    if any(not keys for keys, _ in wrong):
+        return [], [((), f"{axis!r}: allowed: {{start, stop, num}}, and spacing: log if wanted, or {{values: [...]}}")]
+    try:
+        return ([], wrong) if wrong else (axis_values(axis), [])
+    except ValueError as error:
+        return [], [((), str(error))]
+
+
+def _points_without_data(estimator: Estimator) -> list[Problem]:
+    data = estimator.reads
+    if data is None:
+        return []
+    found: list[Problem] = []
+    for key, values in data.grid.items():
+        there = f"data.{data.name}.grid.{key}"
+        if key not in estimator.grid:
+            found.append((("grid", key), f"missing; scanned by {there}"))
+            continue
+        absent = sorted(set(estimator.grid[key]) - set(values))
+        if absent:
+            known = ", ".join(f"{value:g}" for value in values)
+            found.append((("grid", key), f"{absent[0]:g}: not in {there}; allowed: {known}"))
+    if estimator.replicas > data.replicas:
+        found.append(
+            (("replicas",), f"{estimator.replicas}: allowed: ≤ {data.replicas}, the replicas of data.{data.name}")
+        )
+    return found

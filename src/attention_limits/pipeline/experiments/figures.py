@@ -1,0 +1,105 @@
+"""The figures of config/<family>/figures.yaml: the module that draws each, its caption, its cubes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from attention_limits.pipeline.base.files import digest
+from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE, code_digest, has_module, module_in
+from attention_limits.pipeline.experiments.estimator import Experiment
+from attention_limits.pipeline.experiments.experiment import load_family
+from attention_limits.pipeline.experiments.messages import located, validated
+from attention_limits.pipeline.experiments.specification import Name, Section
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
+
+
+class FigureEntry(Section):
+    """One figure: its module and its cubes."""
+
+    title: str = Field(min_length=1, description="One line.")
+    cubes: list[Name] = Field(min_length=1, description="Experiments of the family.")
+    same_model: list[str] = Field(
+        [], description="Keys of the model that must have the same value in all cubes of the figure."
+    )
+    module: Annotated[
+        Name | None,
+        Field(description="Module in the folder figures of the family, if its name is not that of the figure."),
+    ] = None
+    extra: bool = Field(False, description="No figure of the papers: a run with `figures: papers` leaves it out.")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: its module, its cubes (experiments by name) and its caption."""
+
+    name: str
+    family: str
+    title: str
+    module: str
+    cubes: dict[str, Experiment]
+    caption: Path
+    extra: bool
+
+    def paths(self, results: str) -> list[str]:
+        """The two files, PDF and PNG, below the folder `results` of the scale."""
+        return [f"{results}/figures/{self.family}/{self.name}.{kind}" for kind in ("pdf", "png")]
+
+    def digest(self, seed: int) -> str:
+        """Digest of the code that draws the figure, and of its cubes."""
+        return digest([code_digest(self.module), {name: cube.digest(seed) for name, cube in self.cubes.items()}])
+
+
+def figure_module(family: str, name: str) -> str:
+    """The module that draws a figure."""
+    return module_in(f"{PACKAGE}.{family}.figures", name)
+
+
+def caption_file(module: str, name: str) -> Path:
+    """The caption of the figure `name`: it stands beside the module that draws it."""
+    return SOURCE.joinpath(*module.split(".")[1:-1], f"{name}.rst")
+
+
+def load_figures(
+    source: Path, family: str, experiments: Mapping[str, Experiment], left_out: set[str]
+) -> tuple[dict[str, Figure], list[str]]:
+    """The figures of a family by name, without those of experiments that are left out, and the problems of all figures."""
+    if not source.is_file():
+        return {}, []
+    figures, found, prefix = {}, [], load_family(family).prefix
+    for name, written in read_yaml(source).items():
+        entry, wrong = validated(FigureEntry, written)
+        found += located(source, wrong, name)
+        if entry is None:
+            continue
+        known = [*experiments, *left_out]
+        unknown = [cube for cube in entry.cubes if cube not in known]
+        found += [f"{source}: {name}.cubes: {cube!r}: allowed: {', '.join(known)}" for cube in unknown]
+        cubes = {cube: experiments[cube] for cube in entry.cubes if cube in experiments}
+        for key in entry.same_model:
+            found += [f"{source}: {name}.same_model: {text}" for text in _differing(key, cubes.values())]
+        module = figure_module(family, entry.module or name)
+        caption = caption_file(module, name)
+        if not has_module(module):
+            found.append(f"{source}: {name}: no module {module}")
+        if not caption.is_file():
+            found.append(f"{source}: {name}: no caption {caption}")
+        if len(cubes) == len(entry.cubes):
+            figure = Figure(f"{prefix}_{name}", family, entry.title, module, cubes, caption, entry.extra)
+            figures[figure.name] = figure
+    return figures, found
+
+
+def _differing(key: str, experiments: Iterable[Experiment]) -> list[str]:
+    """A message if a key of the model has different values in the estimators that have it."""
+    values: dict[str, set[str]] = {}
+    for experiment in experiments:
+        for estimator in experiment.estimators.values():
+            for value in estimator.grid.get(key, [estimator.model[key]] if key in estimator.model else []):
+                values.setdefault(str(value), set()).add(experiment.path.name)
+    if len(values) == 1:
+        return []
+    found = "; ".join(f"{value} in {', '.join(sorted(names))}" for value, names in values.items())
+    return [f"{key}: {found or 'in none of the cubes'}: the cubes of one figure must have the same value"]

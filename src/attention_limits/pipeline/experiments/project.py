@@ -1,0 +1,148 @@
+"""The whole project at one scale and seed: its experiments and figures, and where their files are."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.estimator import Experiment
+from attention_limits.pipeline.experiments.experiment import load_experiment
+from attention_limits.pipeline.experiments.figures import Figure, load_figures
+from attention_limits.pipeline.experiments.messages import located, validated
+from attention_limits.pipeline.experiments.specification import NAME, Name, Section, Whole
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml, typed
+
+RESULTS = "results"
+# A path that is written into targets and wildcards of Snakemake.
+_Path = Annotated[
+    str,
+    Field(
+        pattern=r"^[^-{}*?\[\]\n][^{}*?\[\]\n]*$",
+        description="Folder, absolute or relative to the working directory; no {}*?[] in it, no / at its end.",
+    ),
+]
+
+
+class Run(Section):
+    """The options of one run of the workflow. They contain no parameter of an experiment."""
+
+    scale: Literal["laptop", "paper", "smoke"] = Field(
+        "laptop",
+        description=(
+            "Replicas and sizes. paper extends the results of laptop; smoke is a quick test, in the folder smoke."
+        ),
+    )
+    seed: Whole = Field(0, ge=0, description="Root seed of all random streams.")
+    results: _Path = Field(RESULTS, description="Folder of all results, relative to the working directory or absolute.")
+    project: _Path = Field(".", description="Folder that holds config/. Default: the folder of the Snakefile.")
+    families: Literal["all"] | Annotated[list[Name], Field(min_length=1)] = Field(
+        "all", description="Families to compute: all, or a list of folders of config/."
+    )
+    figures: Literal["papers", "all"] = Field(
+        "all",
+        description=(
+            "Figures to make: all, or papers: without those that figures.yaml calls extra, and without the cubes of these alone."
+        ),
+    )
+    set: Annotated[
+        dict[Name, dict[Name, dict]],
+        BeforeValidator(typed),
+        Field(description="Changes of models: family, then name of the model, then key and value."),
+    ] = {}
+
+    @property
+    def folder(self) -> str:
+        """The folder of all results of the scale: `smoke` has a separate one, `paper` extends the results of `laptop`."""
+        return f"{self.results}/smoke" if self.scale == "smoke" else self.results
+
+    def written(self) -> list[str]:
+        """The options that decide the numbers and the folder, as `--config` of Snakemake takes them."""
+        options = [f"scale={self.scale}", f"seed={self.seed}"]
+        options += [f"results={self.results}"] if self.results != RESULTS else []
+        return options + ([f"set={json.dumps(self.set)}"] if self.set else [])
+
+
+@dataclass(frozen=True)
+class Project:
+    """Validated experiments (by family, then name) and figures of the selected families.
+
+    `run` holds the options of the run. `left_out` contains the experiments that require a missing file; `experiments` and
+    `figures` do not contain them or their figures.
+    """
+
+    run: Run
+    experiments: dict[str, dict[str, Experiment]]
+    figures: dict[str, Figure]
+    left_out: tuple[Experiment, ...]
+
+    def all(self) -> list[Experiment]:
+        """The experiments of all selected families."""
+        return [item for group in self.experiments.values() for item in group.values()]
+
+    def targets(self, family: str) -> list[str]:
+        """The files of the cubes and figures of a family that the run makes; see `Run.figures`."""
+        figures = [figure for figure in self.figures.values() if figure.family == family]
+        made = [figure for figure in figures if self.run.figures == "all" or not figure.extra]
+        drawn = {name for figure in figures for name in figure.cubes}
+        needed = {name for figure in made for name in figure.cubes}
+        cubes = [item for name, item in self.experiments[family].items() if name in needed or name not in drawn]
+        folder = self.run.folder
+        return [item.cube_path(folder) for item in cubes] + [path for item in made for path in item.paths(folder)]
+
+    def notes(self) -> list[str]:
+        """One line for each experiment that is left out: the missing file, and where to put it."""
+        return [f"{item.path}: left out, with its figures: {'; '.join(item.missing())}" for item in self.left_out]
+
+
+def load_project(root: Path, config: dict | None = None) -> Project:
+    """Read, validate and expand everything below `root`: `config/`, and the captions beside the modules of figures.
+
+    `config` replaces the content of `config/config.yaml`. Raises SpecError with all problems of all files.
+    """
+    folder = root / "config"
+    if not folder.is_dir():
+        raise SpecError([f"{folder}: no such folder; name the folder that holds config/ with --project"])
+    source = folder / "config.yaml"
+    run, wrong = validated(Run, read_yaml(source) if config is None else config)
+    if run is None:
+        raise SpecError(located(source, wrong))
+    families = sorted(path.parent.name for path in folder.glob("*/experiments"))
+    found = [
+        f"{source}: {key}: {name!r}: no folder {folder / name / 'experiments'}"
+        for key, names in (("families", run.families if run.families != "all" else ()), ("set", run.set))
+        for name in names
+        if name not in families
+    ]
+    chosen = [name for name in families if run.families == "all" or name in run.families]
+    experiments: dict[str, dict[str, Experiment]] = {}
+    left_out = []
+    for family in chosen:
+        for path in sorted((folder / family / "experiments").glob("*.yaml")):
+            # Both are names in targets and in the lines of the shell.
+            if not all(re.fullmatch(NAME, name) for name in (family, path.stem)):
+                allowed = "allowed: a name of a-z, 0-9 and _ that begins with a letter"
+                found.append(f"{path}: the family and the file: {allowed}")
+                continue
+            try:
+                experiment = load_experiment(path, run.scale, run.set)
+            except SpecError as error:
+                found += error.problems
+                continue
+            known = experiments.setdefault(family, {})
+            if experiment.missing():
+                left_out.append(experiment)
+            else:
+                known[experiment.name] = experiment
+    figures: dict[str, Figure] = {}
+    for family in experiments if not found else ():
+        absent = {item.name for item in left_out if item.family == family}
+        mine, problems = load_figures(folder / family / "figures.yaml", family, experiments[family], absent)
+        found += problems
+        figures |= mine
+    if found:
+        raise SpecError(found)
+    return Project(run, experiments, figures, tuple(left_out))

@@ -1,0 +1,119 @@
+"""YAML 1.2 read strictly: no duplicate keys, no aliases, no tags, text keys only."""
+
+import re
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.constructor import ConstructorError, SafeConstructor
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
+from ruamel.yaml.nodes import Node
+from ruamel.yaml.resolver import BaseResolver, implicit_resolvers
+
+from attention_limits.pipeline.base.errors import SpecError
+
+# Deeper files are mistakes, and libyaml calls itself for each level.
+_DEEPEST = 100
+
+
+class _Constructor(SafeConstructor):
+    """Plain data; refuses keys that are probably a mistake."""
+
+    def check_mapping_key(self, node, key_node, mapping, key, value):
+        if not isinstance(key, str) or key in mapping:
+            what = "is written twice; write it once" if key in mapping else "is not text; put it in quotes"
+            raise ConstructorError(None, None, f"the key {key!r} {what}", key_node.start_mark)
+        return True
+
+
+class _Resolver(BaseResolver):
+    """Numbers, truth values and null as in YAML 1.2, all else is text: no dates, no `<<`.
+
+    ruamel's resolver looks up the version for every word, which takes a fifth of the time of reading.
+    """
+
+    processing_version = (1, 2)
+
+    def __init__(self, version=None, loader=None, loadumper=None):
+        super().__init__(loadumper or loader)
+
+
+for _versions, _tag, _pattern, _first in implicit_resolvers:
+    if _Resolver.processing_version in _versions and _tag.rpartition(":")[2] in ("bool", "float", "int", "null"):
+        _Resolver.add_implicit_resolver_base(_tag, _pattern, _first)
+# ruamel knows .5, but not .5e1.
+_Resolver.add_implicit_resolver_base("tag:yaml.org,2002:float", re.compile(r"[-+]?\.\d+[eE][-+]?\d+$"), list("-+."))
+
+
+def _reader() -> YAML:
+    """A safe reader: libyaml, four times as fast as the parser in Python, which replaces it where it is not installed."""
+    reader = YAML(typ="safe")
+    reader.Constructor, reader.Resolver = _Constructor, _Resolver
+    return reader
+
+
+def _checked(text: str) -> str:
+    """`text`, without aliases, tags and too many levels."""
+    depth = 0
+    for event in _reader().parse(text):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        problem = None
+        if isinstance(event, AliasEvent):
+            problem = "aliases (*name) are not allowed; write the value"
+        elif getattr(event, "tag", None):
+            problem = f"tags ({event.tag}) are not allowed; write the value without it"
+        elif depth > _DEEPEST:
+            problem = f"more than {_DEEPEST} levels; write at most {_DEEPEST}"
+        if problem:
+            raise ConstructorError(None, None, problem, event.start_mark)
+    return text
+
+
+def load(text: str):
+    """The value of a YAML text. Raises YAMLError, or ValueError for a number of thousands of digits."""
+    return _reader().load(_checked(text))
+
+
+def nodes(text: str) -> Node | None:
+    """The tree of a text that `read_yaml` accepts; each node has the places of its first and last character."""
+    return YAML(typ="safe", pure=True).compose(text)
+
+
+def read_yaml(path: Path) -> dict:
+    """Read one YAML file whose top level is a mapping.
+
+    Raises SpecError, with the file and the line, when the file cannot be read, is not YAML, or repeats a key.
+    """
+    try:
+        data = load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError([f"{path}: cannot be read: {error.strerror}"]) from None
+    except UnicodeDecodeError as error:
+        raise SpecError([f"{path}: not UTF-8 text: {error.reason} at byte {error.start}"]) from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = ", ".join(part for part in (error.context, error.problem) if part)
+        raise SpecError([f"{path}: line {mark.line + 1}, column {mark.column + 1}: not YAML: {what}"]) from None
+    except (YAMLError, ValueError) as error:
+        raise SpecError([f"{path}: not YAML: {' '.join(str(error).split())}"]) from None
+    if not isinstance(data, dict):
+        raise SpecError([f"{path}: must be a mapping of keys to values, not {type(data).__name__}"])
+    return data
+
+
+def typed(value):
+    """`value`, in which every text that YAML reads as a number or a truth value is replaced by this number or truth value.
+
+    In a mapping of the command line (`--config set=...`) Snakemake leaves all values as texts.
+    """
+    if isinstance(value, dict):
+        return {key: typed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [typed(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        found = load(value)
+    except (YAMLError, ValueError):
+        return value
+    return found if isinstance(found, bool | int | float) else value
