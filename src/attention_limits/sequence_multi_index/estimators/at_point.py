@@ -33,7 +33,7 @@ def prior_of(spec: dict, link: Link) -> Prior:
 
 def completed(solver, **constants) -> SimpleNamespace:
     """The section `solver` of a specification with the constants of an estimator, which the section does not have."""
-    return SimpleNamespace(**dict(solver), **constants)
+    return SimpleNamespace(**vars(solver), **constants)
 
 
 def channel_at(spec: dict, streams, at: Mapping, replica: int, isotropic=False) -> tuple[Channel, GaussianNodes]:
