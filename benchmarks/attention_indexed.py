@@ -12,8 +12,10 @@ from attention_limits.attention_indexed.channels.loading import make_channel
 from attention_limits.attention_indexed.erm import linear
 from attention_limits.attention_indexed.model.scores import attention, draw_sequences, draw_weights, scores
 from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.schema.keys import Iteration
+from attention_limits.attention_indexed.schema.one_layer import GradientDescent
 from attention_limits.attention_indexed.state_evolution.curve import solve
-from attention_limits.attention_indexed.training.gradient_descent import Descent, descend
+from attention_limits.attention_indexed.training.gradient_descent import descend
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers, contrasts
 from table import Row, Spread, clocked, growth, timed
 from toycodes import attention_indexed as toy
@@ -139,7 +141,9 @@ def descent_problem(dimension, alpha, starts=1):
 
 def timed_descent(X, y, starts, repeats, steps=50):
     """Seconds per step and start of our descent, after its compilation."""
-    run = partial(descend, X, y, starts.astype(np.float32), 1.0, Descent(steps=steps, record_every=steps))
+    run = partial(
+        descend, X, y, starts.astype(np.float32), 1.0, GradientDescent.Solver(steps=steps, record_every=steps)
+    )
     # The run computes the loss after its last step too.
     return timed(run, repeats, (steps + 1) * len(starts))
 
@@ -253,4 +257,6 @@ def _amp(tokens, dimension, alpha, iterations):
     channel = make_channel("softmax", tokens)
     count = round(alpha * dimension**2)
     data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, dimension // 2), np.random.default_rng(0))
-    return lambda: matrix_amp.run(channel, data, iterations, tolerance=0.0)
+    # With tolerance 0 all iterations are measured.
+    settings = Iteration().model_copy(update={"max_iterations": iterations, "tolerance": 0.0})
+    return lambda: matrix_amp.run(channel, data, settings)

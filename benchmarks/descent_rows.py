@@ -7,11 +7,12 @@ import numpy as np
 import naive_sequence_multi_index as naive
 from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.schema.training import DescentSolver
 from table import Row, Spread, clocked
 
 # The setting of Figure 2.
 DIMENSION, SAMPLES, BATCH, SETS = 500, 7500, 200, 4
-DESCENT = {"learning_rate": 15.0, "decay": 0.07 / DIMENSION, "reuse": 3}
+DESCENT = DescentSolver(batch=BATCH, batches=1, learning_rate=15.0, weight_decay=0.07, reuse=3)
 
 
 def descent_problem(batches, seed=0):
@@ -33,22 +34,21 @@ def descent_problem(batches, seed=0):
 
 def step_row(naive_batches, batches, repeats):
     """One gradient step of one data set: a `Row`. Both programs run in turn, the naive one on fewer batches."""
-    from attention_limits.sequence_multi_index.training.gradient_descent import Block, Descent, descend
+    from attention_limits.sequence_multi_index.training.gradient_descent import Block, descend
 
-    descent = Descent(**DESCENT)
     link, block, start, teachers = descent_problem(batches)
     sequences, outputs = np.asarray(block.sequences[0], float), np.asarray(block.outputs[0], float)
     plain, ours = [], []
-    descend(link, [block], start, teachers, descent)
+    descend(link, [block], start, teachers, DESCENT)
     first = block.order[0, :naive_batches]
     for _ in range(repeats):
-        call = partial(naive.descend, link, start[0, 0], sequences, outputs, first, descent)
-        seconds, weights = clocked(call, naive_batches * descent.reuse)
+        call = partial(naive.descend, link, start[0, 0], sequences, outputs, first, DESCENT)
+        seconds, weights = clocked(call, naive_batches * DESCENT.reuse)
         plain.append(seconds)
-        call = partial(descend, link, [block], start, teachers, descent)
-        ours.append(clocked(call, batches * descent.reuse * SETS)[0])
+        call = partial(descend, link, [block], start, teachers, DESCENT)
+        ours.append(clocked(call, batches * DESCENT.reuse * SETS)[0])
     same = Block(block.sequences, block.outputs, block.order[:, :naive_batches])
-    found = descend(link, [same], start, teachers, descent).weights[0, 0]
+    found = descend(link, [same], start, teachers, DESCENT).weights[0, 0]
     error = float(np.max(np.abs(found - weights)))
     return Row(
         f"Gradient step, batch of {BATCH} sequences, D = {DIMENSION}, {SETS} data sets at once",

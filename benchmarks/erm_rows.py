@@ -12,6 +12,7 @@ from attention_limits.sequence_multi_index.erm.state_evolution import Problem, i
 from attention_limits.sequence_multi_index.erm.transition import transitions
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
+from attention_limits.sequence_multi_index.schema.erm import ErmStateEvolutionSolver, TransitionSolver
 from table import Row, Spread, clocked, timed
 
 LAYER, NODES, OVERLAP = DeepAttention(depth=1), 4096, 0.8
@@ -47,9 +48,12 @@ def fixed_point_row(repeats):
     """State evolution of one layer at alpha = 2, lambda = 0.1."""
     loss = make_loss("square", LAYER)
     nodes = make_nodes(loss, LAYER, LAYER, NODES, np.random.default_rng(0))
-    problem = Problem(loss, 2.0, 0.1)
-    found = solve(problem, nodes, informed(problem, nodes), 1e-6)
-    seconds = timed(lambda: solve(problem, nodes, informed(problem, nodes), 1e-6), repeats)
+    problem, settings = Problem(loss, 2.0, 0.1, "free"), ErmStateEvolutionSolver()
+
+    def fixed_point():
+        return solve(problem, nodes, informed(problem, nodes, settings.start_overlap, 0.0), settings)
+
+    found, seconds = fixed_point(), timed(fixed_point, repeats)
     note = f"{NODES} nodes, tolerance 1e-6, {found.iterations} iterations, one core"
     return Row("fixed point of empirical risk minimisation, one layer, α = 2, λ = 0.1", Spread.of(seconds), note=note)
 
@@ -59,8 +63,8 @@ def transitions_row(repeats):
     loss, places = make_loss("square", LAYER), np.array([[1.0], [-1.0]])
     target = PositionalAttention(0.35)
     nodes = make_nodes(loss, target, LAYER, NODES, np.random.default_rng(0), 0.5, places)
-    found = transitions(loss, 0.04, nodes, 0.5, 3.0, 1e-4)
-    seconds = timed(lambda: transitions(loss, 0.04, nodes, 0.5, 3.0, 1e-4), repeats)
+    found = transitions(loss, 0.04, nodes, TransitionSolver())
+    seconds = timed(lambda: transitions(loss, 0.04, nodes, TransitionSolver()), repeats)
     note = f"{NODES} nodes; α_c = {found['energy'].alpha:.3f}, α_l = {found['constant'].alpha:.3f}"
     return Row("transitions α_c and α_l at ω = 0.35, one core", Spread.of(seconds), note=note)
 

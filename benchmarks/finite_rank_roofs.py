@@ -127,16 +127,15 @@ def erm_gradient(limits, repeats, dimension=500, samples=1000):
 def batch_reuse(limits, repeats, batches=200):
     """A step of one data set: two products of the tokens of a batch with the weights; memory is read once for all steps of it."""
     # A late import: JAX must not be in the measured memory.
-    from attention_limits.sequence_multi_index.training.gradient_descent import Descent, descend
+    from attention_limits.sequence_multi_index.training.gradient_descent import descend
 
-    descent = Descent(**DESCENT)
     link, block, start, teachers = descent_problem(batches)
     tokens = BATCH * link.tokens
     return roof(
-        f"step of gradient descent with batch reuse, D = {DIMENSION}", "step", batches * descent.reuse * SETS,
-        lambda: descend(link, [block], start, teachers, descent), repeats, limits, SINGLE,
-        operations=4 * tokens * DIMENSION * link.rows, exponentials=8 * BATCH, size=4 * tokens * DIMENSION / descent.reuse,
-        note=f"batch of {BATCH} sequences, {descent.reuse} steps on each, {SETS} data sets at once",
+        f"step of gradient descent with batch reuse, D = {DIMENSION}", "step", batches * DESCENT.reuse * SETS,
+        lambda: descend(link, [block], start, teachers, DESCENT), repeats, limits, SINGLE,
+        operations=4 * tokens * DIMENSION * link.rows, exponentials=8 * BATCH, size=4 * tokens * DIMENSION / DESCENT.reuse,
+        note=f"batch of {BATCH} sequences, {DESCENT.reuse} steps on each, {SETS} data sets at once",
     )  # fmt: skip
 
 

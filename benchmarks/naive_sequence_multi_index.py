@@ -131,7 +131,7 @@ def descend(link, weights, sequences, outputs, order, descent):
     for numbers in order:
         for _ in range(descent.reuse):
             step = gradient(link, weights, sequences[numbers], outputs[numbers])
-            weights = weights - descent.learning_rate * (step + descent.decay * weights)
+            weights = weights - descent.learning_rate * (step + descent.weight_decay / weights.shape[1] * weights)
     return weights
 
 

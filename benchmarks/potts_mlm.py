@@ -14,6 +14,7 @@ from attention_limits.potts_mlm.descent.lbfgs import MEMORY, START
 from attention_limits.potts_mlm.potts.gibbs import Ladder
 from attention_limits.potts_mlm.potts.model import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.replica.theory import Spectrum, closed_form, saddle_point
+from attention_limits.potts_mlm.schema.samples import Descent
 from attention_limits.potts_mlm.transformer import transformer
 from attention_limits.potts_mlm.transformer.transformer import Shape as Encoder
 from attention_limits.potts_mlm.transformer.transformer import initial
@@ -101,9 +102,9 @@ def fit_row(repeats, count=300, iterations=100):
     start = START * np.random.default_rng(4).standard_normal(SITES**2 + COLORS**2)
 
     def ours():
-        found = fit(
-            sequences, COLORS, np.random.default_rng(4), attention="softmax", max_iterations=iterations, tolerance=0.0
-        )
+        # With tolerance 0 all iterations are measured.
+        settings = Descent(max_iterations=iterations).model_copy(update={"tolerance": 0.0})
+        found = fit(sequences, COLORS, np.random.default_rng(4), "softmax", 0.0, settings)
         assert found.descent.iterations == iterations
 
     def peer():
@@ -125,7 +126,7 @@ def fit_row(repeats, count=300, iterations=100):
 def training_row(sites, layers, repeats, runs=4, count=4000, batch=100):
     """Time per step of training encoders: an epoch of several runs side by side on all cores, and in JAX one after the other."""
     rng = np.random.default_rng(4)
-    shape = Encoder(sites, COLORS, layers)
+    shape = Encoder(sites, COLORS, layers, width=20, hidden=40)
     sequences = rng.integers(0, COLORS, (count, sites))
     steps = count // batch
     orders, masked = rng.permutation(count).reshape(steps, batch), rng.integers(0, sites, (steps, batch))

@@ -9,7 +9,8 @@ from attention_indexed import descent_problem
 from attention_limits.attention_indexed.amp import matrix_amp
 from attention_limits.attention_indexed.channels.loading import make_channel
 from attention_limits.attention_indexed.model.sizes import Sizes
-from attention_limits.attention_indexed.training.gradient_descent import Descent, descend
+from attention_limits.attention_indexed.schema.one_layer import GradientDescent
+from attention_limits.attention_indexed.training.gradient_descent import descend
 from attention_limits.attention_indexed.two_layers.two_tokens.lattice_kernels import Output, empty_lattice, fill
 from attention_limits.attention_indexed.two_layers.two_tokens.posterior_kernels import SUMS, _sums_of_plane
 from attention_limits.numerics.compiled import njit
@@ -66,7 +67,7 @@ def factored(limits, repeats, sites=20, colors=20, count=3000):
 def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=100):
     """Training step per sequence: the products of all layers, with one query in the last. Backward costs twice forward."""
     rng = np.random.default_rng(4)
-    shape = Shape(sites, colors, layers)
+    shape = Shape(sites, colors, layers, width=20, hidden=40)
     width, hidden = shape.width, shape.hidden
     sequences = rng.integers(0, colors, (count, sites))
     orders, masked = rng.permutation(count).reshape(-1, batch), rng.integers(0, sites, (count // batch, batch))
@@ -104,7 +105,7 @@ def descent(limits, repeats, dimension=100, alpha=0.14, starts=8, steps=20):
     """A step of one start: two products of all tokens with a (d, r) matrix in single precision."""
     X, y, first = descent_problem(dimension, alpha, starts)
     count, tokens, _ = X.shape
-    settings = Descent(steps=steps, record_every=steps)
+    settings = GradientDescent.Solver(steps=steps, record_every=steps)
     return roof(
         f"gradient descent step of extensive width, d = {dimension}, n = {count}", "step and start", (steps + 1) * starts,
         partial(descend, X, y, first.astype(SINGLE), 1.0, settings), repeats, limits, SINGLE,

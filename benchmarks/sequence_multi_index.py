@@ -23,7 +23,8 @@ from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.schema.bayes import StateEvolutionSolver
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Steps, solve
 from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
 from channel_rows import denoiser_rows, depth_growth, sampling_row, variance_growth
 from table import Growth, Row, Spread, clocked, growth
@@ -111,7 +112,7 @@ def run_replica(experiment, name, grid, replica):
     """(CPU seconds, variables {name: array}) of one replica of an estimator on a grid, as its workflow job computes them."""
     start = time.process_time()
     selected = estimator(experiment, name)
-    spec = {**selected.effective(selected.chunks[0]), "project": selected.project, "grid": grid, "replicas": [replica]}
+    spec = {**selected.asked(selected.chunks[0]), "grid": grid, "replicas": [replica]}
     dataset = importlib.import_module(selected.module).run(spec, Streams(0, selected.family, selected.experiment))
     return time.process_time() - start, {name: variable.values for name, variable in dataset.items()}
 
@@ -152,7 +153,7 @@ def learning_curve_row(pool, every, replicas):
         f"state evolution, {len(alphas)} α × {replicas} scramblings, {PROCESSES} processes",
         ours=Spread.of([seconds]),
         our_errors={f"Q_{p + 1}{p + 1}": Spread.of(errors[:, p]) for p in range(2)},
-        note=f"{selected.solver['nodes']} nodes; {converged:.0%} converged; {cpu:.3g} s of CPU per process; "
+        note=f"{selected.solver.nodes} nodes; {converged:.0%} converged; {cpu:.3g} s of CPU per process; "
         "errors over scramblings, median and largest over α",
     )
 
@@ -170,7 +171,7 @@ def staircase_row(pool, experiment, replicas):
     return Row(
         f"staircase of {selected.model['depth']} layers, c = 1, {replicas} scramblings, {PROCESSES} processes",
         ours=Spread.of([seconds]),
-        note=f"{selected.solver['nodes']} nodes; {', '.join(values)}; {cpu:.3g} s of CPU per process",
+        note=f"{selected.solver.nodes} nodes; {', '.join(values)}; {cpu:.3g} s of CPU per process",
     )
 
 
@@ -178,10 +179,12 @@ def _iterations(alpha, seed, lookahead, tolerance):
     """(iterations, Q, whether converged) of the state evolution at one alpha with the settings of the learning curve."""
     selected = estimator("fig1_learning_curve", "state_evolution")
     solver, generator = selected.solver, np.random.default_rng(seed)
-    channel = Channel(load_link(selected.model, selected.project), solver["resolution"], generator)
-    nodes = gaussian_nodes(node_dimension(channel.link), solver["nodes"], generator)
-    settings = Settings(tolerance=tolerance or solver["tolerance"], max_iterations=2000, lookahead=lookahead)
-    outcome = solve(channel, alpha, nodes, solver["start"], settings)
+    channel = Channel(load_link(selected.model, selected.project), solver.resolution, generator)
+    nodes = gaussian_nodes(node_dimension(channel.link), solver.nodes, generator)
+    settings = solver.model_copy(
+        update={"tolerance": tolerance or solver.tolerance, "max_iterations": 2000, "warm_up": 1}
+    )
+    outcome = solve(channel, alpha, nodes, solver.start, settings, steps=Steps(lookahead=lookahead))
     return outcome.iterations, outcome.value, outcome.converged
 
 
@@ -222,13 +225,17 @@ def _timed_gamp(dimension, seed, iterations):
     """(seconds, iterations, diagonal of |overlap|, peak memory in MB) of GAMP; the time excludes data and compilation."""
     selected = estimator("fig1_learning_curve", "gamp")
     link, generator = load_link(selected.model, selected.project), np.random.default_rng(seed)
-    channel = Channel(link, selected.solver["resolution"], generator)
-    settings = {key: selected.solver[key] for key in ("damping", "start_overlap", "side_information", "regularization")}
+    channel = Channel(link, selected.solver.resolution, generator)
     warm = np.random.default_rng(0)
-    gamp.run(channel, gamp.gaussian_dataset(link, 10, 10, warm), warm, gamp.Settings(max_iterations=1, **settings))
+    gamp.run(
+        channel,
+        gamp.gaussian_dataset(link, 10, 10, warm),
+        warm,
+        selected.solver.model_copy(update={"max_iterations": 1}),
+    )
     data = gamp.gaussian_dataset(link, dimension, round(ALPHA * dimension), generator)
     # With tolerance 0 small changes do not stop the run: all iterations are measured.
-    asked = gamp.Settings(max_iterations=iterations, tolerance=0.0, **settings)
+    asked = selected.solver.model_copy(update={"max_iterations": iterations, "tolerance": 0.0})
     seconds, outcome = clocked(partial(gamp.run, channel, data, generator, asked))
     # The peak in KiB, including interpreter, libraries and compiler. getrusage would include the memory of the parent.
     peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]) / 1024
@@ -273,7 +280,7 @@ def nodes_growth(sizes, repeats):
 
     def work(count):
         nodes = gaussian_nodes(node_dimension(channel.link), count, np.random.default_rng(1))
-        settings = Settings(tolerance=0.0, max_iterations=iterations, lookahead=0)
-        return lambda: solve(channel, 0.5, nodes, 1e-3, settings)
+        settings = StateEvolutionSolver(warm_up=1).model_copy(update={"tolerance": 0.0, "max_iterations": iterations})
+        return lambda: solve(channel, 0.5, nodes, 1e-3, settings, steps=Steps(lookahead=0))
 
     return growth("state evolution, two layers, α = 0.5, per iteration", "nodes N", sizes, work, iterations, repeats)

@@ -94,7 +94,7 @@ SOURCES = {
         module="line",
         function="line",
         extra='"trace": (("alpha", "replica", "iteration"), height[..., None] ** np.arange(3)),'
-        '\n        "steps": (("alpha", "replica"), np.full(height.shape, spec["solver"]["steps"])),',
+        '\n        "steps": (("alpha", "replica"), np.full(height.shape, spec["solver"].steps)),',
     ),
     "toy/estimators/counting.py": ESTIMATOR.format(module="curve", function="curve", extra=""),
     "toy/figures/heights.py": """\

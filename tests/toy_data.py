@@ -34,7 +34,7 @@ import xarray as xr
 
 
 def run(spec, streams):
-    (alpha,), replicas, samples = spec["grid"]["alpha"], spec["replicas"], spec["solver"]["samples"]
+    (alpha,), replicas, samples = spec["grid"]["alpha"], spec["replicas"], spec["solver"].samples
     values = np.zeros((1, len(replicas), samples))
     for place, replica in enumerate(replicas):
         with open(os.environ["TOY_LOG"], "a") as log:
@@ -107,7 +107,7 @@ ESTIMATORS |= {"means": Means, "spreads": Spreads}
 """
 SOURCES = {
     "drawn": DRAWN,
-    "means": READER.format(expression='values.mean() + spec["solver"]["shift"]'),
+    "means": READER.format(expression='values.mean() + spec["solver"].shift'),
     "spreads": READER.format(expression="values.std()"),
 }
 

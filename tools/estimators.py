@@ -55,7 +55,7 @@ def example(estimator: Estimator) -> str:
     given = {
         "model": _beyond_defaults(estimator.specification, "model", estimator.model),
         "grid": estimator.grid,
-        "solver": _beyond_defaults(estimator.specification, "solver", estimator.solver),
+        "solver": _beyond_defaults(estimator.specification, "solver", estimator.solver.plain()),
         "replicas": {} if estimator.replicas == 1 else estimator.replicas,
     }
     if estimator.reads is not None:
@@ -65,7 +65,9 @@ def example(estimator: Estimator) -> str:
             **given["model"],
         }
         given["data"] = {
-            estimator.reads.name: _beyond_defaults(estimator.reads.specification, "solver", estimator.reads.solver)
+            estimator.reads.name: _beyond_defaults(
+                estimator.reads.specification, "solver", estimator.reads.solver.plain()
+            )
         }
     lines = ["import attention_limits as al", "", "cube = al.compute(", f'    "{estimator.family}.{estimator.name}",']
     for key, value in given.items():

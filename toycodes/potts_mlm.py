@@ -92,9 +92,10 @@ def library():
     """The excess of the fit of the library to the same training sequences, summed over all sequences of the model."""
     from attention_limits.potts_mlm.attention import factored
     from attention_limits.potts_mlm.potts import model
+    from attention_limits.potts_mlm.schema.samples import Descent
 
     J, U, training, _ = data()
-    found = factored.fit(training, COLORS, np.random.default_rng(1))
+    found = factored.fit(training, COLORS, np.random.default_rng(1), "raw", 0.0, Descent())
     states, probability = model.Potts(J, U).enumerate(BETA)
     return probability @ (losses(found.attention, found.values, states)[0] - losses(J, BETA * U, states)[0])
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from attention_limits.attention_indexed.schema.keys import Iteration
 from attention_limits.pipeline.base.streams import Streams
 from attention_limits.pipeline.experiments.experiment import Estimator, Experiment, load_experiment
 
@@ -54,6 +55,11 @@ TWO_LAYERS = {
 }  # fmt: skip
 
 
+def amp_settings(**changes):
+    """Settings of matrix AMP; values may leave their ranges."""
+    return Iteration().model_copy(update=changes)
+
+
 def load(folder: Path, document: dict) -> Experiment:
     """The experiment of a document without title and description."""
     path = folder / "config" / FAMILY / "experiments" / "small.yaml"
@@ -70,6 +76,6 @@ def estimator(name: str, model: dict, grid: dict, replicas: int = 1, **part) -> 
 
 def computed(part: Estimator, replicas: list[int] | None = None, **grid):
     """The dataset of `run` at all points of an estimator, or at these values of a key and these replicas."""
-    spec = part.effective(part.chunks[0])
-    spec |= {"project": str(part.project), "grid": {**spec["grid"], **grid}, "replicas": replicas or spec["replicas"]}
+    spec = part.asked(part.chunks[0])
+    spec |= {"grid": {**spec["grid"], **grid}, "replicas": replicas or spec["replicas"]}
     return importlib.import_module(part.module).run(spec, Streams(0, FAMILY, "small"))

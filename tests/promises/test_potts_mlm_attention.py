@@ -11,6 +11,7 @@ from specifications import node, whole_range
 from attention_limits.potts_mlm.attention import mixed as mixed_attention
 from attention_limits.potts_mlm.attention.factored import fit, losses
 from attention_limits.potts_mlm.descent.lbfgs import AGREEMENT
+from attention_limits.potts_mlm.schema.samples import Descent
 
 pytestmark = pytest.mark.slow
 
@@ -246,11 +247,10 @@ def test_factored_attention_converged_is_honest():
     sequences = (rng.integers(0, 4, (200, 1)) + rng.integers(0, 2, (200, 6))) % 4
     for attention in ("raw", "softmax"):
         ends = [
-            fit(
-                sequences, 4, np.random.default_rng(0), attention=attention, ridge=1e-5, max_iterations=iterations,
-                tolerance=tolerance,
+            fit(sequences, 4, np.random.default_rng(0), attention, 1e-5, settings)
+            for settings in (
+                Descent(max_iterations=3000, tolerance=1e-5), Descent(max_iterations=12_000, tolerance=2.5e-7)
             )
-            for iterations, tolerance in ((3000, 1e-5), (12_000, 2.5e-7))
         ]  # fmt: skip
         assert ends[0].descent.converged
         assert ends[0].descent.objective == pytest.approx(ends[1].descent.objective, abs=AGREEMENT)

@@ -4,6 +4,8 @@ The independent implementations: closed formulas of ridge regression, the angle 
 of the data that the estimators read.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from drawn_sequence_multi_index import FAMILY
@@ -20,6 +22,7 @@ from attention_limits.sequence_multi_index.erm.state_evolution import Problem, i
 from attention_limits.sequence_multi_index.estimators.training import gaussian_sequences
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
+from attention_limits.sequence_multi_index.schema.erm import ErmStateEvolutionSolver
 from ridge_regression import ridge_regression
 
 pytestmark = pytest.mark.slow
@@ -80,7 +83,7 @@ def data(alpha, dimension):
     """The data set that the estimators below read."""
     spec = {
         "family": FAMILY, "experiment": "promise", "estimator": "gaussian_sequences", "model": REGRESSION, "project": ".",
-        "grid": {"alpha": [alpha]}, "replicas": [0], "solver": {"dimension": dimension},
+        "grid": {"alpha": [alpha]}, "replicas": [0], "solver": SimpleNamespace(dimension=dimension),
     }  # fmt: skip
     return gaussian_sequences.run(spec, Streams(0, FAMILY, "promise")).isel(alpha=0, replica=0)
 
@@ -155,9 +158,11 @@ def test_erm_transition_separates_the_better_solutions(omega, ridge):
         loss, link, DeepAttention(depth=1), 1024, np.random.default_rng(5), 0.5, np.array([[1.0], [-1.0]])
     )
 
+    short = ErmStateEvolutionSolver(tolerance=1e-5, max_iterations=60)
+
     def fixed_point(alpha, branch):
         problem = Problem(loss, alpha, ridge, branch)
-        return solve(problem, nodes, informed(problem, nodes, 0.9, 1.0), 1e-5, 60)
+        return solve(problem, nodes, informed(problem, nodes, 0.9, 1.0), short)
 
     for criterion in ("energy", "constant"):
         here = found.sel(criterion=criterion)

@@ -4,7 +4,7 @@ All runs are seeded. Limits are those of Student's law with the fewest degrees o
 often a correct program fails with another seed.
 """
 
-from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from attention_limits.sequence_multi_index.readings import (
     layer_threshold_and_error,
     recovery,
 )
+from attention_limits.sequence_multi_index.schema.bayes import GampSolver
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,8 @@ LIMIT = 12.9
 def run(estimator, model, grid, solver, replicas, seed):
     name = estimator.__name__.rpartition(".")[2]
     spec = {
-        "estimator": name, "model": model, "grid": grid, "replicas": list(range(replicas)), "project": ".", "solver": solver,
+        "estimator": name, "model": model, "grid": grid, "replicas": list(range(replicas)), "project": ".",
+        "solver": SimpleNamespace(**solver),
     }  # fmt: skip
     return estimator.run(spec, Streams(seed, "sequence_multi_index", "more nodes"))
 
@@ -125,12 +127,12 @@ def test_gamp_stays_where_it_has_converged(tolerance):
     for seed, alpha in ((0, 0.3), (2, 0.6), (3, 0.3), (4, 0.3)):
         data = gamp.gaussian_dataset(link, 300, round(300 * alpha), np.random.default_rng([seed, 0]))
         channel = Channel(link, 0.5, np.random.default_rng(0))
-        settings = gamp.Settings(max_iterations=60, tolerance=tolerance)
+        settings = GampSolver(max_iterations=60, tolerance=tolerance)
         found = gamp.run(channel, data, np.random.default_rng([seed, 1]), settings)
         if not found.converged:
             continue
         converged += 1
-        longer = replace(settings, max_iterations=4 * len(found.overlap), tolerance=0.0)
+        longer = settings.model_copy(update={"max_iterations": 4 * len(found.overlap), "tolerance": 0.0})
         end = gamp.run(channel, data, np.random.default_rng([seed, 1]), longer)
         assert np.all(np.abs(end.overlap[-1] - found.overlap[-1]) <= 5 * tolerance)
     assert converged > 0

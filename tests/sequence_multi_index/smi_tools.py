@@ -7,6 +7,29 @@ from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.schema.bayes import GampSolver, StateEvolutionSolver, TrajectorySolver
+from attention_limits.sequence_multi_index.schema.training import OnlineSolver
+
+
+def search_settings(**changes):
+    """Settings of a fixed point, closer to it than those of the specification; values may leave their ranges."""
+    return StateEvolutionSolver(tolerance=1e-4, max_iterations=500, warm_up=1).model_copy(update=changes)
+
+
+def path_settings(start, max_iterations, **changes):
+    """Settings of a trajectory; values may leave their ranges."""
+    return TrajectorySolver().model_copy(update={"start": start, "max_iterations": max_iterations, **changes})
+
+
+def gamp_settings(**changes):
+    """Settings of GAMP; values may leave their ranges."""
+    return GampSolver().model_copy(update=changes)
+
+
+def descent_settings(learning_rate, weight_decay=0.0, reuse=1):
+    """Settings of gradient descent; values may leave their ranges. The weight decay is in units of 1 / D."""
+    given = {"learning_rate": learning_rate, "weight_decay": weight_decay, "reuse": reuse}
+    return OnlineSolver(batch=1, batches=1, learning_rate=1.0).model_copy(update=given)
 
 
 def channel_of(link, resolution=1.0, seed=0):

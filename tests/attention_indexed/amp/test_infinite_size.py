@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from aim_tools import amp_settings
 
 from attention_limits.attention_indexed.amp import matrix_amp
 from attention_limits.attention_indexed.channels.loading import make_channel
@@ -31,7 +32,7 @@ def test_actual_and_predicted_error_extrapolate_to_state_evolution(name, alpha):
     for place, dimension in enumerate(DIMENSIONS):
         size = Sizes(samples(alpha, dimension), dimension, dimension // 2)
         for replica, rng in enumerate(np.random.default_rng(dimension).spawn(DATA_SETS)):
-            run = matrix_amp.run(channel, matrix_amp.draw_dataset(channel, size, rng))
+            run = matrix_amp.run(channel, matrix_amp.draw_dataset(channel, size, rng), amp_settings())
             error[place, replica], predicted[place, replica] = run.error[run.best], run.variance[run.best]
             converged[place, replica] = run.converged
     limit = float(solve(channel, 0.5, [alpha]).mmse[0])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from aim_tools import amp_settings
 
 from attention_limits.attention_indexed.amp import matrix_amp, sample_sums
 from attention_limits.attention_indexed.channels.linear import Linear
@@ -57,7 +58,7 @@ def runs(request):
         channel = channel_of(case)
         count = samples(case.alpha, case.dimension)
         data = matrix_amp.draw_dataset(channel, Sizes(count, case.dimension, round(case.ratio * case.dimension)), rng)
-        found.append(matrix_amp.run(channel, data, max_iterations=80, tolerance=3e-2))
+        found.append(matrix_amp.run(channel, data, amp_settings(max_iterations=80, tolerance=3e-2)))
     return case, found, solve(channel_of(case), case.ratio, [case.alpha]).mmse[0]
 
 
@@ -84,7 +85,9 @@ def test_exact_recovery_beyond_its_threshold(name):
     channel = make_channel(name, 2)
     count = samples(1.5 * exact_recovery(channel, 0.5), 60)
     for rng in np.random.default_rng(63).spawn(3):
-        run = matrix_amp.run(channel, matrix_amp.draw_dataset(channel, Sizes(count, 60, 30), rng), max_iterations=120)
+        run = matrix_amp.run(
+            channel, matrix_amp.draw_dataset(channel, Sizes(count, 60, 30), rng), amp_settings(max_iterations=120)
+        )
         assert run.error[-1] < 1e-3
 
 
@@ -95,7 +98,11 @@ def test_softmax_of_any_inverse_temperature(beta):
     runs = []
     for value in (1.0, beta):
         channel, rng = make_channel("softmax", 2, value), np.random.default_rng(65)
-        runs.append(matrix_amp.run(channel, matrix_amp.draw_dataset(channel, Sizes(samples(0.14, 60), 60, 30), rng)))
+        runs.append(
+            matrix_amp.run(
+                channel, matrix_amp.draw_dataset(channel, Sizes(samples(0.14, 60), 60, 30), rng), amp_settings()
+            )
+        )
     assert runs[1].converged
     np.testing.assert_allclose(runs[1].error, runs[0].error, rtol=1e-6)
 
@@ -112,7 +119,7 @@ def test_arrives_at_a_fixed_point_which_four_times_the_effort_keeps(name, ratio,
     channel = make_channel(name, 2)
     for rng in np.random.default_rng(66).spawn(2):
         data = matrix_amp.draw_dataset(channel, Sizes(samples(alpha, 60), 60, round(ratio * 60)), rng)
-        first, longer = (matrix_amp.run(channel, data, tolerance=t) for t in (2e-3, 5e-4))
+        first, longer = (matrix_amp.run(channel, data, amp_settings(tolerance=t)) for t in (2e-3, 5e-4))
         assert first.converged
         assert len(longer.error) > len(first.error)
         assert first.error[-1] == pytest.approx(longer.error[-1], rel=0.05)
@@ -124,7 +131,7 @@ def test_few_samples_of_small_width_at_dimension_400():
     above the limit. The actual error has a relative standard deviation of 2 %, from sqrt(2 / n) and the spread of tr S^2."""
     channel = make_channel("linear", 2)
     data = matrix_amp.draw_dataset(channel, Sizes(samples(0.025, 400), 400, 40), np.random.default_rng(67))
-    run = matrix_amp.run(channel, data, tolerance=1e-2)
+    run = matrix_amp.run(channel, data, amp_settings(tolerance=1e-2))
     assert run.converged
     assert run.variance[-1] == pytest.approx(run.error[-1], rel=0.1)
     assert run.variance[-1] == pytest.approx(0.4286, rel=0.1)
@@ -135,7 +142,7 @@ def test_exact_recovery_of_a_teacher_beyond_the_ends_of_its_limit():
     of the teacher keeps the error at 1.8e-5. The iteration ends at a predicted error of 1e-6."""
     channel = make_channel("softmax", 4)
     data = matrix_amp.draw_dataset(channel, Sizes(samples(0.04, 120), 120, 12), np.random.default_rng(1))
-    assert matrix_amp.run(channel, data).error[-1] < 4e-6
+    assert matrix_amp.run(channel, data, amp_settings()).error[-1] < 4e-6
 
 
 # Settled runs, and runs of few columns, whose damped iteration needs more than twice as many steps.
@@ -154,10 +161,10 @@ def test_the_accelerated_iteration_has_the_fixed_point_of_the_damped_one(monkeyp
     channel, counts = make_channel(name, 2), []
     for rng in np.random.default_rng(68).spawn(2):
         data = matrix_amp.draw_dataset(channel, Sizes(samples(alpha, 80), 80, round(ratio * 80)), rng)
-        fast = matrix_amp.run(channel, data)
+        fast = matrix_amp.run(channel, data, amp_settings())
         with monkeypatch.context() as patch:
             patch.setattr(anderson, "_NEAR", 0.0)
-            plain = matrix_amp.run(channel, data)
+            plain = matrix_amp.run(channel, data, amp_settings())
         assert fast.converged
         assert plain.converged
         assert fast.error[-1] == pytest.approx(plain.error[-1], rel=0.02)
@@ -176,7 +183,9 @@ def test_error_decreases_to_the_floor_of_the_unknown_scale():
     errors = []
     for rng in np.random.default_rng(64).spawn(3):
         errors.append(
-            matrix_amp.run(channel, matrix_amp.draw_dataset(channel, Sizes(samples(5.0, d), d, r), rng)).error[-1]
+            matrix_amp.run(
+                channel, matrix_amp.draw_dataset(channel, Sizes(samples(5.0, d), d, r), rng), amp_settings()
+            ).error[-1]
         )
     assert predicted * 0.8 < np.mean(errors) < predicted * 1.25 + floor * (1.0 + 4.0 * np.sqrt(2.0 / 3.0))
 
@@ -226,7 +235,9 @@ def test_single_precision_changes_no_trajectory(name):
     data = matrix_amp.draw_dataset(channel, Sizes(480, 40, 20), np.random.default_rng(5))
     assert data.sequences.dtype == np.float32
     double = replace(data, sequences=data.sequences.astype(float))
-    errors = [matrix_amp.run(channel, one, max_iterations=10, tolerance=0.0).error for one in (data, double)]
+    errors = [
+        matrix_amp.run(channel, one, amp_settings(max_iterations=10, tolerance=0.0)).error for one in (data, double)
+    ]
     assert not np.array_equal(*errors)
     np.testing.assert_allclose(*errors, rtol=1e-4)
 
@@ -236,7 +247,7 @@ def test_memory_stays_below_three_times_the_data():
     channel = make_channel("hardmax", 2)
     tracemalloc.start()
     data = matrix_amp.draw_dataset(channel, Sizes(20_000, 100, 50), np.random.default_rng(3))
-    matrix_amp.run(channel, data, max_iterations=2)
+    matrix_amp.run(channel, data, amp_settings(max_iterations=2))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert data.sequences.nbytes < peak < 3 * data.sequences.nbytes
@@ -253,7 +264,7 @@ class Contradicting(Linear):
 def test_divergence_is_seen_and_flagged():
     channel = Contradicting(2)
     data = matrix_amp.draw_dataset(channel, Sizes(40, 20, 10), np.random.default_rng(4))
-    run = matrix_amp.run(channel, data, max_iterations=10)
+    run = matrix_amp.run(channel, data, amp_settings(max_iterations=10))
     assert run.diverged
     assert not run.converged
     assert len(run.error) == 1
@@ -263,7 +274,7 @@ def test_divergence_is_seen_and_flagged():
 def test_trajectory_ends_where_it_settles():
     channel = make_channel("softmax", 2)
     data = matrix_amp.draw_dataset(channel, Sizes(160, 40, 40), np.random.default_rng(5))
-    run = matrix_amp.run(channel, data, max_iterations=200)
+    run = matrix_amp.run(channel, data, amp_settings(max_iterations=200))
     assert run.converged
     assert len(run.error) == len(run.variance) == len(run.residual) < 200
     assert run.residual[-1] <= 2e-3 < run.residual[-2]
@@ -272,7 +283,7 @@ def test_trajectory_ends_where_it_settles():
 
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="damping < 1"):
-        matrix_amp.run(make_channel("linear", 2), None, damping=1.0)
+        matrix_amp.run(make_channel("linear", 2), None, amp_settings(damping=1.0))
 
 
 def test_a_channel_without_posterior_mean_is_refused():
@@ -280,4 +291,4 @@ def test_a_channel_without_posterior_mean_is_refused():
     with pytest.raises(ValueError, match="needs a channel with a posterior mean"):
         matrix_amp.draw_dataset(channel, Sizes(10, 5, 2), np.random.default_rng(0))
     with pytest.raises(ValueError, match="needs a channel with a posterior mean"):
-        matrix_amp.run(channel, None)
+        matrix_amp.run(channel, None, amp_settings())

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from aim_tools import amp_settings
 
 from attention_limits.attention_indexed.amp import matrix_amp
 from attention_limits.attention_indexed.amp.sample_sums import all_scores, backward
@@ -41,7 +42,7 @@ def runs(request):
     found = []
     for rng in np.random.default_rng(71).spawn(SEEDS):
         data = drawn(channel, ratio, alpha, d, rng)
-        found.append((data, matrix_amp.run(channel, data, max_iterations=80, tolerance=3e-2)))
+        found.append((data, matrix_amp.run(channel, data, amp_settings(max_iterations=80, tolerance=3e-2))))
     return channel, d, found, float(solve(channel, Product(ratio), [alpha]).mmse[0])
 
 
@@ -84,7 +85,7 @@ def test_first_undamped_steps_follow_the_state_evolution():
     errors, without = [], []
     for rng in np.random.default_rng(73).spawn(3):
         data = drawn(channel, 0.5, alpha, d, rng)
-        errors.append(matrix_amp.run(channel, data, 3, damping=0.0, tolerance=0.0).error)
+        errors.append(matrix_amp.run(channel, data, amp_settings(max_iterations=3, damping=0.0, tolerance=0.0)).error)
         S, V = np.zeros((d, d)), 1.0
         for _ in range(3):
             found = channel.gradient(data.observed, all_scores(data.sequences, S, data.keys), V)
@@ -104,7 +105,11 @@ def test_self_attention_does_not_follow_this_theory():
     for rng in np.random.default_rng(76).spawn(2):
         S, X = prior.draw(Sizes(1, d, d // 2), rng), draw_sequences(samples(alpha, d), 2, d, rng, np.float32)
         observed = channel.observe(all_scores(X, S, X), rng)
-        run = matrix_amp.run(channel, matrix_amp.Dataset(X, S, observed, prior, X), 3, damping=0.0, tolerance=0.0)
+        run = matrix_amp.run(
+            channel,
+            matrix_amp.Dataset(X, S, observed, prior, X),
+            amp_settings(max_iterations=3, damping=0.0, tolerance=0.0),
+        )
         assert np.all(run.error > limit + 6.0 / d)
 
 
@@ -114,7 +119,10 @@ def test_exact_recovery_beyond_its_threshold(name, tokens):
     channel = make_channel(name, tokens, untied=True)
     alpha = 1.5 * exact_recovery(channel, Product(0.5))
     for rng in np.random.default_rng(74).spawn(2):
-        assert matrix_amp.run(channel, drawn(channel, 0.5, alpha, 60, rng), max_iterations=150).error[-1] < 1e-3
+        assert (
+            matrix_amp.run(channel, drawn(channel, 0.5, alpha, 60, rng), amp_settings(max_iterations=150)).error[-1]
+            < 1e-3
+        )
 
 
 def test_sums_over_samples_are_the_definitions():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aim_tools import computed, estimator, load
+from aim_tools import amp_settings, computed, estimator, load
 from scipy.stats import t
 
 from attention_limits.__main__ import main
@@ -207,7 +207,9 @@ def test_message_passing_agrees_with_state_evolution(given, alpha, dimension):
     channel, runs = load_channel({"tokens": 2, "beta": 1.0, **given}, Path()), []
     for seed in range(2):
         size = Sizes(round(alpha * dimension**2), dimension, dimension // 2)
-        runs.append(iterate(channel, draw_dataset(channel, size, np.random.default_rng(seed)), 40))
+        runs.append(
+            iterate(channel, draw_dataset(channel, size, np.random.default_rng(seed)), amp_settings(max_iterations=40))
+        )
     assert all(run.resolved > 0.99 and run.residual[-1] < 0.02 for run in runs)
     limit = float(solve(channel, 0.5, [alpha]).mmse[0])
     for values in ([run.error[-1] for run in runs], [run.variance[-1] for run in runs]):
@@ -224,7 +226,9 @@ def assert_agrees(channel, alpha, dimension, iterations=20):
     errors = []
     for seed in range(DATA_SETS):
         size = Sizes(round(alpha * dimension**2), dimension, dimension // 2)
-        found = iterate(channel, draw_dataset(channel, size, np.random.default_rng(seed)), iterations)
+        found = iterate(
+            channel, draw_dataset(channel, size, np.random.default_rng(seed)), amp_settings(max_iterations=iterations)
+        )
         assert found.resolved > 0.98
         errors.append(found.error[found.best])
     limit = float(solve(channel, 0.5, [alpha]).mmse[0])

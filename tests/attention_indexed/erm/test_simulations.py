@@ -12,6 +12,7 @@ from attention_limits.attention_indexed.erm.simulations.minimisation import mini
 from attention_limits.attention_indexed.erm.simulations.objective import draw_data, loss_and_gradient
 from attention_limits.attention_indexed.erm.softmax import score_nodes
 from attention_limits.attention_indexed.model.sizes import Sizes, sizes
+from attention_limits.attention_indexed.schema.erm import ErmGampSolver, MinimisationSolver
 
 pytestmark = pytest.mark.slow
 
@@ -42,8 +43,10 @@ def test_three_algorithms_reach_one_minimum(beta, alpha, score_noise, decay):
     Proximal steps end at 1e-6, message passing at 1e-5, where a step is not yet the distance to the minimum.
     """
     data = draw_data(sizes(alpha, 0.5, 30), 2, beta, score_noise, np.random.default_rng(1))
-    factor, proximal = (minimise(data, decay, method, 1e-6) for method in ("factor", "proximal"))
-    passed = message_passing.run(data, decay, tolerance=1e-5)
+    factor, proximal = (
+        minimise(data, decay, MinimisationSolver(method=method, tolerance=1e-6)) for method in ("factor", "proximal")
+    )
+    passed = message_passing.run(data, decay, ErmGampSolver(tolerance=1e-5))
     assert factor.converged
     assert proximal.converged
     assert passed.converged

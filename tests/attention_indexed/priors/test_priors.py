@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aim_tools import computed, estimator, load
+from aim_tools import amp_settings, computed, estimator, load
 
 from attention_limits.attention_indexed.amp.matrix_amp import draw_dataset
 from attention_limits.attention_indexed.amp.matrix_amp import run as iterate
@@ -161,7 +161,7 @@ def test_message_passing_agrees_with_state_evolution(name):
     alpha = 0.5 * exact_recovery(channel, prior)
     for seed in range(2):
         data = draw_dataset(channel, Sizes(round(alpha * 6400), 80, 16), np.random.default_rng(seed), prior)
-        runs.append(iterate(channel, data, 200))
+        runs.append(iterate(channel, data, amp_settings(max_iterations=200)))
     assert all(run.converged for run in runs)
     limit = float(solve(channel, prior, [alpha]).mmse[0])
     assert 0.05 < limit < 0.8

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from aim_tools import amp_settings
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.amp import matrix_amp
@@ -89,7 +90,7 @@ def test_amp_arrives_at_the_state_evolution(name, tokens, aspect, alpha):
     for rng in np.random.default_rng(22).spawn(6):
         data = matrix_amp.draw_dataset(channel, Sizes(samples(alpha, d), d, 32), rng, prior)
         assert data.teacher.shape == ((40, 160) if aspect > 1 else (160, 40))
-        run = matrix_amp.run(channel, data, tolerance=1e-2)
+        run = matrix_amp.run(channel, data, amp_settings(tolerance=1e-2))
         assert run.converged
         fresh = fresh_errors(channel, data.teacher, run.estimate, run.variance[run.best], 1000, rng)[1]
         found.append((run.error[run.best], run.variance[run.best], fresh))

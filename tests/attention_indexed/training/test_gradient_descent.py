@@ -14,9 +14,9 @@ from attention_limits.attention_indexed.model.scores import (
     draw_weights,
     scores,
 )
+from attention_limits.attention_indexed.schema.one_layer import GradientDescent
 from attention_limits.attention_indexed.training import gradient_descent
 from attention_limits.attention_indexed.training.gradient_descent import (
-    Descent,
     TrainingLoss,
     average_sizes,
     averages,
@@ -76,7 +76,7 @@ def test_the_teacher_is_a_minimum_of_zero_loss():
 
 def test_single_precision_ends_where_double_precision_does():
     sequences, outputs, S, starts = problem(count=80, seed=3)
-    descent = Descent(steps=200, record_every=100)
+    descent = GradientDescent.Solver(steps=200, record_every=100)
     single = descend(sequences, outputs, starts.astype(np.float32), 1.0, descent)
     double = descend(sequences, outputs, starts, 1.0, descent)
     assert single.weights.dtype == np.float32
@@ -88,7 +88,7 @@ def test_single_precision_ends_where_double_precision_does():
 
 def test_steps_are_those_of_optax():
     sequences, outputs, _, starts = problem(seed=9)
-    found = descend(sequences, outputs, starts, 1.0, Descent(steps=3, record_every=3)).weights
+    found = descend(sequences, outputs, starts, 1.0, GradientDescent.Solver(steps=3, record_every=3)).weights
     loss, optimiser = TrainingLoss(sequences, outputs, 1.0, float), optax.adam(0.1)
     with jax.enable_x64():
         weights = starts.transpose(1, 0, 2)
@@ -102,7 +102,7 @@ def test_steps_are_those_of_optax():
 def test_diverging_weights_stay_missing():
     sequences, outputs, _, starts = problem(seed=10)
     starts[1] = np.nan
-    run = descend(sequences, outputs, starts.astype(np.float32), 1.0, Descent(steps=4, record_every=2))
+    run = descend(sequences, outputs, starts.astype(np.float32), 1.0, GradientDescent.Solver(steps=4, record_every=2))
     assert np.all(np.isnan(run.weights[1]))
     assert np.all(np.isfinite(run.weights[[0, 2]]))
 
@@ -110,19 +110,23 @@ def test_diverging_weights_stay_missing():
 def test_recovers_the_teacher_where_there_are_many_more_equations_than_parameters():
     """n = 300 sequences of two tokens give 600 equations for r d - r (r - 1) / 2 = 50 parameters."""
     sequences, outputs, S, starts = problem(count=300, seed=4)
-    run = descend(sequences, outputs, starts.astype(np.float32), 1.0, Descent(steps=600, record_every=300))
+    run = descend(
+        sequences, outputs, starts.astype(np.float32), 1.0, GradientDescent.Solver(steps=600, record_every=300)
+    )
     assert np.min(averages(run.weights, S, [1]).by_start) < 1e-3
 
 
 def test_ends_at_the_first_record_at_which_all_starts_are_below_the_tolerance():
     sequences, outputs, _, starts = problem(seed=5)
     starts = starts.astype(np.float32)
-    whole = descend(sequences, outputs, starts, 1.0, Descent(steps=60, record_every=20))
+    whole = descend(sequences, outputs, starts, 1.0, GradientDescent.Solver(steps=60, record_every=20))
     assert whole.steps == 60
     assert np.all(np.isfinite(whole.training_error))
     assert np.all(whole.training_error[:, 1] < whole.training_error[:, 0])
     limit = float(whole.training_error[:, 1].max())
-    stopped = descend(sequences, outputs, starts, 1.0, Descent(steps=60, record_every=20, tolerance=limit))
+    stopped = descend(
+        sequences, outputs, starts, 1.0, GradientDescent.Solver(steps=60, record_every=20, tolerance=limit)
+    )
     assert stopped.steps == 20
     np.testing.assert_array_equal(stopped.training_error[:, :2], whole.training_error[:, :2])
     assert np.all(np.isnan(stopped.training_error[:, 2:]))
@@ -131,7 +135,7 @@ def test_ends_at_the_first_record_at_which_all_starts_are_below_the_tolerance():
 def test_a_start_does_not_depend_on_the_others():
     """Up to rounding: the products are of all starts at once."""
     sequences, outputs, _, starts = problem(seed=6)
-    descent = Descent(steps=10, record_every=10)
+    descent = GradientDescent.Solver(steps=10, record_every=10)
     together = descend(sequences, outputs, starts, 1.0, descent).weights
     alone = descend(sequences, outputs, starts[1:2], 1.0, descent).weights
     np.testing.assert_allclose(together[1:2], alone, rtol=1e-8, atol=1e-8)
@@ -189,8 +193,6 @@ def test_sizes_of_averages():
 def test_refuses_what_makes_no_sense():
     sequences, outputs, _, starts = problem()
     with pytest.raises(ValueError, match="beta"):
-        descend(sequences, outputs, starts, np.inf, Descent())
+        descend(sequences, outputs, starts, np.inf, GradientDescent.Solver())
     with pytest.raises(ValueError, match="shapes"):
-        descend(sequences, outputs[:-1], starts, 1.0, Descent())
-    with pytest.raises(ValueError, match="learning_rate"):
-        Descent(learning_rate=0.0)
+        descend(sequences, outputs[:-1], starts, 1.0, GradientDescent.Solver())

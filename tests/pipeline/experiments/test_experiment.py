@@ -63,7 +63,7 @@ def test_two_spellings_of_a_value_are_one_value(load):
 
 
 def test_defaults_of_the_class_are_filled_in(load):
-    assert load(("    solver: {tolerance: 1.0e-6}\n", "")).estimators["counting"].solver == {"tolerance": 0.01}
+    assert load(("    solver: {tolerance: 1.0e-6}\n", "")).estimators["counting"].solver.tolerance == 0.01
 
 
 def test_scales_are_overlays(load):
@@ -305,4 +305,4 @@ def test_valid_files_load_with_their_values(toy, gain, steps, replicas):
         return  # PyYAML writes such a number as YAML 1.1 text
     growth = load_experiment(toy.experiment).estimators["growth"]
     assert math.isclose(growth.model["gain"], gain)
-    assert (growth.solver["steps"], growth.replicas) == (steps, replicas)
+    assert (growth.solver.steps, growth.replicas) == (steps, replicas)

@@ -12,6 +12,7 @@ from attention_limits.potts_mlm.attention.factored import FLAT, curvature, fit, 
 from attention_limits.potts_mlm.potts.gibbs import Ladder, compare
 from attention_limits.potts_mlm.potts.model import Potts, color_couplings, site_couplings
 from attention_limits.potts_mlm.potts.recovery import full_error, site_error
+from attention_limits.potts_mlm.schema.samples import Descent
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +135,9 @@ def test_excess_loss_is_that_of_maximum_pseudo_likelihood():
     optimum = expected_loss(beta * model.J, model.U)
     excess = []
     for child in rng.spawn(24):
-        fitted = fit(exact_sample(probability, states, count, child), colors, child, ridge=1e-8, tolerance=1e-7)
+        fitted = fit(
+            exact_sample(probability, states, count, child), colors, child, "raw", 1e-8, Descent(tolerance=1e-7)
+        )
         excess.append(expected_loss(fitted.attention, fitted.values) - optimum)
     assert min(excess) > 0.0
     assert_mean(np.array(excess) * count, trace / 2.0, allowance=0.06 * trace / 2.0)
@@ -148,8 +151,7 @@ def test_fit_recovers_contacts_with_softmax_attention():
     errors = []
     for count in (500, 8000):
         fits = [
-            fit(exact_sample(probability, states, count, rng), 3, rng, attention="softmax", ridge=1e-8)
-            for _ in range(2)
+            fit(exact_sample(probability, states, count, rng), 3, rng, "softmax", 1e-8, Descent()) for _ in range(2)
         ]
         best = min(fits, key=lambda item: item.descent.objective)
         assert np.all(best.attention >= 0)
@@ -179,7 +181,7 @@ def test_excess_loss_and_error_at_the_size_of_the_paper():
     assert agreement.converged(1.05).all()
     assert agreement.distance[-1].mean() == pytest.approx(0.7, abs=0.05)
     training, test = (run.states[:, -1] for run in runs)
-    fitted = fit(training, 20, rng, ridge=1e-6)
+    fitted = fit(training, 20, rng, "raw", 1e-6, Descent())
     excess = losses(fitted.attention, fitted.values, test).mean() - losses(0.42 * model.J, model.U, test).mean()
     assert excess == pytest.approx(759 / (2 * 3000 * 20), rel=0.25)
     assert 0.057 < site_error(fitted.attention, model.J) < 0.228

@@ -12,6 +12,7 @@ from attention_limits.potts_mlm.attention.factored import fit, losses
 from attention_limits.potts_mlm.attention.factored_training import train
 from attention_limits.potts_mlm.potts.contacts import contact_map
 from attention_limits.potts_mlm.potts.recovery import chance, contact_precision
+from attention_limits.potts_mlm.schema.samples import Descent
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +29,7 @@ def test_descent_ends_at_the_minimum_of_the_training_loss():
     found = train(
         sequences, sequences, 3, rng, attention="raw", learning_rate=0.5, batch=400, epochs=600, evaluations=2
     )
-    best = min(fit(sequences, 3, child).loss for child in rng.spawn(3))
+    best = min(fit(sequences, 3, child, "raw", 0.0, Descent()).loss for child in rng.spawn(3))
     matrix = found.attention[-1]
     assert found.test_loss[-1] == pytest.approx(best, abs=1e-3)
     assert np.all(np.diag(matrix) == 0.0)

@@ -8,6 +8,8 @@ from scipy.optimize import approx_fprime
 from attention_limits.potts_mlm.attention import factored
 from attention_limits.potts_mlm.attention.pair import fit, losses, objective, site_frequencies
 from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape, composed
+from attention_limits.potts_mlm.schema.proteins import Fitting
+from attention_limits.potts_mlm.schema.samples import Descent
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +92,12 @@ def test_one_head_without_fields_is_factored_attention():
 def test_fields_alone_are_the_weighted_frequencies():
     sequences, weights = sample(4, 3, 50, 7)
     found = fit(
-        sequences, weights, Shape(4, 3, 0), Ridge(), np.random.default_rng(0), pseudo_count=5.0, tolerance=1e-10
+        sequences,
+        weights,
+        Shape(4, 3, 0),
+        Ridge(),
+        np.random.default_rng(0),
+        Fitting(pseudo_count=5.0, tolerance=1e-10),
     )
     probability = np.exp(found.fields) / np.exp(found.fields).sum(axis=1, keepdims=True)
     counts = np.array([[weights[sequences[:, i] == a].sum() for a in range(3)] for i in range(4)])
@@ -106,9 +113,9 @@ def test_as_many_heads_as_pairs_of_colours_are_full_pseudo_likelihood():
     sequences = (rng.integers(0, 3, (200, 1)) + rng.integers(0, 2, (200, 5))).astype(np.int8) % 3
     weights = rng.uniform(0.5, 1.0, 200)
     ridge = Ridge(1e-3, 1e-3)
-    full = fit(sequences, weights, Shape(5, 3, 9, full=True), ridge, rng, tolerance=1e-8)
+    full = fit(sequences, weights, Shape(5, 3, 9, full=True), ridge, rng, Fitting(tolerance=1e-8))
     heads = [
-        fit(sequences, weights, Shape(5, 3, 9), ridge, child, tolerance=1e-8, max_iterations=5000)
+        fit(sequences, weights, Shape(5, 3, 9), ridge, child, Fitting(tolerance=1e-8, max_iterations=5000))
         for child in rng.spawn(3)
     ]
     best = min(heads, key=lambda item: item.descent.objective)
@@ -116,7 +123,7 @@ def test_as_many_heads_as_pairs_of_colours_are_full_pseudo_likelihood():
     assert best.descent.objective >= full.descent.objective - 1e-9
     assert best.descent.objective == pytest.approx(full.descent.objective, abs=1e-6)
     assert best.loss == pytest.approx(full.loss, abs=1e-6)
-    one = fit(sequences, weights, Shape(5, 3, 1), ridge, rng)
+    one = fit(sequences, weights, Shape(5, 3, 1), ridge, rng, Fitting())
     assert one.descent.objective > full.descent.objective + 1e-4
 
 
@@ -136,11 +143,14 @@ def test_fields_mend_attention_on_conserved_sites():
     training, test = conserved(9)
     independent = factored.independent_losses(training, test, 5).mean(axis=1)
     rng = np.random.default_rng(1)
-    old = min((factored.fit(training, 5, rng, ridge=1e-4) for _ in range(2)), key=lambda item: item.descent.objective)
+    old = min(
+        (factored.fit(training, 5, rng, "raw", 1e-4, Descent()) for _ in range(2)),
+        key=lambda item: item.descent.objective,
+    )
     without = factored.losses(old.attention, old.values, test).mean(axis=1)
     ridge = Ridge(1e-3, 1e-3)
     new = min(
-        (fit(training, np.ones(500), Shape(10, 5, 1), ridge, child) for child in rng.spawn(2)),
+        (fit(training, np.ones(500), Shape(10, 5, 1), ridge, child, Fitting()) for child in rng.spawn(2)),
         key=lambda item: item.descent.objective,
     )
     with_fields = losses(new.fields, new.couplings, test).mean(axis=1)
@@ -174,4 +184,4 @@ def test_bytes_do_not_depend_on_the_threads():
 )
 def test_bad_sequences_are_refused(sequences, weights, message):
     with pytest.raises(ValueError, match=message):
-        fit(sequences, weights, Shape(4, 3, 1), Ridge(), np.random.default_rng(0))
+        fit(sequences, weights, Shape(4, 3, 1), Ridge(), np.random.default_rng(0), Fitting())

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.potts_mlm.proteins.alignment import ALPHABETS, Reading, held_out, read_alignment
+from attention_limits.potts_mlm.proteins.alignment import ALPHABETS, Alphabet, held_out, read_alignment
 from attention_limits.potts_mlm.proteins.formats import read_rows
+from attention_limits.potts_mlm.schema.proteins import Alignment
 
-DNA = Reading("dna")
+DNA, RULES = Alphabet("dna"), Alignment.Solver()
 
 
 def text_of(found, letters):
@@ -52,7 +53,7 @@ def test_all_formats_of_an_alignment_are_one_alignment(tmp_path_factory, rows, i
     }
     for name, text in files.items():
         (folder / name).write_bytes(text.encode())
-        found = read_alignment(folder / name, DNA)
+        found = read_alignment(folder / name, DNA, RULES)
         assert text_of(found, ALPHABETS["dna"]) == rows, name
         assert len(set(found.names)) == len(rows)
         assert found.insertions == (0 if name.startswith("plain") else sum(map(len, inserts)))
@@ -62,13 +63,15 @@ def test_all_formats_of_an_alignment_are_one_alignment(tmp_path_factory, rows, i
 def test_blocks_of_stockholm_are_joined(tmp_path):
     path = tmp_path / "a.sto"
     path.write_text("# STOCKHOLM 1.0\n#=GF ID x\na AC\nb A-\n\na GT\nb G.\n//\n")
-    assert text_of(read_alignment(path, DNA), ALPHABETS["dna"]) == ["ACGT", "A-G-"]
+    assert text_of(read_alignment(path, DNA, RULES), ALPHABETS["dna"]) == ["ACGT", "A-G-"]
 
 
 def test_other_letters_follow_the_rule_and_are_counted(tmp_path):
     path = tmp_path / "a.fasta"
     path.write_text(">a\nACDX\n>b\nABDE\n>c\nACDE\n>d\nAC*E\n>e\n-CDE\n")
-    gap, drop = (read_alignment(path, Reading(other_letters=rule)) for rule in ("gap", "drop"))
+    gap, drop = (
+        read_alignment(path, Alphabet("protein"), Alignment.Solver(other_letters=rule)) for rule in ("gap", "drop")
+    )
     assert text_of(gap, ALPHABETS["protein"]) == ["ACD-", "A-DE", "ACDE", "AC-E", "-CDE"]
     assert text_of(drop, ALPHABETS["protein"]) == ["ACDE", "-CDE"]
     assert drop.names == ("c", "e")
@@ -79,14 +82,14 @@ def test_other_letters_follow_the_rule_and_are_counted(tmp_path):
 def test_rna_reads_t_as_u_and_lower_case_alone(tmp_path):
     path = tmp_path / "a.fasta"
     path.write_text(">a\nacgu\n>b\nactn\n")
-    assert text_of(read_alignment(path, Reading("rna")), ALPHABETS["rna"]) == ["ACGU", "ACU-"]
+    assert text_of(read_alignment(path, Alphabet("rna"), RULES), ALPHABETS["rna"]) == ["ACGU", "ACU-"]
 
 
 def test_filters_drop_columns_first(tmp_path):
     """Column 3 has three gaps of four and goes; then only d has more gaps than half of its columns."""
     path = tmp_path / "a.fasta"
     path.write_text(">a\nACGT\n>b\nAC-T\n>c\nA--T\n>d\n-C--\n")
-    found = read_alignment(path, Reading("dna", max_column_gaps=0.5, max_sequence_gaps=0.5))
+    found = read_alignment(path, DNA, Alignment.Solver(max_column_gaps=0.5, max_sequence_gaps=0.5))
     assert found.columns.tolist() == [1, 2, 4]
     assert text_of(found, ALPHABETS["dna"]) == ["ACT", "ACT", "A-T"]
     assert (found.sequences_dropped_gaps, found.columns_read) == (1, 4)
@@ -116,21 +119,24 @@ def test_bad_alignments_are_named(tmp_path, name, text, message):
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
-        read_alignment(path, DNA)
+        read_alignment(path, DNA, RULES)
 
 
 @pytest.mark.parametrize(
-    ("reading", "message"),
+    ("rules", "message"),
     [
-        (Reading("dna", max_column_gaps=0.0), r"0 of 3 columns have at most 0 gaps \(solver.max_column_gaps\)"),
-        (Reading("dna", max_sequence_gaps=0.0), "0 of 3 sequences are left; 0 have other letters, 3 more than 0 gaps"),
+        (Alignment.Solver(max_column_gaps=0.0), r"0 of 3 columns have at most 0 gaps \(solver.max_column_gaps\)"),
+        (
+            Alignment.Solver(max_sequence_gaps=0.0),
+            "0 of 3 sequences are left; 0 have other letters, 3 more than 0 gaps",
+        ),
     ],
 )
-def test_filters_that_leave_nothing_are_named(tmp_path, reading, message):
+def test_filters_that_leave_nothing_are_named(tmp_path, rules, message):
     path = tmp_path / "a.fasta"
     path.write_text(">a\n-AC\n>b\nA-C\n>c\nAC-\n")
     with pytest.raises(ValueError, match=message):
-        read_alignment(path, reading)
+        read_alignment(path, DNA, rules)
 
 
 def test_a_format_that_is_said_is_used(tmp_path):
@@ -146,5 +152,5 @@ def test_a_split_leaves_a_sequence_on_either_side(fraction, expected):
 
 
 def test_gap_of_an_alphabet():
-    assert Reading("AC-").gap == 2
-    assert np.array_equal([Reading(name).gap for name in ALPHABETS], [0, 0, 0])
+    assert Alphabet("AC-").gap == 2
+    assert np.array_equal([Alphabet(name).gap for name in ALPHABETS], [0, 0, 0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from smi_tools import channel_of, draw_channels, gradient_and_hessian, node_sets
+from smi_tools import channel_of, draw_channels, gradient_and_hessian, node_sets, path_settings, search_settings
 
 from agreement import assert_mean
 from attention_limits.numerics.probability.statistics import mean_and_error
@@ -93,7 +93,7 @@ def test_state_evolution_is_that_of_the_sampled_channel():
         for way, found in paths.items():
             channel = Channel(link, 0.35, np.random.default_rng(k), isotropic=way)
             assert channel.method == (SPHERE if way else SAMPLING)
-            found.append(trajectory(channel, 1.2, nodes, 0.3, 1).overlap[-1])
+            found.append(trajectory(channel, 1.2, nodes, path_settings(0.3, 1)).overlap[-1])
     exact, sampled = (np.array(paths[way]) for way in (True, False))
     assert np.all(exact == exact[:, :1, :1] * np.eye(3))
     trace = np.trace(sampled, axis1=1, axis2=2) / 3.0
@@ -104,7 +104,7 @@ def test_learning_curve_of_rank_four():
     """Nothing below the threshold, exact recovery beyond n / (D p) = 1 / 2, an isotropic overlap in between."""
     channel = isotropic(RankAttention(4), 0.5)
     (nodes,) = node_sets(RankAttention(4), 256, 1, 7)
-    low, middle, high = (solve(channel, alpha, nodes, 1e-3).value for alpha in (0.7, 1.6, 2.4))
+    low, middle, high = (solve(channel, alpha, nodes, 1e-3, search_settings()).value for alpha in (0.7, 1.6, 2.4))
     assert np.all(low == 0.0)
     assert 0.4 < middle[0, 0] < 0.8
     np.testing.assert_allclose(middle, middle[0, 0] * np.eye(4), atol=1e-12)

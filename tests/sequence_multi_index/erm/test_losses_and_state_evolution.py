@@ -19,6 +19,11 @@ from attention_limits.sequence_multi_index.links.attention.untied import UntiedA
 from attention_limits.sequence_multi_index.links.linear import LargestRow, Linear
 from attention_limits.sequence_multi_index.links.one_token import Monomial, SignProduct, SumOfSquares
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
+from attention_limits.sequence_multi_index.schema.erm import (
+    ErmStateEvolutionSolver,
+    OptimalRidgeSolver,
+    TransitionSolver,
+)
 from ridge_regression import ridge_regression
 
 # The kernels compile for about ten seconds.
@@ -30,7 +35,9 @@ def fixed_point(loss, target, student, alpha, ridge, nodes=4096, tolerance=1e-7,
     made = make_loss(loss, student)
     at = make_nodes(made, target, student, nodes, np.random.default_rng(seed))
     problem = Problem(made, alpha, ridge, branch)
-    return solve(problem, at, informed(problem, at), tolerance)
+    return solve(
+        problem, at, informed(problem, at, 0.9, 0.0), ErmStateEvolutionSolver(tolerance=tolerance, max_iterations=200)
+    )
 
 
 STUDENTS = {
@@ -320,28 +327,32 @@ def test_phase_retrieval_prefers_the_target_above_a_transition():
     link, ridge = Monomial((2,)), 5.0
     loss = make_loss("square", link)
     nodes = make_nodes(loss, link, link, 64, np.random.default_rng(0))
-    found = transitions(loss, ridge, nodes, 1.1, 1.4, 1e-2, 1e-5, against="agnostic")["energy"]
+
+    def between(smallest):
+        return TransitionSolver(smallest=smallest, largest=1.4, accuracy=1e-2, tolerance=1e-5, against="agnostic")
+
+    found, settings = transitions(loss, ridge, nodes, between(1.1))["energy"], ErmStateEvolutionSolver(tolerance=1e-5)
     # The proximal operator of the solution without overlap jumps.
     assert found.jump > 0.05
     for factor, sign in ((0.95, -1), (1.05, 1)):
         energies = []
         for branch, overlap in (("semantic", 0.9), ("agnostic", 0.0)):
             problem = Problem(loss, factor * found.alpha, ridge, branch)
-            energies.append(solve(problem, nodes, informed(problem, nodes, overlap), 1e-5).free_energy)
+            energies.append(solve(problem, nodes, informed(problem, nodes, overlap, 0.0), settings).free_energy)
         assert sign * (energies[1] - energies[0]) > 0
     # A range that is narrower than a step of the search, and one above the transition.
-    narrow = transitions(loss, ridge, nodes, 0.999 * found.alpha, 1.4, 1e-2, 1e-5, against="agnostic")["energy"]
+    narrow = transitions(loss, ridge, nodes, between(0.999 * found.alpha))["energy"]
     assert narrow.alpha == pytest.approx(found.alpha, abs=2e-2)
-    above = transitions(loss, ridge, nodes, 1.04 * found.alpha, 1.4, 1e-2, 1e-5, against="agnostic")["energy"]
+    above = transitions(loss, ridge, nodes, between(1.04 * found.alpha))["energy"]
     assert np.isnan(above.alpha)
     with pytest.raises(ValueError, match="without positions have no positional branch"):
-        transitions(loss, ridge, nodes, 0.8, 2.0, 1e-2)
+        transitions(loss, ridge, nodes, TransitionSolver())
 
 
 def test_the_best_ridge_of_regression_is_the_noise():
     loss, target = make_loss("square", ONE), OutputNoise(ONE, 0.3)
     nodes = make_nodes(loss, target, ONE, 64, np.random.default_rng(0))
-    best, found = optimal_ridge(loss, 1.5, nodes, 0.01, 10.0, 1e-3, tolerance=1e-10)
+    best, found = optimal_ridge(loss, 1.5, nodes, OptimalRidgeSolver(least=0.01, accuracy=1e-3, tolerance=1e-10))
     assert best == pytest.approx(0.3, rel=2e-3)
     assert found.errors["test_loss"] < fixed_point("square", target, ONE, 1.5, 0.5).errors["test_loss"]
 
@@ -350,7 +361,7 @@ def test_impossible_problems_are_refused():
     loss = make_loss("square", ONE)
     for alpha, ridge in ((0.0, 0.1), (1.0, 0.0), (1.0, -1.0)):
         with pytest.raises(ValueError, match="need alpha > 0 and ridge > 0"):
-            Problem(loss, alpha, ridge)
+            Problem(loss, alpha, ridge, "free")
     with pytest.raises(ValueError, match="no branch 'odd'"):
         Problem(loss, 1.0, 1.0, "odd")
     with pytest.raises(ValueError, match="V must be positive"):

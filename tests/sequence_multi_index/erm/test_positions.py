@@ -15,6 +15,11 @@ from attention_limits.sequence_multi_index.erm.transition import constant_loss, 
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
+from attention_limits.sequence_multi_index.schema.erm import (
+    ErmStateEvolutionSolver,
+    MinimisationSolver,
+    TransitionSolver,
+)
 
 pytestmark = pytest.mark.slow
 STUDENT, SIGMA, POSITIONS, RIDGE = DeepAttention(depth=1), 0.5, np.array([[1.0], [-1.0]]), 0.04
@@ -34,7 +39,7 @@ def channel(loss, target, count=4096, seed=0):
 
 def fixed_point(loss, alpha, branch, nodes):
     problem = Problem(loss, alpha, RIDGE, branch)
-    return solve(problem, nodes, informed(problem, nodes, 0.9, 1.0))
+    return solve(problem, nodes, informed(problem, nodes, 0.9, 1.0), ErmStateEvolutionSolver(tolerance=1e-7))
 
 
 # Independent solution at omega = .3, 4 x 2^14 nodes: alpha, branch; q, V, theta or m, e, error on fresh data.
@@ -72,7 +77,7 @@ def test_the_best_constant_attention_has_the_known_error(loss):
 
 def test_the_transitions_have_the_known_places(loss):
     # 2^14 nodes: alpha_c(.35) = 1.4723(4), alpha_l(.35) = 1.798(2). 2^12 nodes err by .5 %.
-    found = transitions(loss, RIDGE, channel(loss, 0.35), 0.5, 3.0, 1e-4)
+    found = transitions(loss, RIDGE, channel(loss, 0.35), TransitionSolver())
     assert found["energy"].alpha == pytest.approx(1.4723, rel=0.01)
     assert found["constant"].alpha == pytest.approx(1.798, rel=0.01)
     assert abs(found["energy"].jump) < 0.06
@@ -81,7 +86,7 @@ def test_the_transitions_have_the_known_places(loss):
 def test_a_search_that_holds_no_transition_finds_none(loss):
     nodes = channel(loss, 0.35, 256)
     for smallest, largest in ((0.5, 1.2), (2.2, 3.0)):
-        found = transitions(loss, RIDGE, nodes, smallest, largest, 1e-3)
+        found = transitions(loss, RIDGE, nodes, TransitionSolver(smallest=smallest, largest=largest, accuracy=1e-3))
         assert all(np.isnan(here.alpha) for here in found.values())
 
 
@@ -94,7 +99,9 @@ def minimum(loss, link, alpha, branch, seed, dimension=500):
     teacher *= np.sqrt(dimension) / np.linalg.norm(teacher)
     outputs = link.forward((centred @ teacher.T / np.sqrt(dimension)).transpose(0, 2, 1)).reshape(len(centred), -1)
     start = teacher if branch == "semantic" else np.ones((1, dimension))
-    found = minimise(loss, outputs, centred + POSITIONS * direction, RIDGE, start, tolerance=1e-4)
+    found = minimise(
+        loss, outputs, centred + POSITIONS * direction, RIDGE, start, MinimisationSolver(max_iterations=1000)
+    )
     assert found.converged
     if branch == "semantic":
         return VARIANCE * abs((found.weights @ teacher.T).item()) / dimension, found.objective

@@ -11,6 +11,7 @@ from attention_limits.sequence_multi_index.erm.minimisation import minimise, obj
 from attention_limits.sequence_multi_index.links import jax_forward
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
+from attention_limits.sequence_multi_index.schema.erm import ErmGampSolver, MinimisationSolver
 
 pytestmark = pytest.mark.slow
 ATTENTION = DeepAttention(depth=1)
@@ -52,10 +53,10 @@ def test_regression_has_the_solution_of_the_normal_equations():
     targets = outputs.reshape(50, 2, 2).transpose(0, 2, 1).reshape(-1, 2)
     exact = np.linalg.solve(x.T @ x + 0.4 * np.eye(30), x.T @ targets).T
     loss, start = make_loss("square", link), rng.standard_normal((2, 30))
-    found = minimise(loss, outputs, sequences, 0.4, start, tolerance=1e-8)
+    found = minimise(loss, outputs, sequences, 0.4, start, MinimisationSolver(tolerance=1e-8, max_iterations=1000))
     assert found.converged
     assert np.allclose(found.weights, exact, atol=1e-6)
-    passed = run(loss, outputs, sequences, 0.4, start, tolerance=1e-10, max_iterations=1000)
+    passed = run(loss, outputs, sequences, 0.4, start, ErmGampSolver(tolerance=1e-10, max_iterations=1000))
     assert passed.converged
     assert np.allclose(passed.weights, exact, atol=1e-6)
     assert passed.objective == pytest.approx(found.objective, rel=1e-9)
@@ -64,8 +65,8 @@ def test_regression_has_the_solution_of_the_normal_equations():
 def test_gamp_reaches_the_minimum_of_lbfgs():
     sequences, outputs, fields, teacher = data_set(ATTENTION, 400, 800, 0)
     loss, anchors = make_loss("square", ATTENTION), fields.reshape(800, 1, 2)
-    found = minimise(loss, outputs, sequences, 0.1, teacher, tolerance=1e-8)
-    passed = run(loss, outputs, sequences, 0.1, teacher, anchors, tolerance=1e-8)
+    found = minimise(loss, outputs, sequences, 0.1, teacher, MinimisationSolver(tolerance=1e-8, max_iterations=1000))
+    passed = run(loss, outputs, sequences, 0.1, teacher, ErmGampSolver(tolerance=1e-8), anchors)
     assert found.converged
     assert passed.converged
     assert np.allclose(passed.weights, found.weights, atol=1e-5)
@@ -83,7 +84,7 @@ def test_minimisation_follows_state_evolution(alpha):
     loss, dimension, found = make_loss("square", ATTENTION), 500, []
     for seed in range(4):
         sequences, outputs, _, teacher = data_set(ATTENTION, dimension, int(alpha * dimension), 10 + seed)
-        W = minimise(loss, outputs, sequences, 0.1, teacher)
+        W = minimise(loss, outputs, sequences, 0.1, teacher, MinimisationSolver(tolerance=1e-5))
         norm = np.sum(W.weights**2) / dimension
         found.append([norm, np.sum(W.weights * teacher) / dimension, W.objective])
     mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / 2.0
@@ -94,12 +95,19 @@ def test_minimisation_follows_state_evolution(alpha):
 
 def test_a_kinked_loss_is_refused():
     with pytest.raises(ValueError, match="differentiable loss, which the hinge is not"):
-        minimise(make_loss("hinge", Linear()), np.ones((2, 1)), np.ones((2, 1, 3)), 0.1, np.ones((1, 3)))
+        minimise(
+            make_loss("hinge", Linear()),
+            np.ones((2, 1)),
+            np.ones((2, 1, 3)),
+            0.1,
+            np.ones((1, 3)),
+            MinimisationSolver(),
+        )
 
 
 def test_gamp_reports_when_it_does_not_converge():
     sequences, outputs, _, teacher = data_set(ATTENTION, 60, 60, 5)
-    found = run(make_loss("square", ATTENTION), outputs, sequences, 0.1, teacher, max_iterations=3)
+    found = run(make_loss("square", ATTENTION), outputs, sequences, 0.1, teacher, ErmGampSolver(max_iterations=3))
     assert not found.converged
     assert found.iterations == 3
-    assert found.residual > 1e-6
+    assert found.residual > ErmGampSolver().tolerance

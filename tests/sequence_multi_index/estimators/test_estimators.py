@@ -1,6 +1,7 @@
 """The estimators of Figure 2: data, gradient descent with reuse and online, GAMP on data that are read."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,7 +39,8 @@ def data(replica, alpha):
 
 def spec(estimator, solver, alphas, replicas, model=MODEL):
     return {
-        "estimator": estimator, "model": model, "grid": {"alpha": alphas}, "replicas": replicas, "solver": solver,
+        "estimator": estimator, "model": model, "grid": {"alpha": alphas}, "replicas": replicas,
+        "solver": SimpleNamespace(**solver),
         "project": ".", "data": data, "reads": {"name": "gaussian_sequences"},
     }  # fmt: skip
 

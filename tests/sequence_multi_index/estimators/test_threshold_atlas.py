@@ -1,18 +1,20 @@
 """Thresholds of many models: rows summed by layers, exact recovery by bisection, the table."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, node_sets, search_settings
 
 from attention_limits.__main__ import main
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import digest
 from attention_limits.pipeline.base.streams import Streams
 from attention_limits.pipeline.cubes.cube_bytes import data_digest
+from attention_limits.sequence_multi_index.estimators.at_point import completed
 from attention_limits.sequence_multi_index.estimators.thresholds import exact_recovery as estimator
 from attention_limits.sequence_multi_index.estimators.thresholds import staircase, threshold_atlas
 from attention_limits.sequence_multi_index.figures.thresholds.atlas import together
@@ -20,7 +22,6 @@ from attention_limits.sequence_multi_index.links.one_token import phase_retrieva
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 from attention_limits.sequence_multi_index.reports.threshold_table import atlas_table, csv_text, page
 from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -34,14 +35,17 @@ STREAMS = Streams(0, "sequence_multi_index", "test")
 
 def spec(name, grid, solver, model=MODEL, replicas=2):
     return {
-        "estimator": name, "model": model, "grid": grid, "replicas": list(range(replicas)), "solver": solver,
-        "project": ".",
+        "estimator": name, "model": model, "grid": grid, "replicas": list(range(replicas)),
+        "solver": SimpleNamespace(**solver), "project": ".",
     }  # fmt: skip
 
 
 def as_cube(dataset, *parts):
     """A dataset of one estimator as the cube of an experiment."""
-    described = {part["estimator"]: {key: part[key] for key in ("model", "grid", "solver")} for part in parts}
+    described = {
+        part["estimator"]: {"model": part["model"], "grid": part["grid"], "solver": vars(part["solver"])}
+        for part in parts
+    }
     return dataset.assign_attrs(spec=json.dumps({"estimators": described}))
 
 
@@ -78,7 +82,7 @@ def test_exact_recovery_of_phase_retrieval_is_the_known_one():
     move it by a few per cent."""
     channel = channel_of(phase_retrieval())
     found = [
-        exact_recovery(channel, nodes, 4.0, 0.02, Settings(tolerance=1e-4, max_iterations=1000))
+        exact_recovery(channel, nodes, completed(search_settings(max_iterations=1000), highest=4.0, width=0.02))
         for nodes in node_sets(channel.link, 512, 4, seed=3)
     ]
     assert all(one.above <= 1.02 * one.below for one in found)
@@ -88,7 +92,7 @@ def test_exact_recovery_of_phase_retrieval_is_the_known_one():
 def test_recovery_out_of_reach_is_missing():
     channel = channel_of(phase_retrieval())
     (nodes,) = node_sets(channel.link, 64, 1, seed=3)
-    found = exact_recovery(channel, nodes, 0.4, 0.1, Settings())
+    found = exact_recovery(channel, nodes, completed(search_settings(), highest=0.4, width=0.1))
     assert np.isnan(found.below)
     assert np.isnan(found.above)
 

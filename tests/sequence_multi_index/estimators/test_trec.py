@@ -12,6 +12,7 @@ from attention_limits.pipeline.cubes.cube_bytes import annotate
 from attention_limits.pipeline.experiments.experiment import load_experiment
 from attention_limits.sequence_multi_index.estimators.training.trec import run
 from attention_limits.sequence_multi_index.questions.grammar import generate_questions
+from attention_limits.sequence_multi_index.schema.training import Trec
 from toy import REPOSITORY
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,7 @@ def specification(rates, replicas, project="nowhere", **model):
         "model": {**MODEL, **model},
         "grid": {"embedding_std": [0.5], "learning_rate": rates},
         "replicas": replicas,
-        "solver": {"epochs": 6, "batch": 16, "records": 2, "weight_decay": 0.01},
+        "solver": Trec.Solver(epochs=6, records=2),
         "project": project,
     }
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, gamp_settings, node_sets, path_settings
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.gamp import gamp
@@ -48,7 +48,9 @@ CASES = {
 def predicted_overlaps(channel, case):
     """Q after each iteration, from Q = 0, averaged over scramblings (their spread is far below that of the data sets)."""
     paths = [
-        trajectory(channel, case.alpha, nodes, 0.0, ITERATIONS, side_information=case.side_information).overlap
+        trajectory(
+            channel, case.alpha, nodes, path_settings(0.0, ITERATIONS, side_information=case.side_information)
+        ).overlap
         for nodes in node_sets(channel.link, case.nodes, 4, seed=81)
     ]
     return np.mean(paths, axis=0), np.std(paths, axis=0, ddof=1) / 2.0
@@ -64,7 +66,7 @@ def comparison(request):
     case = CASES[request.param]
     channel = channel_of(case.link, case.resolution)
     assert channel.method == case.method
-    settings = gamp.Settings(
+    settings = gamp_settings(
         max_iterations=ITERATIONS, start_overlap=1e-8, side_information=case.side_information, tolerance=0.0
     )
     runs = []
@@ -115,7 +117,7 @@ def test_both_layers_are_recovered_from_a_random_start():
     recovered = 0
     for generator in np.random.default_rng(83).spawn(3):
         data = gamp.gaussian_dataset(channel.link, 500, 600, generator)
-        run = gamp.run(channel, data, generator, gamp.Settings(max_iterations=60))
+        run = gamp.run(channel, data, generator, gamp_settings(max_iterations=60))
         recovered += bool(np.all(np.abs(run.cosine[-1]) > 0.98))
     assert recovered >= 2
 
@@ -129,7 +131,7 @@ def test_three_layers_are_recovered_exactly_and_gamp_knows_it():
     for seed, generator in enumerate(np.random.default_rng(86).spawn(8)):
         channel = channel_of(DeepAttention(1.0, 1.0, 3), 0.5, seed=(87, seed))
         data = gamp.gaussian_dataset(channel.link, 300, 600, generator)
-        run = gamp.run(channel, data, generator, gamp.Settings(max_iterations=150, damping=0.1, tolerance=3e-3))
+        run = gamp.run(channel, data, generator, gamp_settings(max_iterations=150, damping=0.1, tolerance=3e-3))
         known = np.all(np.diag(run.variance[-1]) < 1e-3)
         recovered += bool(run.converged and known and np.all(np.abs(run.cosine[-1]) > 0.999))
         if recovered == 2:
@@ -142,6 +144,6 @@ def test_last_layer_alone_is_learned_between_the_thresholds():
     channel = channel_of(DeepAttention(1.0))
     generator = np.random.default_rng(84)
     data = gamp.gaussian_dataset(channel.link, 1000, 500, generator)
-    run = gamp.run(channel, data, generator, gamp.Settings(max_iterations=40))
+    run = gamp.run(channel, data, generator, gamp_settings(max_iterations=40))
     assert abs(run.cosine[-1, 0]) < 5 / np.sqrt(1000)
     assert 0.7 < run.cosine[-1, 1] ** 2 < 0.85

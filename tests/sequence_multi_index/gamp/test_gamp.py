@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from smi_tools import channel_of
+from smi_tools import channel_of, gamp_settings
 
 from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.schema.bayes import GampSolver
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +20,7 @@ def data():
 
 
 def run(data, seed=92, **options):
-    return gamp.run(CHANNEL, data, np.random.default_rng(seed), gamp.Settings(**{"max_iterations": 5, **options}))
+    return gamp.run(CHANNEL, data, np.random.default_rng(seed), gamp_settings(**{"max_iterations": 5, **options}))
 
 
 def test_data_set_is_the_model_applied_to_its_sequences(data):
@@ -96,6 +97,7 @@ def test_iteration_stops_at_the_tolerance(data):
         {"side_information": -0.1}, {"regularization": -1e-3}, {"damping": np.nan},
     ],
 )  # fmt: skip
-def test_parameters_out_of_range_are_refused(data, options):
-    with pytest.raises(ValueError):
-        run(data, **options)
+def test_parameters_out_of_range_are_refused(options):
+    (key,) = options
+    with pytest.raises(ValueError, match=key):
+        GampSolver(**options)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from links_under_test import LINKS
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, gamp_settings, node_sets, search_settings
 
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.gamp import gamp
@@ -12,7 +12,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 from attention_limits.sequence_multi_index.priors.prior import GaussianRows
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,9 @@ def test_invariant_rows_of_a_smooth_and_of_a_discrete_link():
 @pytest.mark.parametrize("start", [1e-3, 0.999])
 def test_the_sum_of_all_rows_has_no_overlap(alpha, start):
     """For every number of iterations, converged or not; the diagonal is at most 2 / 3."""
-    found = solve(channel_of(THREE, 0.35), alpha, node_sets(THREE, 64, 1, 3)[0], start, Settings(max_iterations=12))
+    found = solve(
+        channel_of(THREE, 0.35), alpha, node_sets(THREE, 64, 1, 3)[0], start, search_settings(max_iterations=12)
+    )
     assert abs(np.sum(found.value)) < 1e-9
     assert np.all(np.diag(found.value) <= 2.0 / 3.0 + 1e-9)
 
@@ -76,7 +78,7 @@ def test_gamp_learns_nothing_in_the_invariant_direction():
     """The data carry no precision for the sum of all rows: its posterior variance stays at the start of GAMP."""
     rng = np.random.default_rng(5)
     data = gamp.gaussian_dataset(THREE, 100, 300, rng)
-    found = gamp.run(channel_of(THREE, 0.35), data, rng, gamp.Settings(max_iterations=4))
+    found = gamp.run(channel_of(THREE, 0.35), data, rng, gamp_settings(max_iterations=4))
     ones = np.ones(3)
     np.testing.assert_allclose(
         found.variance[1:] @ ones, np.broadcast_to(ones, (len(found.variance) - 1, 3)), atol=1e-3

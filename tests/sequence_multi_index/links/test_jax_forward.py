@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from links_under_test import LINKS
+from smi_tools import descent_settings
 
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
@@ -17,7 +18,6 @@ from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, req
 from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
 from attention_limits.sequence_multi_index.training.gradient_descent import (
     Block,
-    Descent,
     batch_loss,
     descend,
     drawn_batches,
@@ -101,7 +101,7 @@ class Rooted(Gated):
 )
 def test_a_link_that_jax_cannot_differentiate_is_refused(link, message):
     with pytest.raises(SpecError, match=message):
-        descend(link, [], np.zeros((1, 1, 2, 5)), np.ones((1, 2, 5)), Descent(1.0))
+        descend(link, [], np.zeros((1, 1, 2, 5)), np.ones((1, 2, 5)), descent_settings(1.0))
 
 
 def problem(link, dimension, samples, sets, seed=0):
@@ -120,7 +120,7 @@ def test_deep_attention_follows_its_own_kernel():
     order = drawn_batches(600, 40, 30, np.random.default_rng(2))
     rate, decay = 4.0, 7e-4
     blocks = [Block(sequences, outputs, order[None, first : first + 10]) for first in (0, 10, 20)]
-    found = descend(link, blocks, start[None, None], teacher[None], Descent(rate, decay, 3)).cosine[0, 0]
+    found = descend(link, blocks, start[None, None], teacher[None], descent_settings(rate, 100 * decay, 3)).cosine[0, 0]
 
     def attention(u):
         return jax.nn.softmax(u[..., :, None] * u[..., None, :], axis=-1)
@@ -146,7 +146,7 @@ def test_starts_share_the_data_and_do_not_see_each_other():
     sequences, outputs, teachers = problem(link, 40, 200, 2)
     order = np.stack([drawn_batches(200, 20, 10, np.random.default_rng(set_)) for set_ in range(2)])
     starts = 0.9 * np.random.default_rng(5).standard_normal((2, 3, 2, 40))
-    block, descent = Block(sequences, outputs, order), Descent(2.0)
+    block, descent = Block(sequences, outputs, order), descent_settings(2.0)
     together = descend(link, [block], starts, teachers, descent)
     assert together.cosine.shape == (2, 3, 2, 2)
     for number in range(3):
@@ -169,7 +169,7 @@ def test_online_phase_retrieval_follows_its_flow():
     third = steps // 3
     order = np.arange(steps, dtype=np.int32).reshape(1, -1, 1).repeat(runs, axis=0)
     blocks = [Block(sequences, outputs, order[:, first : first + third]) for first in range(0, steps, third)]
-    path = descend(link, blocks, starts[:, None], teachers, Descent(eta * dimension))
+    path = descend(link, blocks, starts[:, None], teachers, descent_settings(eta * dimension))
     rho = np.sum(teachers[:, 0] ** 2, axis=1) / dimension
     q_found = path.norm[:, 0, :, 0] ** 2
     m_found = path.cosine[:, 0, :, 0] * path.norm[:, 0, :, 0] * np.sqrt(rho)[:, None]

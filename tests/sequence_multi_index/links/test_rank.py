@@ -4,7 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from smi_tools import Generic, channel_of, draw_channels, gradient_and_hessian, node_sets
+from smi_tools import (
+    Generic,
+    channel_of,
+    draw_channels,
+    gamp_settings,
+    gradient_and_hessian,
+    node_sets,
+    path_settings,
+    search_settings,
+)
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.channels.loading import load_channel
@@ -137,12 +146,15 @@ def test_moments_of_rank_two_are_derivatives_of_log_z(scale):
 def test_gamp_of_rank_two_follows_the_state_evolution():
     """alpha = 0.8 with side information 0.3: Q after iterations 2 to 4; false-alarm rate 1e-4, finite size 4 / D."""
     channel = channel_of(RANK_TWO)
-    settings = gamp.Settings(max_iterations=4, start_overlap=1e-8, side_information=0.3, tolerance=0.0)
+    settings = gamp_settings(max_iterations=4, start_overlap=1e-8, side_information=0.3, tolerance=0.0)
     runs = []
     for generator in np.random.default_rng(8).spawn(24):
         data = gamp.gaussian_dataset(RANK_TWO, 500, 400, generator)
         runs.append(gamp.run(channel, data, generator, settings).norm)
-    paths = [trajectory(channel, 0.8, nodes, 0.0, 4, 0.3).overlap for nodes in node_sets(RANK_TWO, 1024, 4, seed=9)]
+    paths = [
+        trajectory(channel, 0.8, nodes, path_settings(0.0, 4, side_information=0.3)).overlap
+        for nodes in node_sets(RANK_TWO, 1024, 4, seed=9)
+    ]
     assert_mean(np.array(runs)[:, 1:], np.mean(paths, axis=0)[1:], 4 / 500, np.std(paths, axis=0, ddof=1)[1:] / 2.0)
 
 
@@ -151,7 +163,9 @@ def test_rank_two_is_learned_beyond_its_threshold_and_recovered():
     the two equations per sample meet the two unknowns per dimension."""
     channel = channel_of(RANK_TWO)
     (nodes,) = node_sets(RANK_TWO, 1024, 1, seed=10)
-    low, middle, high = (np.diag(solve(channel, alpha, nodes, 1e-3).value) for alpha in (0.3, 0.6, 2.0))
+    low, middle, high = (
+        np.diag(solve(channel, alpha, nodes, 1e-3, search_settings()).value) for alpha in (0.3, 0.6, 2.0)
+    )
     assert np.all(low == 0.0)
     assert middle.min() > 0.2
     assert np.ptp(middle) < 0.1

@@ -7,10 +7,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_ndtr
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, gamp_settings, node_sets, path_settings, search_settings
 
 from agreement import assert_mean
 from attention_limits.numerics.probability.hermite import gauss_hermite
+from attention_limits.sequence_multi_index.estimators.at_point import completed
 from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
@@ -18,7 +19,7 @@ from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.one_token import SignProduct, phase_retrieval
 from attention_limits.sequence_multi_index.priors.mixture import bernoulli_gauss, binary
 from attention_limits.sequence_multi_index.priors.prior import GaussianRows, Prior, standard_normal
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 from attention_limits.sequence_multi_index.state_evolution.phases import HARD, compare
 from attention_limits.sequence_multi_index.state_evolution.trajectory import trajectory
 from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
@@ -60,7 +61,7 @@ class Squares(Link):
 def test_correlated_rows_are_a_linear_map_of_the_link_for_gamp():
     """W = R W', C = R R^T: GAMP with the prior C gives R times the estimate of the link g(R h) with standard normal weights."""
     R = np.linalg.cholesky(C)
-    settings = gamp.Settings(max_iterations=6, tolerance=0.0, start_overlap=0.2, damping=0.1)
+    settings = gamp_settings(max_iterations=6, tolerance=0.0, start_overlap=0.2, damping=0.1)
 
     def found(link, prior):
         data = gamp.gaussian_dataset(link, 150, 300, np.random.default_rng(3), prior)
@@ -87,7 +88,7 @@ def test_correlated_rows_have_the_first_threshold_alone():
     """No symmetry separates the direction that is learned first from the other; standard normal rows have two thresholds."""
     link = Squares(np.eye(2))
     nodes = node_sets(link, 256, 1, seed=18)[0]
-    (only,) = staircase(channel_of(link), nodes, nodes, prior=GaussianRows(C))
+    (only,) = staircase(channel_of(link), nodes, nodes, 1e-3, prior=GaussianRows(C))
     assert only.alpha < 0.5
     assert only.direction[0, 1] > 0.3
 
@@ -95,7 +96,7 @@ def test_correlated_rows_have_the_first_threshold_alone():
 def test_correlated_rows_are_a_linear_map_of_the_link_for_fixed_points():
     """Q = R Q' R^T, over sixteen scramblings; false-alarm rate 1e-4. The allowance is the tolerance of the fixed points."""
     R = np.linalg.cholesky(C)
-    settings = Settings(tolerance=1e-4, max_iterations=400)
+    settings = search_settings(tolerance=1e-4, max_iterations=400)
     links, priors = (Squares(np.eye(2)), Squares(R)), (GaussianRows(C), None)
     overlaps = [
         [
@@ -116,7 +117,7 @@ def test_linear_outputs_show_the_share_alpha_of_correlated_rows(alpha):
     """
     link = Linear(rows=2)
     nodes = node_sets(link, 4096, 1, seed=8)[0]
-    settings = Settings(tolerance=1e-5, max_iterations=500)
+    settings = search_settings(tolerance=1e-5, max_iterations=500)
     found = solve(channel_of(link), alpha, nodes, 0.01, settings, prior=GaussianRows(C))
     assert found.converged
     np.testing.assert_allclose(found.value, alpha * C, atol=2e-3)
@@ -129,7 +130,7 @@ def test_weak_recovery_of_phase_retrieval_is_at_one_half(prior):
     link = phase_retrieval()
     channel, nodes = channel_of(link), node_sets(link, 2048, 1, seed=9)[0]
     assert first_threshold(channel, nodes, prior).alpha == pytest.approx(0.5, abs=0.02)
-    settings = Settings(max_iterations=2000)
+    settings = search_settings(max_iterations=2000)
     assert solve(channel, 0.45, nodes, 1e-2, settings, prior=prior).value[0, 0] == 0.0
     assert solve(channel, 0.55, nodes, 1e-3, settings, prior=prior).value[0, 0] > 0.01
 
@@ -138,13 +139,13 @@ def test_weights_with_a_mean_are_learned_from_any_alpha_on():
     """Phase retrieval of binary weights of mean 0.5: threshold 0, and Q exceeds the square of the mean at alpha = 0.1."""
     link, prior = phase_retrieval(), binary(1, 0.5)
     channel, nodes = channel_of(link), node_sets(link, 512, 1, seed=10)[0]
-    (step,) = staircase(channel, nodes, nodes, prior=prior)
+    (step,) = staircase(channel, nodes, nodes, 1e-3, prior=prior)
     assert step.alpha == 0.0
     np.testing.assert_allclose(step.overlap, [[0.25]])
-    found = solve(channel, 0.1, nodes, 1e-3, prior=prior)
+    found = solve(channel, 0.1, nodes, 1e-3, search_settings(), prior=prior)
     assert found.converged
     assert 0.26 < found.value[0, 0] < 0.5
-    assert solve(channel, 0.0, nodes, 1e-3, prior=prior).value[0, 0] == pytest.approx(0.25, abs=1e-6)
+    assert solve(channel, 0.0, nodes, 1e-3, search_settings(), prior=prior).value[0, 0] == pytest.approx(0.25, abs=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0.24, 0.36])
@@ -154,7 +155,7 @@ def test_exact_recovery_of_sparse_weights_is_stable_beyond_their_density(alpha):
     link = phase_retrieval()
     nodes = node_sets(link, 256, 1, seed=11)[0]
     found = solve(
-        channel_of(link), alpha, nodes, 1.0 - 1e-6, Settings(max_iterations=3000), prior=bernoulli_gauss(1, 0.3)
+        channel_of(link), alpha, nodes, 1.0 - 1e-6, search_settings(max_iterations=3000), prior=bernoulli_gauss(1, 0.3)
     )
     assert (found.value[0, 0] > 1.0 - 1e-5) == (alpha > 0.3)
 
@@ -212,10 +213,10 @@ def test_state_evolution_of_the_binary_perceptron():
 
     wanted = prior.overlap(np.array([[brentq(branch, 0.5, 3.0)]]))[0, 0]
     sets = node_sets(link, 1024, 8, seed=12)
-    channel, settings = channel_of(link), Settings(tolerance=1e-3, max_iterations=400)
+    channel, settings = channel_of(link), search_settings(tolerance=1e-3, max_iterations=400)
     found = [solve(channel, 1.3, nodes, 1e-3, settings, prior=prior).value[0, 0] for nodes in sets]
     assert_mean(found, wanted, allowance=2e-3)
-    comparison = compare(channel, 1.3, sets[0], settings, prior=prior)
+    comparison = compare(channel, 1.3, sets[0], completed(settings, gap=0.01), prior=prior)
     assert comparison.phase == HARD
     assert comparison.free_entropy[1] == pytest.approx(-np.log(2.0), abs=1e-3)
     assert solve(channel, 1.6, sets[0], 1e-3, settings, prior=prior).value[0, 0] > 1.0 - 1e-5
@@ -250,7 +251,7 @@ def test_gamp_follows_state_evolution(case):
     Averages over data sets deviate from the limit by O(1 / D), with coefficients of the order of the number of iterations.
     """
     channel, prior = channel_of(case.link), case.prior
-    settings = gamp.Settings(
+    settings = gamp_settings(
         max_iterations=ITERATIONS, start_overlap=1e-8, side_information=case.side_information, tolerance=0.0
     )
     runs = []
@@ -258,7 +259,9 @@ def test_gamp_follows_state_evolution(case):
         data = gamp.gaussian_dataset(case.link, DIMENSION, int(case.alpha * DIMENSION), generator, prior)
         runs.append(gamp.run(channel, data, generator, settings, prior))
     paths = [
-        trajectory(channel, case.alpha, nodes, 0.0, ITERATIONS, case.side_information, prior=prior).overlap[1:]
+        trajectory(
+            channel, case.alpha, nodes, path_settings(0.0, ITERATIONS, side_information=case.side_information), prior
+        ).overlap[1:]
         for nodes in node_sets(case.link, 1024, 4, seed=14)
     ]
     predicted, error = np.mean(paths, axis=0), np.std(paths, axis=0, ddof=1) / 2.0
@@ -273,7 +276,7 @@ def test_trajectory_of_the_binary_perceptron_stays_at_exact_recovery():
     """alpha = 2: no node has a field within 1e-3 of zero, and the overlap stays all the same."""
     link = SignProduct(1)
     nodes = node_sets(link, 1024, 1, seed=16)[0]
-    path = trajectory(channel_of(link), 2.0, nodes, 0.9, 12, prior=binary(1)).overlap[:, 0, 0]
+    path = trajectory(channel_of(link), 2.0, nodes, path_settings(0.9, 12), binary(1)).overlap[:, 0, 0]
     assert np.all(path[-4:] > 1.0 - 1e-5)
 
 
@@ -302,7 +305,7 @@ def test_gamp_goes_on_when_one_row_of_binary_weights_is_recovered():
     """Two attention layers at alpha = 0.8, D = 300: the state evolution recovers both, the last one first. Of 3 fixed data sets
     at least 2 must follow."""
     link, prior, found = DeepAttention(1.0), binary(2), 0
-    channel, settings = channel_of(link, 0.75), gamp.Settings(max_iterations=100, damping=0.1, tolerance=3e-3)
+    channel, settings = channel_of(link, 0.75), gamp_settings(max_iterations=100, damping=0.1, tolerance=3e-3)
     for generator in np.random.default_rng(17).spawn(3):
         data = gamp.gaussian_dataset(link, 300, 240, generator, prior)
         run = gamp.run(channel, data, generator, settings, prior)
@@ -316,7 +319,7 @@ def test_gamp_recovers_binary_weights_exactly():
     channel, right = channel_of(link), 0
     for generator in np.random.default_rng(15).spawn(3):
         data = gamp.gaussian_dataset(link, 400, 800, generator, prior)
-        run = gamp.run(channel, data, generator, gamp.Settings(max_iterations=40), prior)
+        run = gamp.run(channel, data, generator, gamp_settings(max_iterations=40), prior)
         right += bool(run.converged and np.array_equal(np.sign(run.weights), data.teacher))
     assert right >= 2
 
@@ -328,6 +331,7 @@ def test_a_prior_of_other_rows_is_refused():
             1.0,
             node_sets(phase_retrieval(), 16, 1, seed=0)[0],
             0.1,
+            search_settings(),
             prior=standard_normal(2),
         )
 
@@ -336,11 +340,11 @@ def test_overlaps_are_held_for_standard_normal_weights_only():
     link = phase_retrieval()
     nodes = node_sets(link, 16, 1, seed=0)[0]
     with pytest.raises(ValueError, match="standard normal weights only"):
-        solve(channel_of(link), 1.0, nodes, 0.1, held=[0.5], prior=binary(1))
+        solve(channel_of(link), 1.0, nodes, 0.1, search_settings(), held=[0.5], prior=binary(1))
 
 
 def test_rows_are_held_for_independent_rows_only():
-    link, prior, settings = Squares(np.eye(2)), GaussianRows(C), gamp.Settings(held=(0.5, np.nan))
+    link, prior = Squares(np.eye(2)), GaussianRows(C)
     data = gamp.gaussian_dataset(link, 20, 20, np.random.default_rng(0), prior)
     with pytest.raises(ValueError, match="independent rows"):
-        gamp.run(channel_of(link), data, np.random.default_rng(1), settings, prior)
+        gamp.run(channel_of(link), data, np.random.default_rng(1), gamp_settings(), prior, held=(0.5, np.nan))

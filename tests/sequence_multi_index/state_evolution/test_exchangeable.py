@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, node_sets, search_settings
 
 from agreement import FALSE_ALARM, t_threshold
 from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
@@ -19,7 +19,7 @@ from attention_limits.sequence_multi_index.state_evolution.exchangeable.matrices
 pytestmark = pytest.mark.slow
 
 RNG = np.random.default_rng(0)
-SETTINGS = fixed_point.Settings(tolerance=3e-3, max_iterations=100)
+SETTINGS = search_settings(tolerance=3e-3, max_iterations=100)
 
 
 def averaged(matrix):
@@ -112,7 +112,7 @@ def test_learned_shallow_layers_follow_the_full_state_evolution(depth):
     this noise is smaller than that of either fixed point. Tolerance 3e-3 of the precision, at most 1e-3 of an overlap.
     """
     link, replicas = CommitteeDepth(depth, 2.0), 6
-    settings = fixed_point.Settings(tolerance=3e-3, max_iterations=40, side_information=0.4)
+    settings = search_settings(tolerance=3e-3, max_iterations=40, side_information=0.4)
     reduced, full = np.empty((2, replicas, 4))
     for k, nodes in enumerate(node_sets(link, 64, replicas, seed=6)):
         channel = channel_of(link, 0.35, seed=k)

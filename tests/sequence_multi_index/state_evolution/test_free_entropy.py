@@ -4,13 +4,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, node_sets, search_settings
 
 from agreement import assert_mean, t_threshold
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.priors.prior import prior_free_entropy
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ def test_fixed_point_with_one_layer_learned_is_stationary(alpha):
     sets = node_sets(channel.link, 512, 2 * REPLICAS, seed=42)
     slopes, scale = [], []
     for first, second in zip(sets[::2], sets[1::2], strict=True):
-        overlap = solve(channel, alpha, first, 0.01).value
+        overlap = solve(channel, alpha, first, 0.01, search_settings()).value
         assert overlap[0, 0] == 0
         slopes.append(free_entropy_slope(channel, overlap, DIRECTIONS["second layer"], alpha, second))
         scale.append(0.5 / (1.0 - overlap[1, 1]))
@@ -108,7 +108,7 @@ def test_learning_raises_the_free_entropy(alpha):
     channel = channel_of(DeepAttention(1.0))
     gains = []
     for nodes in node_sets(channel.link, 256, 8, seed=44):
-        overlap = solve(channel, alpha, nodes, 0.01, Settings(tolerance=1e-3)).value
+        overlap = solve(channel, alpha, nodes, 0.01, search_settings(tolerance=1e-3)).value
         values = [free_entropy(q, alpha, channel_averages(channel, q, nodes).log_z) for q in (overlap, 0.0 * overlap)]
         gains.append(values[0] - values[1])
     assert np.mean(gains) > t_threshold(1, len(gains) - 1) * np.std(gains, ddof=1) / np.sqrt(len(gains))
@@ -119,7 +119,7 @@ def fixed_points(alpha, side_information):
     """Pairs of a fixed point with side information and of nodes independent of it."""
     channel = channel_of(DeepAttention(1.0))
     sets = node_sets(channel.link, 512, 2 * REPLICAS, seed=43)
-    settings = Settings(side_information=side_information)
+    settings = search_settings(side_information=side_information)
     return [
         (solve(channel, alpha, first, 0.01, settings).value, second)
         for first, second in zip(sets[::2], sets[1::2], strict=True)

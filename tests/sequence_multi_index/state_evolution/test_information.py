@@ -17,20 +17,18 @@ from attention_limits.sequence_multi_index.links.attention.large_depth import La
 from attention_limits.sequence_multi_index.links.attention.layers import log_jacobian
 from attention_limits.sequence_multi_index.links.attention.positional import PositionalAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
+from attention_limits.sequence_multi_index.schema.bayes import StateEvolutionSolver
 from attention_limits.sequence_multi_index.state_evolution.information import mean_log_volume
 
 pytestmark = pytest.mark.slow
 
-SOLVER = {
-    "nodes": 512, "tolerance": 1e-5, "max_iterations": 200, "resolution": 0.5, "start": 1e-3, "warm_up": 4,
-    "side_information": 0.0, "regularization": 0.0,
-}  # fmt: skip
+SOLVER = StateEvolutionSolver(tolerance=1e-5, max_iterations=200, resolution=0.5)
 
 
 def computed(model, alphas, replicas=4, **solver):
     spec = {
         "estimator": "state_evolution", "model": model, "grid": {"alpha": alphas}, "replicas": list(range(replicas)),
-        "solver": SOLVER | solver, "project": ".",
+        "solver": SOLVER.model_copy(update=solver), "project": ".",
     }  # fmt: skip
     return state_evolution.run(spec, Streams(0, "sequence_multi_index", "test"))
 

@@ -4,19 +4,22 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from smi_tools import search_settings
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.estimators.at_point import completed
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.loading import load_link
+from attention_limits.sequence_multi_index.schema.bayes import PhasesSolver
 from attention_limits.sequence_multi_index.state_evolution import fixed_point, phases
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import OverlapFixedPoint, Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import OverlapFixedPoint, solve
 from attention_limits.sequence_multi_index.state_evolution.phases import EASY, HARD, IMPOSSIBLE, compare
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = Settings(tolerance=1e-3, max_iterations=300)
+SETTINGS = completed(PhasesSolver(), warm_up=1, side_information=0.0, regularization=0.0)
 
 
 # Noiseless real phase retrieval with Gaussian weights: weak recovery at 1/2, exact recovery possible from 1 on and found by
@@ -45,11 +48,11 @@ def test_a_layer_held_at_its_own_fixed_point_changes_nothing():
     nodes = gaussian_nodes(node_dimension(link), 256, np.random.default_rng(3))
     channel = Channel(link, 0.75, np.random.default_rng(4))
     tolerance = 1e-4
-    free = np.diag(solve(channel, 0.9, nodes, 1e-3, Settings(tolerance=tolerance)).value)
+    free = np.diag(solve(channel, 0.9, nodes, 1e-3, search_settings(tolerance=tolerance)).value)
     for row in (0, 1):
         held = np.full(2, np.nan)
         held[row] = free[row]
-        found = np.diag(solve(channel, 0.9, nodes, 1e-3, Settings(tolerance=tolerance), held=held).value)
+        found = np.diag(solve(channel, 0.9, nodes, 1e-3, search_settings(tolerance=tolerance), held=held).value)
         # Each stops within `tolerance` of its fixed point per iteration, which a slow mode of rate 0.9 amplifies tenfold.
         assert np.allclose(found, free, atol=20 * tolerance)
 
@@ -58,7 +61,7 @@ def test_overlaps_are_held_only_where_they_are_diagonal():
     link = load_link({"link": "product", "rows": 2}, ".")
     nodes = gaussian_nodes(node_dimension(link), 16, np.random.default_rng(3))
     with pytest.raises(ValueError, match="diagonal"):
-        solve(Channel(link, 0.5, np.random.default_rng(4)), 1.0, nodes, 1e-3, held=[0.5, np.nan])
+        solve(Channel(link, 0.5, np.random.default_rng(4)), 1.0, nodes, 1e-3, search_settings(), held=[0.5, np.nan])
 
 
 @pytest.mark.parametrize(("error", "known"), [(0.02, True), (0.05, False)])

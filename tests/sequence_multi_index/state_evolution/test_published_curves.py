@@ -8,11 +8,11 @@ quoted as approximate, plus our own error: t-statistics over independent scrambl
 
 import numpy as np
 import pytest
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, node_sets, search_settings
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 from attention_limits.sequence_multi_index.state_evolution.generalization import bayes_error, plug_in_error
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ def overlaps(alpha, count, replicas, seed, **options):
     sets = node_sets(MODEL, count, replicas, seed)
     return np.array(
         [
-            np.diag(solve(channel_of(MODEL), alpha, nodes, 0.01, Settings(tolerance=1e-3, **options)).value)
+            np.diag(solve(channel_of(MODEL), alpha, nodes, 0.01, search_settings(tolerance=1e-3, **options)).value)
             for nodes in sets
         ]
     )

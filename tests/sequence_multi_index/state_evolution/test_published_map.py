@@ -20,6 +20,7 @@ from attention_limits.sequence_multi_index.channels.published.gradient import Bo
 from attention_limits.sequence_multi_index.channels.published.three_layers_kernels import mean_weights
 from attention_limits.sequence_multi_index.channels.published.two_layers_kernels import adaptive_numerator
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.schema.published import PublishedSolver
 from attention_limits.sequence_multi_index.state_evolution.published_map import published_averages, published_path
 
 TWO, THREE = DeepAttention(1.0), DeepAttention(1.0, 1.0, 3)
@@ -99,13 +100,20 @@ def test_step_with_wide_averages_is_that_of_the_state_evolution():
     (nodes,) = node_sets(TWO, 256, 1, seed=144)
     overlap, channel = np.array([0.1, 0.3]), channel_of(TWO)
     found = published_averages(channel, overlap, nodes, np.random.default_rng(0), 0.0, Boxes(9.0, 9.0))
-    moments = published_path(channel, 0.5, overlap, nodes, np.random.default_rng(0), regularization=0.0, exact=True)
+    moments = published_path(
+        channel, 0.5, overlap, nodes, np.random.default_rng(0), map_settings(regularization=0.0, channel="exact")
+    )
     assert found.resolved == 1.0
     # The exact channel has a second estimator, whose noise on the same nodes is that of the first.
     wanted = np.diag(channel_averages(channel, np.diag(overlap), nodes).information)
     np.testing.assert_allclose(found.information, wanted, rtol=0.2)
     precision = 0.5 * wanted
     np.testing.assert_allclose(moments.overlap[0], precision / (1.0 + precision), rtol=1e-12)
+
+
+def map_settings(**changes):
+    """Settings of the map; the start is an argument of its own."""
+    return PublishedSolver(start=[[0.0]], **changes)
 
 
 # alpha: published overlaps (BO_2w.csv), Q_11 after a step of the independent program and its error.
@@ -127,7 +135,16 @@ def steps(link, alpha, start, count, replicas, exact=False, seed=145):
     for child in np.random.default_rng(seed).spawn(replicas):
         # As wide as the outputs of the program, because rare ones dominate the limit of many.
         nodes = gaussian_nodes(node_dimension(link), count, child, 1.0)
-        found.append(published_path(channel_of(link, 0.75), alpha, start, nodes, child, exact=exact))
+        found.append(
+            published_path(
+                channel_of(link, 0.75),
+                alpha,
+                start,
+                nodes,
+                child,
+                map_settings(channel="exact" if exact else "published"),
+            )
+        )
     return np.array([path.overlap[0] for path in found]), np.array([path.missed for path in found])
 
 
@@ -175,7 +192,7 @@ def test_path_refuses_overlaps_out_of_range():
     (nodes,) = node_sets(TWO, 16, 1, seed=146)
     for start in ([0.1, 1.0], [0.1], [-0.1, 0.5]):
         with pytest.raises(ValueError, match="overlaps in"):
-            published_path(channel_of(TWO), 1.0, start, nodes, np.random.default_rng(0))
+            published_path(channel_of(TWO), 1.0, start, nodes, np.random.default_rng(0), map_settings())
 
 
 def test_channel_refuses_other_depths():

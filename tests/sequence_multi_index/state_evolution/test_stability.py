@@ -6,20 +6,21 @@ program (the committee of Aubin et al. 2018, arXiv:1806.05451, with the outputs 
 
 import numpy as np
 import pytest
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, node_sets, search_settings
 
 from attention_limits.sequence_multi_index.channels import channel as channels
+from attention_limits.sequence_multi_index.estimators.at_point import completed
 from attention_limits.sequence_multi_index.links.link import SAMPLING, SECTORS
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.priors.mixture import binary
 from attention_limits.sequence_multi_index.priors.overlaps import from_coordinates, to_coordinates
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 from attention_limits.sequence_multi_index.state_evolution.phases import EASY, compare
 from attention_limits.sequence_multi_index.state_evolution.stability import growth
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = Settings(tolerance=1e-3, max_iterations=300)
+SETTINGS = search_settings(tolerance=1e-3, max_iterations=300)
 COMMITTEE = load_link({"link": "committee", "rows": 2}, ".")
 PRODUCT = load_link({"link": "product", "rows": 2}, ".")
 # (alpha, prior, Q_11, Q_12)
@@ -35,7 +36,7 @@ def test_committee_of_two_rows_specialises(alpha, prior, diagonal, off):
     assert channel.method == SECTORS
     informed = [(0.999, 1)] if prior is None else []
     for seed, (start, warm_up) in enumerate([(1e-3, 1), (1e-3, 4), *informed]):
-        settings = Settings(tolerance=1e-3, max_iterations=300, warm_up=warm_up)
+        settings = search_settings(tolerance=1e-3, max_iterations=300, warm_up=warm_up)
         found = solve(channel, alpha, node_sets(COMMITTEE, 512, 1, seed)[0], start, settings, prior=prior)
         assert found.converged
         np.testing.assert_allclose(found.value, [[diagonal, off], [off, diagonal]], atol=4 * 7e-4 + 1e-3)
@@ -49,7 +50,7 @@ def test_a_saddle_of_few_nodes_is_left_or_not_called_converged(replica, monkeypa
     nodes = node_sets(COMMITTEE, 128, 8, seed=71)[replica]
     channel = channel_of(COMMITTEE, 0.35, seed=(72, replica))
     assert channel.method == SAMPLING
-    found = solve(channel, 3.0, nodes, 1e-3, Settings(tolerance=1e-3, max_iterations=60))
+    found = solve(channel, 3.0, nodes, 1e-3, search_settings(tolerance=1e-3, max_iterations=60))
     assert not found.converged or np.linalg.eigvalsh(found.value)[0] > 0.1
 
 
@@ -65,7 +66,7 @@ def test_no_direction_of_a_product_of_two_fields_stays_at_zero(alpha, start):
 
 def test_a_product_of_two_fields_is_not_hard_above_its_threshold():
     for seed, nodes in enumerate(node_sets(PRODUCT, 256, 2, seed=53)):
-        found = compare(channel_of(PRODUCT, 0.35, seed=(54, seed)), 1.4, nodes, SETTINGS, gap=0.05)
+        found = compare(channel_of(PRODUCT, 0.35, seed=(54, seed)), 1.4, nodes, completed(SETTINGS, gap=0.05))
         assert not found.converged.all() or found.phase == EASY
 
 

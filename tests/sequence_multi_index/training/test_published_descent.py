@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from smi_tools import descent_settings
 
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.figures.papers.published import FIG2_DESCENT
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.readings import descent_cosine
-from attention_limits.sequence_multi_index.training.gradient_descent import Block, Descent, descend, drawn_batches
+from attention_limits.sequence_multi_index.training.gradient_descent import Block, descend, drawn_batches
 
 EXPERIMENTS = Path(__file__).parents[3] / "config/sequence_multi_index/experiments"
 
@@ -58,7 +59,7 @@ def test_gradient_descent_follows_the_public_curve():
         outputs = link.forward(fields).astype(np.float32)
         order = drawn_batches(7500, batch, 1700, generator)[None]
         blocks = [Block(sequences[None], outputs[None], part) for part in (order[:, :100], order[:, 100:])]
-        path = descend(link, blocks, 0.9 * start[None, None], teacher[None], Descent(15.0, 0.07 / dimension, 3))
+        path = descend(link, blocks, 0.9 * start[None, None], teacher[None], descent_settings(15.0, 0.07, 3))
         found.append(np.abs(path.cosine[0, 0]))
     # The files begin after the three steps on the first batch, with .0082(2) and .0124(9) times the length of the teacher.
     np.testing.assert_allclose(found[0][0], [0.0087, 0.0127], atol=0.003)

@@ -72,7 +72,7 @@ def test_a_parity_of_two_is_learned_in_one_step_of_two_directions():
     """F has the eigenmatrices I and sigma_x with the eigenvalue 4 / pi^2: both directions are learned, in every scrambling."""
     link = SignProduct(2)
     for r, nodes in enumerate(node_sets(link, 128, 32, seed=402)):
-        (step,) = staircase(channel_of(link, 0.5, seed=(402, r)), nodes, nodes)
+        (step,) = staircase(channel_of(link, 0.5, seed=(402, r)), nodes, nodes, 1e-3)
         np.testing.assert_allclose(step.direction, 0.5 * np.eye(2), atol=0.02)
 
 

@@ -17,6 +17,7 @@ from attention_limits.sequence_multi_index.estimators.thresholds import shallow_
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.one_token import product
 from attention_limits.sequence_multi_index.readings import growth_at_threshold, growth_threshold
+from attention_limits.sequence_multi_index.schema.thresholds import GrowthSolver
 from attention_limits.sequence_multi_index.state_evolution.linear_response import excess_moments, linear_response
 from attention_limits.sequence_multi_index.weak_recovery.growth import growth_by_row
 from attention_limits.sequence_multi_index.weak_recovery.staircase import branch_point
@@ -75,7 +76,7 @@ def test_layers_of_three_change_their_order_with_the_skip_strength():
     spec = {
         "estimator": "shallow_growth", "model": model, "grid": {"skip": [1.0, 4.0], "held": [0.98]},
         "replicas": list(range(8)), "project": ".",
-        "solver": {"nodes": 512, "resolution": 1.0, "layers": 4},
+        "solver": GrowthSolver(nodes=512, resolution=1.0, layers=4),
     }  # fmt: skip
     found = shallow_growth.run(spec, Streams(0, "sequence_multi_index", "test")).squeeze("held")
     assert np.isnan(found.growth_factor.sel(layer=[3, 4])).all()

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, node_sets, search_settings
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.channels.averages import channel_averages, sample_outputs
 from attention_limits.sequence_multi_index.channels.channel import Posterior, denoiser
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Steps, solve
 from attention_limits.sequence_multi_index.state_evolution.linear_response import excess_moments, linear_response
 from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
 from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
@@ -136,7 +136,7 @@ def test_branch_alpha_is_that_of_the_state_evolution(overlap):
     nodes = node_sets(channel.link, 256, 1, seed=66)[0]
     point = last_layer_branch(channel, overlap, nodes)
     np.testing.assert_allclose(point.precision, [[overlap / (1.0 - overlap)]], rtol=1e-12)
-    found = solve(channel, point.alpha, nodes, 0.05, Settings(tolerance=1e-6, seed_overlap=1e-10))
+    found = solve(channel, point.alpha, nodes, 0.05, search_settings(tolerance=1e-6), steps=Steps(1e-10))
     assert found.value[0, 0] == 0
     np.testing.assert_allclose(found.value[1, 1], overlap, atol=1e-4)
 
@@ -163,7 +163,7 @@ def test_layers_are_learned_one_after_the_other():
     for skip in (0.5, 1.0, 4.0):
         channel = channel_of(DeepAttention(skip))
         nodes = node_sets(channel.link, 256, 1, seed=68)[0]
-        last, first = staircase(channel, nodes, nodes)
+        last, first = staircase(channel, nodes, nodes, 1e-3)
         np.testing.assert_allclose(last.direction, np.diag([0.0, 1.0]), atol=1e-12)
         np.testing.assert_allclose(first.direction, np.diag([1.0, 0.0]), atol=1e-12)
         assert last.alpha == first_threshold(channel, nodes).alpha
@@ -178,9 +178,9 @@ def test_first_layer_is_learned_exactly_beyond_its_threshold():
     """On common nodes, where the threshold is sharp: state evolution from a small overlap just below and above alpha_1."""
     channel = channel_of(DeepAttention(4.0))
     nodes = node_sets(channel.link, 256, 1, seed=69)[0]
-    alpha = staircase(channel, nodes, nodes)[1].alpha
-    assert solve(channel, 0.95 * alpha, nodes, 0.05).value[0, 0] == 0
-    assert solve(channel, 1.05 * alpha, nodes, 0.05).value[0, 0] > 0.01
+    alpha = staircase(channel, nodes, nodes, 1e-3)[1].alpha
+    assert solve(channel, 0.95 * alpha, nodes, 0.05, search_settings()).value[0, 0] == 0
+    assert solve(channel, 1.05 * alpha, nodes, 0.05, search_settings()).value[0, 0] > 0.01
 
 
 @pytest.mark.parametrize("layer", [0, 1, 2])
@@ -232,7 +232,7 @@ def test_rows_without_anything_in_common_keep_their_thresholds():
     link, excess = TwoSquares(0.3, 6.0), []
     for seed, nodes in enumerate(node_sets(link, 256, 8, seed=72)):
         channel = channel_of(link, 0.5, seed=(73, seed))
-        steps = staircase(channel, nodes, nodes)
+        steps = staircase(channel, nodes, nodes, 1e-3)
         response = response_at_zero(channel, nodes, np.eye(2)[:, :, None] * np.eye(2)[:, None, :])
         expected = np.sort(1.0 / np.einsum("kkk->k", response))
         excess.append([step.alpha / value - 1.0 for step, value in zip(steps, expected, strict=True)])
@@ -243,7 +243,7 @@ def test_rows_with_the_same_threshold_are_one_step():
     """Deterministic on these nodes: sampling noise must not make two steps of one."""
     link = TwoSquares(0.3, 0.3)
     for seed, nodes in enumerate(node_sets(link, 512, 2, seed=75)):
-        steps = staircase(channel_of(link, 1.0, seed=(76, seed)), nodes, nodes)
+        steps = staircase(channel_of(link, 1.0, seed=(76, seed)), nodes, nodes, 1e-3)
         assert len(steps) == 1
         np.testing.assert_array_equal(steps[0].direction, 0.5 * np.eye(2))
 
@@ -259,7 +259,9 @@ def test_branch_with_two_of_three_layers_learned_is_a_fixed_point_of_the_state_e
     np.testing.assert_allclose(-np.log(np.linalg.det(np.eye(3) - overlap)), 4.2, atol=1e-4)
     assert 0.02 < overlap[0, 0] < overlap[2, 2]
     assert point.growth < 1.0
-    found = solve(channel, point.alpha, nodes, 0.5, Settings(tolerance=1e-6, max_iterations=3000, seed_overlap=1e-10))
+    found = solve(
+        channel, point.alpha, nodes, 0.5, search_settings(tolerance=1e-6, max_iterations=3000), steps=Steps(1e-10)
+    )
     assert found.converged
     assert found.value[1, 1] == 0
     np.testing.assert_allclose(found.value, overlap, atol=1e-3)

@@ -47,7 +47,7 @@ def second_layer_thresholds(skip):
 def first_layer_thresholds(skip):
     model = DeepAttention(skip)
     # One set of nodes does for both steps: only the second is read here.
-    return [staircase(channel_of(model), nodes, nodes)[1].alpha for nodes in node_sets(model, 512, 8, seed=112)]
+    return [staircase(channel_of(model), nodes, nodes, 1e-3)[1].alpha for nodes in node_sets(model, 512, 8, seed=112)]
 
 
 @pytest.mark.parametrize("skip", SECOND_LAYER)

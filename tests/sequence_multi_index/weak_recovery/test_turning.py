@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import xarray as xr
-from smi_tools import channel_of, node_sets
+from smi_tools import channel_of, node_sets, search_settings
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.priors.mixture import binary
 from attention_limits.sequence_multi_index.readings import jump_and_error
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Steps, solve
 from attention_limits.sequence_multi_index.weak_recovery.turning import turning_point
 
 pytestmark = pytest.mark.slow
@@ -34,11 +34,19 @@ def test_below_the_jump_the_uninformed_start_stays_below_its_overlap(seed):
     """On common nodes: both follow one map, which turns at this alpha exactly."""
     nodes, channel, prior = node_sets(LINK, 256, 1, seed)[0], channel_of(LINK, 0.75), binary(2, 0.0)
     alpha, overlap = turning_point(channel, nodes, LAST, prior)
-    below = solve(channel, alpha - 0.004, nodes, 1e-3, Settings(tolerance=1e-4), prior=prior)
+    below = solve(channel, alpha - 0.004, nodes, 1e-3, search_settings(tolerance=1e-4), prior=prior)
     assert below.converged
     assert 0.2 < below.value[1, 1] < overlap[1, 1]
     # A jump: above alpha the first of the many iterations to exact recovery already pass the overlap at alpha.
-    above = solve(channel, alpha + 0.02, nodes, overlap[1, 1], Settings(max_iterations=12, lookahead=0), prior=prior)
+    above = solve(
+        channel,
+        alpha + 0.02,
+        nodes,
+        overlap[1, 1],
+        search_settings(max_iterations=12),
+        prior=prior,
+        steps=Steps(lookahead=0),
+    )
     assert above.value[1, 1] > overlap[1, 1]
 
 

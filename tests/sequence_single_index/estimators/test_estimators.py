@@ -13,8 +13,7 @@ def exponents(folder, model, order):
     path = write_experiment(folder, "information_exponent", model, {"degree": [2]}, solver={"order": order})
     (part,) = load_experiment(path).estimators.values()
     (chunk,) = part.chunks
-    spec = {**part.effective(chunk), "project": str(part.project)}
-    found = information_exponent.run(spec, Streams(0, "sequence_single_index", "drawn"))
+    found = information_exponent.run(part.asked(chunk), Streams(0, "sequence_single_index", "drawn"))
     return found.isel(degree=0, replica=0)
 
 

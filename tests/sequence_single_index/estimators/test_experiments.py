@@ -18,7 +18,7 @@ def test_escape_of_the_feed_forward_student_has_runs_and_steps_enough(student):
     assert {8, 10} <= set(part.grid["tokens"])
     tokens, rate = np.array(part.grid["tokens"]), part.model["learning_rate"]
     slope = tied_drift(1e-6, rate, tokens) / 1e-6 / (tokens if student == "untied" else 1.0)
-    assert part.solver["steps"] > 2.0 * part.model["dimension"] * np.log(2.0) / slope.min()
+    assert part.solver.steps > 2.0 * part.model["dimension"] * np.log(2.0) / slope.min()
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attention_limits.attention_indexed.amp.sample_sums import all_scores, backward, shifted_backward, shifted_scores
-from attention_limits.attention_indexed.amp.schedule import Schedule
+from attention_limits.attention_indexed.amp.schedule import Schedule, Settings
 from attention_limits.attention_indexed.channels.protocol import Posterior
 from attention_limits.attention_indexed.model.scores import draw_sequences, effective_side
 from attention_limits.attention_indexed.model.sizes import Sizes
@@ -244,29 +244,22 @@ def iterate(advance: Callable[..., Step], data: Dataset, schedule: Schedule, rec
     )  # fmt: skip
 
 
-def run(
-    channel: Posterior, data: Dataset, max_iterations: int = 1500, damping: float = 0.5, tolerance: float = 2e-3
-) -> AmpRun:
+def run(channel: Posterior, data: Dataset, settings: Settings) -> AmpRun:
     """Iterate until the residual falls below the tolerance, or without progress.
 
     Parameters
     ----------
     channel : Posterior
     data : Dataset
-    max_iterations : int
-        Largest number, at least one.
-    damping : float
-        Weight of the OLD iterate at first, in [0, 1); raised where there is no progress.
-    tolerance : float
-        Largest residual of an undamped step at which the iteration stops.
+    settings : schedule.Settings
 
     Raises
     ------
     ValueError
-        If the channel has no posterior mean, or a parameter is out of its range.
+        If the channel has no posterior mean, or a setting is out of its range.
     """
     _require_posterior(channel)
-    schedule = Schedule(max_iterations, damping, tolerance)
+    schedule = Schedule(settings.max_iterations, settings.damping, settings.tolerance)
     return iterate(partial(_advance, channel, data), data, schedule, RECOVERED)
 
 

@@ -11,11 +11,30 @@ schedule compares windows by the absolute steps, residual times root of the erro
 """
 
 import math
+from typing import Protocol
 
 # Iterations of a window without damping; largest ratio of steps that is progress; strongest damping.
 _WINDOW, _PROGRESS, _STRONGEST = 20.0, 0.9, 0.875
 # An iteration with more than the first damping ends when the residuals of a window exceed the smallest of all by this factor.
 _LEFT = 3.0
+
+
+class Settings(Protocol):
+    """What message passing reads of its settings for its schedule; the section `schema.keys.Iteration` has it all.
+
+    Attributes
+    ----------
+    max_iterations : int
+        Largest number of iterations.
+    damping : float
+        Weight of the OLD iterate at first, in [0, 1); raised where there is no progress.
+    tolerance : float
+        Largest residual of an undamped step at which the iteration stops.
+    """
+
+    max_iterations: int
+    damping: float
+    tolerance: float
 
 
 class Schedule:

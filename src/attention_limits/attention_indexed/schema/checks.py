@@ -81,7 +81,7 @@ def spectrum_checks(estimator) -> list[Problem]:
 
 def _dimensions(estimator) -> list[int]:
     """All dimensions of an estimator: the axis of its grid, or the one of its solver."""
-    return estimator.grid.get("dimension") or [estimator.solver["dimension"]]
+    return estimator.grid.get("dimension") or [estimator.solver.dimension]
 
 
 def size_checks(estimator) -> list[Problem]:
@@ -109,7 +109,7 @@ def memory_checks(estimator, layers: int, starts: int = 0) -> list[Problem]:
     sequences = math.sqrt(aspect) + 1.0 / math.sqrt(aspect) if estimator.model.get("untied") else 1
     size, tokens = sizes(alpha, ratio, int(max(_dimensions(estimator)))), max(_values(estimator, "tokens"), default=2)
     needed, allowed = (
-        megabytes(size, tokens, layers, estimator.solver.get("starts", starts), sequences),
+        megabytes(size, tokens, layers, getattr(estimator.solver, "starts", starts), sequences),
         estimator.resources["memory"],
     )
     if needed <= allowed:

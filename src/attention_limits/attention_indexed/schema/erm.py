@@ -191,7 +191,7 @@ class ErmOptimalDecay(OfDecay):
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
         """The range of the decay is not empty, and the checks of the model."""
-        least, largest = estimator.solver["least"], estimator.solver["largest"]
+        least, largest = estimator.solver.least, estimator.solver.largest
         if not least < largest:
             return [(("solver", "largest"), f"{largest:g}: allowed: more than least = {least:g}")]
         return super().cross_checks(estimator)

@@ -237,7 +237,7 @@ class PosteriorSampling(Simulation):
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
         """Problems of every simulation, and a number of steps that is no multiple of `record_every`, or below four times it."""
-        steps, every = estimator.solver["steps"], estimator.solver["record_every"]
+        steps, every = estimator.solver.steps, estimator.solver.record_every
         wrong = steps % every or steps < 4 * every
         text = f"{every}: allowed: divisors of the {steps} steps, up to a quarter"
         return super().cross_checks(estimator) + ([(("solver", "record_every"), text)] if wrong else [])

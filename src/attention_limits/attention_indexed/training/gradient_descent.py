@@ -15,6 +15,7 @@ steps, while the limit of many starts stays between 0.21 and 0.24, from d = 25 t
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -77,31 +78,30 @@ class TrainingLoss:
         return losses / dimension, gradient / self._precision.type(dimension)
 
 
-@dataclass(frozen=True)
-class Descent:
-    """How long and how fast: learning_rate > 0, steps >= 1, a record every `record_every` >= 1 steps (the last may be shorter).
+class Settings(Protocol):
+    """What gradient descent reads of its settings; the section `schema.one_layer.GradientDescent.Solver` has it all.
 
-    The run ends at the first record at which the error on the training data, per sequence, is at most `tolerance` >= 0 for every
-    start.
-
-    Raises
-    ------
-    ValueError
-        If one is out of its range.
+    Attributes
+    ----------
+    learning_rate : float
+        > 0.
+    steps : int
+        Number of steps, >= 1.
+    record_every : int
+        Steps between two records, >= 1; the last stretch may be shorter.
+    tolerance : float
+        The run ends at the first record at which the error on the training data, per sequence, is at most this for every start.
     """
 
-    learning_rate: float = 0.1
-    steps: int = 1000
-    record_every: int = 50
-    tolerance: float = 0.0
+    learning_rate: float
+    steps: int
+    record_every: int
+    tolerance: float
 
-    def __post_init__(self):
-        if not (self.learning_rate > 0 and self.steps >= 1 and self.record_every >= 1 and self.tolerance >= 0):
-            raise ValueError(f"need learning_rate > 0, steps >= 1, record_every >= 1 and tolerance >= 0, got {self}")
 
-    def records(self) -> np.ndarray:
-        """Steps done at the records: 0, record_every, ..., steps."""
-        return np.append(np.arange(0, self.steps, self.record_every), self.steps)
+def steps_of_records(settings: Settings) -> np.ndarray:
+    """Steps done at the records of `settings`: 0, record_every, ..., steps."""
+    return np.append(np.arange(0, settings.steps, settings.record_every), settings.steps)
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ class Runs:
     earlier: np.ndarray
 
 
-def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
+def descend(sequences, outputs, starts, beta: float, settings: Settings) -> Runs:
     """Run Adam from each of `starts` (K, d, r) on sequences (n, T, d) with outputs (n, T, T); precision is that of `starts`.
 
-    `beta` is the inverse temperature, `descent` a Descent. Weights that diverge stay in the result, as NaN.
+    `beta` is the inverse temperature, `settings` says how long and how fast. Weights that diverge stay in the result, as NaN.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
     if starts.ndim != 3 or starts.shape[1] != dimension:
         raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {starts.shape}")
     loss = TrainingLoss(sequences, outputs, beta, starts.dtype)
-    weights, records = np.ascontiguousarray(starts.transpose(1, 0, 2)), descent.records()
+    weights, records = np.ascontiguousarray(starts.transpose(1, 0, 2)), steps_of_records(settings)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     errors = np.full((len(starts), len(records)), np.nan)
     decays, smallest = np.array(_DECAYS, starts.dtype), starts.dtype.type(_SMALLEST)
@@ -152,10 +152,10 @@ def descend(sequences, outputs, starts, beta: float, descent: Descent) -> Runs:
         value, gradient = loss(weights)
         record = np.flatnonzero(records == done)
         errors[:, record] = value[:, None] * dimension / count
-        if done == records[-1] or (len(record) and np.all(errors[:, record[0]] <= descent.tolerance)):
+        if done == records[-1] or (len(record) and np.all(errors[:, record[0]] <= settings.tolerance)):
             break
         correction = [1.0 - decay ** (done + 1) for decay in _DECAYS]
-        rates = np.array([descent.learning_rate / correction[0], 1.0 / correction[1]], starts.dtype)
+        rates = np.array([settings.learning_rate / correction[0], 1.0 / correction[1]], starts.dtype)
         adam_step(weights.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), decays, rates, smallest)
     return Runs(weights.transpose(1, 0, 2), errors, done, earlier.transpose(1, 0, 2))
 

@@ -33,17 +33,16 @@ def run_chunk(experiment: Experiment, estimator: Estimator, chunk: Chunk, seed: 
     """
     attributes, spec = estimator.attributes(chunk, seed), estimator.effective(chunk)
     pieces, missing = _existing(spec, attributes["point_digest"], _other_files(estimator, chunk, output.parent))
-    # The place of files and the way to open them decide no number, so the file does not contain them.
-    tools: dict[str, object] = {"project": str(estimator.project)}
+    asked = estimator.asked(chunk)
     if estimator.reads is not None:
-        tools["data"] = _points_of_data(estimator.reads, seed, results)
+        asked["data"] = _points_of_data(estimator.reads, seed, results)
     streams = Streams(seed, estimator.family, estimator.experiment)
     for *grid, replicas in blocks(missing):
         values = {key: [spec["grid"][key][i] for i in index] for key, index in zip(spec["grid"], grid, strict=True)}
-        asked = {**spec, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
+        block = {**asked, "grid": values, "replicas": [spec["replicas"][i] for i in replicas]}
         run = importlib.import_module(estimator.module).run
-        made = annotate(run({**asked, **tools}, streams), estimator.family, list(spec["grid"]))
-        for name, wanted in {**values, "replica": asked["replicas"]}.items():
+        made = annotate(run(block, streams), estimator.family, list(spec["grid"]))
+        for name, wanted in {**values, "replica": block["replicas"]}.items():
             if name not in made.coords or made[name].values.tolist() != wanted:
                 raise CubeError(
                     [f"{estimator.module}: run() returned other values of {name} than the requested {wanted}"]

@@ -151,7 +151,7 @@ def _timed(versions: list[Estimator], run: Run) -> Iterator[tuple[float, float, 
 
 def _numbers(estimator: Estimator) -> dict[str, float]:
     """The numbers among the parameters that all points share."""
-    return {key: x for key, x in {**estimator.model, **estimator.solver}.items() if isinstance(x, int | float)}
+    return {key: x for key, x in {**estimator.model, **estimator.solver.plain()}.items() if isinstance(x, int | float)}
 
 
 def _work(estimator: Estimator, points: Iterable[tuple]) -> float:

@@ -13,7 +13,7 @@ from attention_limits.pipeline.base.files import digest
 from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, imported_modules, module_in
 from attention_limits.pipeline.base.registry import registry_module
 from attention_limits.pipeline.experiments.grid import Chunk, cut
-from attention_limits.pipeline.experiments.specification import DataSpecification, Specification
+from attention_limits.pipeline.experiments.specification import DataSpecification, Section, Specification
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Estimator:
     model: dict
     grid: dict[str, list[float]]
     replicas: int
-    solver: dict
+    solver: Section
     resources: dict
     blocks: dict[str, int]
     project: Path
@@ -71,11 +71,11 @@ class Estimator:
 
     def described(self) -> dict:
         """Model, grid, replicas and solver as plain data, with the name of the data that is read."""
-        plain = {"model": self.model, "grid": self.grid, "replicas": self.replicas, "solver": self.solver}
+        plain = {"model": self.model, "grid": self.grid, "replicas": self.replicas, "solver": self.solver.plain()}
         return plain if self.reads is None else {**plain, "reads": self.reads.name}
 
     def effective(self, chunk: Chunk) -> dict:
-        """The plain dictionary for `run`: everything that decides the numbers of a chunk, except seed and code."""
+        """Everything that decides the numbers of a chunk, except seed and code, as plain data."""
         plain = {
             "family": self.family,
             "experiment": self.experiment,
@@ -83,10 +83,14 @@ class Estimator:
             "model": self.model,
             "grid": chunk.grid,
             "replicas": chunk.replicas,
-            "solver": self.solver,
+            "solver": self.solver.plain(),
             **({} if self.reads is None else {"reads": self.reads._identity()}),
         }
         return copy.deepcopy(plain)
+
+    def asked(self, chunk: Chunk) -> dict:
+        """The specification for `run`: that of the chunk, with the solver as its section and the folder of the project."""
+        return {**self.effective(chunk), "solver": self.solver, "project": str(self.project)}
 
     @functools.cached_property
     def code(self) -> str:
@@ -129,7 +133,7 @@ class Estimator:
         return list({item.name: item for item in found}.values())
 
     def _identity(self) -> dict:
-        return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver}
+        return {"name": self.name, "model": self.model, "grid": list(self.grid), "solver": self.solver.plain()}
 
 
 def estimator_module(family: str, name: str) -> str:

@@ -215,7 +215,7 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
             model={key: value for key, value in valid.model.plain().items() if key not in grid},
             grid=grid,
             replicas=valid.replicas,
-            solver=valid.solver.plain(),
+            solver=valid.solver,
             resources=valid.resources.plain(),
             blocks={**({} if isinstance(valid, Specification) else single(grid)), **valid.chunk},
             project=path.absolute().parents[3],

@@ -6,6 +6,7 @@ Potts problem. The loss depends only on A_ij V_ab, up to V -> V + 1 b^T; the err
 
 import functools
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,21 @@ CURVED = 500
 FLAT = 1e-6
 
 
+class Settings(Protocol):
+    """What L-BFGS reads of its settings; the section `schema.samples.Descent` has it all.
+
+    Attributes
+    ----------
+    max_iterations : int
+        Largest number of iterations.
+    tolerance : float
+        Largest component of the gradient, nats per site, at which the fit has converged.
+    """
+
+    max_iterations: int
+    tolerance: float
+
+
 @dataclass(frozen=True)
 class FactoredFit(Fit):
     """A fit with A as `attention` (L, L), zero diagonal, and V as `values` (C, C): V[a, b] is the logit of a from a site of b."""
@@ -29,9 +45,8 @@ class FactoredFit(Fit):
 
 
 def fit(
-    sequences, colors: int, rng: np.random.Generator, *, attention: str = "raw", ridge: float = 0.0,
-    max_iterations: int = 1000, tolerance: float = 1e-5,
-) -> FactoredFit:  # fmt: skip
+    sequences, colors: int, rng: np.random.Generator, attention: str, ridge: float, settings: Settings
+) -> FactoredFit:
     """Minimise the mean of -log p(s_i | s_-i) plus (ridge / 2)(||parameters of A||^2 + ||V||^2) by L-BFGS, from random weights.
 
     Parameters
@@ -45,10 +60,7 @@ def fit(
         A itself is the parameter, or A_ij = softmax_j(W_ij) over all j. The diagonal of the softmax is the weight of the masked
         site and does not enter: rows of A are positive and add up to at most one.
     ridge : float >= 0
-    max_iterations : int
-        Largest number of L-BFGS iterations.
-    tolerance : float
-        Largest component of the gradient, nats per site, at which the fit has converged.
+    settings : Settings
 
     Raises
     ------
@@ -70,7 +82,7 @@ def fit(
 
     found = minimised(
         functools.partial(objective, sequences=sequences, colors=colors, attention=attention, ridge=ridge), start, ridge,
-        max_iterations, tolerance, scales if attention == "raw" else None,
+        settings.max_iterations, settings.tolerance, scales if attention == "raw" else None,
     )  # fmt: skip
     weights, transposed = _unpacked(found.descent.parameters, sites, colors)
     return FactoredFit(found.loss, found.descent, attention_of(weights, attention), transposed.T.copy())

@@ -8,6 +8,7 @@ heads for proteins: Bhattacharya et al. 2022 (Pac. Symp. Biocomput. 27, 34) and 
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol
 
 import numba
 import numpy as np
@@ -25,6 +26,24 @@ FEWEST_PAIRS = 8
 SITE_PAIRS = 10
 
 
+class Settings(Protocol):
+    """What a fit reads of its settings; the section `schema.proteins.Fitting` has it all.
+
+    Attributes
+    ----------
+    pseudo_count : float
+        > 0, added to the site frequencies; their logarithms are the fields at the start.
+    max_iterations : int
+        Largest number of iterations.
+    tolerance : float
+        Largest component of the gradient, nats per site, at which the fit has converged.
+    """
+
+    pseudo_count: float
+    max_iterations: int
+    tolerance: float
+
+
 @dataclass(frozen=True)
 class PairFit(Fit):
     """A fit with h as `fields` (L, C) and J as `couplings` (L, L, C, C): J_ij(a, b) at [i, j, b, a], zero for i = j.
@@ -37,9 +56,14 @@ class PairFit(Fit):
 
 
 def fit(
-    sequences, weights, shape: Shape, ridge: Ridge, rng: np.random.Generator, *, pseudo_count: float = 1.0,
-    max_iterations: int = 1000, tolerance: float = 1e-5, full: PairFit | None = None,
-) -> PairFit:  # fmt: skip
+    sequences,
+    weights,
+    shape: Shape,
+    ridge: Ridge,
+    rng: np.random.Generator,
+    settings: Settings,
+    full: PairFit | None = None,
+) -> PairFit:
     """Minimise (1 / (W L)) sum_mi w_m (-log p(s_mi | s_m,-i)) plus ridges by L-BFGS, W = sum_m w_m.
 
     Parameters
@@ -51,11 +75,7 @@ def fit(
     ridge : Ridge
     rng : numpy.random.Generator
         Draws A, or Q and K, and V at the start: normal numbers of standard deviation START. J of a full model starts at zero.
-    pseudo_count : float > 0
-        Added to the site frequencies; their logarithms are the fields at the start.
-    max_iterations : int
-    tolerance : float
-        Largest component of the gradient, nats per site, at which the fit has converged.
+    settings : Settings
     full : PairFit, optional
         Of the full model. Free raw heads start at the largest singular values of its J (L^2, C^2).
 
@@ -69,7 +89,7 @@ def fit(
         raise ValueError(f"weights of shape {weights.shape}: must be ({len(sequences)},) and positive")
     start = START * rng.standard_normal(shape.size)
     fields, *rest = shape.split(start)
-    fields[:] = np.log(site_frequencies(sequences, weights, shape.colors, pseudo_count))
+    fields[:] = np.log(site_frequencies(sequences, weights, shape.colors, settings.pseudo_count))
     fields -= fields.mean(axis=1, keepdims=True)
     if shape.full:
         rest[0][:] = 0.0
@@ -79,14 +99,14 @@ def fit(
     distinct, places = np.unique(sequences, axis=0, return_inverse=True)
     together = np.bincount(places.ravel(), weights)
     if shape.full:
-        found = _descend_by_site(start, shape, distinct, together, ridge, max_iterations, tolerance)
+        found = _descend_by_site(start, shape, distinct, together, ridge, settings)
     else:
         if full is not None:
             _to_singular_values(full.couplings, *rest)
         memory = int(np.clip(KEPT // shape.size, FEWEST_PAIRS, MEMORY))
         found = descend(
-            lambda flat: objective(flat, shape, distinct, together, ridge), start, max_iterations, tolerance, memory,
-            single=lambda flat: objective(flat, shape, distinct, together, ridge, single=True),
+            lambda flat: objective(flat, shape, distinct, together, ridge), start, settings.max_iterations,
+            settings.tolerance, memory, single=lambda flat: objective(flat, shape, distinct, together, ridge, single=True),
         )  # fmt: skip
     fields, couplings = composed(found.parameters, shape)
     loss = found.objective - penalty(found.parameters, couplings, shape, ridge)
@@ -147,7 +167,7 @@ def _to_singular_values(couplings, attention, values):
     attention[: len(chosen)] = (flat @ (vectors[:, chosen] / roots)).T.reshape(-1, *attention.shape[1:])
 
 
-def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, tolerance):
+def _descend_by_site(start, shape, sequences, weights, ridge, settings):
     """The minimum of a full model. No parameter belongs to two sites, so the sites are fitted one by one, within the cache."""
     sites, colors = shape.sites, shape.colors
     scale = 1.0 / (weights.sum() * sites)
@@ -166,7 +186,12 @@ def _descend_by_site(start, shape, sequences, weights, ridge, max_iterations, to
 
         first = np.concatenate([part[i].ravel() for part in shape.split(start)])
         return descend(
-            function, first, max_iterations, tolerance, SITE_PAIRS, single=lambda flat: function(flat, single=True)
+            function,
+            first,
+            settings.max_iterations,
+            settings.tolerance,
+            SITE_PAIRS,
+            single=lambda flat: function(flat, single=True),
         )
 
     found = _over_sites(of_site, sites)

@@ -4,6 +4,7 @@ Rende et al. 2024 (arXiv:2304.07235) choose the temperature of their data by thi
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -25,9 +26,8 @@ class UnreachableError(ValueError):
     """No allowed inverse temperature gives so small a mean Hamming distance."""
 
 
-@dataclass(frozen=True)
-class Search:
-    """Settings of `tune`.
+class Search(Protocol):
+    """What `tune` reads of its settings; the section `schema.samples.PottsSamples.Solver` has it all.
 
     Attributes
     ----------
@@ -37,18 +37,18 @@ class Search:
         Accepted fraction of the exchanges between neighbours for which a ladder is designed.
     beta_max : float
         Largest inverse temperature.
-    samples, gap : int
+    tuning_samples, tuning_gap : int
         Configurations of a run in the bracketing, and sweeps between them; round t takes 2^t times as many.
-    rounds : int
+    tuning_rounds : int
         Largest number of rounds.
     """
 
     tolerance: float
     swap_rate: float
     beta_max: float
-    samples: int
-    gap: int
-    rounds: int
+    tuning_samples: int
+    tuning_gap: int
+    tuning_rounds: int
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def tune(model: Potts, target: float, rng: np.random.Generator, search: Search) 
     Raises UnreachableError when `beta_max` does not reach the target, or the target is not below the distance of random colours.
     """
     betas, distance, rejection = _bracket(model, target, rng, search)
-    for turn in range(1, search.rounds + 1):
+    for turn in range(1, search.tuning_rounds + 1):
         found, slope = _crossing(betas, distance, target)
         betas = spaced(betas, rejection, found, search.swap_rate)
-        distance, error, rejection = _measure(model, betas, rng, search.samples * 2**turn, search.gap)
+        distance, error, rejection = _measure(model, betas, rng, search.tuning_samples * 2**turn, search.tuning_gap)
         if abs(distance[-1] - target) <= search.tolerance + error[-1]:
             break
     return Tuning(betas, error[-1] / slope, distance[-1], error[-1])
@@ -113,7 +113,7 @@ def _bracket(model, target, rng, search):
         )
     betas = np.linspace(0.0, min(FIRST_TOP, search.beta_max), FIRST_RUNGS)
     while True:
-        distance, error, rejection = _measure(model, betas, rng, search.samples, search.gap)
+        distance, error, rejection = _measure(model, betas, rng, search.tuning_samples, search.tuning_gap)
         top = betas[-1]
         if distance[-1] < target - 2.0 * error[-1]:
             return betas, distance, rejection

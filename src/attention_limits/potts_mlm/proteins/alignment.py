@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -14,36 +15,45 @@ GAP = "-"
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Rules by which an alignment is read; see `proteins.Alignment` for the keys of the same names.
+class Alphabet:
+    """The letters of an alignment.
 
     Attributes
     ----------
-    alphabet : str
+    name : str
         Letters in the order of the colours, `-` among them, or a name of ALPHABETS.
-    format : str
-        As in `formats.read_rows`.
-    other_letters : "gap" or "drop"
-        A letter outside of the alphabet counts as a gap, or its sequence is dropped.
-    max_column_gaps, max_sequence_gaps : float
-        Largest fraction of gaps of a column over all sequences, then of a sequence over the columns that are left.
     """
 
-    alphabet: str = "protein"
-    format: str = "auto"
-    other_letters: str = "gap"
-    max_column_gaps: float = 1.0
-    max_sequence_gaps: float = 1.0
+    name: str
 
     @property
     def letters(self) -> str:
         """The letters, in the order of the colours."""
-        return ALPHABETS.get(self.alphabet, self.alphabet)
+        return ALPHABETS.get(self.name, self.name)
 
     @property
     def gap(self) -> int:
         """The colour of a gap."""
         return self.letters.index(GAP)
+
+
+class Rules(Protocol):
+    """What the reader of an alignment reads of its settings; the section `schema.proteins.Alignment.Solver` has it all.
+
+    Attributes
+    ----------
+    format : str
+        As in `formats.read_rows`.
+    other_letters : str
+        "gap" or "drop": a letter outside of the alphabet counts as a gap, or its sequence is dropped.
+    max_column_gaps, max_sequence_gaps : float
+        Largest fraction of gaps of a column over all sequences, then of a sequence over the columns that are left.
+    """
+
+    format: str
+    other_letters: str
+    max_column_gaps: float
+    max_sequence_gaps: float
 
 
 @dataclass(frozen=True)
@@ -76,36 +86,36 @@ class Alignment:
     insertions: int
 
 
-def read_alignment(path: Path, reading: Reading) -> Alignment:
-    """Read the file `path` by the rules `reading`.
+def read_alignment(path: Path, alphabet: Alphabet, rules: Rules) -> Alignment:
+    """Read the file `path` in an `alphabet` by the `rules`.
 
-    RNA reads T as U, DNA reads U as T. `other_letters` decides on every other letter outside of the alphabet (X, B, Z, J, O, U, *
-    in proteins).
+    RNA reads T as U, DNA reads U as T. `rules.other_letters` decides on every other letter outside of the alphabet (X, B,
+    Z, J, O, U, * in proteins).
 
     Raises ValueError as `formats.read_rows`; for a character that is not a letter, `*`, `-` or `.`, with line and column;
     and when fewer than two columns or two sequences pass the filters.
     """
-    rows, letters, gap = read_rows(path, reading.format), reading.letters, reading.gap
+    rows, letters, gap = read_rows(path, rules.format), alphabet.letters, alphabet.gap
     # Beyond the colours: a letter outside of the alphabet.
     unknown = len(letters)
     code = {letter: index for index, letter in enumerate(letters)}
-    code |= {letter: code[same] for letter, same in SAME.get(reading.alphabet, {}).items()}
+    code |= {letter: code[same] for letter, same in SAME.get(alphabet.name, {}).items()}
     states = np.array([_coded(path, row, code, unknown) for row in rows], dtype=np.int8)
     is_other = states == unknown
-    dropped = is_other.any(axis=1) & (reading.other_letters == "drop")
+    dropped = is_other.any(axis=1) & (rules.other_letters == "drop")
     gaps = (is_other | (states == gap))[~dropped]
-    column = np.flatnonzero(gaps.sum(axis=0) <= reading.max_column_gaps * len(gaps))
+    column = np.flatnonzero(gaps.sum(axis=0) <= rules.max_column_gaps * len(gaps))
     if len(column) < 2:
         raise ValueError(
-            f"{path}: {len(column)} of {gaps.shape[1]} columns have at most {reading.max_column_gaps:g} gaps "
+            f"{path}: {len(column)} of {gaps.shape[1]} columns have at most {rules.max_column_gaps:g} gaps "
             "(solver.max_column_gaps); at least 2 are needed"
         )
-    sparse = gaps[:, column].mean(axis=1) > reading.max_sequence_gaps
+    sparse = gaps[:, column].mean(axis=1) > rules.max_sequence_gaps
     kept = np.flatnonzero(~dropped)[~sparse]
     if len(kept) < 2:
         raise ValueError(
             f"{path}: {len(kept)} of {len(rows)} sequences are left; {int(dropped.sum())} have other letters, "
-            f"{int(sparse.sum())} more than {reading.max_sequence_gaps:g} gaps (solver.max_sequence_gaps); at least 2 are needed"
+            f"{int(sparse.sum())} more than {rules.max_sequence_gaps:g} gaps (solver.max_sequence_gaps); at least 2 are needed"
         )
     states[is_other] = gap
     return Alignment(

@@ -35,13 +35,13 @@ class Fits:
     chosen: int
 
 
-def shape_of(sites: int, colors: int, heads: int, solver: dict) -> Shape:
+def shape_of(sites: int, colors: int, heads: int, solver) -> Shape:
     """The model of `sites` L, `colors` C and a number of `heads` under the keys of a `solver`.
 
     From C^2 free heads on, and without a ridge on the heads, J itself is the parameter.
     """
-    rank, attention = solver.get("rank"), solver["attention"]
-    full = heads >= colors**2 and rank is None and attention == "raw" and solver["weight_ridge"] == 0.0
+    rank, attention = solver.rank, solver.attention
+    full = heads >= colors**2 and rank is None and attention == "raw" and solver.weight_ridge == 0.0
     return Shape(sites, colors, heads, rank, attention, full)
 
 
@@ -53,25 +53,17 @@ def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
     """
     solver = spec["solver"]
     sequences = training_set(streams, data, replica, at, int(at["samples"]))
-    weights = sequence_weights(sequences, solver["identity"])
+    weights = sequence_weights(sequences, solver.identity)
     shape = shape_of(sequences.shape[1], data.sizes["color"], int(at["heads"]), solver)
-    ridge = Ridge(solver["field_ridge"], solver["coupling_ridge"], solver["weight_ridge"])
-    rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver["starts"])
-    options = {key: solver[key] for key in ("pseudo_count", "max_iterations")}
+    ridge = Ridge(solver.field_ridge, solver.coupling_ridge, solver.weight_ridge)
+    rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver.starts)
 
     def full_fit():
         key = (at["samples"], replica)
         if key not in full_fits:
             full = Shape(shape.sites, shape.colors, 0, full=True)
-            full_fits[key] = fit(
-                sequences,
-                weights,
-                full,
-                ridge,
-                streams.generator("start", replica),
-                tolerance=FULL * solver["tolerance"],
-                **options,
-            )
+            sharp = solver.model_copy(update={"tolerance": FULL * solver.tolerance})
+            full_fits[key] = fit(sequences, weights, full, ridge, streams.generator("start", replica), sharp)
         return full_fits[key]
 
     if shape.full:
@@ -80,11 +72,8 @@ def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
         # Singular values have no meaning for products of factors and for softmax attention.
         free = shape.rank is None and shape.attention == "raw" and not shape.convex
         found = [
-            fit(
-                sequences, weights, shape, ridge, rng, full=full_fit() if free and start == 0 else None,
-                tolerance=solver["tolerance"], **options,
-            )
+            fit(sequences, weights, shape, ridge, rng, solver, full_fit() if free and start == 0 else None)
             for start, rng in enumerate(rngs)
         ]  # fmt: skip
-    starts = found * solver["starts"] if shape.convex else found
+    starts = found * solver.starts if shape.convex else found
     return Fits(sequences, weights, shape, starts, int(np.argmin([item.descent.objective for item in starts])))

@@ -75,7 +75,7 @@ def enough_sequences(estimator, asks: Mapping[tuple[str, str], str]) -> Iterable
     counts = data.specification.counts(data)
     for keys, name in asks.items():
         section, key = keys
-        asked = getattr(estimator, section)[key]
+        asked = estimator.grid[key] if section == "grid" else getattr(estimator.solver, key)
         count = max(asked) if isinstance(asked, list) else asked
         if name in counts and count > counts[name]:
             yield keys, f"{count}: allowed: ≤ {counts[name]}, the {name} sequences of data.{data.name}"
@@ -83,14 +83,14 @@ def enough_sequences(estimator, asks: Mapping[tuple[str, str], str]) -> Iterable
 
 def evaluations(estimator) -> Iterable[Problem]:
     """More evaluations than epochs."""
-    asked, epochs = estimator.solver["evaluations"], estimator.solver["epochs"]
+    asked, epochs = estimator.solver.evaluations, estimator.solver.epochs
     if asked > epochs:
         yield ("solver", "evaluations"), f"{asked}: allowed: ≤ {epochs}, the value of solver.epochs"
 
 
 def sequences_fit_into_memory(estimator) -> Iterable[Problem]:
     """More samples per input, alpha = M / (L - 1), than M L <= MAX_ENTRIES allows."""
-    sites, alpha = estimator.solver["sites"], max(estimator.grid["alpha"])
+    sites, alpha = estimator.solver.sites, max(estimator.grid["alpha"])
     most = MAX_ENTRIES / (sites * (sites - 1))
     if alpha > most:
         text = f"{alpha:g}: allowed: ≤ {most:g} for {sites} sites; the sequences must fit into memory"

@@ -41,7 +41,7 @@ def alignment_counts(data) -> dict[str, int]:
         count = _sizes(data)[0]
     except (OSError, ValueError):
         return {}
-    test = held_out(count, data.solver["test_fraction"])
+    test = held_out(count, data.solver.test_fraction)
     return {"training": count - test, "test": test}
 
 
@@ -87,14 +87,13 @@ def _sizes(data) -> tuple[int, int, int]:
     """Kept sequences, kept columns and match columns of an alignment. Raises OSError or ValueError when it cannot be read."""
     path = data.project / data.model["alignment"]
     status = path.stat()
-    rules = {key: value for key, value in data.solver.items() if key != "test_fraction"}
-    return _read(path, data.model["alphabet"], tuple(rules.items()), status.st_mtime_ns, status.st_size)
+    return _read(path, data.model["alphabet"], data.solver, status.st_mtime_ns, status.st_size)
 
 
 @functools.lru_cache(maxsize=16)
-def _read(path: Path, letters: str, rules: tuple, *stamp: int) -> tuple[int, int, int]:
+def _read(path: Path, alphabet: str, rules, *stamp: int) -> tuple[int, int, int]:
     # The check of every scale and every learner calls this; the stamp (time and size) reveals an edited file.
-    from attention_limits.potts_mlm.proteins.alignment import Reading, read_alignment
+    from attention_limits.potts_mlm.proteins.alignment import Alphabet, read_alignment
 
-    found = read_alignment(path, Reading(letters, **dict(rules)))
+    found = read_alignment(path, Alphabet(alphabet), rules)
     return *found.states.shape, found.columns_read

@@ -120,7 +120,7 @@ class PottsSamples(Sequences):
 
     @classmethod
     def counts(cls, data):
-        return {"training": data.solver["samples"], "test": data.solver["test_samples"]}
+        return {"training": data.solver.samples, "test": data.solver.test_samples}
 
 
 class Equilibrium(Specification):

@@ -36,8 +36,8 @@ class Shape:
     sites: int
     colors: int
     layers: int
-    width: int = 20
-    hidden: int = 40
+    width: int
+    hidden: int
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:

@@ -9,11 +9,30 @@ for every A, because g = -dl/dz at z_hat = X W_hat^T / sqrt(D).
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from attention_limits.sequence_multi_index.erm.losses import Loss, values
 from attention_limits.sequence_multi_index.erm.prox import prox
+
+
+class Settings(Protocol):
+    """What GAMP reads of its settings; the section `schema.erm.ErmGampSolver` has it all.
+
+    Attributes
+    ----------
+    damping : float
+        Weight of the OLD W_hat and g, in [0, 1).
+    tolerance : float
+        Relative change of W_hat per iteration at convergence.
+    max_iterations : int
+        Largest number of iterations.
+    """
+
+    damping: float
+    tolerance: float
+    max_iterations: int
 
 
 @dataclass(frozen=True)
@@ -43,9 +62,7 @@ class ErmGampRun:
     converged: bool
 
 
-def run(
-    loss: Loss, outputs, sequences, ridge, start, anchors=None, damping=0.5, tolerance=1e-6, max_iterations=300
-) -> ErmGampRun:
+def run(loss: Loss, outputs, sequences, ridge, start, settings: Settings, anchors=None) -> ErmGampRun:
     """Run GAMP.
 
     Parameters
@@ -56,12 +73,9 @@ def run(
     ridge : float
         lambda > 0.
     start : array (P, D)
+    settings : Settings
     anchors : array (N, S, P M), optional
         Fields that fit the outputs, starts of the proximal operator.
-    damping : float
-        Weight of the OLD W_hat and g, in [0, 1).
-    tolerance : float
-    max_iterations : int
     """
     count, tokens, dimension = sequences.shape
     flat = np.asarray(sequences, dtype=float).reshape(-1, dimension)
@@ -69,10 +83,10 @@ def run(
     weights, g = np.asarray(start, dtype=float), np.zeros((count, loss.rows, tokens))
     V = np.eye(loss.rows) / (1.0 + ridge)
     residual, iterations = np.inf, 0
-    while iterations < max_iterations and residual > tolerance:
+    while iterations < settings.max_iterations and residual > settings.tolerance:
         fields = (flat @ weights.T / np.sqrt(dimension)).reshape(count, tokens, loss.rows).transpose(0, 2, 1)
         found = prox(loss, outputs, anchors, fields - np.einsum("pq,nqa->npa", V, g), V)
-        kept = damping if iterations else 0.0
+        kept = settings.damping if iterations else 0.0
         g = kept * g + (1.0 - kept) * found.slope
         A = -np.einsum("npaqa->pq", found.jacobian) / dimension
         pulled = g.transpose(1, 0, 2).reshape(loss.rows, -1) @ flat / np.sqrt(dimension) + A @ weights
@@ -89,4 +103,4 @@ def run(
     fields = (flat @ weights.T / np.sqrt(dimension)).reshape(count, tokens, loss.rows).transpose(0, 2, 1)
     value = values(loss, outputs, np.ascontiguousarray(fields).reshape(count, -1))[0]
     objective = (value.sum() + 0.5 * ridge * np.sum(weights**2)) / dimension
-    return ErmGampRun(weights, V, float(objective), residual, iterations, bool(residual <= tolerance))
+    return ErmGampRun(weights, V, float(objective), residual, iterations, bool(residual <= settings.tolerance))

@@ -10,6 +10,7 @@ Solla 1995, Phys. Rev. Lett. 74, 4337).
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,6 +19,21 @@ from attention_limits.sequence_multi_index.erm.losses import Loss, values
 
 # Corrections that L-BFGS remembers.
 MEMORY = 20
+
+
+class Settings(Protocol):
+    """What L-BFGS reads of its settings; the section `schema.erm.MinimisationSolver` has it all.
+
+    Attributes
+    ----------
+    tolerance : float
+        See `Minimum.residual`.
+    max_iterations : int
+        Largest number of iterations.
+    """
+
+    tolerance: float
+    max_iterations: int
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ def relative_gradient(gradient, weights, ridge) -> float:
     return float(np.linalg.norm(gradient) * dimension / max(ridge * np.linalg.norm(weights), 1e-300))
 
 
-def minimise(loss: Loss, outputs, sequences, ridge, start, tolerance=1e-5, max_iterations=1000) -> Minimum:
+def minimise(loss: Loss, outputs, sequences, ridge, start, settings: Settings) -> Minimum:
     """The minimum that L-BFGS reaches from a start.
 
     Parameters
@@ -75,9 +91,7 @@ def minimise(loss: Loss, outputs, sequences, ridge, start, tolerance=1e-5, max_i
     ridge : float
         lambda > 0.
     start : array (P, D)
-    tolerance : float
-        See `Minimum.residual`.
-    max_iterations : int
+    settings : Settings
 
     Raises
     ------
@@ -87,7 +101,7 @@ def minimise(loss: Loss, outputs, sequences, ridge, start, tolerance=1e-5, max_i
     if loss.kinked:
         raise ValueError("L-BFGS needs a differentiable loss, which the hinge is not; erm_gamp minimises it")
     tokens = np.asarray(sequences, dtype=float).reshape(-1, sequences.shape[2])
-    shape = start.shape
+    shape, tolerance, most = start.shape, settings.tolerance, settings.max_iterations
 
     def function(flat):
         value, gradient = objective_and_gradient(loss, outputs, tokens, ridge, flat.reshape(shape))
@@ -97,7 +111,7 @@ def minimise(loss: Loss, outputs, sequences, ridge, start, tolerance=1e-5, max_i
     largest = tolerance * ridge / shape[1]
     found = minimize(
         function, np.asarray(start, dtype=float).ravel(), jac=True, method="L-BFGS-B",
-        options={"maxcor": MEMORY, "maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": 0.0, "gtol": largest},
+        options={"maxcor": MEMORY, "maxiter": most, "maxfun": 2 * most, "ftol": 0.0, "gtol": largest},
     )  # fmt: skip
     weights = found.x.reshape(shape)
     residual = relative_gradient(found.jac, weights, ridge)

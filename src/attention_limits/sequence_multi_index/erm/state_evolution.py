@@ -17,6 +17,7 @@ replicon condition (Vilucchio et al. 2025, arXiv:2502.20003); the positional dir
 """
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -30,6 +31,21 @@ from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
 MAX_JUMP = 0.05
 # Of the first V on the positional branch, relative to that on the others.
 NARROW = 0.4
+
+
+class Settings(Protocol):
+    """What the iteration reads of its settings; the section `schema.erm.ErmStateEvolutionSolver` has it all.
+
+    Attributes
+    ----------
+    tolerance : float
+        Largest change of a coordinate: m / sigma^2, mu, log V, root of the part of q that m and mu leave, divided by sigma.
+    max_iterations : int
+        Largest number of iterations.
+    """
+
+    tolerance: float
+    max_iterations: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,7 @@ class Problem:
     loss: Loss
     alpha: float
     ridge: float
-    branch: str = "free"
+    branch: str
 
     def __post_init__(self):
         if not (self.alpha > 0 and self.ridge > 0):
@@ -243,7 +259,7 @@ def _from_coordinates(x, like: Order, covariance, sigma) -> Order:
     return Order(q, m, mu, V)
 
 
-def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: float = 0.0) -> Order:
+def informed(problem: Problem, nodes: Nodes, overlap: float, position: float) -> Order:
     """A start near the target: m = overlap sigma^2 R in the rows that both have, mu = `position`, V = sigma^2 I / sqrt(lambda).
 
     lambda is that of `problem`, R and sigma those of `nodes`. On the positional branch V is smaller: from this start the
@@ -261,7 +277,7 @@ def informed(problem: Problem, nodes: Nodes, overlap: float = 0.9, position: flo
     return _project(problem, Order(q, m, mu, factor * sigma2 / np.sqrt(problem.ridge) * np.eye(rows)))
 
 
-def solve(problem: Problem, nodes: Nodes, start: Order, tolerance=1e-7, max_iterations=200) -> Solution:
+def solve(problem: Problem, nodes: Nodes, start: Order, settings: Settings) -> Solution:
     """Fixed point on fixed nodes from a start.
 
     Parameters
@@ -270,9 +286,7 @@ def solve(problem: Problem, nodes: Nodes, start: Order, tolerance=1e-7, max_iter
     nodes : Nodes
         Kept fixed, so that the map is deterministic; independent scramblings give the error.
     start : Order
-    tolerance : float
-        Largest change of a coordinate: m / sigma^2, mu, log V, root of the part of q that m and mu leave, divided by sigma.
-    max_iterations : int
+    settings : Settings
     """
     covariance, sigma = nodes.field_covariance, nodes.sigma
     start = _project(problem, start)
@@ -281,7 +295,7 @@ def solve(problem: Problem, nodes: Nodes, start: Order, tolerance=1e-7, max_iter
         order = _project(problem, _from_coordinates(x, start, covariance, sigma))
         return _to_coordinates(_project(problem, _average(problem, nodes, order).new), covariance, sigma)
 
-    found = anderson(step, _to_coordinates(start, covariance, sigma), tolerance, max_iterations)
+    found = anderson(step, _to_coordinates(start, covariance, sigma), settings.tolerance, settings.max_iterations)
     order = _project(problem, _from_coordinates(found.value, start, covariance, sigma))
     last = _average(problem, nodes, order)
     return Solution(

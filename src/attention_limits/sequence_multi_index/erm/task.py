@@ -151,9 +151,9 @@ def directions(count: int, dimension: int) -> np.ndarray:
 
 def start_at(spec: dict, streams, task: Task, data: DataSet, replica: int, at: Mapping) -> np.ndarray:
     """First weights (P, D): those of the target, along the positions, or normal ones of standard deviation `start_size`."""
-    if spec["solver"]["start"] == "target":
+    if spec["solver"].start == "target":
         return data.teacher
-    if spec["solver"]["start"] == "positions":
+    if spec["solver"].start == "positions":
         along = np.sqrt(data.dimension) * directions(task.positions.shape[1], data.dimension).sum(axis=0)
         return np.repeat(along[None], task.student.rows, axis=0)
     generator = streams.generator("erm start", replica, alpha=at["alpha"])

@@ -7,12 +7,13 @@ objective above alpha_c, where the free energies are equal. It generalises bette
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from attention_limits.sequence_multi_index.erm.losses import Loss
 from attention_limits.sequence_multi_index.erm.nodes import Nodes
-from attention_limits.sequence_multi_index.erm.state_evolution import Problem, Solution, informed, solve
+from attention_limits.sequence_multi_index.erm.state_evolution import Problem, Settings, Solution, informed, solve
 
 CRITERIA = ("energy", "constant")
 # Overlaps from which the branches start at the largest alpha; elsewhere they start from the nearest alpha that is solved.
@@ -21,6 +22,25 @@ START = {"semantic": (0.9, 0.0), "positional": (0.0, 1.0), "agnostic": (0.0, 0.0
 SMALLEST_OVERLAP, MIN_KEPT_SHARE = 1e-3, 0.5
 # Smallest ratio of two alphas that follow each other in the search, and the largest number of its steps.
 SHRINK, MAX_SECANTS = 0.85, 40
+
+
+class TransitionSettings(Settings, Protocol):
+    """What the search reads of its settings; the section `schema.erm.TransitionSolver` has it all.
+
+    Attributes
+    ----------
+    smallest, largest : float
+        Range of alpha, at whose upper end the semantic solution is the better one.
+    accuracy : float
+        Of a transition, in alpha.
+    against : str
+        The branch whose free energy is compared with that of the semantic one: "positional" or "agnostic".
+    """
+
+    smallest: float
+    largest: float
+    accuracy: float
+    against: str
 
 
 @dataclass(frozen=True)
@@ -37,12 +57,12 @@ MISSING = Transition(np.nan, np.nan)
 class Branches:
     """The fixed points of both branches on the same nodes, at any alpha; those found serve as starts.
 
-    `loss`, `ridge`, `nodes`, `tolerance` and `max_iterations` are those of `transitions`.
+    `loss`, `ridge`, `nodes` and `settings` are those of `transitions`.
     """
 
-    def __init__(self, loss: Loss, ridge: float, nodes: Nodes, tolerance: float, max_iterations: int):
+    def __init__(self, loss: Loss, ridge: float, nodes: Nodes, settings: Settings):
         self._loss, self._ridge, self._nodes = loss, ridge, nodes
-        self._limits = tolerance, max_iterations
+        self._settings = settings
         self._found: dict[tuple[str, float], Solution] = {}
 
     def at(self, branch: str, alpha: float) -> Solution:
@@ -54,7 +74,7 @@ class Branches:
                 start = self._found[branch, min(known, key=lambda other: abs(other - alpha))].order
             else:
                 start = informed(problem, self._nodes, *START[branch])
-            self._found[branch, alpha] = solve(problem, self._nodes, start, *self._limits)
+            self._found[branch, alpha] = solve(problem, self._nodes, start, self._settings)
         return self._found[branch, alpha]
 
     def overlap(self, branch: str, alpha: float) -> float:
@@ -80,10 +100,7 @@ def constant_loss(loss: Loss, nodes: Nodes) -> float:
     return 0.5 * float(nodes.mean(np.sum((nodes.outputs - nodes.mean(nodes.outputs)) ** 2, axis=1)))
 
 
-def transitions(
-    loss: Loss, ridge: float, nodes: Nodes, smallest: float, largest: float, accuracy: float, tolerance=1e-6, max_iterations=150,
-    against="positional",
-) -> dict[str, Transition]:  # fmt: skip
+def transitions(loss: Loss, ridge: float, nodes: Nodes, settings: TransitionSettings) -> dict[str, Transition]:
     """The transitions of every criterion in [smallest, largest].
 
     Parameters
@@ -93,22 +110,18 @@ def transitions(
     ridge : float
         lambda > 0.
     nodes : Nodes
-        With positions, if `against` is "positional".
-    smallest, largest, accuracy : float
-        Range of alpha, at whose upper end the semantic solution is the better one, and accuracy of a transition.
-    tolerance, max_iterations :
-        Of every fixed point, see `state_evolution.fixed_point.solve`.
-    against : str
-        The branch whose free energy is compared with that of the semantic one: "positional" or "agnostic".
+        With positions, if `settings.against` is "positional".
+    settings : TransitionSettings
 
     Raises
     ------
     ValueError
         For a positional branch without positions.
     """
+    against, ends = settings.against, (settings.smallest, settings.largest, settings.accuracy)
     if against == "positional" and not nodes.positions.size:
         raise ValueError("tokens without positions have no positional branch; allowed: agnostic")
-    branches, constant = Branches(loss, ridge, nodes, tolerance, max_iterations), constant_loss(loss, nodes)
+    branches, constant = Branches(loss, ridge, nodes, settings), constant_loss(loss, nodes)
 
     def energy(alpha):
         return branches.at(against, alpha).free_energy - branches.at("semantic", alpha).free_energy
@@ -116,9 +129,9 @@ def transitions(
     def error(alpha):
         return constant - branches.at("semantic", alpha).errors["test_loss"]
 
-    found = {"energy": _crossing(branches, energy, ("semantic", against), smallest, largest, accuracy)}
+    found = {"energy": _crossing(branches, energy, ("semantic", against), *ends)}
     known = np.isfinite(constant)
-    found["constant"] = _crossing(branches, error, ("semantic",), smallest, largest, accuracy) if known else MISSING
+    found["constant"] = _crossing(branches, error, ("semantic",), *ends) if known else MISSING
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -30,6 +31,11 @@ def prior_of(spec: dict, link: Link) -> Prior:
     return load_prior(spec["model"].get("prior"), link.rows)
 
 
+def completed(solver, **constants) -> SimpleNamespace:
+    """The section `solver` of a specification with the constants of an estimator, which the section does not have."""
+    return SimpleNamespace(**vars(solver), **constants)
+
+
 def channel_at(spec: dict, streams, at: Mapping, replica: int, isotropic=False) -> tuple[Channel, GaussianNodes]:
     """The channel of `spec` at the grid values `at`, and the nodes of a `replica` from `streams`, which all points share.
 
@@ -37,8 +43,8 @@ def channel_at(spec: dict, streams, at: Mapping, replica: int, isotropic=False) 
     """
     link, solver = link_at(spec, at), spec["solver"]
     isotropic = isotropic and prior_of(spec, link).rotations
-    channel = Channel(link, solver["resolution"], streams.generator("channel", replica), isotropic)
-    return channel, gaussian_nodes(node_dimension(link), solver["nodes"], streams.generator("nodes", replica))
+    channel = Channel(link, solver.resolution, streams.generator("channel", replica), isotropic)
+    return channel, gaussian_nodes(node_dimension(link), solver.nodes, streams.generator("nodes", replica))
 
 
 def rows_from_one(spec: dict) -> np.ndarray:

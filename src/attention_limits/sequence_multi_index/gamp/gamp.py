@@ -15,6 +15,7 @@ not depend on the data. Therefore its field has no Onsager term, and the other r
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -119,9 +120,8 @@ class GampRun:
     resolved: float
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How GAMP runs, and the variant of the model.
+class Settings(Protocol):
+    """What GAMP reads of its settings; the section `schema.bayes.GampSolver` has it all.
 
     Attributes
     ----------
@@ -138,43 +138,18 @@ class Settings:
         epsilon >= 0, added to the diagonal of V in the channel.
     tolerance : float
         Stop when the relative change of every layer of W_hat falls below it.
-    held : tuple of float or None
-        Overlaps in [0, 1] at which rows are held, NaN for the rows that are free; only for links that offer DIAGONAL_OVERLAP
-        and priors whose rows are independent and of mean zero.
-
-    Raises
-    ------
-    ValueError
-        If a value is out of its range.
     """
 
-    max_iterations: int = 60
-    damping: float = 0.0
-    start_overlap: float = 1e-3
-    side_information: float = 0.0
-    regularization: float = 0.0
-    tolerance: float = 1e-2
-    held: tuple[float, ...] | None = None
-
-    def __post_init__(self):
-        if self.held is not None and not all(np.isnan(q) or 0 <= q <= 1 for q in self.held):
-            raise ValueError(f"held must be overlaps in [0, 1] or NaN, got {self.held}")
-        if not (
-            0 <= self.damping < 1
-            and 0 < self.start_overlap < 1
-            and 0 <= self.side_information < 1
-            and self.regularization >= 0
-            and self.max_iterations >= 1
-            and self.tolerance >= 0
-        ):
-            raise ValueError(
-                "need 0 <= damping < 1, 0 < start_overlap < 1, 0 <= side_information < 1, regularization >= 0, "
-                f"max_iterations >= 1 and tolerance >= 0; got {self}"
-            )
+    max_iterations: int
+    damping: float
+    start_overlap: float
+    side_information: float
+    regularization: float
+    tolerance: float
 
 
 def run(
-    channel: Channel, data: Dataset, generator, settings: Settings | None = None, prior: Prior | None = None
+    channel: Channel, data: Dataset, generator, settings: Settings, prior: Prior | None = None, held=None
 ) -> GampRun:
     """Run GAMP from a small random estimate.
 
@@ -185,16 +160,19 @@ def run(
         Of the link of the channel.
     generator : numpy.random.Generator
         For the initial estimate, the side information, and the estimates of held rows.
-    settings : Settings, optional
+    settings : Settings
     prior : Prior, optional
         The law of the weights that GAMP assumes, standard normal by default.
+    held : array (P,), optional
+        Overlaps in [0, 1] at which rows are held, NaN for the rows that are free; only for links that offer DIAGONAL_OVERLAP
+        and priors whose rows are independent and of mean zero.
 
     Raises
     ------
     ValueError
-        If rows are held without the symmetry, not one number is given for each row, or the prior has other rows.
+        If rows are held without the symmetry, `held` has not one number in [0, 1] or NaN for each row, or the prior has other
+        rows.
     """
-    settings = Settings() if settings is None else settings
     size, dimension, prior = channel.link.rows, data.teacher.shape[1], as_prior(prior, channel.link)
     # One matrix of all tokens: both products with the data are plain matrix products.
     tokens = data.sequences.reshape(-1, dimension) / np.sqrt(dimension)
@@ -205,11 +183,11 @@ def run(
     )
     known = knowledge(prior, data.teacher, settings.side_information, generator)
     free = np.arange(size)
-    if settings.held is not None:
+    if held is not None:
         require(channel.link, {DIAGONAL_OVERLAP})
         if prior.sign_symmetry != "rows":
             raise ValueError("rows can be held for priors of independent rows of mean zero only")
-        state, free = hold(state, data.teacher, settings.held, generator)
+        state, free = hold(state, data.teacher, held, generator)
         known = Knowledge(prior.subset(free), known.hint, known.target)
     path = []
     residual, resolved, converged = np.inf, 1.0, False

@@ -72,11 +72,12 @@ def knowledge(prior: Prior, teacher, side_information, generator) -> Knowledge:
 def hold(state: State, teacher, held, generator) -> tuple[State, np.ndarray]:
     """The state with the rows that are held at the overlaps `held` (P,), NaN for free rows, and the numbers of the free rows.
 
-    `teacher` holds the weights (P, D); `generator` draws the noise of the estimates. ValueError unless there are P numbers.
+    `teacher` holds the weights (P, D); `generator` draws the noise of the estimates. ValueError unless there are P numbers
+    in [0, 1] or NaN.
     """
     overlaps = np.asarray(held, dtype=float)
-    if overlaps.shape != (len(teacher),):
-        raise ValueError(f"held must have one number for each of {len(teacher)} rows, got {held}")
+    if overlaps.shape != (len(teacher),) or np.any((overlaps < 0) | (overlaps > 1)):
+        raise ValueError(f"held must be an overlap in [0, 1] or NaN for each of {len(teacher)} rows, got {held}")
     estimate, variance = state.estimate.copy(), state.variance.copy()
     for row in np.flatnonzero(np.isfinite(overlaps)):
         q = min(overlaps[row], LARGEST_OVERLAP)

@@ -125,8 +125,8 @@ class OfNodes(OfLink):
         if found:
             return found
         solver = estimator.solver
-        outputs = max(solver["nodes"], solver.get("nodes_at_zero", 0))
-        numbers = posterior_numbers(link, outputs) + ERROR_COPIES * solver["nodes"] * node_variables(link)
+        outputs = max(solver.nodes, getattr(solver, "nodes_at_zero", 0))
+        numbers = posterior_numbers(link, outputs) + ERROR_COPIES * solver.nodes * node_variables(link)
         return memory_problems(estimator, numbers, f"{outputs} nodes of {link.rows} rows and {link.tokens} tokens")
 
 
@@ -163,7 +163,7 @@ class OfDataSets(OfLink):
         if found:
             return found
         drawn = estimator if estimator.reads is None else estimator.reads
-        dimension, alpha = drawn.solver["dimension"], max(estimator.grid["alpha"])
+        dimension, alpha = drawn.solver.dimension, max(estimator.grid["alpha"])
         samples = sample_count(alpha, dimension)
         text = f"n M D = {samples} x {link.tokens} x {dimension} numbers at alpha = {alpha:g}"
         data = DataSize(samples, dimension, 3 * samples * link.tokens * dimension, text)
@@ -230,27 +230,27 @@ def memory_problems(estimator, numbers: float, text: str) -> Iterable[Problem]:
 
 def one_dimension(estimator) -> Iterable[Problem]:
     """The dimension is that of the data that are read, or of the solver."""
-    if estimator.reads is None and "dimension" not in estimator.solver:
+    if estimator.reads is None and estimator.solver.dimension is None:
         yield (
             ("solver", "dimension"),
             "missing; allowed: a whole number ≥ 10, or left out where the estimator reads data",
         )
-    if estimator.reads is not None and "dimension" in estimator.solver:
-        given = estimator.solver["dimension"]
+    if estimator.reads is not None and estimator.solver.dimension is not None:
+        given = estimator.solver.dimension
         yield ("solver", "dimension"), f"{given}: leave it out; data.{estimator.reads.name} sets the dimension"
 
 
 def batch_problems(estimator) -> Iterable[Problem]:
     """Batches larger than the smallest data set."""
     alpha = min(estimator.grid["alpha"])
-    count, batch = sample_count(alpha, estimator.reads.solver["dimension"]), estimator.solver["batch"]
+    count, batch = sample_count(alpha, estimator.reads.solver.dimension), estimator.solver.batch
     if batch > count:
         yield ("solver", "batch"), f"{batch}: allowed: ≤ {count}, the number of sequences at alpha = {alpha:g}"
 
 
 def depth_problems(estimator) -> Iterable[Problem]:
     """Fields of all layers and attention matrices beyond the memory."""
-    samples, tokens, depth = estimator.solver["samples"], estimator.model["tokens"], max(estimator.grid["depth"])
+    samples, tokens, depth = estimator.solver.samples, estimator.model["tokens"], max(estimator.grid["depth"])
     # Two copies of the fields, and some ten matrices for each sample.
     numbers = 2 * samples * depth * tokens + 10 * samples * tokens**2
     return memory_problems(estimator, numbers, f"{samples} samples of {depth} layers and {tokens} tokens")
@@ -267,7 +267,7 @@ def training_problems(estimator) -> Iterable[Problem]:
         yield ("model", "special_tokens"), "true: allowed: false, because words have no special tokens"
     yield from _question_problems(model, solver)
     sizes = [model[key] for key in ("depth", "embedding", "hidden")]
-    records = solver["epochs"] * solver["records"] + 1
+    records = solver.epochs * solver.records + 1
     # A trajectory in single precision, and twice in double precision.
     text = f"{records} records of {' x '.join(map(str, sizes))} weights"
     yield from memory_problems(estimator, 2.5 * records * math.prod(sizes), text)
@@ -285,7 +285,7 @@ def _question_problems(model, solver) -> Iterable[Problem]:
     elif generated:
         count = model["questions"]
         held_out = round(model["test_fraction"] * count)
-        needed = solver["records"] * solver["batch"]
+        needed = solver.records * solver.batch
         if not 0 < held_out < count:
             empty = "test" if held_out == 0 else "training"
             yield (

@@ -186,7 +186,7 @@ class ErmOptimalRidge(OfErm, Specification):
     @classmethod
     def cross_checks(cls, estimator):
         """The range of the ridge is not empty, and the checks of target, student and loss."""
-        least, largest = estimator.solver["least"], estimator.solver["largest"]
+        least, largest = estimator.solver.least, estimator.solver.largest
         if not least < largest:
             yield ("solver", "largest"), f"{largest:g}: allowed: more than least = {least:g}"
         else:
@@ -203,14 +203,14 @@ class ErmTransition(OfErm, Specification):
     @classmethod
     def student_problems(cls, estimator, student):
         """The positional solution needs tokens with positions."""
-        if "positions" in estimator.model or estimator.solver["against"] == "agnostic":
+        if "positions" in estimator.model or estimator.solver.against == "agnostic":
             return []
         return [(("model", "positions"), "missing; allowed: M rows of numbers, or solver.against: agnostic")]
 
     @classmethod
     def cross_checks(cls, estimator):
         """The range of alpha is not empty, a key is scanned, and the checks of target, student and loss."""
-        smallest, largest = estimator.solver["smallest"], estimator.solver["largest"]
+        smallest, largest = estimator.solver.smallest, estimator.solver.largest
         if not smallest < largest:
             yield ("solver", "largest"), f"{largest:g}: allowed: more than smallest = {smallest:g}"
         elif not estimator.grid:
@@ -222,7 +222,7 @@ class ErmTransition(OfErm, Specification):
 def _positions(estimator, given, tokens) -> list[Problem]:
     """Problems of the positions, and of what needs them."""
     if given is None:
-        branch, start = estimator.solver.get("branch"), estimator.solver.get("start")
+        branch, start = (getattr(estimator.solver, key, None) for key in ("branch", "start"))
         if branch in ("semantic", "positional", "agnostic"):
             return [(("solver", "branch"), f"{branch}: allowed without model.positions: free, diagonal")]
         return [(("solver", "start"), "positions: needs model.positions")] if start == "positions" else []
@@ -334,10 +334,10 @@ def _kinks(estimator) -> list[Problem]:
 
 
 def _starts(estimator, student) -> list[Problem]:
-    if "start_size" in estimator.grid and estimator.solver["start"] != "random":
+    if "start_size" in estimator.grid and estimator.solver.start != "random":
         return [(("grid", "start_size"), "allowed only with solver.start: random")]
     rows = student_of({key: x for key, x in estimator.model.items() if key != "student"}, estimator.project).rows
-    if estimator.solver["start"] == "target" and student.rows != rows:
+    if estimator.solver.start == "target" and student.rows != rows:
         text = f"target: the target has {rows} rows and the student {student.rows}; allowed: random"
         return [(("solver", "start"), text)]
     return []

@@ -57,7 +57,7 @@ class PublishedMap(OfNodes, Specification):
     def cross_checks(cls, estimator):
         """The start has one row for each alpha, with L overlaps."""
         yield from super().cross_checks(estimator)
-        rows, depth = estimator.solver["start"], estimator.model["depth"]
+        rows, depth = estimator.solver.start, estimator.model["depth"]
         for row in rows:
             if len(row) != 1 + depth or not all(0 <= overlap <= 0.9999 for overlap in row[1:]):
                 allowed = f"allowed: alpha, then {depth} overlaps from 0 to 0.9999"

@@ -98,7 +98,7 @@ class OfAtlas(OfNodes, Specification):
         if not estimator.grid:
             yield ("grid",), f"{{}}: allowed: at least one of {', '.join(fields(cls, 'grid'))}"
             return
-        layers = estimator.solver.get("layers")
+        layers = getattr(estimator.solver, "layers", None)
         deepest = max(estimator.grid.get("depth", [estimator.model.get("depth", 1)]))
         if layers is not None and deepest > layers:
             yield ("solver", "layers"), f"{layers}: allowed: ≥ {deepest}, the largest depth"
@@ -141,7 +141,7 @@ class ShallowGrowth(OfNodes, Specification):
     @classmethod
     def _at(cls, estimator, parameters, keys):
         found = list(super()._at(estimator, parameters, keys))
-        rows, layers = load_link(parameters, estimator.project).rows if not found else 1, estimator.solver["layers"]
+        rows, layers = load_link(parameters, estimator.project).rows if not found else 1, estimator.solver.layers
         return found or (
             [] if rows <= layers else [(("solver", "layers"), f"{layers}: allowed: ≥ {rows}, the rows of W")]
         )

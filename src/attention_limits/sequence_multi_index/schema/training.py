@@ -72,11 +72,9 @@ class OnlineSolver(DescentSolver):
 def starts_numbers(estimator, link, data) -> float:
     """Numbers in double precision of the weights and the gradient steps of all starts on one data set."""
     solver = estimator.solver
-    records = solver["batches"] // solver["record_every"] + 2
-    each = (
-        4 * link.rows * data.dimension + 2 * solver["batch"] * link.rows * link.tokens + (2 * link.rows + 1) * records
-    )
-    return solver["starts"] * each
+    records = solver.batches // solver.record_every + 2
+    each = 4 * link.rows * data.dimension + 2 * solver.batch * link.rows * link.tokens + (2 * link.rows + 1) * records
+    return solver.starts * each
 
 
 class OfDescent(OfDataSets):
@@ -108,7 +106,7 @@ class BatchReuseSgd(OfDescent, Specification):
     @classmethod
     def numbers_held(cls, estimator, link, data):
         """Data in single precision, and the order of the batches."""
-        batch, batches = estimator.solver["batch"], estimator.solver["batches"]
+        batch, batches = estimator.solver.batch, estimator.solver.batches
         numbers = 0.5 * (data.numbers + batches * batch) + starts_numbers(estimator, link, data)
         return numbers, f"{data.text} and the order of {batches} batches of {batch}"
 
@@ -124,7 +122,7 @@ class OnlineSgd(OfDescent, Specification):
     @classmethod
     def numbers_held(cls, estimator, link, data):
         """Data and the fresh sequences between two records, in single precision."""
-        fresh = estimator.solver["record_every"] * estimator.solver["batch"]
+        fresh = estimator.solver.record_every * estimator.solver.batch
         numbers = 0.5 * (data.numbers + 3 * fresh * link.tokens * data.dimension) + starts_numbers(
             estimator, link, data
         )

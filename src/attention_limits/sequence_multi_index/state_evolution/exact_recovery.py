@@ -5,6 +5,7 @@ of a bisection computes one fixed point. We assume that more data do not undo th
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +14,21 @@ from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import RECOVERED, Settings, solve
 
 START = 1e-3
+
+
+class RecoverySettings(Settings, Protocol):
+    """The settings of all fixed points; the section `schema.thresholds.RecoverySolver` has those that a specification can set.
+
+    Attributes
+    ----------
+    highest : float
+        Largest alpha to try; the smallest is 1e-2 times it.
+    width : float
+        The bracket is as narrow as above / below <= 1 + width.
+    """
+
+    highest: float
+    width: float
 
 
 @dataclass(frozen=True)
@@ -36,7 +52,7 @@ class Recovery:
     node_error: float
 
 
-def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings, prior: Prior | None = None) -> Recovery:
+def exact_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: Prior | None = None) -> Recovery:
     """Bisection in the logarithm of alpha, on all nodes and on the first half of them.
 
     Parameters
@@ -44,20 +60,16 @@ def exact_recovery(channel: Channel, nodes, highest, width, settings: Settings, 
     channel : Channel
     nodes : GaussianNodes
         In `channel_averages.node_dimension(channel.link)` dimensions.
-    highest : float
-        Largest alpha to try; the smallest is 1e-2 times it.
-    width : float
-        The bracket is as narrow as above / below <= 1 + width.
-    settings : state_evolution.Settings
+    settings : RecoverySettings
     prior : Prior, optional
         Standard normal weights by default.
     """
-    below, above, converged = _bracket(channel, nodes, highest, width, settings, prior)
-    few_below, few_above, _ = _bracket(channel, nodes.head(len(nodes) // 2), highest, width, settings, prior)
+    below, above, converged = _bracket(channel, nodes, settings, prior)
+    few_below, few_above, _ = _bracket(channel, nodes.head(len(nodes) // 2), settings, prior)
     return Recovery(below, above, converged, 0.5 * abs(below + above - few_below - few_above))
 
 
-def _bracket(channel, nodes, highest, width, settings, prior):
+def _bracket(channel, nodes, settings, prior):
     """`Recovery.below`, `above` and `converged` on some nodes."""
     converged = True
 
@@ -68,10 +80,10 @@ def _bracket(channel, nodes, highest, width, settings, prior):
         converged &= point.converged or exact
         return exact
 
-    if not recovered(highest):
+    if not recovered(settings.highest):
         return np.nan, np.nan, converged
-    below, above = 1e-2 * highest, highest
-    while above > (1.0 + width) * below:
+    below, above = 1e-2 * settings.highest, settings.highest
+    while above > (1.0 + settings.width) * below:
         middle = np.sqrt(below * above)
         below, above = (below, middle) if recovered(middle) else (middle, above)
     return float(below), float(above), converged

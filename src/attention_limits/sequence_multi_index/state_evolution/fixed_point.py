@@ -11,6 +11,7 @@ converged if the iteration also stays there after a small change (`stability`).
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -66,9 +67,8 @@ def is_frozen(link: Link, prior: Prior, overlap) -> bool:
     return bool(np.linalg.eigvalsh(prior.whitened(overlap))[0] >= LARGEST_OVERLAP - 1e-12)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How the fixed point is searched, and the variant of the model.
+class Settings(Protocol):
+    """What the search reads of its settings; the section `schema.bayes.StateEvolutionSolver` has it all.
 
     Attributes
     ----------
@@ -83,31 +83,32 @@ class Settings:
         lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise.
     regularization : float
         epsilon >= 0, see `channel_averages`.
+    """
+
+    tolerance: float
+    max_iterations: int
+    warm_up: int
+    side_information: float
+    regularization: float
+
+
+class Steps(NamedTuple):
+    """How the search moves; no specification changes it.
+
+    Attributes
+    ----------
     seed_overlap : float
         Smallest eigenvalue of Q_hat put into the map, so that a zero which has become unstable is left within a few iterations.
         An eigenvalue that the map sends below it is zero, and returned as 0.
     lookahead : int
         Geometric acceleration, see `numerics.solvers.fixed_point.iterate`; 0 is the plain iteration.
-
-    Raises
-    ------
-    ValueError
-        For lambda outside [0, 1) or epsilon < 0.
     """
 
-    tolerance: float = 1e-4
-    max_iterations: int = 500
-    warm_up: int = 1
-    side_information: float = 0.0
-    regularization: float = 0.0
     seed_overlap: float = 1e-4
     lookahead: int = 8
 
-    def __post_init__(self):
-        if not 0 <= self.side_information < 1 or self.regularization < 0:
-            raise ValueError(
-                f"need 0 <= side_information < 1 and regularization >= 0; got {self.side_information}, {self.regularization}"
-            )
+
+STEPS = Steps()
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ class _Map:
     prior : Prior
     alpha : float
     settings : Settings
+    steps : Steps
     fixed, free : integer arrays
         Rows that are held, and all others.
     kept : array
@@ -130,6 +132,7 @@ class _Map:
     prior: Prior
     alpha: float
     settings: Settings
+    steps: Steps
     fixed: np.ndarray
     free: np.ndarray
     kept: np.ndarray
@@ -159,17 +162,17 @@ class _Map:
 
     def to_edge(self, largest, nodes, first, tested) -> FixedPoint:
         """The fixed point with overlaps up to `largest`, from the coordinates `first`; its stability is `tested` or not."""
-        settings, rows = self.settings, self.prior.rows
+        settings, steps, rows = self.settings, self.steps, self.prior.rows
         hint = settings.side_information / (1.0 - settings.side_information) * np.eye(rows)
 
         def step(coordinates):
             q_hat = from_coordinates(coordinates, rows)
             if is_frozen(self.channel.link, self.prior, self.prior.overlap(q_hat, largest)):
-                return to_coordinates(np.eye(rows) / (1.0 - largest), settings.seed_overlap, largest)
+                return to_coordinates(np.eye(rows) / (1.0 - largest), steps.seed_overlap, largest)
             image = self.image(q_hat, largest, nodes)
             if not np.all(np.isfinite(image)):
                 return np.full_like(coordinates, np.nan)
-            return self.hold(to_coordinates(clip_spectrum(image, 0.0, np.inf) + hint, settings.seed_overlap, largest))
+            return self.hold(to_coordinates(clip_spectrum(image, 0.0, np.inf) + hint, steps.seed_overlap, largest))
 
         def exact(coordinates):
             return self.at_edge(coordinates, largest) and self.recovered(coordinates)
@@ -179,7 +182,7 @@ class _Map:
             left = max(1, settings.max_iterations - done)
             if stable is not None:
                 left = min(left, done)
-            found = iterate(step, first, tolerance, left, settings.lookahead, arrived=exact)
+            found = iterate(step, first, tolerance, left, steps.lookahead, arrived=exact)
             done += found.iterations
             found = replace(found, iterations=done)
             if stable is not None and not found.converged:
@@ -207,7 +210,7 @@ class _Map:
         tolerance, rows = self.settings.tolerance, self.prior.rows
         unlearned = self._unlearned(found.value)
         if unlearned.shape[1]:
-            q_hat = from_coordinates(found.value, rows, self.settings.seed_overlap)
+            q_hat = from_coordinates(found.value, rows, self.steps.seed_overlap)
 
             def image(precision):
                 return self.image(precision, largest, nodes)
@@ -216,7 +219,7 @@ class _Map:
             if up is None and response > UNSTABLE:
                 return None, tolerance
             if up is not None:
-                return self.hold(to_coordinates(up, self.settings.seed_overlap, largest)), tolerance
+                return self.hold(to_coordinates(up, self.steps.seed_overlap, largest)), tolerance
         rate, change = growth(step, found.value, self._moving(found.value))
         # The steps of a sampled map give the rate an error: near one it does not separate growth from a slow return.
         if rate > 1.0 + ACCURACY:
@@ -236,8 +239,8 @@ class _Map:
         if self.channel.symmetry(self.prior) == "rotations":
             return np.zeros((self.prior.rows, 0))
         if not self.fixed.size:
-            return unlearned_directions(coordinates, self.prior.rows, self.settings.seed_overlap)
-        at_seed = [row for row in self.free if coordinates[row] <= np.log(self.settings.seed_overlap) + ROUNDING]
+            return unlearned_directions(coordinates, self.prior.rows, self.steps.seed_overlap)
+        at_seed = [row for row in self.free if coordinates[row] <= np.log(self.steps.seed_overlap) + ROUNDING]
         return np.eye(self.prior.rows)[:, at_seed]
 
     def _moving(self, coordinates):
@@ -283,7 +286,14 @@ class OverlapFixedPoint(FixedPoint):
 
 
 def solve(
-    channel: Channel, alpha, nodes, start, settings: Settings | None = None, held=None, prior: Prior | None = None
+    channel: Channel,
+    alpha,
+    nodes,
+    start,
+    settings: Settings,
+    held=None,
+    prior: Prior | None = None,
+    steps: Steps = STEPS,
 ) -> OverlapFixedPoint:
     """Fixed point of the state evolution at one alpha, on fixed nodes.
 
@@ -298,12 +308,13 @@ def solve(
     start : float
         Initial Q_hat = start / (1 - start) I with 0 < start < 1, which is Q = start * I for standard normal weights: near 0 is
         uninformed, near 1 informed.
-    settings : Settings, optional
+    settings : Settings
     held : array (P,) or None
         Overlaps in [0, 1] that are held fixed on the diagonal of Q, NaN for the rows that are free; only for links that offer
         DIAGONAL_OVERLAP, and for standard normal weights.
     prior : Prior, optional
         Standard normal weights by default.
+    steps : Steps, optional
 
     Returns
     -------
@@ -317,7 +328,6 @@ def solve(
     ValueError
         For alpha < 0, a start outside (0, 1), a prior with other rows, or overlaps held where they cannot be.
     """
-    settings = Settings() if settings is None else settings
     if alpha < 0 or not 0 < start < 1:
         raise ValueError(f"need alpha >= 0 and 0 < start < 1; got {alpha}, {start}")
     size, prior = channel.link.rows, as_prior(prior, channel.link)
@@ -329,18 +339,18 @@ def solve(
     fixed = np.flatnonzero(~np.isnan(held))
     # Zero is a limit of the logarithmic coordinates: 1e-12 is zero to rounding.
     kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
-    step = _Map(channel, prior, alpha, settings, fixed, np.setdiff1d(np.arange(size), fixed), kept)
-    first = step.hold(to_coordinates(start / (1.0 - start) * np.eye(size), settings.seed_overlap))
+    step = _Map(channel, prior, alpha, settings, steps, fixed, np.setdiff1d(np.arange(size), fixed), kept)
+    first = step.hold(to_coordinates(start / (1.0 - start) * np.eye(size), steps.seed_overlap))
     few = None
     if settings.warm_up > 1:
         warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first, tested=False)
         if not np.all(np.isfinite(warm.value)):
             return _missing(warm, size)
-        first, few = warm.value, prior.overlap(from_coordinates(warm.value, size, settings.seed_overlap), EDGES[-1])
+        first, few = warm.value, prior.overlap(from_coordinates(warm.value, size, steps.seed_overlap), EDGES[-1])
     outcome = step.fixed_point(nodes, first)
     if not np.all(np.isfinite(outcome.value)):
         return _missing(outcome, size)
-    precision = from_coordinates(outcome.value, size, settings.seed_overlap)
+    precision = from_coordinates(outcome.value, size, steps.seed_overlap)
     overlap = prior.overlap(precision, EDGES[-1])
     error = np.full((size, size), np.nan) if few is None else _few_nodes_error(few, overlap, settings.warm_up)
     return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision, error)

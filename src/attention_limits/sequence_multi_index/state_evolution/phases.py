@@ -6,6 +6,7 @@ Where the two differ, learning is possible but hard.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,19 @@ UNINFORMED_START, INFORMED_START = 1e-3, 1.0 - 1e-3
 ZERO_OVERLAP_SHARE = 0.1
 # Fixed points that differ by less than this number of errors of few nodes may be one on more nodes.
 DIFFERENT = 3.0
+
+
+class PhaseSettings(Settings, Protocol):
+    """The settings of both fixed points; the section `schema.bayes.PhasesSolver` has those that a specification can set.
+
+    Attributes
+    ----------
+    gap : float
+        Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below a tenth
+        of it counts as zero.
+    """
+
+    gap: float
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ class Comparison:
     phase: float
 
 
-def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior: Prior | None = None) -> Comparison:
+def compare(channel: Channel, alpha, nodes, settings: PhaseSettings, prior: Prior | None = None) -> Comparison:
     """The phase at one alpha, on the given nodes.
 
     Parameters
@@ -61,14 +75,11 @@ def compare(channel: Channel, alpha, nodes, settings: Settings, gap=0.01, prior:
         n / d.
     nodes : GaussianNodes
         In `channel_averages.node_dimension(channel.link)` dimensions; both starts share them.
-    settings : Settings
-    gap : float
-        Fixed points whose overlaps agree within this (in the root mean square of the entries) are one; an overlap below a tenth
-        of it counts as zero.
+    settings : PhaseSettings
     prior : Prior, optional
         Standard normal weights by default.
     """
-    prior, diverges = as_prior(prior, channel.link), np.isneginf(channel.link.output_entropy)
+    prior, diverges, gap = as_prior(prior, channel.link), np.isneginf(channel.link.output_entropy), settings.gap
     overlaps, entropies, errors, converged, resolved = [], [], [], [], []
     for start in (UNINFORMED_START, INFORMED_START):
         point = solve(channel, alpha, nodes, start, settings, prior=prior)

@@ -10,6 +10,7 @@ integrals grows without bound. So the mean over outputs grows with their number,
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -87,6 +88,27 @@ def _norms(values):
     return np.sqrt(np.sum(values**2, axis=(1, 2)))
 
 
+class MapSettings(Protocol):
+    """What the iteration of the map reads of its settings; the section `schema.published.PublishedSolver` has it all.
+
+    Attributes
+    ----------
+    iterations : int
+        Number of iterations.
+    damping : float
+        Weight of the OLD overlap, in [0, 1).
+    regularization : float
+        epsilon >= 0.
+    channel : str
+        "published", or "exact" for the exact channel.
+    """
+
+    iterations: int
+    damping: float
+    regularization: float
+    channel: str
+
+
 @dataclass(frozen=True)
 class PublishedPath:
     """Iterations of the map, without the start.
@@ -104,9 +126,7 @@ class PublishedPath:
     missed: float
 
 
-def published_path(
-    channel: Channel, alpha, start, nodes, generator, iterations=1, damping=0.0, regularization=1e-3, exact=False
-) -> PublishedPath:
+def published_path(channel: Channel, alpha, start, nodes, generator, settings: MapSettings) -> PublishedPath:
     """Iterate the map on fixed nodes.
 
     Parameters
@@ -116,13 +136,10 @@ def published_path(
         n / D.
     start : array (L,)
         Diagonal of Q_0, in [0, 1).
-    nodes, generator, regularization
+    nodes, generator
         As in `published_averages`.
-    iterations : int
-    damping : float
-        Weight of the OLD overlap, in [0, 1).
-    exact : bool
-        Use the exact channel instead; `missed` is then NaN.
+    settings : MapSettings
+        With the exact channel `missed` is NaN.
 
     Raises
     ------
@@ -133,21 +150,21 @@ def published_path(
     if overlap.shape != (channel.link.rows,) or np.any((overlap < 0) | (overlap >= 1)):
         raise ValueError(f"need {channel.link.rows} overlaps in [0, 1), got {overlap.tolist()}")
     path, resolved, missed = [], [], []
-    for _ in range(iterations):
-        if exact:
-            averages = channel_averages(channel, np.diag(overlap), nodes, regularization)
+    for _ in range(settings.iterations):
+        if settings.channel == "exact":
+            averages = channel_averages(channel, np.diag(overlap), nodes, settings.regularization)
             # The two estimators together can be negative by their noise.
             information = np.maximum(np.diag(averages.information), 0.0)
         else:
-            averages = published_averages(channel, overlap, nodes, generator, regularization)
+            averages = published_averages(channel, overlap, nodes, generator, settings.regularization)
             information = averages.information
             missed.append(averages.missed)
         resolved.append(averages.resolved)
         precision = alpha * information
-        overlap = damping * overlap + (1.0 - damping) * precision / (1.0 + precision)
+        overlap = settings.damping * overlap + (1.0 - settings.damping) * precision / (1.0 + precision)
         path.append(overlap)
         if not np.all(np.isfinite(overlap)):
             # The rest of the path is missing.
-            path += [np.full(len(overlap), np.nan)] * (iterations - len(path))
+            path += [np.full(len(overlap), np.nan)] * (settings.iterations - len(path))
             break
     return PublishedPath(np.array(path), min(resolved), max(missed, default=np.nan))

@@ -9,6 +9,7 @@ this number.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,30 @@ from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.overlaps import clip_spectrum
 from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import is_frozen, symmetrized
+
+
+class TrajectorySettings(Protocol):
+    """What a trajectory reads of its settings; the section `schema.bayes.TrajectorySolver` has it all.
+
+    Attributes
+    ----------
+    start : float
+        Q_0 = E w E w^T + start Cov(w), in [0, 1).
+    max_iterations : int
+        Number of iterations T >= 1.
+    side_information : float
+        lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise, from the first iteration on.
+    regularization : float
+        epsilon >= 0, see `averages.channel_averages`.
+    floor : float
+        Smallest diagonal entry of Q, in [0, 1); 0 is the map itself.
+    """
+
+    start: float
+    max_iterations: int
+    side_information: float
+    regularization: float
+    floor: float
 
 
 @dataclass(frozen=True)
@@ -35,17 +60,7 @@ class Trajectory:
     resolved: float
 
 
-def trajectory(
-    channel: Channel,
-    alpha,
-    nodes,
-    start,
-    iterations,
-    side_information=0.0,
-    regularization=0.0,
-    floor=0.0,
-    prior: Prior | None = None,
-) -> Trajectory:
+def trajectory(channel: Channel, alpha, nodes, settings: TrajectorySettings, prior: Prior | None = None) -> Trajectory:
     """Iterate the state evolution on fixed nodes, without acceleration.
 
     Parameters
@@ -55,38 +70,26 @@ def trajectory(
         n / D.
     nodes : GaussianNodes
         In `channel_averages.node_dimension(channel.link)` dimensions.
-    start : float
-        Q_0 = E w E w^T + start Cov(w), in [0, 1).
-    iterations : int
-        T >= 1.
-    side_information : float
-        lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise, from the first iteration on.
-    regularization : float
-        epsilon >= 0, see `averages.channel_averages`.
-    floor : float
-        Smallest diagonal entry of Q, in [0, 1); 0 is the map itself.
+    settings : TrajectorySettings
     prior : Prior, optional
         Standard normal weights by default.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        For alpha < 0, or a prior with other rows.
     """
-    ranges = 0 <= start < 1 and 0 <= side_information < 1 and 0 <= floor < 1
-    if not (ranges and alpha >= 0 and iterations >= 1 and regularization >= 0):
-        raise ValueError(
-            "need alpha >= 0, iterations >= 1, start, side_information and floor in [0, 1), and regularization >= 0; got "
-            f"{alpha}, {iterations}, {start}, {side_information}, {floor}, {regularization}"
-        )
+    if alpha < 0:
+        raise ValueError(f"need alpha >= 0, got {alpha}")
     size, prior = channel.link.rows, as_prior(prior, channel.link)
-    hint, symmetry = side_information / (1.0 - side_information) * np.eye(size), channel.symmetry(prior)
-    overlap, path, resolved = prior.uninformed(start), [], 1.0
+    hint = settings.side_information / (1.0 - settings.side_information) * np.eye(size)
+    symmetry, iterations, floor = channel.symmetry(prior), settings.max_iterations, settings.floor
+    overlap, path, resolved = prior.uninformed(settings.start), [], 1.0
     for _ in range(iterations):
         if is_frozen(channel.link, prior, overlap):
             path.append(overlap)
             continue
-        averages = channel_averages(channel, overlap, nodes, regularization, prior)
+        averages = channel_averages(channel, overlap, nodes, settings.regularization, prior)
         resolved = min(resolved, averages.resolved)
         if not np.all(np.isfinite(averages.information)):
             # The rest of the path is missing.

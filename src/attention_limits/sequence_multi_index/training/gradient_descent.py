@@ -15,6 +15,7 @@ Everything is in single precision. Diverged weights stay in the results, as NaN.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -44,25 +45,22 @@ def batch_loss(link: Link, weights, sequences, outputs):
     return jnp.sum((outputs - jax_forward.forward(link, fields)) ** 2) / dimension
 
 
-@dataclass(frozen=True)
-class Descent:
-    """How the weights move: learning_rate > 0, weight decay >= 0, and reuse >= 1, the number of steps on each batch.
+class Settings(Protocol):
+    """What gradient descent reads of its settings; the section `schema.training.DescentSolver` has it all.
 
-    Raises
-    ------
-    ValueError
-        If one is out of its range.
+    Attributes
+    ----------
+    learning_rate : float
+        > 0.
+    weight_decay : float
+        decay = weight_decay / D, >= 0: in units of 1 / D, like the loss.
+    reuse : int
+        Number of steps on each batch, >= 1.
     """
 
     learning_rate: float
-    decay: float = 0.0
-    reuse: int = 1
-
-    def __post_init__(self):
-        if not (self.learning_rate > 0 and self.decay >= 0 and self.reuse >= 1):
-            raise ValueError(
-                f"need learning_rate > 0, decay >= 0 and reuse >= 1, got {self.learning_rate!r}, {self.decay!r}, {self.reuse!r}"
-            )
+    weight_decay: float
+    reuse: int
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class Trajectory:
     weights: np.ndarray
 
 
-def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descent) -> Trajectory:
+def descend(link: Link, blocks: Iterable[Block], start, teacher, settings: Settings) -> Trajectory:
     """Run gradient descent through all blocks.
 
     Parameters
@@ -117,7 +115,7 @@ def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descen
         First weights. All starts of a data set see its batches in the same order.
     teacher : array (S, P, D)
         The weights that define the cosines.
-    descent : Descent
+    settings : Settings
 
     Raises
     ------
@@ -133,8 +131,9 @@ def descend(link: Link, blocks: Iterable[Block], start, teacher, descent: Descen
     weights, teacher = np.asarray(start, np.float32), np.asarray(teacher, np.float32)[:, None]
     batches, losses, measured = [0], [np.full(weights.shape[:2], np.nan)], [_measure(weights, teacher)]
     through = partial(_compiled, link) if compiled else partial(_traced, _ByIdentity(link))
+    decay = settings.weight_decay / weights.shape[-1]
     for block in blocks:
-        weights, loss = through(descent, weights, block)
+        weights, loss = through(settings, decay, weights, block)
         batches.append(batches[-1] + block.order.shape[1])
         losses.append(loss)
         measured.append(_measure(weights, teacher))
@@ -148,24 +147,24 @@ def has_kernel(link: Link) -> bool:
     return kind == "attention" and (*numbers[1:3], *numbers[5:]) == (1, 2, 0, True, 0)
 
 
-def _compiled(link, descent, weights, block):
+def _compiled(link, settings, decay, weights, block):
     """As `_through`, by `training.two_tokens_kernels`, one run after the other."""
     _, _, _, skip, beta, *_ = link.student[1]
-    step = two_tokens_kernels.Step(*map(np.float32, (descent.learning_rate, descent.decay, skip, beta)))
+    step = two_tokens_kernels.Step(*map(np.float32, (settings.learning_rate, decay, skip, beta)))
     sequences, outputs = (np.asarray(part, np.float32) for part in (block.sequences, block.outputs))
     moved, losses = np.array(weights), np.empty(weights.shape[:2])
     for data_set, start in np.ndindex(losses.shape):
         losses[data_set, start] = two_tokens_kernels.descend(
-            sequences[data_set], outputs[data_set].reshape(-1, 4), block.order[data_set], descent.reuse, step,
+            sequences[data_set], outputs[data_set].reshape(-1, 4), block.order[data_set], settings.reuse, step,
             moved[data_set, start],
         )  # fmt: skip
     return moved, losses
 
 
-def _traced(fixed, descent, weights, block):
+def _traced(fixed, settings, decay, weights, block):
     """As `_through`, for the arrays of a block."""
     arrays = block.sequences, block.outputs, block.order
-    return _through(fixed, descent.reuse, weights, *arrays, descent.learning_rate, descent.decay)
+    return _through(fixed, settings.reuse, weights, *arrays, settings.learning_rate, decay)
 
 
 @dataclass(frozen=True, eq=False)

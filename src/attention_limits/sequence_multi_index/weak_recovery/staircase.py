@@ -79,7 +79,7 @@ def staircase(
     channel: Channel,
     nodes,
     nodes_at_zero,
-    tolerance=1e-3,
+    tolerance,
     report=lambda number, step: None,
     most=None,
     prior: Prior | None = None,

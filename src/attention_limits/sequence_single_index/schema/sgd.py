@@ -32,7 +32,7 @@ class SGD(Specification):
     @classmethod
     def cross_checks(cls, estimator):
         """No step is stored twice."""
-        records, steps = estimator.solver["records"], estimator.solver["steps"]
+        records, steps = estimator.solver.records, estimator.solver.steps
         if records > steps + 1:
             yield (
                 ("solver", "records"),
@@ -42,7 +42,7 @@ class SGD(Specification):
     @classmethod
     def work(cls, estimator):
         """The overlaps of all tokens at each step, at any dimension. The time of escape is unknown."""
-        return {} if estimator.solver["stop"] else {"steps": 1, "tokens": 1, "batch": 1}
+        return {} if estimator.solver.stop else {"steps": 1, "tokens": 1, "batch": 1}
 
 
 class AttentionSGD(SGD):
@@ -82,7 +82,7 @@ class HermiteSGD(SGD):
     def work(cls, estimator):
         """Steps to escape at information exponent k, up to logarithms: d for k = 1 and 2, d^(k-1) above."""
         escapes = {"dimension": max(estimator.model["order"] - 1, 1)}
-        return escapes if estimator.solver["stop"] else super().work(estimator)
+        return escapes if estimator.solver.stop else super().work(estimator)
 
 
 class LinkSGD(SGD, OfLinks):

@@ -69,7 +69,7 @@ class InformationExponent(Deterministic, OfLinks):
             yield ("grid",), f"{len(estimator.grid)} keys; allowed: one, degree or tokens"
             return
         yield from super().cross_checks(estimator)
-        order = estimator.solver["order"]
+        order = estimator.solver.order
         for tokens in cls.lengths(estimator):
             count = math.comb(tokens + order, order)
             if count > MOST_COEFFICIENTS:

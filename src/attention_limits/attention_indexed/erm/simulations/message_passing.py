@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from attention_limits.attention_indexed.amp.sample_sums import all_scores, backward
-from attention_limits.attention_indexed.amp.schedule import Schedule
+from attention_limits.attention_indexed.amp.schedule import Schedule, Settings
 from attention_limits.attention_indexed.erm import softmax_kernels as kernels
 from attention_limits.attention_indexed.erm.simulations.objective import Data, Fit
 from attention_limits.attention_indexed.erm.softmax import score_basis
@@ -58,12 +58,13 @@ class _Softmax:
         return np.tensordot(moved, self._basis, axes=1), float(results[:, kernels.DIVERGENCE].mean())
 
 
-def run(data: Data, decay: float, damping: float = 0.5, tolerance: float = 1e-4, max_iterations: int = 1000) -> Fit:
-    """Iterate on `data` from S = 0, V = 1 for lambda = `decay`, with the `damping` and the end of `schedule.Schedule`.
+def run(data: Data, decay: float, settings: Settings) -> Fit:
+    """Iterate on `data` from S = 0, V = 1 for lambda = `decay`, with the damping and the end of `schedule.Schedule`.
 
-    It is converged when an undamped step changes S by less than `tolerance`, relative, within `max_iterations`.
+    It is converged when an undamped step changes S by less than the tolerance of `settings`, relative.
     """
-    schedule, move = Schedule(max_iterations, damping, tolerance), (_Linear if data.beta is None else _Softmax)(data)
+    schedule = Schedule(settings.max_iterations, settings.damping, settings.tolerance)
+    move = (_Linear if data.beta is None else _Softmax)(data)
     d, count = len(data.teacher), len(data.sequences)
     S, V, onsager = np.zeros((d, d)), 1.0, np.zeros_like(data.outputs)
     largest, iterations, residual = _DIVERGED * np.sum(data.teacher**2), 0, math.inf

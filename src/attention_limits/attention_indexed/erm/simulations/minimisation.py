@@ -9,6 +9,7 @@ Sci. 2, 183), with a restart where a step does not descend and with a search for
 """
 
 import math
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -23,21 +24,33 @@ _DECREASE = 1e-10
 _GROW, _SHRINK = 1.1, 0.5
 
 
-def minimise(data: Data, decay: float, method: str, tolerance: float = 1e-5, max_iterations: int = 3000) -> Fit:
-    """The minimum on `data` for lambda = `decay` > 0.
+class Settings(Protocol):
+    """What the minimisation reads of its settings; the section `schema.erm.MinimisationSolver` has it all.
 
-    The `method` is "factor", for L-BFGS and then proximal steps, or "proximal", for proximal steps from S = 0.
-
-    It is converged when a proximal step changes S by at most `tolerance`, relative, within `max_iterations` of each kind.
-    Raises ValueError if the decay is not positive or the method is unknown.
+    Attributes
+    ----------
+    method : str
+        "factor", for L-BFGS and then proximal steps, or "proximal", for proximal steps from S = 0.
+    tolerance : float
+        Largest change of S by a proximal step at convergence, relative to S.
+    max_iterations : int
+        Largest number of iterations of each kind.
     """
-    if not decay > 0 or method not in ("factor", "proximal"):
-        raise ValueError(f"need lambda > 0 and the method factor or proximal, got {decay} and {method!r}")
+
+    method: str
+    tolerance: float
+    max_iterations: int
+
+
+def minimise(data: Data, decay: float, settings: Settings) -> Fit:
+    """The minimum on `data` for lambda = `decay` > 0, with `settings`. Raises ValueError if the decay is not positive."""
+    if not decay > 0:
+        raise ValueError(f"need lambda > 0, got {decay}")
     dimension, before = len(data.teacher), 0
     start = np.zeros((dimension, dimension))
-    if method == "factor":
-        start, before = _factor(data, decay, max_iterations)
-    return _proximal(data, decay, start, before, tolerance, max_iterations)
+    if settings.method == "factor":
+        start, before = _factor(data, decay, settings.max_iterations)
+    return _proximal(data, decay, start, before, settings)
 
 
 def _factor(data, decay, max_iterations):
@@ -66,14 +79,14 @@ def positive_part(matrix: np.ndarray, shift: float) -> np.ndarray:
     return (vectors * (eigenvalues[kept] - shift)) @ vectors.T
 
 
-def _proximal(data, decay, S, before, tolerance, max_iterations):
+def _proximal(data, decay, S, before, settings):
     d, (count, tokens) = len(data.teacher), data.sequences.shape[:2]
     slope = 1.0 if data.beta is None else (data.beta / tokens) ** 2
     # The mean curvature of the loss along a unit matrix; the search adapts it.
     length = d / (2.0 * count * tokens * (tokens + 1) * slope)
     point, weight, residual = S, 1.0, math.inf
     value = loss_and_gradient(data, S)[0] + decay * d * np.trace(S)
-    for iteration in range(1, max_iterations + 1):
+    for iteration in range(1, settings.max_iterations + 1):
         loss, gradient = loss_and_gradient(data, point)
         length *= _GROW
         while True:
@@ -91,9 +104,9 @@ def _proximal(data, decay, S, before, tolerance, max_iterations):
             continue
         size = float(np.linalg.norm(new))
         residual = float(np.linalg.norm(step)) / size if size else float(np.linalg.norm(step) > 0)
-        if residual <= tolerance:
+        if residual <= settings.tolerance:
             return Fit(new, residual, before + iteration, True)
         following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * weight**2))
         point = new + (weight - 1.0) / following * (new - S)
         S, value, weight = new, total, following
-    return Fit(S, residual, before + max_iterations, False)
+    return Fit(S, residual, before + settings.max_iterations, False)

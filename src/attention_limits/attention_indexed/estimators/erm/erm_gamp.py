@@ -6,10 +6,9 @@ from attention_limits.attention_indexed.estimators.erm.fits import collect_fits
 
 def run(spec, streams):
     """Errors, objective, spectrum and rank of the last iterate (see `variables`)."""
-    solver = spec["solver"]
 
     def fit(data, decay):
-        found = message_passing.run(data, decay, solver["damping"], solver["tolerance"], solver["max_iterations"])
+        found = message_passing.run(data, decay, spec["solver"])
         return found.S, {
             "minimum_residual": found.residual,
             "iterations": found.iterations,

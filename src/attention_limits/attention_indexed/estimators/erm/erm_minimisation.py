@@ -6,10 +6,9 @@ from attention_limits.attention_indexed.estimators.erm.fits import collect_fits
 
 def run(spec, streams):
     """Errors, objective, spectrum and rank of the minimum (see `variables`)."""
-    solver = spec["solver"]
 
     def fit(data, decay):
-        found = minimise(data, decay, solver["method"], solver["tolerance"], solver["max_iterations"])
+        found = minimise(data, decay, spec["solver"])
         return found.S, {
             "minimum_residual": found.residual,
             "iterations": found.iterations,

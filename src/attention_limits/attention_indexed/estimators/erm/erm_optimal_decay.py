@@ -10,14 +10,14 @@ from attention_limits.numerics.probability.statistics import PARTS
 def run(spec, streams):
     """The decay of the smallest error at every point, and the variables of the learned attention at it (see `variables`)."""
     solver = spec["solver"]
-    key = {"estimation": "mse", "generalisation": "test_loss"}[solver["criterion"]]
+    key = {"estimation": "mse", "generalisation": "test_loss"}[solver.criterion]
 
     def points_of(task, point, alpha, replica):
         if task.beta is None:
             return with_node_errors(best_linear(task, alpha), [])
-        nodes = score_nodes(task.tokens, solver["nodes"], streams.generator("nodes", replica))
-        limits = solver["tolerance"], solver["max_iterations"]
-        rows = best_softmax(task, alpha, nodes, key, (solver["least"], solver["largest"]), solver["accuracy"], *limits)
+        nodes = score_nodes(task.tokens, solver.nodes, streams.generator("nodes", replica))
+        limits = solver.tolerance, solver.max_iterations
+        rows = best_softmax(task, alpha, nodes, key, (solver.least, solver.largest), solver.accuracy, *limits)
 
         def points_on(some):
             """The variables at the decays that are best on all nodes."""

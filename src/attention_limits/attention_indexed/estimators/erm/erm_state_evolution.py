@@ -25,9 +25,9 @@ def run(spec, streams):
         def points_on(nodes):
             if decay == 0:
                 return limit_points(task, alpha, nodes)
-            return softmax_points(task, alpha, decay, nodes, solver["tolerance"], solver["max_iterations"])
+            return softmax_points(task, alpha, decay, nodes, solver.tolerance, solver.max_iterations)
 
-        nodes = score_nodes(task.tokens, solver["nodes"], streams.generator("nodes", replica))
+        nodes = score_nodes(task.tokens, solver.nodes, streams.generator("nodes", replica))
         return with_node_errors(points_on(nodes), [points_on(part) for part in nodes.parts(PARTS)])
 
     return collect_points(spec, streams, points_of)

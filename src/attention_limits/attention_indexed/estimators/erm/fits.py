@@ -18,7 +18,7 @@ def collect_fits(spec, streams, fit):
     All decays see the same data. They are also those of `matrix_amp` in the same experiment, at the same values of the grid.
     """
     solver = spec["solver"]
-    dimension = solver["dimension"]
+    dimension = solver.dimension
 
     def compute(at, replica):
         point = {**spec["model"], **at}
@@ -27,7 +27,7 @@ def collect_fits(spec, streams, fit):
         data = draw_data(size, task.tokens, task.beta, task.score_noise, streams.generator("data", replica, **named))
         S, variables = fit(data, point["weight_decay"])
         clean, noisy = fresh_losses(
-            data, S, task.score_noise, solver["fresh_sequences"], streams.generator("fresh", replica, **named)
+            data, S, task.score_noise, solver.fresh_sequences, streams.generator("fresh", replica, **named)
         )
         loss, trace = loss_and_gradient(data, S)[0], np.trace(S) / dimension
         eigenvalues = np.linalg.eigvalsh(S)

@@ -28,18 +28,17 @@ def amp_point(
         Parameters of the model and of the grid by name.
     dimension : int
         d.
-    solver : mapping
-        Keys of `one_layer.FreshAmpSolver`.
+    solver : schema.one_layer.FreshIteration
     streams : pipeline.streams.Streams
     replica : int
     at : mapping
         The values of the grid that name the streams.
     """
-    size, steps = sizes(point["alpha"], point["ratio"], dimension), solver["max_iterations"]
+    size, steps = sizes(point["alpha"], point["ratio"], dimension), solver.max_iterations
     data = draw_dataset(channel, size, streams.generator("data", replica, **at), prior.realised(size))
-    found = iterate(channel, data, steps, solver["damping"], solver["tolerance"])
+    found = iterate(channel, data, solver)
     plug_in, bayes = fresh_errors(
-        channel, data.teacher, found.estimate, found.variance[found.best], solver["fresh_sequences"],
+        channel, data.teacher, found.estimate, found.variance[found.best], solver.fresh_sequences,
         streams.generator("fresh", replica, **at),
     )  # fmt: skip
 

@@ -13,11 +13,11 @@ from attention_limits.attention_indexed.model.scores import (
 )
 from attention_limits.attention_indexed.model.sizes import sizes
 from attention_limits.attention_indexed.training.gradient_descent import (
-    Descent,
     average_sizes,
     averages,
     descend,
     movement,
+    steps_of_records,
 )
 from attention_limits.pipeline.cubes.points import collect
 
@@ -35,13 +35,12 @@ _DIMS = {
 def run(spec, streams):
     """Errors of estimates and of their means, also on fresh data, and training errors (see `variables`)."""
     solver = spec["solver"]
-    starts = solver["starts"]
-    descent = Descent(solver["learning_rate"], solver["steps"], solver["record_every"], solver["tolerance"])
+    starts = solver.starts
     averaged = average_sizes(starts)
 
     def compute(at, replica):
         point = {**spec["model"], **at}
-        dimension = int(at.get("dimension", solver["dimension"]))
+        dimension = int(at.get("dimension", solver.dimension))
         size = sizes(point["alpha"], point["ratio"], dimension)
         generator = streams.generator("data", replica, **at)
         _, S = draw_weights(dimension, size.rank, generator)
@@ -51,12 +50,12 @@ def run(spec, streams):
         first = streams.generator("start", replica, **at).standard_normal(
             (starts, dimension, size.rank), dtype=np.float32
         )
-        runs = descend(sequences, outputs, first, point["beta"], descent)
+        runs = descend(sequences, outputs, first, point["beta"], solver)
         errors = averages(runs.weights, S, averaged)
         moved = movement(runs, S)
         plug_in, outputs = fresh_errors_of_starts(
             Softmax(point["tokens"], point["beta"]), S, attention_matrix(np.asarray(runs.weights, float)), averaged,
-            solver["fresh_sequences"], streams.generator("fresh", replica, **at),
+            solver.fresh_sequences, streams.generator("fresh", replica, **at),
         )  # fmt: skip
         return {
             "error_plug_in_average": plug_in,
@@ -73,5 +72,5 @@ def run(spec, streams):
             **size.realised(),
         }
 
-    coordinates = {"start": np.arange(1, starts + 1), "average": averaged, "step": descent.records()}
+    coordinates = {"start": np.arange(1, starts + 1), "average": averaged, "step": steps_of_records(solver)}
     return collect(spec, compute, _DIMS, coordinates)

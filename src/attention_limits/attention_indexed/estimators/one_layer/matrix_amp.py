@@ -13,7 +13,7 @@ _DIMS = {**ALONG, "eigenvalues": ("eigenvalue",), "eigenvalues_teacher": ("eigen
 def run(spec, streams):
     """Errors of the estimate, actual and predicted, also on fresh data, and its spectrum (see `variables`)."""
     solver = spec["solver"]
-    dimension, steps = solver["dimension"], solver["max_iterations"]
+    dimension, steps = solver.dimension, solver.max_iterations
     channel_of, prior_of = channels_of(spec), priors_of(spec)
 
     def compute(at, replica):

@@ -12,7 +12,7 @@ from attention_limits.pipeline.cubes.points import collect
 def run(spec, streams):
     """Errors of the estimate, actual and predicted, also on fresh data, and the state evolution (see `variables`)."""
     solver = spec["solver"]
-    steps, channel_of, prior_of = solver["max_iterations"], channels_of(spec), priors_of(spec)
+    steps, channel_of, prior_of = solver.max_iterations, channels_of(spec), priors_of(spec)
 
     def compute(at, replica):
         point = {**spec["model"], **at}
@@ -20,7 +20,7 @@ def run(spec, streams):
 
         limit = bounded(channel, lambda samples: solve(channel, prior, samples), [alpha], prior.Q)
         _, _, variables = amp_point(channel, prior, point, int(at["dimension"]), solver, streams, replica, at)
-        plain = solver["damping"] == 0
+        plain = solver.damping == 0
         return {
             **variables,
             "mmse_limit": limit.mmse[0],

@@ -14,7 +14,7 @@ def run(spec, streams):
         size = sizes(point["alpha"], point["ratio"], int(at["dimension"]))
         chains = [streams.generator(name, replica, **at) for name in ("first chain", "second chain")]
         found = sample_posterior(
-            size, point["tokens"], solver["burn_in"], solver["steps"], solver["record_every"],
+            size, point["tokens"], solver.burn_in, solver.steps, solver.record_every,
             streams.generator("data", replica, **at), chains,
         )  # fmt: skip
         return {

@@ -17,11 +17,11 @@ def run(spec, streams):
     def compute(at, replica):
         point = {**spec["model"], **at}
         model = model_of(point, int(streams.generator("posterior", replica).integers(2**32)))
-        size = sizes(point["alpha"], point["ratio"], int(at.get("dimension", solver["dimension"])))
+        size = sizes(point["alpha"], point["ratio"], int(at.get("dimension", solver.dimension)))
         data = draw_dataset(model, size, streams.generator("data", replica, **at))
-        found = iterate(model, data, solver["max_iterations"], solver["damping"], solver["tolerance"])
+        found = iterate(model, data, solver.max_iterations, solver.damping, solver.tolerance)
         plug_in, bayes = fresh_errors(
-            model, data.teacher, found.estimate, found.variance[found.best], solver["fresh_sequences"],
+            model, data.teacher, found.estimate, found.variance[found.best], solver.fresh_sequences,
             streams.generator("fresh", replica, **at),
         )  # fmt: skip
         return {

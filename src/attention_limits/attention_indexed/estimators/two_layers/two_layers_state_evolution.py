@@ -27,10 +27,10 @@ def run(spec, streams):
         point = {**spec["model"], **at}
         model = model_of(point, int(streams.generator("posterior", replica).integers(2**32)))
         # The averages have eight dimensions and more: weights of widened nodes would scatter more than the averages.
-        nodes = gaussian_nodes(model.node_dimension, solver["nodes"], streams.generator("nodes", replica), widening=1.0)
+        nodes = gaussian_nodes(model.node_dimension, solver.nodes, streams.generator("nodes", replica), widening=1.0)
         found = compare(
-            model, point["ratio"], point["alpha"], nodes, solver["informed_start"], solver["tolerance"],
-            solver["max_iterations"],
+            model, point["ratio"], point["alpha"], nodes, solver.informed_start, solver.tolerance,
+            solver.max_iterations,
         )  # fmt: skip
         uninformed, informed = found.uninformed, found.informed
         outputs = output_errors(model, uninformed.value, streams.generator("outputs", replica))

@@ -39,23 +39,17 @@ def run(spec, streams):
         data = spec["data"](replica, **at)
         sequences = training_set(streams, data, replica, at, at["samples"])
         rng = streams.generator("start", replica)
-        found = [_all_starts(kind, sequences, data, at["ridge"], solver, rng) for kind in solver["attentions"]]
+        found = [_all_starts(kind, sequences, data, at["ridge"], solver, rng) for kind in solver.attentions]
         independent = independent_losses(sequences, data.test_states.values, data.sizes["color"])
         return {**stacked(found), "independent_loss": independent.mean()}
 
-    return sites_from_one(collect(spec, compute, _DIMS, {"attention": np.array(solver["attentions"])}))
+    return sites_from_one(collect(spec, compute, _DIMS, {"attention": np.array(solver.attentions)}))
 
 
 def _all_starts(attention, sequences, data, ridge, solver, rng):
     """All starts of one kind of attention: {variable: array}."""
     test = data.test_states.values
-    fits = [
-        fit(
-            sequences, data.sizes["color"], child, attention=attention, ridge=ridge,
-            max_iterations=solver["max_iterations"], tolerance=solver["tolerance"],
-        )
-        for child in rng.spawn(solver["starts"])
-    ]  # fmt: skip
+    fits = [fit(sequences, data.sizes["color"], child, attention, ridge, solver) for child in rng.spawn(solver.starts)]
     found = of_starts(fits)
     chosen = found["chosen"]
     tested = [losses(item.attention, item.values, test).mean(axis=1) for item in fits]

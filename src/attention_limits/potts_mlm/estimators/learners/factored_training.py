@@ -16,17 +16,17 @@ _KEYS = ("learning_rate", "batch", "epochs", "evaluations")
 def run(spec, streams):
     """Losses and errors of the attention by epoch, raw and softmax (see `variables`)."""
     solver = spec["solver"]
-    options = {key: solver[key] for key in _KEYS}
+    options = {key: getattr(solver, key) for key in _KEYS}
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
         sequences = training_set(streams, data, replica, at, at["samples"])
-        test = data.test_states.values[: solver["test_sequences"]]
+        test = data.test_states.values[: solver.test_sequences]
         J = true_couplings(data)
         rng = streams.generator("training", replica)
         done = [
             train(sequences, test, data.sizes["color"], child, attention=kind, **options)
-            for kind, child in zip(solver["attentions"], rng.spawn(len(solver["attentions"])), strict=True)
+            for kind, child in zip(solver.attentions, rng.spawn(len(solver.attentions)), strict=True)
         ]
         return {
             "factored_optimal_loss": optimal_loss(data, test),
@@ -37,7 +37,7 @@ def run(spec, streams):
         }
 
     coordinates = {
-        "attention": np.array(solver["attentions"]),
-        "epoch": evaluated_epochs(solver["epochs"], solver["evaluations"]),
+        "attention": np.array(solver.attentions),
+        "epoch": evaluated_epochs(solver.epochs, solver.evaluations),
     }
     return collect(spec, compute, _DIMS, coordinates)

@@ -28,12 +28,12 @@ def run(spec, streams):
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
-        sequences = training_set(streams, data, replica, at, solver["samples"])
+        sequences = training_set(streams, data, replica, at, solver.samples)
         rng = streams.generator("start", replica)
-        found = [_all_starts(kind, sequences, data, at["mixing"], solver, rng) for kind in solver["attentions"]]
+        found = [_all_starts(kind, sequences, data, at["mixing"], solver, rng) for kind in solver.attentions]
         return stacked(found)
 
-    return collect(spec, compute, _DIMS, {"attention": np.array(solver["attentions"])})
+    return collect(spec, compute, _DIMS, {"attention": np.array(solver.attentions)})
 
 
 def _all_starts(attention, sequences, data, mixing, solver, rng):
@@ -41,10 +41,10 @@ def _all_starts(attention, sequences, data, mixing, solver, rng):
     softmax = attention == "softmax"
     fits = [
         fit(
-            sequences, data.sizes["color"], child, mixing=mixing, softmax=softmax,
-            **{key: solver[key] for key in ("ridge", "max_iterations", "tolerance")},
+            sequences, data.sizes["color"], child, mixing=mixing, softmax=softmax, ridge=solver.ridge,
+            max_iterations=solver.max_iterations, tolerance=solver.tolerance,
         )
-        for child in rng.spawn(solver["starts"])
+        for child in rng.spawn(solver.starts)
     ]  # fmt: skip
     test = data.test_states.values
     return {

@@ -1,5 +1,7 @@
 """Full pseudo-likelihood with site fields, fitted to shared sequences: the largest model of the family, and convex."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from attention_limits.pipeline.cubes.points import collect
@@ -9,20 +11,21 @@ from attention_limits.potts_mlm.attention.training_sets import training_set, tru
 from attention_limits.potts_mlm.potts.contacts import contact_scores, joint_model
 from attention_limits.potts_mlm.potts.recovery import contact_precision
 
+# Sequences that are added to the site frequencies of the start; the fit is convex.
+PSEUDO_COUNT = 1.0
+
 
 def run(spec, streams):
     """Test loss, precision of the contacts and convergence (see `variables`)."""
     solver = spec["solver"]
-    ridge = Ridge(solver["field_ridge"], solver["coupling_ridge"])
+    ridge = Ridge(solver.field_ridge, solver.coupling_ridge)
+    settings = SimpleNamespace(**dict(solver), pseudo_count=PSEUDO_COUNT)
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
         sequences = training_set(streams, data, replica, at, at["samples"])
         shape = Shape(sequences.shape[1], data.sizes["color"], 0, full=True)
-        found = fit(
-            sequences, np.ones(len(sequences)), shape, ridge, streams.generator("start", replica),
-            max_iterations=solver["max_iterations"], tolerance=solver["tolerance"],
-        )  # fmt: skip
+        found = fit(sequences, np.ones(len(sequences)), shape, ridge, streams.generator("start", replica), settings)
         scores = contact_scores(joint_model(found.fields, found.couplings)[1], None)
         return {
             "pseudo_likelihood_loss": losses(found.fields, found.couplings, data.test_states.values).mean(),

@@ -42,14 +42,14 @@ def run(spec, streams):
     solver = spec["solver"]
 
     def tested(data):
-        return data.test_states.values[: solver["test_sequences"]]
+        return data.test_states.values[: solver.test_sequences]
 
     def job(at, replica, optimizer):
         data = spec["data"](replica, **at)
         sequences = training_set(streams, data, replica, at, at["samples"])
-        shape = Shape(sequences.shape[1], data.sizes["color"], at["layers"], solver["width"], solver["hidden"])
-        rate = solver[f"{optimizer}_learning_rate"]
-        schedule = Schedule(optimizer, rate, solver["batch"], solver["epochs"], solver["evaluations"])
+        shape = Shape(sequences.shape[1], data.sizes["color"], at["layers"], solver.width, solver.hidden)
+        rate = getattr(solver, f"{optimizer}_learning_rate")
+        schedule = Schedule(optimizer, rate, solver.batch, solver.epochs, solver.evaluations)
         return shape, sequences, tested(data), streams.generator("training", replica), schedule
 
     def compute(at, replica):
@@ -65,7 +65,7 @@ def run(spec, streams):
             "transformer_training_loss": [item.training_loss for item in done],
             "transformer_test_loss": [item.test_loss for item in done],
             "transformer_gradient_norm": [item.gradient_norm for item in done],
-            "transformer_converged": [item.gradient_norm <= solver["tolerance"] for item in done],
+            "transformer_converged": [item.gradient_norm <= solver.tolerance for item in done],
             "transformer_site_error": [[site_error(one, J) for one in by_epoch] for by_epoch in maps],
             "transformer_precision": [[contact_precision(one, J) for one in by_epoch] for by_epoch in maps],
             "transformer_all_layers_site_error": [[site_error(one, J) for one in by_epoch] for by_epoch in all_layers],
@@ -75,7 +75,7 @@ def run(spec, streams):
             "transformer_map": [final_attention(item.attention[-1]) for item in done],
         }
 
-    epochs = evaluated_epochs(solver["epochs"], solver["evaluations"])
+    epochs = evaluated_epochs(solver.epochs, solver.evaluations)
     jobs = [job(at, replica, optimizer) for at, replica in points(spec) for optimizer in OPTIMIZERS]
     with ThreadPoolExecutor(numba.get_num_threads()) as pool:
         trainings = pool.map(lambda arguments: train(*arguments), jobs)

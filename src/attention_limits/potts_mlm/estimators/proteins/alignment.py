@@ -5,7 +5,7 @@ from pathlib import Path
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.potts.gibbs import color_counts
-from attention_limits.potts_mlm.proteins.alignment import Reading, held_out, read_alignment
+from attention_limits.potts_mlm.proteins.alignment import Alphabet, held_out, read_alignment
 
 _DIMS = {
     "training_states": ("sample", "site"), "test_states": ("test_sample", "site"), "frequency": ("site", "color"),
@@ -19,9 +19,9 @@ COUNTS = (
 def run(spec, streams):
     """Training and test sequences, frequencies of the training sequences, and the counts of the reader (see `variables`)."""
     model, solver = spec["model"], spec["solver"]
-    reading = Reading(model["alphabet"], **{key: value for key, value in solver.items() if key != "test_fraction"})
-    found = read_alignment(Path(spec["project"]) / model["alignment"], reading)
-    test = held_out(len(found.states), solver["test_fraction"])
+    alphabet = Alphabet(model["alphabet"])
+    found = read_alignment(Path(spec["project"]) / model["alignment"], alphabet, solver)
+    test = held_out(len(found.states), solver.test_fraction)
 
     def compute(at, replica):
         order = streams.generator("split", replica).permutation(len(found.states))
@@ -29,7 +29,7 @@ def run(spec, streams):
         return {
             "training_states": training,
             "test_states": found.states[order[:test]],
-            "frequency": color_counts(training, len(reading.letters)) / len(training),
+            "frequency": color_counts(training, len(alphabet.letters)) / len(training),
             "column": found.columns,
             **{name: getattr(found, name) for name in COUNTS},
         }

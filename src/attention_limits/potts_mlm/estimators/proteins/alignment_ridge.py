@@ -31,7 +31,7 @@ def run(spec, streams):
     def distinct_sequences():
         data = spec["data"](spec["replicas"][0])
         states = np.concatenate([data.training_states.values, data.test_states.values])
-        weights = sequence_weights(states, spec["solver"]["identity"])
+        weights = sequence_weights(states, spec["solver"].identity)
         # In one order for every split: the population is the same for all replicas.
         kept, group = np.unique(states, axis=0, return_inverse=True)
         return kept, np.bincount(group.ravel(), weights), data.sizes["color"]

@@ -6,7 +6,7 @@ from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.estimators.proteins.alignment import COUNTS
 from attention_limits.potts_mlm.potts.contacts import kept_distances
-from attention_limits.potts_mlm.proteins.alignment import Reading
+from attention_limits.potts_mlm.proteins.alignment import Alphabet
 from attention_limits.potts_mlm.proteins.statistics import sequence_weights
 
 _DIMS = {"column": ("site",), "weighted_frequency": ("site", "color"), "pair_distance": ("site", "site_other")}
@@ -17,13 +17,13 @@ def run(spec, streams):
 
     Distances are missing where the experiment has no file of them.
     """
-    colors = len(Reading(spec["reads"]["model"]["alphabet"]).letters)
+    colors = len(Alphabet(spec["reads"]["model"]["alphabet"]).letters)
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
         states = np.concatenate([data.training_states.values, data.test_states.values])
-        weights = sequence_weights(states, spec["solver"]["identity"])
-        gap = Reading(spec["reads"]["model"]["alphabet"]).gap
+        weights = sequence_weights(states, spec["solver"].identity)
+        gap = Alphabet(spec["reads"]["model"]["alphabet"]).gap
         return {
             **{name: data[name].values for name in (*COUNTS, "column")},
             "sequences_kept": len(states),

@@ -28,12 +28,12 @@ def run(spec, streams):
         best = found.starts[found.chosen]
         rng = streams.generator("generation", replica, **at)
         made = generate(
-            *joint_model(best.fields, best.couplings), found.sequences, solver["generated"], solver["sweeps"], rng
+            *joint_model(best.fields, best.couplings), found.sequences, solver.generated, solver.sweeps, rng
         )
         test = data.test_states.values
         of_alignment = connected_correlations(found.sequences, found.weights, colors)
         of_model = connected_correlations(made.states, np.ones(len(made.states)), colors)
-        of_test = connected_correlations(test, sequence_weights(test, solver["identity"]), colors)
+        of_test = connected_correlations(test, sequence_weights(test, solver.identity), colors)
         pairs = [np.clip(item[1].ravel(), EDGES[0], EDGES[-1]) for item in (of_alignment, of_model)]
         statistics = {}
         for name, other in (("generated", of_model), ("held_out", of_test)):

@@ -7,7 +7,7 @@ from attention_limits.potts_mlm.attention.pair import losses, site_frequencies
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.descent.minima import of_starts
 from attention_limits.potts_mlm.potts.contacts import contact_scores, joint_model, kept_distances, precision
-from attention_limits.potts_mlm.proteins.alignment import Reading
+from attention_limits.potts_mlm.proteins.alignment import Alphabet
 from attention_limits.potts_mlm.proteins.fits import fit_point
 from attention_limits.potts_mlm.proteins.statistics import neighbours, sequence_weights
 
@@ -22,19 +22,19 @@ _DIMS = {
 def run(spec, streams):
     """Losses of every start; contact scores and precision of the start with the smallest objective (see `variables`)."""
     model, solver = spec["model"], spec["solver"]
-    gap = Reading(spec["reads"]["model"]["alphabet"]).gap
+    gap = Alphabet(spec["reads"]["model"]["alphabet"]).gap
     full_fits = {}
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
         found = fit_point(spec, streams, data, at, replica, full_fits)
         test = data.test_states.values
-        weights = unseen_weights(test, data.training_states.values, solver["identity"])
+        weights = unseen_weights(test, data.training_states.values, solver.identity)
         starts = of_starts(found.starts, "pair_")
         best = found.starts[found.chosen]
         scores = contact_scores(joint_model(best.fields, best.couplings)[1], gap)
         columns, distances = data.column.values, kept_distances(spec, data)
-        frequency = site_frequencies(found.sequences, found.weights, data.sizes["color"], solver["pseudo_count"])
+        frequency = site_frequencies(found.sequences, found.weights, data.sizes["color"], solver.pseudo_count)
         independent = -np.log(frequency[np.arange(test.shape[1]), test])
         return {
             **starts,
@@ -47,11 +47,11 @@ def run(spec, streams):
             "effective_test_samples": weights.sum(),
             "contact_score": scores,
             "precision": precision(
-                scores, distances, columns, contact=model["contact"], separation=model["separation"], ranks=solver["ranks"]
+                scores, distances, columns, contact=model["contact"], separation=model["separation"], ranks=solver.ranks
             ),
         }  # fmt: skip
 
-    return sites_from_one(collect(spec, compute, _DIMS, {"rank": np.arange(1, solver["ranks"] + 1)}))
+    return sites_from_one(collect(spec, compute, _DIMS, {"rank": np.arange(1, solver.ranks + 1)}))
 
 
 def unseen_weights(test, training, identity: float) -> np.ndarray:

@@ -10,8 +10,8 @@ from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.factored import losses
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.potts.gibbs import Ladder, Sampled, color_counts, compare
-from attention_limits.potts_mlm.potts.model import make_model
-from attention_limits.potts_mlm.potts.tuning import Search, Tuning, UnreachableError, tune
+from attention_limits.potts_mlm.potts.instances import make_model
+from attention_limits.potts_mlm.potts.tuning import Tuning, UnreachableError, tune
 
 # The sampled distance may deviate from the target by the tolerance plus this number of standard errors.
 DEVIATIONS = 3.0
@@ -55,17 +55,8 @@ def run(spec, streams):
 
 
 def _tuned(spec, model, distance, rng, own) -> Tuning:
-    solver = spec["solver"]
-    search = Search(
-        tolerance=solver["tolerance"],
-        swap_rate=solver["swap_rate"],
-        beta_max=solver["beta_max"],
-        samples=solver["tuning_samples"],
-        gap=solver["tuning_gap"],
-        rounds=solver["tuning_rounds"],
-    )
     try:
-        return tune(model, distance, rng, search)
+        return tune(model, distance, rng, spec["solver"])
     except UnreachableError as error:
         instance = spec["model"]["instance"]
         number = instance[own] if isinstance(instance, list) else instance
@@ -75,9 +66,9 @@ def _tuned(spec, model, distance, rng, own) -> Tuning:
 
 def _two_runs(model, betas, rng, solver) -> list[Sampled]:
     """Two independent runs of the same length, after their warm-up."""
-    ladder = Ladder(model, betas, rng, runs=2, random_sites=solver["sweep"] == "random")
-    ladder.sample(solver["warm_up"], solver["gap"])
-    return ladder.sample(max(solver["samples"], solver["test_samples"]), solver["gap"], "two runs")
+    ladder = Ladder(model, betas, rng, runs=2, random_sites=solver.sweep == "random")
+    ladder.sample(solver.warm_up, solver.gap)
+    return ladder.sample(max(solver.samples, solver.test_samples), solver.gap, "two runs")
 
 
 def _described(model, tuned, runs, distance, solver) -> dict:
@@ -85,9 +76,9 @@ def _described(model, tuned, runs, distance, solver) -> dict:
     tops = [Sampled(item.states[:, -1:], item.energies[:, -1:], item.swap_rate) for item in runs]
     agreement = compare(*tops, model.colors)
     missed = abs(agreement.distance[0].mean() - distance)
-    allowed = solver["tolerance"] + DEVIATIONS * np.hypot(*agreement.distance_error[0]) / 2.0
-    training = tops[0].states[: solver["samples"], 0]
-    test = tops[1].states[: solver["test_samples"], 0]
+    allowed = solver.tolerance + DEVIATIONS * np.hypot(*agreement.distance_error[0]) / 2.0
+    training = tops[0].states[: solver.samples, 0]
+    test = tops[1].states[: solver.test_samples, 0]
     return {
         "training_states": training,
         "test_states": test,
@@ -99,5 +90,5 @@ def _described(model, tuned, runs, distance, solver) -> dict:
         "autocorrelation": agreement.autocorrelation[0],
         "r_hat": agreement.r_hat[0],
         "distance_converged": missed <= allowed,
-        "sample_converged": agreement.converged(solver["largest_r_hat"])[0],
+        "sample_converged": agreement.converged(solver.largest_r_hat)[0],
     }

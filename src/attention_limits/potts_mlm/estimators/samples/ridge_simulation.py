@@ -12,7 +12,7 @@ def run(spec, streams):
     All ridges of a point (gamma, alpha, replica) share the sequences, and all alpha share the matrix. Errors are missing where
     the matrix is not positive definite, which happens for gamma within about L^(-2/3) of 2.
     """
-    grid, sites = spec["grid"], spec["solver"]["sites"]
+    grid, sites = spec["grid"], spec["solver"].sites
     ridges, alphas = grid["ridge"], grid["alpha"]
     shape = (len(ridges), len(alphas))
     samples = np.broadcast_to(np.array([realised_samples(alpha, sites) for alpha in alphas], dtype=np.int64), shape)

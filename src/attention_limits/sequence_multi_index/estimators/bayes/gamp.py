@@ -25,18 +25,14 @@ _DIMS = {
 def run(spec, streams):
     """Final overlaps and trajectories of GAMP (see `variables`); iterations after the last are missing."""
     solver, rows = spec["solver"], rows_from_one(spec)
-    steps = solver["max_iterations"]
-    settings = gamp.Settings(
-        max_iterations=steps, damping=solver["damping"], start_overlap=solver["start_overlap"],
-        side_information=solver["side_information"], regularization=solver["regularization"], tolerance=solver["tolerance"],
-    )  # fmt: skip
+    steps = solver.max_iterations
 
     def compute(at, replica):
         link, alpha = link_at(spec, at), at["alpha"]
         prior = prior_of(spec, link)
         data = _data_set(spec, streams, link, prior, replica, at)
-        channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
-        outcome = gamp.run(channel, data, streams.generator("start", replica, alpha=alpha), settings, prior)
+        channel = Channel(link, solver.resolution, streams.generator("channel", replica))
+        outcome = gamp.run(channel, data, streams.generator("start", replica, alpha=alpha), solver, prior)
         dimension = data.teacher.shape[1]
         teacher_norm = data.teacher @ data.teacher.T / dimension
         error = np.nan
@@ -78,6 +74,6 @@ def _data_set(spec, streams, link, prior, replica, at):
         generator = streams.generator("output noise", replica, alpha=alpha)
         noise = generator.standard_normal((len(sequences), link.noise_dimension))
         return gamp.Dataset(sequences, teacher, link.observe(local_fields(sequences, teacher), noise))
-    dimension = spec["solver"]["dimension"]
+    dimension = spec["solver"].dimension
     samples = sample_count(alpha, dimension)
     return gamp.gaussian_dataset(link, dimension, samples, streams.generator("data", replica, alpha=alpha), prior)

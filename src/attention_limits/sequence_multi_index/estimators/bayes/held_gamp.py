@@ -5,33 +5,29 @@ import numpy as np
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.data.sequences import sample_count
-from attention_limits.sequence_multi_index.estimators.at_point import link_at, rows_from_one
+from attention_limits.sequence_multi_index.estimators.at_point import completed, link_at, rows_from_one
 from attention_limits.sequence_multi_index.gamp import gamp
 
 
 def run(spec, streams):
     """Overlaps that GAMP reaches with each layer held in turn (see `variables`)."""
     solver, rows = spec["solver"], rows_from_one(spec)
-    size = len(rows)
+    size, settings = len(rows), completed(solver, side_information=0.0, regularization=0.0)
 
     def compute(at, replica):
         link, alpha = link_at(spec, at), at["alpha"]
-        dimension = solver["dimension"]
+        dimension = solver.dimension
         data = gamp.gaussian_dataset(
             link, dimension, sample_count(alpha, dimension), streams.generator("data", replica, alpha=alpha)
         )
-        channel = Channel(link, solver["resolution"], streams.generator("channel", replica))
+        channel = Channel(link, solver.resolution, streams.generator("channel", replica))
         teacher_norm = np.mean(data.teacher**2, axis=1)
         overlap, residual, resolved, converged = np.empty((size, size)), *np.empty((2, size)), np.zeros(size, bool)
         for row in range(size):
             held = np.full(size, np.nan)
             held[row] = at["held"]
-            settings = gamp.Settings(
-                max_iterations=solver["max_iterations"], damping=solver["damping"], start_overlap=solver["start_overlap"],
-                tolerance=solver["tolerance"], held=tuple(held),
-            )  # fmt: skip
             generator = streams.generator("start", replica, held_layer=int(rows[row]), **at)
-            found = gamp.run(channel, data, generator, settings)
+            found = gamp.run(channel, data, generator, settings, held=held)
             overlap[row] = np.abs(np.diag(found.overlap[-1])) / teacher_norm
             residual[row], resolved[row], converged[row] = found.residual, found.resolved, found.converged
         return {

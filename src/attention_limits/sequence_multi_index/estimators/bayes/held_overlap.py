@@ -4,8 +4,8 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
-from attention_limits.sequence_multi_index.estimators.at_point import channel_at, rows_from_one
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, solve
+from attention_limits.sequence_multi_index.estimators.at_point import channel_at, completed, rows_from_one
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 
 # Informed start, and the largest difference of overlaps at one fixed point.
 INFORMED, DIFFERENT = 0.999, 0.01
@@ -17,9 +17,7 @@ def run(spec, streams):
     """Fixed points with each layer held in turn (see `variables`); the overlaps are those of the layers themselves."""
     solver, rows = spec["solver"], rows_from_one(spec)
     size = len(rows)
-    settings = Settings(
-        tolerance=solver["tolerance"], max_iterations=solver["max_iterations"], warm_up=solver["warm_up"]
-    )
+    settings = completed(solver, side_information=0.0, regularization=0.0)
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
@@ -32,7 +30,7 @@ def run(spec, streams):
             def end(start, some, held=held):
                 return solve(channel, at["alpha"], some, start, settings, held=held)
 
-            point, informed, half = end(solver["start"], nodes), end(INFORMED, nodes), end(solver["start"], few)
+            point, informed, half = end(solver.start, nodes), end(INFORMED, nodes), end(solver.start, few)
             overlap, other = np.diag(point.value), np.diag(informed.value)
             same = point.converged and informed.converged and np.all(np.abs(overlap - other) <= DIFFERENT)
             resolved = 0.0

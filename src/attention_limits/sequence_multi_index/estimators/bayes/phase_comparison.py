@@ -5,19 +5,18 @@ the uninformed start reaches it. One replica is one scrambling of the nodes.
 """
 
 from attention_limits.pipeline.cubes.points import collect
-from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings
+from attention_limits.sequence_multi_index.estimators.at_point import channel_at, completed, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.phases import compare
 
 
 def run(spec, streams):
     """Both fixed points, their free entropies, and the phase (see `variables`)."""
-    solver, rows = spec["solver"], rows_from_one(spec)
-    settings = Settings(tolerance=solver["tolerance"], max_iterations=solver["max_iterations"])
+    rows = rows_from_one(spec)
+    settings = completed(spec["solver"], warm_up=1, side_information=0.0, regularization=0.0)
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica, isotropic=True)
-        found = compare(channel, at["alpha"], nodes, settings, solver["gap"], prior_of(spec, channel.link))
+        found = compare(channel, at["alpha"], nodes, settings, prior_of(spec, channel.link))
         return {
             "overlap_by_start": found.overlap,
             "overlap_by_start_node_error": found.node_error,

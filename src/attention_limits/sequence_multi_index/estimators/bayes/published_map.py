@@ -16,17 +16,16 @@ from attention_limits.sequence_multi_index.state_evolution.published_map import 
 def run(spec, streams):
     """Overlaps after each iteration, and the errors at those of the start (see `variables_published`)."""
     solver, rows = spec["solver"], rows_from_one(spec)
-    steps = solver["iterations"]
+    steps = solver.iterations
 
     def compute(at, replica):
         channel, _ = channel_at(spec, streams, at, replica)
-        nodes = gaussian_nodes(node_dimension(channel.link), solver["nodes"], streams.generator("nodes", replica), 1.0)
+        nodes = gaussian_nodes(node_dimension(channel.link), solver.nodes, streams.generator("nodes", replica), 1.0)
         # The specification has one row for each alpha.
-        start = np.array(min(solver["start"], key=lambda row: abs(row[0] - at["alpha"]))[1:])
+        start = np.array(min(solver.start, key=lambda row: abs(row[0] - at["alpha"]))[1:])
         path = published_path(
-            channel, at["alpha"], start, nodes, streams.generator("uniform points", replica, **at), steps,
-            solver["damping"], solver["regularization"], solver["channel"] == "exact",
-        )  # fmt: skip
+            channel, at["alpha"], start, nodes, streams.generator("uniform points", replica, **at), solver
+        )
         link, overlap = channel.link, np.diag(start)
         error_nodes = gaussian_nodes(
             2 * link.rows * link.tokens, ERROR_NODES, streams.generator("error nodes", replica)

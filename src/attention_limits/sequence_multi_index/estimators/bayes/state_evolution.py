@@ -9,7 +9,7 @@ from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, error_of_few_nodes, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import error_of_few_nodes, solve
 from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.state_evolution.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.state_evolution.information import (
@@ -25,18 +25,14 @@ MORE_ERROR_NODES = 16
 def run(spec, streams):
     """Fixed points from the start of the specification, with free entropy and errors (see `variables`)."""
     solver, rows = spec["solver"], rows_from_one(spec)
-    settings = Settings(
-        tolerance=solver["tolerance"], max_iterations=solver["max_iterations"], warm_up=solver["warm_up"],
-        side_information=solver["side_information"], regularization=solver["regularization"],
-    )  # fmt: skip
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica, isotropic=True)
         prior = prior_of(spec, channel.link)
-        point = solve(channel, at["alpha"], nodes, solver["start"], settings, prior=prior)
+        point = solve(channel, at["alpha"], nodes, solver.start, solver, prior=prior)
         error = point.node_error
-        if settings.warm_up == 1:
-            error = error_of_few_nodes(channel, at["alpha"], nodes, solver["start"], settings, point.value, prior)
+        if solver.warm_up == 1:
+            error = error_of_few_nodes(channel, at["alpha"], nodes, solver.start, solver, point.value, prior)
         found = {
             "overlap": point.value, "overlap_node_error": error,
             "free_entropy": np.nan, "entropy": np.nan, "mutual_information": np.nan,
@@ -46,13 +42,13 @@ def run(spec, streams):
         if not np.all(np.isfinite(point.value)):
             return found
         link, Q = channel.link, point.value
-        averages = channel_averages(channel, Q, nodes, settings.regularization, prior)
-        count = MORE_ERROR_NODES * solver["nodes"]
+        averages = channel_averages(channel, Q, nodes, solver.regularization, prior)
+        count = MORE_ERROR_NODES * solver.nodes
         error_nodes = gaussian_nodes(2 * link.rows * link.tokens, count, streams.generator("error nodes", replica))
         alpha = at["alpha"]
-        phi = free_entropy(Q, alpha, averages.log_z, settings.side_information, prior, point.precision)
+        phi = free_entropy(Q, alpha, averages.log_z, solver.side_information, prior, point.precision)
         found["free_entropy"] = phi
-        found |= _information(link, prior, Q, alpha, phi, settings, error_nodes)
+        found |= _information(link, prior, Q, alpha, phi, solver, error_nodes)
         return found | {
             "error_plug_in": plug_in_error(link, prior.second_moment, Q, Q, error_nodes),
             "error_bayes": bayes_error(link, Q, error_nodes, prior),
@@ -63,9 +59,9 @@ def run(spec, streams):
     return collect(spec, compute, dims, {"layer": rows, "layer_star": rows})
 
 
-def _information(link, prior, overlap, alpha, phi, settings, nodes):
+def _information(link, prior, overlap, alpha, phi, solver, nodes):
     """Entropy of the outputs and mutual information; missing with side information or regularisation, which change the model."""
-    if settings.side_information or settings.regularization:
+    if solver.side_information or solver.regularization:
         return {}
     if prior.recovered(overlap) and np.isneginf(link.output_entropy):
         # Then the outputs lie on a surface.

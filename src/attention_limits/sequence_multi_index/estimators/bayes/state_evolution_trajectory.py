@@ -10,14 +10,11 @@ from attention_limits.sequence_multi_index.state_evolution.trajectory import tra
 def run(spec, streams):
     """Overlaps after each iteration (see `variables`)."""
     solver, rows = spec["solver"], rows_from_one(spec)
-    steps = solver["max_iterations"]
+    steps = solver.max_iterations
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica, isotropic=True)
-        path = trajectory(
-            channel, at["alpha"], nodes, solver["start"], steps, solver["side_information"], solver["regularization"],
-            solver["floor"], prior_of(spec, channel.link),
-        )  # fmt: skip
+        path = trajectory(channel, at["alpha"], nodes, solver, prior_of(spec, channel.link))
         return {"overlap_trajectory": path.overlap, "resolved": path.resolved}
 
     dims = {"overlap_trajectory": ("iteration", "layer", "layer_star")}

@@ -6,9 +6,8 @@ from attention_limits.sequence_multi_index.erm.task import collect_fits
 
 def run(spec, streams):
     """Overlaps, training objective and test errors of the minimum (see `variables`)."""
-    solver = spec["solver"]
 
     def fit(loss, outputs, sequences, ridge, start, _):
-        return minimise(loss, outputs, sequences, ridge, start, solver["tolerance"], solver["max_iterations"]), {}
+        return minimise(loss, outputs, sequences, ridge, start, spec["solver"]), {}
 
     return collect_fits(spec, streams, fit)

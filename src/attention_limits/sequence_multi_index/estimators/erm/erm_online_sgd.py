@@ -6,7 +6,7 @@ from attention_limits.sequence_multi_index.erm.task import collect_fits
 
 def run(spec, streams):
     """Overlaps, training objective and test errors after the pass (see `variables`)."""
-    rate = spec["solver"]["learning_rate"]
+    rate = spec["solver"].learning_rate
 
     def fit(loss, outputs, sequences, ridge, start, _):
         return one_pass(loss, outputs, sequences, ridge, start, rate), {}

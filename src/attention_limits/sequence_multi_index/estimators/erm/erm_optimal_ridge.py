@@ -13,16 +13,13 @@ def run(spec, streams):
 
     def compute(at, replica):
         task = task_at(spec, at)
-        nodes = task.nodes(solver["nodes"], streams.generator("nodes", replica))
-        best, solution = optimal_ridge(
-            task.loss, at["alpha"], nodes, solver["least"], solver["largest"], solver["accuracy"], solver["branch"],
-            solver["start_overlap"], solver["tolerance"], solver["max_iterations"],
-        )  # fmt: skip
-        problem = Problem(task.loss, at["alpha"], best, solver["branch"])
+        nodes = task.nodes(solver.nodes, streams.generator("nodes", replica))
+        best, solution = optimal_ridge(task.loss, at["alpha"], nodes, solver)
+        problem = Problem(task.loss, at["alpha"], best, solver.branch)
 
         def solve_on(some):
-            start = informed(problem, some, solver["start_overlap"])
-            return solve(problem, some, start, solver["tolerance"], solver["max_iterations"])
+            start = informed(problem, some, solver.start_overlap, 0.0)
+            return solve(problem, some, start, solver)
 
         errors = node_errors(nodes, task.sigma, solution, solve_on)
         return {"best_ridge": best, **of_solution(task, solution), **errors}

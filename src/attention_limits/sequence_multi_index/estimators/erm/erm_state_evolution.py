@@ -12,12 +12,12 @@ def run(spec, streams):
 
     def compute(at, replica):
         task = task_at(spec, at)
-        nodes = task.nodes(solver["nodes"], streams.generator("nodes", replica))
-        problem = Problem(task.loss, at["alpha"], ridge_at(spec, at), solver["branch"])
+        nodes = task.nodes(solver.nodes, streams.generator("nodes", replica))
+        problem = Problem(task.loss, at["alpha"], ridge_at(spec, at), solver.branch)
 
         def solve_on(some):
-            start = informed(problem, some, solver["start_overlap"], solver["start_position"])
-            return solve(problem, some, start, solver["tolerance"], solver["max_iterations"])
+            start = informed(problem, some, solver.start_overlap, solver.start_position)
+            return solve(problem, some, start, solver)
 
         found = solve_on(nodes)
         return {**of_solution(task, found), **node_errors(nodes, task.sigma, found, solve_on)}

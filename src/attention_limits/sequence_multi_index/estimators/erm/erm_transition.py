@@ -16,13 +16,10 @@ def run(spec, streams):
 
     def compute(at, replica):
         task = task_at(spec, at)
-        nodes = task.nodes(solver["nodes"], streams.generator("nodes", replica))
+        nodes = task.nodes(solver.nodes, streams.generator("nodes", replica))
 
         def found_on(some):
-            return transitions(
-                task.loss, ridge_at(spec, at), some, solver["smallest"], solver["largest"], solver["accuracy"],
-                solver["tolerance"], solver["max_iterations"], solver["against"],
-            )  # fmt: skip
+            return transitions(task.loss, ridge_at(spec, at), some, solver)
 
         found = found_on(nodes)
         whole = np.array([found[criterion].alpha for criterion in CRITERIA])

@@ -9,7 +9,7 @@ from attention_limits.sequence_multi_index.links.attention.large_depth import de
 
 def run(spec, streams):
     """Mean squared differences of the outputs (see `variables`)."""
-    model, samples = spec["model"], spec["solver"]["samples"]
+    model, samples = spec["model"], spec["solver"].samples
 
     def compute(at, replica):
         generator = streams.generator("fields", replica, **at)

@@ -15,7 +15,7 @@ FACTOR = ("growth_factor", "growth_factor_error", "growth_factor_node_error")
 
 def run(spec, streams):
     """Growth factors of the layers before the last one, and the alpha of the branch (see `variables`)."""
-    layers = spec["solver"]["layers"]
+    layers = spec["solver"].layers
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)

@@ -26,13 +26,13 @@ def run(spec, streams):
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
         generator = streams.generator("nodes at zero", replica)
-        many = gaussian_nodes(node_dimension(channel.link), solver["nodes_at_zero"], generator)
+        many = gaussian_nodes(node_dimension(channel.link), solver.nodes_at_zero, generator)
         found = {name: np.full(size, np.nan) for name in NUMBERS} | {
             name: np.full((size, size, size), np.nan) for name in MATRICES
         }
         found["step_converged"] = np.zeros(size, bool)
         prior = prior_of(spec, channel.link)
-        path = staircase(channel, nodes, many, solver["tolerance"], prior=prior)
+        path = staircase(channel, nodes, many, solver.tolerance, prior=prior)
         for k, step in enumerate(path):
             for name, attribute in (NUMBERS | MATRICES).items():
                 found[name][k] = getattr(step, attribute)

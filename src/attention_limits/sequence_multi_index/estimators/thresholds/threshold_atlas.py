@@ -22,18 +22,18 @@ NUMBERS = {
 def run(spec, streams):
     """Thresholds, the layers learned at each, and their overlaps before it (see `variables`)."""
     solver = spec["solver"]
-    steps, layers = solver["steps"], solver["layers"]
+    steps, layers = solver.steps, solver.layers
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
         depth = getattr(channel.link, "depth", 1)
         generator = streams.generator("nodes at zero", replica)
-        many = gaussian_nodes(node_dimension(channel.link), solver["nodes_at_zero"], generator)
+        many = gaussian_nodes(node_dimension(channel.link), solver.nodes_at_zero, generator)
         found = {name: np.full(steps, np.nan) for name in NUMBERS}
         found["learnt"], found["overlap_before"] = np.full((2, steps, layers), np.nan)
         found["step_converged"] = np.zeros(steps, bool)
         prior = prior_of(spec, channel.link)
-        path = staircase(channel, nodes, many, solver["tolerance"], most=steps, prior=prior)
+        path = staircase(channel, nodes, many, solver.tolerance, most=steps, prior=prior)
         for k, step in enumerate(path):
             for name, attribute in NUMBERS.items():
                 found[name][k] = getattr(step, attribute)

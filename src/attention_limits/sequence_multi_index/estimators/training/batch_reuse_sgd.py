@@ -13,7 +13,7 @@ from attention_limits.sequence_multi_index.data.sequences import local_fields
 from attention_limits.sequence_multi_index.data.teacher_overlap import towards_teacher
 from attention_limits.sequence_multi_index.estimators.at_point import NOT_OF_THE_LINK, link_at, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.generalization import ERROR_NODES, plug_in_error
-from attention_limits.sequence_multi_index.training.gradient_descent import Block, Descent, descend, drawn_batches
+from attention_limits.sequence_multi_index.training.gradient_descent import Block, descend, drawn_batches
 
 _DIMS = {
     "cosine_by_batch": ("batch", "layer"),
@@ -35,8 +35,8 @@ def run(spec, streams):
         orders = [
             drawn_batches(
                 sequences.shape[1],
-                solver["batch"],
-                solver["batches"],
+                solver.batch,
+                solver.batches,
                 streams.generator("batches", replica, alpha=alpha),
             )
             for replica in spec["replicas"]
@@ -49,8 +49,8 @@ def run(spec, streams):
 
 def block_sizes(solver) -> list[tuple[int, int]]:
     """Batches before each block, and in it; a block lies between two records."""
-    starts = range(0, solver["batches"], solver["record_every"])
-    return [(done, min(solver["record_every"], solver["batches"] - done)) for done in starts]
+    starts = range(0, solver.batches, solver.record_every)
+    return [(done, min(solver.record_every, solver.batches - done)) for done in starts]
 
 
 def simulate(spec, streams, blocks: Callable[..., Iterator[Block]]):
@@ -69,7 +69,7 @@ def simulate(spec, streams, blocks: Callable[..., Iterator[Block]]):
         for name, array in stacked.items()
     }
     done = [before + count for before, count in block_sizes(spec["solver"])]
-    starts = np.arange(1, spec["solver"]["starts"] + 1)
+    starts = np.arange(1, spec["solver"].starts + 1)
     coordinates = {"batch": [0, *done], "layer": rows, "layer_star": rows, "start": starts}
     return xr.Dataset(variables, {**axes, "replica": replicas, **coordinates})
 
@@ -86,13 +86,10 @@ def _at_point(spec, streams, blocks, link, at) -> list[dict]:
             for x, teacher, replica in zip(sequences, teachers, replicas, strict=True)
         ]
     )
-    shape, dimension = (solver["starts"], *teachers.shape[1:]), teachers.shape[2]
+    shape, dimension = (solver.starts, *teachers.shape[1:]), teachers.shape[2]
     starts = np.stack([streams.generator("start", replica, alpha=alpha).standard_normal(shape) for replica in replicas])
     made = progress(blocks(link, alpha, sequences, outputs, teachers), len(block_sizes(solver)), spec["estimator"])
-    # In units of 1 / D, like the loss.
-    decay = solver["weight_decay"] / dimension
-    descent = Descent(solver["learning_rate"], decay, solver["reuse"])
-    path = descend(link, made, solver["initial_std"] * starts, teachers, descent)
+    path = descend(link, made, solver.initial_std * starts, teachers, solver)
     found = []
     for index, (part, replica) in enumerate(zip(data, replicas, strict=True)):
         errors = np.array([_training_error(link, sequences[index], outputs[index], w) for w in path.weights[index]])

@@ -14,7 +14,7 @@ _DIMS = {"sequences": ("sample", "token", "dimension"), "teacher": ("layer", "di
 
 def run(spec, streams):
     """Sequences and teacher of one point (see `variables`); the readers apply the link."""
-    link, dimension = load_link(spec["model"], Path(spec["project"])), spec["solver"]["dimension"]
+    link, dimension = load_link(spec["model"], Path(spec["project"])), spec["solver"].dimension
     prior = load_prior(spec["model"].get("prior"), link.rows)
 
     def compute(at, replica):

@@ -14,7 +14,7 @@ def run(spec, streams):
         generators = [streams.generator("fresh sequences", replica, alpha=alpha) for replica in spec["replicas"]]
         noise = [streams.generator("fresh output noise", replica, alpha=alpha) for replica in spec["replicas"]]
         for _, count in block_sizes(solver):
-            shape = (count * solver["batch"], *sequences.shape[2:])
+            shape = (count * solver.batch, *sequences.shape[2:])
             fresh = np.stack([generator.standard_normal(shape, dtype=np.float32) for generator in generators])
             made = [output_of(link, *each) for each in zip(fresh, teachers, noise, strict=True)]
             order = np.arange(shape[0], dtype=np.int32).reshape(1, count, -1)

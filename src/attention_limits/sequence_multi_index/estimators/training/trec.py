@@ -44,7 +44,7 @@ def run(spec, streams):
     model, solver = spec["model"], spec["solver"]
     everything, tokenizer = _corpus(spec, streams), _tokenizer(spec)
     forward = classifier.Forward(model["skip"], model["padding"] == "attended")
-    epochs = np.arange(solver["epochs"] * solver["records"] + 1) / solver["records"]
+    epochs = np.arange(solver.epochs * solver.records + 1) / solver.records
 
     @functools.cache
     def questions_of(replica):
@@ -56,7 +56,7 @@ def run(spec, streams):
         generator = streams.generator("start", replica)
         start = classifier.initial_parameters(architecture, questions.vocabulary_size, len(corpus.CLASSES), generator)
         path = classifier.train(
-            start, questions.train_set, questions.test_set, questions.order, at["learning_rate"], solver["weight_decay"],
+            start, questions.train_set, questions.test_set, questions.order, at["learning_rate"], solver.weight_decay,
             forward,
         )  # fmt: skip
         weights, products, grams = classifier.similarity_with_last(path.attention)
@@ -84,7 +84,7 @@ def _questions(spec, streams, everything, tokenizer, replica) -> _Questions:
     encoded = tokens.encode(everything.questions, split.train, tokenizer, model["max_tokens"])
     train_set, test_set = ((encoded.tokens[part], everything.labels[part]) for part in (split.train, split.test))
     order = classifier.batches(
-        len(split.train), solver["batch"], solver["epochs"], solver["records"], streams.generator("order", replica)
+        len(split.train), solver.batch, solver.epochs, solver.records, streams.generator("order", replica)
     )
     return _Questions(train_set, test_set, order, corpus.majority_accuracy(everything, split), encoded.size)
 

@@ -34,7 +34,7 @@ from attention_limits.sequence_multi_index.priors.overlaps import (
 )
 from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
 from attention_limits.sequence_multi_index.state_evolution.exchangeable.matrices import Exchangeable, outer
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import RECOVERED, Settings
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import RECOVERED, STEPS, Settings
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ExchangeableFixedPoint(FixedPoint):
     resolved: float
 
 
-def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = None, prior: Prior | None = None):
+def solve(channel: Channel, alpha, nodes, start, settings: Settings, prior: Prior | None = None):
     """Fixed point of the state evolution of exchangeable layers, on fixed nodes.
 
     Parameters
@@ -63,7 +63,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
         In `channel_averages.node_dimension(channel.link)` dimensions.
     start : float
         Initial Q_hat = start / (1 - start) I, 0 < start < 1.
-    settings : state_evolution.Settings, optional
+    settings : fixed_point.Settings
         Its warm-up and regularisation are not used.
     prior : Prior, optional
         Gaussian, with a covariance that permutations of the exchangeable rows leave unchanged; standard normal by default.
@@ -78,7 +78,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
     ValueError
         For alpha < 0, a start outside (0, 1), other links or other priors.
     """
-    settings, link = Settings() if settings is None else settings, channel.link
+    link = channel.link
     require(link, {POSTERIOR, EXCHANGEABLE})
     if alpha < 0 or not 0 < start < 1:
         raise ValueError(f"need alpha >= 0 and 0 < start < 1; got {alpha}, {start}")
@@ -86,7 +86,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
     moment = _second_moment(prior)
     free_signs = prior.symmetry(link) == "rows"
     hint = settings.side_information / (1.0 - settings.side_information)
-    unit, seed, resolved = Exchangeable.of(np.eye(link.rows)), settings.seed_overlap, 1.0
+    unit, seed, resolved = Exchangeable.of(np.eye(link.rows)), STEPS.seed_overlap, 1.0
 
     def step(coordinates):
         nonlocal resolved
@@ -105,7 +105,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings | None = Non
         return bool(logs.max() >= -np.log(1.0 - LARGEST_OVERLAP) and logs.min() >= -np.log(RECOVERED))
 
     first = _to_coordinates(unit * (start / (1.0 - start)), seed)
-    found = iterate(step, first, settings.tolerance, settings.max_iterations, settings.lookahead, arrived=exact)
+    found = iterate(step, first, settings.tolerance, settings.max_iterations, STEPS.lookahead, arrived=exact)
     if not np.all(np.isfinite(found.value)):
         return ExchangeableFixedPoint(np.full(4, np.nan), found.residual, found.iterations, False, 0.0)
     at_edge = _log_eigenvalues(found.value).max() >= -np.log(1.0 - LARGEST_OVERLAP)

@@ -10,11 +10,7 @@ from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 def records_of(solver):
     """Steps at which the overlaps are stored, of the keys `solver`."""
-    return (
-        np.linspace(0, solver["steps"], solver["records"]).round().astype(int)
-        if solver["records"]
-        else np.array([], int)
-    )
+    return np.linspace(0, solver.steps, solver.records).round().astype(int) if solver.records else np.array([], int)
 
 
 def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda point: {}, predicted_dims=None):
@@ -50,7 +46,7 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
     def runs(*values):
         at = dict(zip(spec["grid"], values, strict=True))
         point = {**spec["model"], **at}
-        schedule = Schedule(solver["steps"], threshold(point), solver["stop"], records)
+        schedule = Schedule(solver.steps, threshold(point), solver.stop, records)
         generators = [streams.generator("tokens", replica, **at) for replica in spec["replicas"]]
         return dict(zip(spec["replicas"], simulate(point, schedule, generators), strict=True))
 
@@ -58,9 +54,9 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
         run = runs(*at.values())[replica]
         found = {"escaped": run.escaped, "escape_step": run.escape_step}
         found |= {name: function(run.state) for name, function in observables.items()}
-        if solver["records"]:
+        if solver.records:
             found |= {f"{name}_trajectory": function(run.trajectory) for name, function in observables.items()}
         return found | prediction(*at.values())
 
     dims = {f"{name}_trajectory": ("step",) for name in observables} | (predicted_dims or {})
-    return collect(spec, compute, dims, {"step": records} if solver["records"] else {})
+    return collect(spec, compute, dims, {"step": records} if solver.records else {})

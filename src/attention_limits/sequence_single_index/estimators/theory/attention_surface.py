@@ -8,7 +8,7 @@ from attention_limits.sequence_single_index.positional_semantic.loss import Loss
 
 def run(spec, streams):
     """Loss on a grid, and the bound on the orders left out of its series (see `variables`)."""
-    overlaps = np.linspace(-1.0, 1.0, spec["solver"]["points"])
+    overlaps = np.linspace(-1.0, 1.0, spec["solver"].points)
     grid = LossGrid.on(overlaps, overlaps)
     circle = np.linspace(0.0, 1.0, 101)
     tail = np.max(attention_tables().tail(circle, np.sqrt(1.0 - circle**2)))

@@ -11,7 +11,7 @@ NAMES = ("target", "semantic", "positional")
 
 def run(spec, streams):
     """Exponents, whether the loss descends along them, coefficients with errors (see `variables`)."""
-    order, tolerance = spec["solver"]["order"], spec["solver"]["tolerance"]
+    order, tolerance = spec["solver"].order, spec["solver"].tolerance
 
     def compute(at, replica):
         point = {**spec["model"], **at}

@@ -9,7 +9,7 @@ from attention_limits.sequence_single_index.population_loss.series import Popula
 
 def run(spec, streams):
     """Loss on a grid with its errors, and the Hessian at (0, 0) (see `variables`)."""
-    points, degree = spec["solver"]["points"], spec["solver"]["degree"]
+    points, degree = spec["solver"].points, spec["solver"].degree
     e = np.linspace(0.0, 1.0, points)
     m = np.linspace(-1.0, 1.0, 2 * points - 1)
 

@@ -23,7 +23,7 @@ def run(spec, streams):
         model = {**spec["model"], **at}
         omega, scales = model["omega"], (model["learning_rate"], model["dimension"], model["threshold"])
         # The same nodes at all points: the curves are smooth, and their spread is the error.
-        nodes = gaussian_nodes(4, spec["solver"]["nodes"], streams.generator("nodes", replica))
+        nodes = gaussian_nodes(4, spec["solver"].nodes, streams.generator("nodes", replica))
         problem, batch = AttentionProblem(model["a"], omega, model["loss"]), int(model["batch"])
         theory = linear_theory(problem, nodes, batch)
         warn_unstable(model["learning_rate"], theory.bound(), f"attention, omega = {omega:g}")

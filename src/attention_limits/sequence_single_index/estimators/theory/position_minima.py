@@ -29,8 +29,8 @@ def run(spec, streams):
     @functools.cache
     def tables(replica):
         generator = streams.generator("nodes", replica)
-        nodes = gaussian_nodes(2 * len(gram), solver["nodes"], generator, 1.0)
-        loss = sphere_loss(nodes, places, solver["degree"] + 1)
+        nodes = gaussian_nodes(2 * len(gram), solver.nodes, generator, 1.0)
+        loss = sphere_loss(nodes, places, solver.degree + 1)
         return loss, start_hessian(nodes, places), falls(nodes, places)
 
     def compute(at, replica):

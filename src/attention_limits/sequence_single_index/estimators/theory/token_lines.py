@@ -20,7 +20,7 @@ def run(spec, streams):
             signs = np.array(spec["model"]["position"])
         # The same nodes for all a: the curves are smooth, and their spread is the error.
         generator = streams.generator("nodes", replica, tokens=tokens)
-        nodes = gaussian_nodes(2 * tokens, spec["solver"]["nodes"], generator, 1.0)
+        nodes = gaussian_nodes(2 * tokens, spec["solver"].nodes, generator, 1.0)
         return start_hessian(nodes, signs[:, None]), arc(nodes, signs), signs
 
     def compute(at, replica):
